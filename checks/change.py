@@ -1,0 +1,147 @@
+"""A change set: two trees, what differs between them, and what the author said about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from checks.finding import Side
+from checks.ir.unit import Function, Unit
+from checks.source import parse
+from checks.tree import OverlayTree, Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Hunk:
+    """Lines removed from the base (`base_len` from `base_start`) and added to the head, without context."""
+
+    base_start: int
+    base_len: int
+    head_start: int
+    head_len: int
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """One changed path. `status` is git's letter: A, M, D, R, C, T. Symbolic links and submodules have no hunks."""
+
+    status: str
+    base_path: str | None
+    head_path: str | None
+    hunks: tuple[Hunk, ...] = ()
+    binary: bool = False
+    mode: str = "file"
+
+    @property
+    def path(self) -> str:
+        """The path in the head, or in the base for a deleted file."""
+        path = self.head_path or self.base_path
+        assert path is not None
+        return path
+
+    @property
+    def added(self) -> int:
+        return sum(h.head_len for h in self.hunks)
+
+    @property
+    def removed(self) -> int:
+        return sum(h.base_len for h in self.hunks)
+
+    def head_lines(self) -> set[int]:
+        """Lines of the head that this change added."""
+        return {n for h in self.hunks for n in range(h.head_start, h.head_start + h.head_len)}
+
+    def base_lines(self) -> set[int]:
+        """Lines of the base that this change removed."""
+        return {n for h in self.hunks for n in range(h.base_start, h.base_start + h.base_len)}
+
+
+@dataclass(frozen=True, slots=True)
+class PullRequest:
+    """What the author said. Empty where it is not known (a local review without `--title`)."""
+
+    title: str = ""
+    body: str = ""
+    labels: tuple[str, ...] = ()
+    target_branch: str = ""
+    known: bool = False
+
+
+@dataclass
+class ChangeSet:
+    """`base` -> `head`. Parsing is lazy and cached, so cost follows what the rules look at."""
+
+    base: Tree
+    head: Tree
+    files: tuple[FileChange, ...]
+    pull: PullRequest = field(default_factory=PullRequest)
+    base_rev: str = ""
+    head_rev: str = ""
+    _units: dict[tuple[Side, str], Unit | None] = field(default_factory=dict, repr=False)
+
+    def tree(self, side: Side) -> Tree:
+        return self.head if side is Side.HEAD else self.base
+
+    def unit(self, path: str, side: Side = Side.HEAD) -> Unit | None:
+        """The parsed file, or None where it does not exist or is not source that we read."""
+        key = (side, path)
+        if key not in self._units:
+            data = self.tree(side).read(path)
+            same = data is not None and self._units.get((self._other(side), path))
+            if same and self.tree(self._other(side)).read(path) == data:
+                self._units[key] = same
+            else:
+                self._units[key] = parse(path, data) if data is not None else None
+        return self._units[key]
+
+    @staticmethod
+    def _other(side: Side) -> Side:
+        return Side.BASE if side is Side.HEAD else Side.HEAD
+
+    def changed(self, path: str) -> FileChange | None:
+        """The change of `path` (as named in the head, or in the base when deleted)."""
+        return self._by_path.get(path)
+
+    @property
+    def _by_path(self) -> dict[str, FileChange]:
+        return {f.path: f for f in self.files}
+
+    def touches(self, path: str, start: int, end: int) -> bool:
+        """Whether the change added or altered any head line in `start`..`end` of `path`."""
+        change = self.changed(path)
+        return change is not None and any(
+            h.head_start <= end and start < h.head_start + h.head_len for h in change.hunks
+        )
+
+    def changed_functions(self) -> Iterator[tuple[Function | None, Function | None]]:
+        """(base, head) of every function in which a line was added or removed; None where it does not exist.
+
+        Removed lines are placed in the base tree, added lines in the head tree, then paired by qualified name.
+        """
+        for change in self.files:
+            yield from self._changed_in(change)
+
+    def _changed_in(self, change: FileChange) -> Iterator[tuple[Function | None, Function | None]]:
+        head = self.unit(change.head_path) if change.head_path else None
+        base = self.unit(change.base_path, Side.BASE) if change.base_path else None
+        added, removed = change.head_lines(), change.base_lines()
+        touched = [f for f in (head.functions if head else ()) if _holds(f, added)]
+        names = {f.qualname for f in touched}
+        touched_base = [f for f in (base.functions if base else ()) if _holds(f, removed)]
+        old = {f.qualname: f for f in (base.functions if base else ())}
+        new = {f.qualname: f for f in (head.functions if head else ())}
+        for function in touched:
+            yield old.get(function.qualname), function
+        for function in touched_base:
+            if function.qualname not in names:
+                yield function, new.get(function.qualname)
+
+    def with_files(self, files: dict[str, bytes]) -> ChangeSet:
+        """The same change with some head files replaced; used to verify a fix."""
+        head = OverlayTree(self.head, files)
+        units = {k: u for k, u in self._units.items() if not (k[0] is Side.HEAD and k[1] in files)}
+        return ChangeSet(self.base, head, self.files, self.pull, self.base_rev, self.head_rev, units)
+
+
+def _holds(function: Function, lines: set[int]) -> bool:
+    return any(n in lines for n in range(function.start_line, function.end_line + 1))

@@ -1,0 +1,210 @@
+"""What a target repository says about itself: `.specbot.toml` over a built-in profile.
+
+Unknown keys are refused with the nearest known one, so that a typo never switches a rule off in silence.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import cache
+from importlib import resources
+from typing import Any, get_args, get_origin, get_type_hints
+
+from checks.tree import Tree
+
+FILE = ".specbot.toml"
+PROFILES = ("fastdeploy", "vllm", "sglang", "generic")
+
+
+class ConfigError(ValueError):
+    """A configuration that cannot be used: `key` is where, `problem` a message key, `args` its arguments."""
+
+    def __init__(self, problem: str, **args: str) -> None:
+        super().__init__(problem, args)
+        self.problem = problem
+        self.args_ = args
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """Globs (`**` crosses folders): product code, tests, end-to-end tests and their stored baselines."""
+
+    sources: tuple[str, ...] = ("**",)
+    tests: tuple[str, ...] = ("tests/**", "test/**", "**/test_*.py", "**/*_test.py")
+    e2e: tuple[str, ...] = ("tests/e2e/**", "tests/ce/**")
+
+
+@dataclass(frozen=True, slots=True)
+class Title:
+    """Pull-request titles: allowed `tags` (empty: read from the template), how many of them, and the cherry-pick form."""
+
+    tags: tuple[str, ...] = ()
+    most_tags: int = 1
+    require_tag: bool = False
+    cherry_pick_tag: str = "Cherry-Pick"
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """Pull-request bodies: where the template lies (empty: GitHub's usual places), and which sections must be filled
+    (empty: all second-level headings of the template but the checklist)."""
+
+    template: str = ""
+    required: tuple[str, ...] = ()
+    checklist: str = "Checklist"
+
+
+@dataclass(frozen=True, slots=True)
+class Branches:
+    """`release` globs take only cherry-picks of what `develop` already has."""
+
+    develop: str = ""
+    release: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Files that are copies of one another for different hardware; `*` stands for the hardware."""
+
+    name: str
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Hardware:
+    """A kind of hardware and the path parts that mark its code (`xpu_ops`, `xpu_model_runner`)."""
+
+    name: str
+    marks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Rules switched off, by id."""
+
+    disable: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    profile: str = "generic"
+    paths: Paths = field(default_factory=Paths)
+    title: Title = field(default_factory=Title)
+    description: Description = field(default_factory=Description)
+    branches: Branches = field(default_factory=Branches)
+    rules: Rules = field(default_factory=Rules)
+    family: tuple[Family, ...] = ()
+    hardware: tuple[Hardware, ...] = ()
+
+    def is_test(self, path: str) -> bool:
+        return matches(path, self.paths.tests)
+
+    def is_e2e(self, path: str) -> bool:
+        return matches(path, self.paths.e2e)
+
+    def hardware_of(self, path: str) -> str:
+        """The hardware that `path` belongs to, empty where it is shared."""
+        for kind in self.hardware:
+            if any(mark in path for mark in kind.marks):
+                return kind.name
+        return ""
+
+
+def matches(path: str, globs: tuple[str, ...]) -> bool:
+    """Whether `path` matches one of `globs`; `*` stops at `/`, `**` does not."""
+    return any(_pattern(g).fullmatch(path) for g in globs)
+
+
+@cache
+def _pattern(glob: str) -> Any:
+    import re
+
+    parts = re.split(r"(\*\*/|\*\*|\*|\?)", glob)
+    table = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    return re.compile("".join(table.get(p, re.escape(p)) for p in parts))
+
+
+def load(text: str | None, *, profile: str | None = None, tree: Tree | None = None) -> Config:
+    """The configuration in `text` (TOML) over its profile.
+
+    The profile is `profile`, else the file's, else detected from `tree`. Raises `ConfigError`.
+    """
+    try:
+        raw = tomllib.loads(text) if text else {}
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError("syntax", detail=str(error)) from error
+    given = raw.pop("profile", None)
+    if given is not None and not isinstance(given, str):
+        raise ConfigError("type", key="profile", wanted="string")
+    name = profile or given or (detect(tree) if tree else "generic")
+    base = _profile(name)
+    return _merge(base, raw, "")
+
+
+def _profile(name: str) -> Config:
+    if name not in PROFILES:
+        raise ConfigError("profile", name=name, nearest=_nearest(name, PROFILES))
+    text = (resources.files("checks") / "profiles" / f"{name}.toml").read_text("utf-8")
+    return replace(_merge(Config(), tomllib.loads(text), ""), profile=name)
+
+
+def detect(tree: Tree) -> str:
+    """The profile whose engine this tree is."""
+    paths = tree.paths()
+    for name, mark in (("fastdeploy", "fastdeploy/"), ("vllm", "vllm/v1/"), ("sglang", "python/sglang/")):
+        if any(p.startswith(mark) for p in paths):
+            return name
+    return "generic"
+
+
+def _merge(base: Any, raw: Mapping[str, Any], where: str) -> Any:
+    hints = get_type_hints(type(base))
+    known = [f.name for f in fields(base)]
+    changes: dict[str, Any] = {}
+    for key, value in raw.items():
+        name = f"{where}{key}"
+        if key not in known or (not where and key == "profile"):
+            raise ConfigError("unknown", key=name, nearest=_nearest(key, known))
+        changes[key] = _value(getattr(base, key), hints[key], value, name)
+    return replace(base, **changes)
+
+
+def _value(old: Any, hint: Any, value: Any, name: str) -> Any:
+    if is_dataclass(old):
+        if not isinstance(value, dict):
+            raise ConfigError("type", key=name, wanted="table")
+        return _merge(old, value, f"{name}.")
+    if get_origin(hint) is tuple:
+        kind = get_args(hint)[0]
+        if not isinstance(value, list):
+            raise ConfigError("type", key=name, wanted="list")
+        return tuple(_item(kind, item, name) for item in value)
+    if not isinstance(value, hint) or (hint is int and isinstance(value, bool)):
+        raise ConfigError("type", key=name, wanted=hint.__name__)
+    return value
+
+
+def _item(kind: Any, item: Any, name: str) -> Any:
+    if not is_dataclass(kind):
+        if not isinstance(item, kind):
+            raise ConfigError("type", key=name, wanted=f"list of {kind.__name__}")
+        return item
+    if not isinstance(item, dict):
+        raise ConfigError("type", key=name, wanted="list of tables")
+    names = [f.name for f in fields(kind)]
+    for key in item:
+        if key not in names:
+            raise ConfigError("unknown", key=f"{name}.{key}", nearest=_nearest(key, names))
+    for key in names:
+        if key not in item:
+            raise ConfigError("missing", key=f"{name}.{key}")
+    hints = get_type_hints(kind)
+    made = {k: _value(None, hints[k], v, f"{name}.{k}") for k, v in item.items()}
+    return kind(**made)
+
+
+def _nearest(word: str, known: Any) -> str:
+    return next(iter(difflib.get_close_matches(word, list(known), 1, 0.0)), "")

@@ -1,0 +1,206 @@
+"""What a check says: findings, their evidence and their fixes.
+
+Nothing here holds a sentence for people: a message is a key with arguments, and `templates/` turns it into
+Chinese or English.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+
+class Severity(StrEnum):
+    """How a finding is to be taken. `BUG` is proved or predicted; what rests on a heuristic is a `QUESTION`."""
+
+    BUG = "bug"
+    SUGGESTION = "suggestion"
+    QUESTION = "question"
+    CONVENTION = "convention"
+
+
+class Confidence(StrEnum):
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+
+class Side(StrEnum):
+    """Which tree a line number counts in: `HEAD` is GitHub's RIGHT, `BASE` its LEFT."""
+
+    HEAD = "head"
+    BASE = "base"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """Key into `templates/rules/<rule id>.toml`, with the arguments of its sentence."""
+
+    key: str
+    args: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A place in one tree. Lines count from 1, `end_line` is included, and line 0 means the whole file."""
+
+    path: str
+    start_line: int
+    end_line: int = 0
+    side: Side = Side.HEAD
+
+    def __post_init__(self) -> None:
+        if self.end_line < self.start_line:
+            object.__setattr__(self, "end_line", self.start_line)
+
+
+@dataclass(frozen=True, slots=True)
+class Counterexample:
+    """A model from the solver: one row a field, with the value put in and the value that comes out."""
+
+    rows: tuple[CounterexampleRow, ...]
+    packed: int | None = None
+    expression: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CounterexampleRow:
+    field: str
+    before: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedFailure:
+    """A test that will fail, and why: `expression` evaluates to `value`, which raises `exception` at `raised_at`."""
+
+    test: str
+    fixture: Location
+    expression: str
+    value: str
+    exception: str
+    raised_at: Location
+    trace: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sibling:
+    """The same thing on other hardware: its function and lines; `verdict` is a message key (why it matters or not)."""
+
+    location: Location
+    function: str
+    hardware: str
+    verdict: Message
+    excerpt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """One of several places that define the same constant, layout or meaning; `value` is what it defines."""
+
+    name: str
+    location: Location
+    value: str
+    excerpt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelRun:
+    """A measured number of a kernel case, on both sides."""
+
+    case: str
+    metric: str
+    base: float
+    head: float
+    tolerance: float
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The same failure seen elsewhere: `where` is a revision or a pull request."""
+
+    where: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a derivation: the code at `location` and what was concluded from it."""
+
+    location: Location
+    excerpt: str
+    conclusion: Message
+
+
+Evidence = Counterexample | PredictedFailure | Sibling | Definition | KernelRun | History | Step
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Replace the lines `start_line`..`end_line` of `path` in the head tree by `lines` (without line ends)."""
+
+    path: str
+    start_line: int
+    end_line: int
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """A patch. `verified` is set by the review alone, after the rule was run again on the patched tree."""
+
+    edits: tuple[Edit, ...]
+    verified: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """Another place a reader should look at, with a message saying why."""
+
+    location: Location
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One claim about a change, with the evidence that a reader can check.
+
+    `symbol` is the enclosing function or constant and `subject` the normalised code the claim is about; with the
+    rule they make the fingerprint, so that it survives unrelated edits. `pedantic` findings show only when asked.
+    `unparsed` says that the enclosing function did not parse cleanly.
+    """
+
+    rule: str
+    severity: Severity
+    confidence: Confidence
+    location: Location
+    message: Message
+    symbol: str = ""
+    subject: str = ""
+    evidence: tuple[Evidence, ...] = ()
+    fix: Fix | None = None
+    related: tuple[Related, ...] = ()
+    pedantic: bool = False
+    unparsed: bool = False
+
+    @property
+    def fingerprint(self) -> str:
+        """16 hex digits, the same for the same claim whatever its line number."""
+        code = re.sub(r"\s+", "", self.subject)
+        text = "\0".join((self.rule, self.location.path, self.symbol, self.message.key, code))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @property
+    def sort_key(self) -> tuple[Any, ...]:
+        order = list(Severity)
+        place = self.location
+        return (
+            order.index(self.severity), self.rule, place.path, place.start_line, self.message.key, self.subject,
+        )
+
+    def with_fix(self, fix: Fix | None) -> Finding:
+        return replace(self, fix=fix)

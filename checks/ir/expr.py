@@ -1,0 +1,252 @@
+"""Expressions of C++ and Python in one form.
+
+Operators have one spelling: `+ - * / // % << >> & | ^ **`, comparisons `== != < <= > >= in not-in is is-not`,
+logic `and or`, unary `- + ~ not * &` (the last two are C++'s dereference and address-of). C++'s integer `/` stays
+`/` (the type decides); `a->b` and `a.b` are both `Attr`; `static_cast<T>(x)`, `(T)x`, `int(x)` in C++ are `Cast`.
+What has no form here is `Unknown` with its source text, never a guess.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """`line` is where the expression starts in its file, from 1; it does not take part in equality."""
+
+    line: int = field(default=0, compare=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Const(Node):
+    """A literal: int, float, bool, str, or None (`None`, `nullptr`). `suffix` keeps C's `u`, `l`, `ull`, `f`."""
+
+    value: int | float | bool | str | None
+    suffix: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Name(Node):
+    """A name; C++'s scopes stay in it: `std::min`."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Attr(Node):
+    base: Expr
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Index(Node):
+    """`base[i]`, `base[i, j]`; C++'s `a[i][j]` is an Index of an Index."""
+
+    base: Expr
+    indices: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Slice(Node):
+    lower: Expr | None = None
+    upper: Expr | None = None
+    step: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Node):
+    """A call; `keywords` are Python's. A method call has an `Attr` as `func`. `launch` holds the arguments of
+    `<<<grid, block, shared, stream>>>`, and `template` the text of C++ template arguments."""
+
+    func: Expr
+    args: tuple[Expr, ...] = ()
+    keywords: tuple[tuple[str, Expr], ...] = ()
+    launch: tuple[Expr, ...] = ()
+    template: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unary(Node):
+    op: str
+    operand: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Binary(Node):
+    """Arithmetic, comparison and logic. `a < b < c` of Python is `(a < b) and (b < c)`."""
+
+    op: str
+    left: Expr
+    right: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Ternary(Node):
+    test: Expr
+    then: Expr
+    orelse: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Cast(Node):
+    type: str
+    operand: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence(Node):
+    """A tuple, list, set or C++ initialiser list; `kind` is one of `tuple list set init`."""
+
+    kind: str
+    items: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping(Node):
+    """A dict display; a key of None is a `**` part."""
+
+    items: tuple[tuple[Expr | None, Expr], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Comprehension(Node):
+    """`kind` is `list set dict generator`; each clause is (target, iterable, conditions)."""
+
+    kind: str
+    element: Expr
+    clauses: tuple[tuple[Expr, Expr, tuple[Expr, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown(Node):
+    text: str
+
+
+Expr = (
+    Const | Name | Attr | Index | Slice | Call | Unary | Binary | Ternary | Cast | Sequence | Mapping
+    | Comprehension | Unknown
+)
+
+
+def children(expr: Expr) -> Iterator[Expr]:
+    """The direct sub-expressions, in source order."""
+    match expr:
+        case Attr(base=base):
+            yield base
+        case Index(base=base, indices=indices):
+            yield base
+            yield from indices
+        case Slice(lower=lower, upper=upper, step=step):
+            yield from (e for e in (lower, upper, step) if e is not None)
+        case Call(func=func, args=args, keywords=keywords, launch=launch):
+            yield func
+            yield from launch
+            yield from args
+            yield from (value for _, value in keywords)
+        case Unary(operand=operand) | Cast(operand=operand):
+            yield operand
+        case Binary(left=left, right=right):
+            yield left
+            yield right
+        case Ternary(test=test, then=then, orelse=orelse):
+            yield test
+            yield then
+            yield orelse
+        case Sequence(items=items):
+            yield from items
+        case Mapping(items=pairs):
+            for key, value in pairs:
+                if key is not None:
+                    yield key
+                yield value
+        case Comprehension(element=element, clauses=clauses):
+            yield element
+            for target, iterable, conditions in clauses:
+                yield target
+                yield iterable
+                yield from conditions
+        case Const() | Name() | Unknown():
+            return
+
+
+def walk(expr: Expr) -> Iterator[Expr]:
+    """`expr` and every expression below it, outer first."""
+    yield expr
+    for child in children(expr):
+        yield from walk(child)
+
+
+def names(expr: Expr) -> set[str]:
+    """Every plain name in `expr`."""
+    return {e.id for e in walk(expr) if isinstance(e, Name)}
+
+
+def dotted(expr: Expr) -> str | None:
+    """`a.b.c` for names and attributes, None for anything else."""
+    match expr:
+        case Name(id=name):
+            return name
+        case Attr(base=base, name=name):
+            left = dotted(base)
+            return f"{left}.{name}" if left else None
+        case _:
+            return None
+
+
+def callee(call: Call) -> str:
+    """The last part of what is called: `f` for `f()`, `a.f()`, `ns::f()`; empty for anything else."""
+    match call.func:
+        case Name(id=name):
+            return name.rsplit("::", 1)[-1]
+        case Attr(name=name):
+            return name
+        case _:
+            return ""
+
+
+def root(expr: Expr) -> str | None:
+    """The variable that a place belongs to: `x` for `x[i].f[j]`, `(*x)`, `&x[i]`."""
+    match expr:
+        case Name(id=name):
+            return name
+        case Attr(base=base) | Index(base=base):
+            return root(base)
+        case Unary(op="*" | "&", operand=operand) | Cast(operand=operand):
+            return root(operand)
+        case _:
+            return None
+
+
+def substitute(expr: Expr, replace: Callable[[Expr], Expr | None]) -> Expr:
+    """`expr` with every sub-expression for which `replace` gives something replaced by it, outer first."""
+    new = replace(expr)
+    if new is not None:
+        return new
+
+    def sub(e: Expr) -> Expr:
+        return substitute(e, replace)
+
+    match expr:
+        case Attr(base=base, name=name):
+            return Attr(sub(base), name, line=expr.line)
+        case Index(base=base, indices=indices):
+            return Index(sub(base), tuple(map(sub, indices)), line=expr.line)
+        case Slice(lower=lower, upper=upper, step=step):
+            return Slice(*(sub(e) if e is not None else None for e in (lower, upper, step)), line=expr.line)
+        case Call(func=func, args=args, keywords=keywords, launch=launch, template=template):
+            words = tuple((k, sub(v)) for k, v in keywords)
+            return Call(sub(func), tuple(map(sub, args)), words, tuple(map(sub, launch)), template, line=expr.line)
+        case Unary(op=op, operand=operand):
+            return Unary(op, sub(operand), line=expr.line)
+        case Cast(type=type_, operand=operand):
+            return Cast(type_, sub(operand), line=expr.line)
+        case Binary(op=op, left=left, right=right):
+            return Binary(op, sub(left), sub(right), line=expr.line)
+        case Ternary(test=test, then=then, orelse=orelse):
+            return Ternary(sub(test), sub(then), sub(orelse), line=expr.line)
+        case Sequence(kind=kind, items=items):
+            return Sequence(kind, tuple(map(sub, items)), line=expr.line)
+        case _:
+            return expr

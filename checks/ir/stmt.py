@@ -1,0 +1,175 @@
+"""Statements of C++ and Python in one form: what a function does, in order, with its branches and loops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from checks.ir.expr import Binary, Expr, Unary
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """`line`..`end_line` in the file, from 1, both included."""
+
+    line: int = field(kw_only=True)
+    end_line: int = field(kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Assign(Base):
+    """`target op value`: op is `=` or `+=`, `|=`, ... (`x++` is `+= 1`). A declaration has its type in `declares`,
+    and a value of None when it sets nothing; tuple targets are a `Sequence`. `static` marks C++'s `static`."""
+
+    target: Expr
+    op: str
+    value: Expr | None
+    declares: str | None = None
+    static: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ExprStmt(Base):
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Return(Base):
+    value: Expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class Raise(Base):
+    """`raise`, `throw`."""
+
+    value: Expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class Assert(Base):
+    """`assert x`, `PD_CHECK(x)`, `PADDLE_ENFORCE...`: `test` holds after it. `how` is the name of the macro."""
+
+    test: Expr
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
+class Jump(Base):
+    """`break`, `continue`, `goto`, `pass`."""
+
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class If(Base):
+    """A branch. A `switch` is a chain of them, a `match` too where its cases are values."""
+
+    test: Expr
+    then: tuple[Stmt, ...]
+    orelse: tuple[Stmt, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class For(Base):
+    """A counted or iterating loop. `for (int i = a; i < b; i += c)` and `for i in range(a, b, c)` have `start`,
+    `stop`, `step` (`stop` excluded; `<=` becomes `+ 1`); other loops have `iterable`, or only `test` (`while`)."""
+
+    target: Expr | None
+    body: tuple[Stmt, ...]
+    start: Expr | None = None
+    stop: Expr | None = None
+    step: Expr | None = None
+    iterable: Expr | None = None
+    test: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class With(Base):
+    """`with`, `try` (its body, then handlers and finally in `parts`), a bare C++ block, an `#ifdef` arm."""
+
+    kind: str
+    body: tuple[Stmt, ...]
+    parts: tuple[tuple[Stmt, ...], ...] = ()
+    items: tuple[Expr, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Define(Base):
+    """A nested function, lambda or class; `name` is looked up among the file's functions."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque(Base):
+    """A statement that was not understood; `text` is its source. What depends on it is not analysed."""
+
+    text: str
+
+
+Stmt = Assign | ExprStmt | Return | Raise | Assert | Jump | If | For | With | Define | Opaque
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """A statement with the conditions under which it runs (outer first) and the loops around it."""
+
+    stmt: Stmt
+    guards: tuple[Expr, ...]
+    loops: tuple[For, ...]
+
+
+def flatten(body: tuple[Stmt, ...]) -> Iterator[Guarded]:
+    """Every statement in source order with its guards and loops.
+
+    After `if (c) return;` (or `continue`, `raise`) the rest of the block runs under `not c`.
+    """
+    yield from _flatten(body, (), ())
+
+
+def _flatten(body: tuple[Stmt, ...], guards: tuple[Expr, ...], loops: tuple[For, ...]) -> Iterator[Guarded]:
+    for stmt in body:
+        yield Guarded(stmt, guards, loops)
+        match stmt:
+            case If(test=test, then=then, orelse=orelse):
+                yield from _flatten(then, (*guards, test), loops)
+                yield from _flatten(orelse, (*guards, negate(test)), loops)
+                if leaves(then) and not leaves(orelse):
+                    guards = (*guards, negate(test))
+                elif orelse and leaves(orelse) and not leaves(then):
+                    guards = (*guards, test)
+            case For(body=inner):
+                yield from _flatten(inner, guards, (*loops, stmt))
+            case With(body=inner, parts=parts):
+                yield from _flatten(inner, guards, loops)
+                for part in parts:
+                    yield from _flatten(part, guards, loops)
+
+
+def leaves(body: tuple[Stmt, ...]) -> bool:
+    """Whether control never runs off the end of `body`."""
+    if not body:
+        return False
+    match body[-1]:
+        case Return() | Raise() | Jump(kind="break" | "continue" | "goto"):
+            return True
+        case If(then=then, orelse=orelse):
+            return leaves(then) and leaves(orelse)
+        case With(kind="block", body=inner):
+            return leaves(inner)
+        case _:
+            return False
+
+
+_OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">", "in": "not-in", "not-in": "in"}
+
+
+def negate(test: Expr) -> Expr:
+    """The opposite condition, without double negation."""
+    match test:
+        case Unary(op="not", operand=operand):
+            return operand
+        case Binary(op=op, left=left, right=right) if op in _OPPOSITE:
+            return Binary(_OPPOSITE[op], left, right, line=test.line)
+        case _:
+            return Unary("not", test, line=test.line)

@@ -1,0 +1,200 @@
+"""One parsed source file, whatever its language: what it defines, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from checks.ir.expr import Expr
+from checks.ir.stmt import Stmt
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """A parameter. `type` is the source text (`const paddle::Tensor&`, a Python annotation, or empty);
+    `kind` is `positional`, `keyword` (after `*`), `args` (`*args`) or `kwargs`."""
+
+    name: str
+    type: str = ""
+    default: Expr | None = None
+    kind: str = "positional"
+    line: int = 0
+
+
+@dataclass
+class Function:
+    """A function definition. `qualname` has its class or namespace (`TokenProcessor._process`, `ns::f`).
+
+    `marks` holds `__global__`, `__device__`, `static`, `inline`, `template<...>`, and Python decorators as source
+    text (`pytest.fixture`, `triton.jit`, `staticmethod`). `clean` is False where the parser had to skip something
+    inside, and `broken` then lists those lines. `body` is lowered when it is first asked for.
+    """
+
+    name: str
+    qualname: str
+    path: str
+    params: tuple[Param, ...]
+    start_line: int
+    end_line: int
+    lower: Callable[[], tuple[Stmt, ...]] = field(repr=False, compare=False)
+    returns: str = ""
+    owner: str = ""
+    marks: tuple[str, ...] = ()
+    clean: bool = True
+    broken: tuple[tuple[int, int], ...] = ()
+    doc: str = ""
+
+    @cached_property
+    def body(self) -> tuple[Stmt, ...]:
+        return self.lower()
+
+    def covers(self, line: int) -> bool:
+        return self.start_line <= line <= self.end_line
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A named value at file or class level. `kind`: `define`, `constexpr`, `enum`, `assign` (Python), `field`
+    (class attribute). A `#define` with parameters has them in `params`."""
+
+    name: str
+    value: Expr | None
+    path: str
+    line: int
+    kind: str
+    owner: str = ""
+    params: tuple[str, ...] | None = None
+    type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A struct member: `int tokens[MAX * (K + 1)]` has type `int` and one dim."""
+
+    name: str
+    type: str
+    dims: tuple[Expr, ...]
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    name: str
+    members: tuple[Member, ...]
+    path: str
+    start_line: int
+    end_line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Class:
+    """A Python class, or a C++ class with methods: names of bases, and lines."""
+
+    name: str
+    bases: tuple[str, ...]
+    path: str
+    start_line: int
+    end_line: int
+    decorators: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """An op registration (`PD_BUILD_STATIC_OP(name).Inputs({...}).Outputs({...}).Attrs({...})
+    .SetInplaceMap({...}).SetKernelFn(PD_KERNEL(F))`). `lines` maps each part to its line."""
+
+    name: str
+    path: str
+    line: int
+    end_line: int
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    attrs: tuple[str, ...] = ()
+    inplace: tuple[tuple[str, str], ...] = ()
+    kernel: str = ""
+    macro: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A pybind11 `m.def("name", &Func, py::arg("x"), ...)`."""
+
+    name: str
+    function: str
+    args: tuple[str, ...]
+    path: str
+    line: int
+    end_line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """A C++ function declared but not defined here."""
+
+    name: str
+    params: tuple[Param, ...]
+    path: str
+    line: int
+    end_line: int
+    returns: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """`from module import name as alias` (name empty for `import module`), or `#include "module"`.
+    `guard` is the source of the conditions around it (`current_platform.is_cuda()`), empty at top level."""
+
+    module: str
+    name: str
+    alias: str
+    line: int
+    guard: str = ""
+    function: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """A comment without its markers; a block of `//` or `#` lines that belong together is one comment."""
+
+    text: str
+    line: int
+    end_line: int
+
+
+@dataclass
+class Unit:
+    """A parsed file. `broken` lists the line ranges that did not parse; `top` are the statements at module level
+    (Python only)."""
+
+    path: str
+    language: str
+    lines: tuple[str, ...]
+    functions: tuple[Function, ...] = ()
+    classes: tuple[Class, ...] = ()
+    structs: tuple[Struct, ...] = ()
+    constants: tuple[Constant, ...] = ()
+    ops: tuple[Op, ...] = ()
+    bindings: tuple[Binding, ...] = ()
+    declarations: tuple[Declaration, ...] = ()
+    imports: tuple[Import, ...] = ()
+    comments: tuple[Comment, ...] = ()
+    broken: tuple[tuple[int, int], ...] = ()
+    top: tuple[Stmt, ...] = ()
+
+    def text(self, start: int, end: int | None = None) -> str:
+        """The source of lines `start`..`end` (both included), as written."""
+        return "\n".join(self.lines[start - 1 : end or start])
+
+    def function_at(self, line: int) -> Function | None:
+        """The innermost function that holds `line`."""
+        inside = [f for f in self.functions if f.covers(line)]
+        return min(inside, key=lambda f: f.end_line - f.start_line, default=None)
+
+    def named(self, name: str) -> list[Function]:
+        """Functions with this plain or qualified name."""
+        return [f for f in self.functions if name in (f.name, f.qualname)]
+
+    def is_broken(self, start: int, end: int) -> bool:
+        """Whether any part of these lines did not parse."""
+        return any(s <= end and start <= e for s, e in self.broken)

@@ -1,0 +1,33 @@
+"""From a file's name and bytes to a parsed unit."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+from checks.ir.unit import Unit
+
+CPP = frozenset({".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hpp", ".hxx", ".inl", ".xpu", ".maca", ".mu", ".hip"})
+PYTHON = frozenset({".py", ".pyi"})
+LARGEST = 2_000_000
+
+
+def language(path: str) -> str:
+    """`cpp`, `python`, or empty for what is not read."""
+    suffix = PurePosixPath(path).suffix.lower()
+    if suffix in CPP:
+        return "cpp"
+    return "python" if suffix in PYTHON else ""
+
+
+def parse(path: str, data: bytes) -> Unit | None:
+    """The unit of `path`, or None where it is not source, is binary, or is over `LARGEST` bytes (2 MB)."""
+    kind = language(path)
+    if not kind or len(data) > LARGEST or b"\0" in data[:8192]:
+        return None
+    if kind == "cpp":
+        from checks.cpp.parse import parse_cpp
+
+        return parse_cpp(path, data)
+    from checks.py.parse import parse_python
+
+    return parse_python(path, data)
