@@ -1,0 +1,84 @@
+# Each target works alone on a machine with Python 3.11 to 3.13, git, make and a package index: it
+# makes .venv itself and installs what the lock files in requirements/ say.
+#
+#   make demo            review the bundled example
+#   make test            every test that runs on a CPU      (PYTEST_ARGS="-k protocol")
+#   make lint types      ruff, the one-way doors, mypy
+#   make bench           speed and memory of a review
+#   make lock            write requirements/*.txt again
+#
+# PYTHON=python3.12 picks the interpreter.
+
+VENV ?= .venv
+BUILD ?= build
+PYTEST_ARGS ?= -n auto
+
+ifndef PYTHON
+PYTHON := $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	"$$p" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null \
+	&& echo "$$p" && break; done)
+endif
+ifeq ($(strip $(PYTHON)),)
+$(error No Python 3.11, 3.12 or 3.13 found; name one with PYTHON=/path/to/python)
+endif
+PY_VERSION := $(shell "$(PYTHON)" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install
+# The version is in the stamps' names, so another PYTHON makes the environment anew.
+STAMP := $(VENV)/.made-$(PY_VERSION)
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test lint types bench lock clean base dev kernels
+
+help:
+	@sed -n '4,10s/^# \{0,1\}//p' Makefile
+
+base: $(STAMP)-base
+dev: $(STAMP)-dev
+kernels: $(STAMP)-kernels
+
+demo: base
+	@$(BIN)/python -m tests.example.build $(BUILD)/example
+	$(BIN)/specbot review --repo $(BUILD)/example/repo --base base --head head \
+		--title "$$(cat $(BUILD)/example/title.txt)" --body-file $(BUILD)/example/body.md \
+		--target-branch release/1.4 --fail-on never
+
+test: dev kernels
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+types: dev
+	$(BIN)/mypy
+
+bench: dev
+	$(BIN)/python -m tests.bench
+
+lock: $(STAMP)
+	$(PIP) uv
+	UV=$(BIN)/uv requirements/lock.sh
+
+clean:
+	rm -rf $(VENV) $(BUILD) dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+
+$(STAMP):
+	$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
+
+$(STAMP)-base: $(STAMP) requirements/base.txt requirements/build.txt pyproject.toml
+	$(PIP) -r requirements/base.txt -r requirements/build.txt
+	$(PIP) --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(STAMP)-dev: $(STAMP)-base requirements/dev.txt
+	$(PIP) -r requirements/dev.txt
+	@touch $@
+
+$(STAMP)-kernels: $(STAMP)-base requirements/kernels.txt
+	$(PIP) -r requirements/kernels.txt
+	@touch $@

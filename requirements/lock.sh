@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Writes requirements/*.txt: exact versions for Python 3.11 to 3.13, from pyproject.toml.
+#
+# The files hold no hashes: a CPU and a CUDA build of torch carry the same version, and either must do.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+uv=${UV:-uv}
+
+compile() {
+    local out=requirements/$1.txt
+    shift
+    "$uv" pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate \
+        --no-emit-index-url --no-emit-find-links "$@" >"$out.new"
+    {
+        echo "# Written by \`make lock\`; change pyproject.toml or requirements/*.in instead."
+        # CPU builds of torch do not want these, CUDA builds pin them themselves.
+        grep -vE '^(nvidia-|cuda-)' "$out.new"
+    } >"$out"
+    rm "$out.new"
+}
+
+compile build requirements/build.in
+compile base pyproject.toml --constraint requirements/build.txt
+compile dev pyproject.toml --extra dev --constraint requirements/base.txt --constraint requirements/build.txt
+compile kernels requirements/kernels.in pyproject.toml --extra kernels \
+    --constraint requirements/dev.txt --constraint requirements/build.txt
+
+if grep -nE '://|file:|index-url|find-links|^/' requirements/*.txt; then
+    echo "requirements/*.txt name a host or a path" >&2
+    exit 1
+fi
