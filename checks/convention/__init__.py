@@ -1,0 +1,1 @@
+"""How a pull request is written up."""

@@ -1,0 +1,1 @@
+"""Words and arrays that two programs share: packing, layout, fixtures, tests."""

@@ -1,0 +1,1 @@
+"""What an index or a condition means, followed from writer to reader."""
