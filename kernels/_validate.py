@@ -1,0 +1,86 @@
+"""Checks of an op's arguments: every error names the op, the argument, and its shape, dtype and device.
+
+Values that live on a GPU are never read here, because that would be a host sync; what a kernel does with an
+out-of-range value (a count above the width, a token id above the vocabulary) is part of each op's docstring.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+LOGITS = (torch.bfloat16, torch.float16, torch.float32)
+INTS = (torch.int32, torch.int64)
+FLOAT32 = (torch.float32,)
+INT64 = (torch.int64,)
+INT32 = (torch.int32,)
+BOOL = (torch.bool,)
+
+
+def describe(value: object) -> str:
+    """``float32[4, 5] on cpu`` for a tensor, the type's name for anything else."""
+    if not isinstance(value, torch.Tensor):
+        return type(value).__name__
+    return f"{_dtype_name(value.dtype)}{list(value.shape)} on {value.device}"
+
+
+def _dtype_name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+class Args:
+    """The arguments of one call. A size named by a letter must be the same in every tensor that names it."""
+
+    def __init__(self, op: str) -> None:
+        self.op = op
+        self.sizes: dict[str, int] = {}
+        self.device: torch.device | None = None
+
+    def tensor(
+        self, name: str, value: object, dims: Sequence[str | int], dtypes: Sequence[torch.dtype]
+    ) -> torch.Tensor:
+        """Checks ``value`` and returns it. ``dims`` holds sizes, names (``"B"``), ``"B+1"`` or ``"_"`` (any size)."""
+        if not isinstance(value, torch.Tensor):
+            raise TypeError(f"{self.op}: {name} must be a tensor, got {describe(value)}")
+        if value.dtype not in dtypes:
+            wanted = " or ".join(_dtype_name(dtype) for dtype in dtypes)
+            raise TypeError(f"{self.op}: {name} must be {wanted}, got {describe(value)}")
+        if value.layout != torch.strided:
+            raise TypeError(f"{self.op}: {name} must be a dense tensor, got {value.layout} {describe(value)}")
+        self.device = self.device or value.device
+        if value.device != self.device:
+            raise ValueError(f"{self.op}: {name} must be on {self.device} like the others, got {describe(value)}")
+        if value.dim() != len(dims) or not all(self._fits(d, n) for d, n in zip(dims, value.shape, strict=True)):
+            raise ValueError(f"{self.op}: {name} must have shape {self._wanted(dims)}, got {describe(value)}")
+        return value
+
+    def optional(
+        self, name: str, value: object, dims: Sequence[str | int], dtypes: Sequence[torch.dtype]
+    ) -> torch.Tensor | None:
+        """As ``tensor``, but ``None`` passes."""
+        return None if value is None else self.tensor(name, value, dims, dtypes)
+
+    def integer(self, name: str, value: object, low: int, high: int) -> int:
+        """Checks a plain Python integer against an inclusive range and returns it."""
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise TypeError(f"{self.op}: {name} must be an int, got {describe(value)}")
+        if not low <= value <= high:
+            raise ValueError(f"{self.op}: {name} must be in {low}..{high}, got {value}")
+        return value
+
+    def fail(self, text: str) -> ValueError:
+        """A ValueError that names the op, for rules that no single tensor breaks."""
+        return ValueError(f"{self.op}: {text}")
+
+    def _fits(self, dim: str | int, size: int) -> bool:
+        if dim == "_":
+            return True
+        if isinstance(dim, int):
+            return dim == size
+        name, _, extra = dim.partition("+")
+        return self.sizes.setdefault(name, size - int(extra or 0)) == size - int(extra or 0)
+
+    def _wanted(self, dims: Sequence[str | int]) -> str:
+        known = ", ".join(f"{name}={size}" for name, size in self.sizes.items())
+        return "[" + ", ".join(str(dim) for dim in dims) + "]" + (f" with {known}" if known else "")

@@ -1,0 +1,60 @@
+"""Fixtures of the kernel tests: the device, poisoned allocations, and the Hypothesis profiles.
+
+Run on a CPU, the kernels go through Triton's interpreter, which must be chosen before triton is imported.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+
+import pytest
+import torch
+from hypothesis import settings
+
+HAS_GPU = torch.cuda.is_available()
+if not HAS_GPU:
+    os.environ["TRITON_INTERPRET"] = "1"
+
+settings.register_profile("ci", max_examples=300, derandomize=True, deadline=None, database=None)
+settings.register_profile("gpu", max_examples=10_000, derandomize=True, deadline=None, database=None)
+# Other tests of the repository keep Hypothesis's own default unless the command names a profile.
+if os.environ.get("HYPOTHESIS_PROFILE") is None:
+    settings.load_profile("ci")
+
+INT_SENTINEL = 0x5A5A5A5A5A5A5A5A
+
+
+def poison(tensor: torch.Tensor) -> torch.Tensor:
+    """Fills fresh memory with what no kernel may rely on: NaN, or an absurd integer."""
+    if tensor.is_floating_point():
+        return tensor.fill_(float("nan"))
+    if tensor.dtype == torch.bool:
+        return tensor.fill_(True)
+    return tensor.fill_(INT_SENTINEL & torch.iinfo(tensor.dtype).max)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def poisoned_empty() -> Iterator[None]:
+    """``torch.empty`` and its relatives return poisoned memory, so that a read of unwritten memory shows."""
+    patch = pytest.MonkeyPatch()
+    for owner, name in ((torch, "empty"), (torch, "empty_like"), (torch, "empty_strided"), (torch.Tensor, "new_empty")):
+        patch.setattr(owner, name, _poisoning(getattr(owner, name)))
+    yield
+    patch.undo()
+
+
+def _poisoning(allocate: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    def poisoned(*args: object, **kwargs: object) -> torch.Tensor:
+        return poison(allocate(*args, **kwargs))
+
+    return poisoned
+
+
+@pytest.fixture(scope="session")
+def device() -> str:
+    """``cuda`` on a machine with a GPU, else ``cpu`` (through the interpreter)."""
+    return "cuda" if HAS_GPU else "cpu"
+
+
+gpu_only = pytest.mark.skipif(not HAS_GPU, reason="needs a GPU")
