@@ -1,0 +1,73 @@
+"""What the property tests share: the settings, and exact comparison of tensors.
+
+A property test is a strategy of cases and a ``check(case)`` function; the mutation suite runs the same pair
+against a broken kernel.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TypeVar
+
+import torch
+from hypothesis import Phase, given, settings
+from hypothesis.strategies import SearchStrategy
+
+Case = TypeVar("Case")
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def examples() -> int:
+    """300 in CI; 10,000 under ``--hypothesis-profile=gpu``; KERNEL_EXAMPLES overrides both."""
+    named = 10_000 if settings.get_current_profile_name() == "gpu" else 300
+    return int(os.environ.get("KERNEL_EXAMPLES", named))
+
+
+def property_test(cases: SearchStrategy[Case]) -> Callable[[Callable[[Case], None]], Callable[[], None]]:
+    """Decorates ``check(case)`` into a test over ``examples()`` derandomised cases."""
+
+    def decorate(check: Callable[[Case], None]) -> Callable[[], None]:
+        return bounded(cases, check, examples())
+
+    return decorate
+
+
+def bounded(
+    cases: SearchStrategy[Case], check: Callable[[Case], None], count: int, *, shrink: bool = True
+) -> Callable[[], None]:
+    """A test of no arguments that runs ``check`` on ``count`` cases, the same ones every time."""
+    phases = (Phase.explicit, Phase.generate) + ((Phase.shrink,) if shrink else ())
+    options = settings(max_examples=count, derandomize=True, deadline=None, database=None, phases=phases)
+
+    def run(case: Case) -> None:
+        check(case)
+
+    # Hypothesis derandomises by the function's name and source: the mutation suite must draw the same cases.
+    run.__name__ = run.__qualname__ = check.__name__
+    return options(given(cases)(run))
+
+
+def same(name: str, got: torch.Tensor, want: torch.Tensor) -> None:
+    """Equal dtype, shape and every element; NaN equals NaN."""
+    assert got.dtype == want.dtype, f"{name}: dtype {got.dtype}, expected {want.dtype}"
+    assert got.shape == want.shape, f"{name}: shape {list(got.shape)}, expected {list(want.shape)}"
+    got, want = got.cpu(), want.cpu()
+    differs = got != want
+    if got.is_floating_point():
+        differs &= ~(got.isnan() & want.isnan())
+    where = differs.nonzero()
+    assert len(where) == 0, f"{name}: {len(where)} differ, first at {where[0].tolist()}:\n{got}\nexpected\n{want}"
+
+
+def close(name: str, got: torch.Tensor, want: torch.Tensor, tolerance: float) -> None:
+    """Within an absolute tolerance where finite; infinities and NaN exactly alike."""
+    got, want = got.double().cpu(), want.double().cpu()
+    assert got.shape == want.shape, f"{name}: shape {list(got.shape)}, expected {list(want.shape)}"
+    finite = want.isfinite()
+    same(f"{name} (not finite)", got[~finite], want[~finite])
+    error = (got[finite] - want[finite]).abs()
+    assert error.isfinite().all() and (error.max().item() if len(error) else 0.0) <= tolerance, (
+        f"{name}: off by {error.max().item()}, allowed {tolerance}"
+    )
