@@ -1,0 +1,62 @@
+"""Accepted tokens, and the target rows they came from, out of padded accept buffers.
+
+Source: FastDeploy's ``speculate_get_accept_tokens_and_logits`` (PaddlePaddle/FastDeploy#7600), whose offsets
+are 32-bit, whose logits are float32 only, and whose prefill slot writes a row even when nothing was accepted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from .._dispatch import use_triton
+from .._validate import INT32, INT64, INTS, LOGITS, Args
+
+__all__ = ["Accepted", "accept"]
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """What was accepted in one step, packed request after request. Only ``cu_tokens[-1]`` entries are valid."""
+
+    token_ids: torch.Tensor  # int64 [B*S], -1 past the valid entries
+    row_index: torch.Tensor  # int64 [B*S], row of the target logits, -1 past the valid entries
+    cu_tokens: torch.Tensor  # int32 [B+1], request b owns entries cu_tokens[b]:cu_tokens[b+1]
+    logits: torch.Tensor | None  # [B*S, V] copied rows, or None; rows past the valid entries are never written
+
+
+def accept(
+    accept_tokens: torch.Tensor,
+    accept_num: torch.Tensor,
+    cu_seqlens_q_output: torch.Tensor,
+    seq_lens_encoder: torch.Tensor,
+    *,
+    logits: torch.Tensor | None = None,
+) -> Accepted:
+    """Packs the accepted tokens and says which target row each came from.
+
+    accept_tokens       int64 [B, S]       tokens of this step, valid in the first ``accept_num[b]`` columns
+    accept_num          int32 [B]          accepted tokens including the bonus token; 0 for an idle slot
+    cu_seqlens_q_output int32/int64 [B+1]  request b owns target rows ``cu[b]:cu[b+1]``
+    seq_lens_encoder    int32 [B]          above 0 for a prefill slot, which gives at most one row
+    logits              bf16/fp16/fp32 [T, V]  if given, the rows are also copied
+
+    Any strides. With ``logits=None`` this is one launch and nothing of size V moves: pass ``row_index`` to
+    ``kernels.logprobs``, which skips the -1 entries. A count below 0 is read as 0, and one above the width S or
+    above the rows that the request owns is cut to it: a count lives on the device, so reading it here to raise
+    would be a sync, and trusting it would hand out the next request's rows.
+
+    Raises TypeError or ValueError, naming shape, dtype and device, for arguments that do not fit together.
+    """
+    args = Args("accept")
+    args.tensor("accept_num", accept_num, ("B",), INT32)
+    args.tensor("accept_tokens", accept_tokens, ("B", "S"), INT64)
+    args.tensor("cu_seqlens_q_output", cu_seqlens_q_output, ("B+1",), INTS)
+    args.tensor("seq_lens_encoder", seq_lens_encoder, ("B",), INT32)
+    args.optional("logits", logits, ("T", "V"), LOGITS)
+    if use_triton("accept", accept_num.device):
+        from .triton import accept_triton as run
+    else:
+        from .reference import accept_reference as run
+    return Accepted(*run(accept_tokens, accept_num, cu_seqlens_q_output, seq_lens_encoder, logits))
