@@ -1,0 +1,20 @@
+"""Change sets from a local repository, through the `git` executable alone."""
+
+from __future__ import annotations
+
+from checks.change import ChangeSet, PullRequest
+
+from bot.git.blobs import Blobs
+from bot.git.command import Git
+from bot.git.diff import diff
+from bot.git.revisions import Range, resolve
+from bot.git.tree import GitTree, trees
+
+__all__ = ["Blobs", "Git", "GitTree", "Range", "change_set", "resolve"]
+
+
+def change_set(git: Git, blobs: Blobs, compared: Range, pull: PullRequest) -> ChangeSet:
+    """The change from `compared.base` to `compared.head`; the trees read through `blobs` while it is open."""
+    base, head = trees(git, blobs, compared.base, compared.head)
+    files = diff(git, compared.base, compared.head)
+    return ChangeSet(base, head, files, pull, compared.base, compared.head)

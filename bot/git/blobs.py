@@ -1,0 +1,114 @@
+"""The contents of a repository's files, read through one `git cat-file --batch` and searched in memory."""
+
+from __future__ import annotations
+
+import subprocess
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
+
+from checks.tree import find_word
+
+from bot.errors import UserError
+from bot.git.command import Git, fail
+
+
+class Blobs:
+    """Blobs by object id, shared by the base and the head tree. Close it, or use it in a `with`."""
+
+    def __init__(self, git: Git) -> None:
+        self._git = git
+        self._process: subprocess.Popen[bytes] | None = None
+        self._read: dict[str, bytes] = {}
+        self._ground: Callable[[], Iterable[str]] | None = None
+        self._buffer = b""
+        self._starts: list[int] = []
+        self._ids: list[str] = []
+        self._spans: dict[str, tuple[int, int]] = {}
+        self._found: dict[str, dict[str, list[tuple[int, str]]]] = {}
+
+    def __enter__(self) -> Blobs:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the git process; what was read stays readable."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+            self._process = None
+
+    def read(self, oid: str) -> bytes:
+        """The bytes of one blob."""
+        if oid in self._spans:
+            start, end = self._spans[oid]
+            return self._buffer[start:end]
+        if oid not in self._read:
+            self._read[oid] = self._fetch(oid)
+        return self._read[oid]
+
+    def _fetch(self, oid: str) -> bytes:
+        if self._process is None:
+            self._process = self._git.start("cat-file", "--batch")
+        process = self._process
+        assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+        process.stdin.write(oid.encode() + b"\n")
+        process.stdin.flush()
+        header = process.stdout.readline().split()
+        if not header:
+            fail(process.stderr.read())
+        if len(header) != 3:
+            raise UserError("missing-object", oid=oid)
+        return process.stdout.read(int(header[2]) + 1)[:-1]
+
+    def search_in(self, oids: Callable[[], Iterable[str]]) -> None:
+        """Name the blobs that `find` looks through; they are read at its first call."""
+        self._ground = oids
+
+    def _load(self, oids: Iterable[str]) -> None:
+        """Read all of `oids` in one go: 20 MB of sources take 0.1 s."""
+        self._ids = sorted(set(oids))
+        asked = "".join(f"{oid}\n" for oid in self._ids).encode()
+        process = self._git.start("cat-file", "--batch", "--buffer")
+        self._buffer = self._git.finish(process, asked) if self._ids else b""
+        self._index()
+        self._read.clear()
+
+    def _index(self) -> None:
+        at = 0
+        for oid in self._ids:
+            line_end = self._buffer.index(b"\n", at)
+            header = self._buffer[at:line_end].split()
+            if len(header) != 3:
+                raise UserError("missing-object", oid=oid)
+            start = line_end + 1
+            end = start + int(header[2])
+            self._starts.append(start)
+            self._spans[oid] = (start, end)
+            at = end + 1
+
+    def find(self, word: str) -> dict[str, list[tuple[int, str]]]:
+        """Object id to (line, text) of the lines of searched blobs that hold `word` as a whole word."""
+        if self._ground is not None:
+            ground, self._ground = self._ground, None
+            self._load(ground())
+        if word not in self._found:
+            holders = dict.fromkeys(self._holders(word.encode()))
+            hits = {oid: find_word(self.read(oid), word) for oid in holders}
+            self._found[word] = {oid: lines for oid, lines in hits.items() if lines}
+        return self._found[word]
+
+    def _holders(self, needle: bytes) -> Iterable[str]:
+        """Loaded blobs whose bytes contain `needle`; the headers between the blobs are stepped over."""
+        at = self._buffer.find(needle) if needle else -1
+        while at >= 0:
+            i = bisect_right(self._starts, at) - 1
+            if i < 0:
+                at = self._buffer.find(needle, self._starts[0])
+                continue
+            end = self._spans[self._ids[i]][1]
+            if at + len(needle) <= end:
+                yield self._ids[i]
+            following = self._starts[i + 1] if i + 1 < len(self._starts) else len(self._buffer)
+            at = self._buffer.find(needle, following)

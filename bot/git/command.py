@@ -1,0 +1,106 @@
+"""The `git` executable, run so that nobody's configuration changes the answer."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from bot.errors import UserError
+
+T = TypeVar("T")
+
+# `core.bare` keeps git away from the work tree and its .gitattributes, which may belong to another revision
+# than the ones asked for; `protocol.allow` keeps a partial clone from fetching file by file over the network.
+_SETTINGS = (
+    "core.bare=true",
+    "core.quotePath=false",
+    "core.attributesFile=" + os.devnull,
+    "core.fsmonitor=false",
+    "protocol.allow=never",
+    "safe.directory=*",
+)
+_KEPT = ("PATH", "HOME", "TMPDIR", "SYSTEMROOT", "LD_LIBRARY_PATH")
+
+
+def environment() -> dict[str, str]:
+    """The environment of every git process: no GIT_* variable, no user or system configuration, no prompts."""
+    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    return kept | {
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_TERMINAL_PROMPT": "0",
+        "LC_ALL": "C",
+    }
+
+
+class Git:
+    """One repository. Every method raises `UserError` where git is missing or the repository is not usable."""
+
+    def __init__(self, directory: Path) -> None:
+        if not directory.is_dir():
+            raise UserError("no-directory", path=str(directory))
+        self.directory = directory
+        self._git_dir = self._find(directory)
+
+    def _find(self, directory: Path) -> str:
+        done = _run([*_base(), "-C", str(directory), "rev-parse", "--absolute-git-dir"])
+        if done.returncode:
+            raise UserError("not-a-repository", path=str(directory))
+        return os.fsdecode(done.stdout.rstrip(b"\n"))
+
+    def start(self, *args: str) -> subprocess.Popen[bytes]:
+        """A running git with pipes at its three ends."""
+        pipe = subprocess.PIPE
+        return _guard(lambda: subprocess.Popen(
+            self._command(args), stdin=pipe, stdout=pipe, stderr=pipe, env=environment()
+        ))
+
+    def run(self, *args: str, data: bytes = b"") -> bytes:
+        """What git printed; raises `UserError` with git's own words where it failed."""
+        return self.finish(self.start(*args), data)
+
+    def attempt(self, *args: str) -> bytes | None:
+        """What git printed, or None where it exited with an error."""
+        done = _run(self._command(args))
+        return done.stdout if done.returncode == 0 else None
+
+    @staticmethod
+    def finish(process: subprocess.Popen[bytes], data: bytes = b"") -> bytes:
+        """Feed `data`, wait, and give the output; the failures as for `run`."""
+        out, err = process.communicate(data)
+        if process.returncode:
+            fail(err)
+        return out
+
+    def _command(self, args: tuple[str, ...]) -> list[str]:
+        return [*_base(), "--git-dir", self._git_dir, *args]
+
+
+def fail(stderr: bytes) -> None:
+    """Raise the `UserError` that git's error text amounts to."""
+    text = stderr.decode("utf-8", "replace").strip()
+    if "promisor" in text or "lazy" in text:
+        raise UserError("partial-clone")
+    raise UserError("git-failed", detail=text.splitlines()[-1] if text else "")
+
+
+def _base() -> list[str]:
+    return ["git", "--no-pager", *(part for setting in _SETTINGS for part in ("-c", setting))]
+
+
+def _run(command: list[str]) -> subprocess.CompletedProcess[bytes]:
+    return _guard(lambda: subprocess.run(command, capture_output=True, env=environment(), check=False))
+
+
+def _guard(call: Callable[[], T]) -> T:
+    try:
+        return call()
+    except FileNotFoundError as error:
+        raise UserError("git-missing") from error

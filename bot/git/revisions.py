@@ -1,0 +1,90 @@
+"""From what a person typed to the two objects that are compared."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from dataclasses import dataclass
+
+from bot.errors import UserError
+from bot.git.command import Git
+
+_USUAL = ("main", "master", "develop", "trunk")
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Object ids of the base (a commit, or a tree) and of the head commit; `target` is the default branch's
+    name where the base was not given."""
+
+    base: str
+    head: str
+    target: str = ""
+
+
+def resolve(git: Git, base: str | None, head: str | None, *, merge_base: bool) -> Range:
+    """The compared objects. With `merge_base`, as on GitHub, the base is where the head's history left it."""
+    head_id = _commit(git, head or "HEAD")
+    target = ""
+    if base is None:
+        base, target = _default_branch(git)
+    base_id = _object(git, f"{base}^{{commit}}")
+    if base_id is None:
+        tree = _object(git, f"{base}^{{tree}}")
+        return Range(tree or _unknown(git, base), head_id, target)
+    if merge_base:
+        base_id = _merge_base(git, base_id, head_id, base, head or "HEAD")
+    return Range(base_id, head_id, target)
+
+
+def _commit(git: Git, name: str) -> str:
+    return _object(git, f"{name}^{{commit}}") or _unknown(git, name)
+
+
+def _object(git: Git, name: str) -> str | None:
+    """The full id of a revision, asked over a pipe so that no name can be taken for an option."""
+    if "\n" in name or "\0" in name:
+        return None
+    asked = os.fsencode(f"{name}\n")
+    answer = git.run("cat-file", "--batch-check=%(objectname)", data=asked).decode("ascii", "replace").strip()
+    return answer if answer.isalnum() and len(answer) >= 40 else None
+
+
+def _unknown(git: Git, name: str) -> str:
+    if _refs(git) == []:
+        raise UserError("no-commits")
+    if _is_shallow(git):
+        raise UserError("shallow-revision", rev=name)
+    near = difflib.get_close_matches(name, _refs(git), 3, 0.6)
+    raise UserError("unknown-revision", rev=name, near=near)
+
+
+def _merge_base(git: Git, base: str, head: str, base_name: str, head_name: str) -> str:
+    found = git.attempt("merge-base", base, head)
+    if found is not None:
+        return found.decode("ascii").strip()
+    key = "shallow-merge-base" if _is_shallow(git) else "no-merge-base"
+    raise UserError(key, base=base_name, head=head_name)
+
+
+def _is_shallow(git: Git) -> bool:
+    return git.run("rev-parse", "--is-shallow-repository").strip() == b"true"
+
+
+def _refs(git: Git) -> list[str]:
+    listed = git.run("for-each-ref", "--format=%(refname:short)")
+    return [os.fsdecode(name) for name in listed.splitlines()]
+
+
+def _default_branch(git: Git) -> tuple[str, str]:
+    """(revision, branch name) of the default branch: what the remote says, else a branch with a usual name."""
+    remote = git.attempt("symbolic-ref", "--short", "refs/remotes/origin/HEAD")
+    if remote is not None:
+        name = os.fsdecode(remote.strip())
+        if _object(git, f"{name}^{{commit}}"):
+            return name, name.removeprefix("origin/")
+    for branch in _USUAL:
+        for name in (f"refs/remotes/origin/{branch}", f"refs/heads/{branch}"):
+            if _object(git, f"{name}^{{commit}}"):
+                return name, branch
+    raise UserError("no-commits" if not _refs(git) else "no-default-branch")
