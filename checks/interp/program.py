@@ -1,0 +1,111 @@
+"""The modules of a tree, by dotted name, as the interpreter imports them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from checks.interp.values import ANY, ClassRef, FuncRef, ModuleRef, Native, V
+from checks.ir.unit import Class, Import, Unit
+
+PREFIXES = ("", "python/", "src/")
+
+
+@dataclass
+class Program:
+    """`unit` gives the parsed file at a path, or None. `overrides` are names replaced by a test's patches."""
+
+    unit: Callable[[str], Unit | None]
+    overrides: dict[tuple[str, str], V] = field(default_factory=dict)
+
+    def module(self, name: str) -> ModuleRef:
+        """The module with this dotted name; foreign when the tree has no such file."""
+        path = name.replace(".", "/")
+        for prefix in PREFIXES:
+            for file in (f"{prefix}{path}.py", f"{prefix}{path}/__init__.py"):
+                found = self.unit(file)
+                if found is not None:
+                    return ModuleRef(name, found)
+        return ModuleRef(name)
+
+    def imported(self, item: Import, unit: Unit) -> V:
+        """What an import binds."""
+        name = absolute(item.module, unit.path)
+        if not item.name:
+            top = name if item.alias and item.alias != name.split(".")[0] else name.split(".")[0]
+            return V(self.module(top))
+        return self.member(self.module(name), item.name)
+
+    def member(self, module: ModuleRef, name: str) -> V:
+        """`module.name`; `ANY` where the module is ours but does not say."""
+        unit = module.unit
+        if unit is None:
+            return V(Native(f"{module.name}.{name}"))
+        found = self.defined(unit, name)
+        if found is not None:
+            return found
+        inner = self.module(f"{module.name}.{name}")
+        if inner.unit is not None:
+            return V(inner)
+        again = [i for i in unit.imports if (i.alias or i.name) == name and not i.function]
+        return self.imported(again[0], unit) if len(again) == 1 and again[0].module != module.name else ANY
+
+    def defined(self, unit: Unit, name: str) -> V | None:
+        """A function or class that `unit` defines at its top level, or what a patch put there."""
+        if (unit.path, name) in self.overrides:
+            return self.overrides[unit.path, name]
+        functions = [f for f in unit.functions if f.qualname == name]
+        if len(functions) == 1:
+            return V(FuncRef(functions[0], unit))
+        classes = [c for c in unit.classes if c.name == name]
+        if len(classes) == 1:
+            return V(ClassRef(classes[0], unit))
+        return ANY if functions or classes else None
+
+    def bases(self, ref: ClassRef) -> list[ClassRef] | None:
+        """The class and its ancestors, nearest first; None where one of them is not in the tree."""
+        chain = [ref]
+        for base in ref.cls.bases:
+            if base in ("object", "ABC", "abc.ABC"):
+                continue
+            found = self._class(base, ref.unit)
+            above = self.bases(found) if found is not None and found.cls != ref.cls else None
+            if above is None:
+                return None
+            chain += above
+        return chain
+
+    def ancestors(self, ref: ClassRef) -> list[ClassRef]:
+        """Like `bases`, leaving out those that are not in the tree."""
+        chain = [ref]
+        for base in ref.cls.bases:
+            found = self._class(base, ref.unit)
+            if found is not None and found.cls != ref.cls:
+                chain += self.ancestors(found)
+        return chain
+
+    def _class(self, name: str, unit: Unit) -> ClassRef | None:
+        local = _one([c for c in unit.classes if c.name == name])
+        if local is not None:
+            return ClassRef(local, unit)
+        imports = [i for i in unit.imports if (i.alias or i.name) == name]
+        if len(imports) != 1:
+            return None
+        value = self.imported(imports[0], unit).value
+        return value if isinstance(value, ClassRef) else None
+
+
+def _one(classes: list[Class]) -> Class | None:
+    return classes[0] if len(classes) == 1 else None
+
+
+def absolute(module: str, path: str) -> str:
+    """`module` as imported in the file `path`, without leading dots."""
+    if not module.startswith("."):
+        return module
+    level = len(module) - len(module.lstrip("."))
+    parts = PurePosixPath(path).parent.parts
+    parts = parts[: len(parts) - level + 1]
+    tail = module[level:]
+    return ".".join([*parts, *([tail] if tail else [])])

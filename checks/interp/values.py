@@ -1,0 +1,205 @@
+"""The values of the interpreter, and where they came from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from itertools import product
+from math import prod
+from typing import Any, Final
+
+from checks.ir.unit import Class, Function, Unit
+
+
+class _Unknown(Enum):
+    UNKNOWN = "unknown"
+
+
+UNKNOWN: Final = _Unknown.UNKNOWN
+LARGEST = 20_000
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Origin:
+    """A line that a value passed through: a fixture's write in a test, or a line that the change altered."""
+
+    path: str
+    line: int
+
+
+Origins = frozenset[Origin]
+NOWHERE: Origins = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class V:
+    """A value with the lines it came through. `value` is a scalar, `UNKNOWN`, or one of the classes below."""
+
+    value: Any
+    origins: Origins = NOWHERE
+
+    @property
+    def known(self) -> bool:
+        return self.value is not UNKNOWN
+
+    def also(self, *others: Origins) -> V:
+        """The same value, known to come through `others` too."""
+        extra = frozenset().union(*others) - self.origins
+        return V(self.value, self.origins | extra) if extra else self
+
+
+ANY = V(UNKNOWN)
+NONE = V(None)
+
+
+def unknown(*values: V) -> V:
+    """An unknown value that depends on `values`."""
+    return V(UNKNOWN, frozenset().union(*(v.origins for v in values)))
+
+
+@dataclass(slots=True)
+class PyList:
+    """A list or tuple; `length` holds the lines that decided how long it is. `items` is None when unknown."""
+
+    items: list[V] | None
+    length: Origins = NOWHERE
+    kind: str = "list"
+
+
+@dataclass(slots=True)
+class PyDict:
+    """A dict with hashable scalar keys; `open` when it may hold more than is known."""
+
+    items: dict[Any, V]
+    open: bool = False
+
+
+@dataclass(slots=True)
+class Instance:
+    """An object. `cls` is None for namespaces and mocks; `open` when attributes may exist that are not known."""
+
+    cls: ClassRef | None
+    attrs: dict[str, V] = field(default_factory=dict)
+    open: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ClassRef:
+    cls: Class
+    unit: Unit
+
+
+@dataclass(frozen=True)
+class FuncRef:
+    """A function of a parsed file, bound to `self` when it is a method; `scope` holds an enclosing function's names."""
+
+    function: Function
+    unit: Unit
+    bound: V | None = None
+    scope: dict[str, V] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleRef:
+    """A module of the tree (`unit`), or a foreign one known by name only."""
+
+    name: str
+    unit: Unit | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Native:
+    """A function of a foreign library (`numpy.zeros`), or a method of a modelled value (`self_` is set)."""
+
+    name: str
+    self_: V | None = None
+
+
+@dataclass(slots=True)
+class Array:
+    """A numpy, torch or paddle array: a strided view on sparse storage.
+
+    `shape` holds one int a dimension, with the lines that decided it. Cells that were never written hold `fill`.
+    """
+
+    shape: tuple[V, ...]
+    fill: V
+    cells: dict[int, V]
+    strides: tuple[int, ...]
+    offset: int = 0
+
+    @classmethod
+    def full(cls, shape: tuple[V, ...], fill: V) -> Array:
+        return cls(shape, fill, {}, dense(tuple(d.value for d in shape)))
+
+    @property
+    def dims(self) -> tuple[int, ...]:
+        return tuple(d.value for d in self.shape)
+
+    @property
+    def size(self) -> int:
+        return prod(self.dims)
+
+    def get(self, place: tuple[int, ...]) -> V:
+        return self.cells.get(self._flat(place), self.fill)
+
+    def put(self, place: tuple[int, ...], value: V) -> None:
+        self.cells[self._flat(place)] = value
+
+    def _flat(self, place: tuple[int, ...]) -> int:
+        return self.offset + sum(i * s for i, s in zip(place, self.strides, strict=True))
+
+    def places(self) -> Iterator[tuple[int, ...]]:
+        return product(*(range(d) for d in self.dims))
+
+    def forget(self) -> None:
+        """Every cell may have been written by something unknown."""
+        self.cells.clear()
+        self.fill = ANY
+
+
+def dense(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Row-major strides of `shape`, in elements."""
+    strides: list[int] = []
+    step = 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= max(size, 1)
+    return tuple(reversed(strides))
+
+
+def truth(v: V) -> bool | None:
+    """Whether `v` is true, or None where that is not known."""
+    match v.value:
+        case _Unknown.UNKNOWN:
+            return None
+        case bool() | int() | float() | str() | None:
+            return bool(v.value)
+        case PyList(items=items):
+            return None if items is None else bool(items)
+        case PyDict(items=items, open=is_open):
+            return True if items else (None if is_open else False)
+        case Array() as array if array.size == 1:
+            return truth(array.get((0,) * len(array.shape)))
+        case ClassRef() | FuncRef() | ModuleRef() | Native():
+            return True
+        case Instance(cls=cls, open=False) if cls is not None:
+            return True
+        case _:
+            return None
+
+
+class Raised(Exception):
+    """The interpreted code raises `name` at `where`; `origins` are the lines the culprit came through."""
+
+    def __init__(self, name: str, detail: str, origins: Origins) -> None:
+        super().__init__(name, detail)
+        self.name = name
+        self.detail = detail
+        self.origins = origins
+        self.where: Origin | None = None
+
+
+class GaveUp(Exception):
+    """The interpreter ran out of its budget, or met something it cannot follow; nothing is concluded."""

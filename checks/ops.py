@@ -1,0 +1,163 @@
+"""Device ops: registration, kernel function and Python call sites, tied together by name and position."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from checks.change import ChangeSet
+from checks.finding import Side
+from checks.ir import expr as E
+from checks.ir.stmt import For, If, Stmt, With, flatten
+from checks.ir.unit import Binding, Function, Op, Unit
+from checks.source import language
+
+
+@dataclass(frozen=True)
+class OpInfo:
+    """An op that Python can call. `params` are its argument names in call order, and `function` the C++ function
+    behind it (None where it was not found); argument n is the function's parameter n."""
+
+    name: str
+    params: tuple[str, ...]
+    unit: Unit
+    line: int
+    registration: Op | None = None
+    binding: Binding | None = None
+    function: Function | None = None
+
+    def cpp_name(self, param: str) -> str:
+        """What the C++ function calls the argument `param`."""
+        if self.function is None or param not in self.params:
+            return param
+        place = self.params.index(param)
+        return self.function.params[place].name if place < len(self.function.params) else param
+
+
+@dataclass(frozen=True)
+class OpCall:
+    """A call of an op from Python: `args` maps the op's argument names to what is passed."""
+
+    op: OpInfo
+    call: E.Call
+    function: Function | None
+    unit: Unit
+    args: dict[str, E.Expr]
+    guards: tuple[E.Expr, ...] = ()
+
+
+@dataclass
+class Ops:
+    """The ops of one side of a change, found by name when asked for."""
+
+    change: ChangeSet
+    side: Side = Side.HEAD
+    _known: dict[str, tuple[OpInfo, ...]] = field(default_factory=dict)
+
+    def named(self, name: str) -> tuple[OpInfo, ...]:
+        """Every op registered or bound under `name` (one for each hardware)."""
+        if name not in self._known:
+            self._known[name] = tuple(self._search(name))
+        return self._known[name]
+
+    def _search(self, name: str) -> Iterator[OpInfo]:
+        paths = sorted({h.path for h in self.change.tree(self.side).find(name) if language(h.path) == "cpp"})
+        seen: set[tuple[str, int]] = set()
+        for path in paths:
+            unit = self.change.unit(path, self.side)
+            if unit is None:
+                continue
+            for op in unit.ops:
+                if op.name == name and (path, op.line) not in seen:
+                    seen.add((path, op.line))
+                    yield self._registered(op, unit)
+            for binding in unit.bindings:
+                if binding.name == name and (path, binding.line) not in seen:
+                    seen.add((path, binding.line))
+                    yield self._bound(binding, unit)
+
+    def _registered(self, op: Op, unit: Unit) -> OpInfo:
+        function = next(iter(unit.named(op.kernel)), None)
+        return OpInfo(op.name, (*op.inputs, *op.attrs), unit, op.line, registration=op, function=function)
+
+    def _bound(self, binding: Binding, unit: Unit) -> OpInfo:
+        function = self.function(binding.function, unit)
+        params = binding.args or tuple(p.name for p in function.params if function) if function else binding.args
+        return OpInfo(binding.name, tuple(params), unit, binding.line, binding=binding, function=function)
+
+    def function(self, name: str, near: Unit) -> Function | None:
+        """The definition of the C++ function `name`, in `near` or in the one file of its folder tree that has it."""
+        plain = name.rsplit("::", 1)[-1]
+        own = near.named(plain)
+        if own:
+            return own[0]
+        root = near.path.split("/")[:2]
+        found: list[Function] = []
+        for path in sorted({h.path for h in self.change.tree(self.side).find(plain) if language(h.path) == "cpp"}):
+            if path.split("/")[:2] == root and (unit := self.change.unit(path, self.side)) is not None:
+                found += unit.named(plain)
+        return found[0] if len(found) == 1 else None
+
+    def of_function(self, function: Function) -> tuple[OpInfo, ...]:
+        """The ops whose kernel function this is."""
+        unit = self.change.unit(function.path, self.side)
+        if unit is None:
+            return ()
+        names = [op.name for op in unit.ops if op.kernel.rsplit("::", 1)[-1] == function.name]
+        for hit in self.change.tree(self.side).find(function.name):
+            if ".def(" not in hit.text and "m.def" not in hit.text and "&" not in hit.text:
+                continue
+            other = self.change.unit(hit.path, self.side)
+            names += [b.name for b in (other.bindings if other else ()) if b.function.rsplit("::", 1)[-1] == function.name]
+        found = [o for n in dict.fromkeys(names) for o in self.named(n)]
+        return tuple(o for o in found if o.function is None or o.function.path == function.path)
+
+    def calls(self, name: str) -> Iterator[OpCall]:
+        """Every Python call of the op `name`, tests included."""
+        ops = self.named(name)
+        for path in sorted({h.path for h in self.change.tree(self.side).find(name) if language(h.path) == "python"}):
+            unit = self.change.unit(path, self.side)
+            for op in ops[:1] if unit is not None else ():
+                yield from _calls_in(unit, op) if unit else ()
+
+
+def _calls_in(unit: Unit, op: OpInfo) -> Iterator[OpCall]:
+    for function in unit.functions:
+        text = unit.text(function.start_line, function.end_line)
+        if op.name not in text:
+            continue
+        for call, guards in calls_of(function.body):
+            if E.callee(call) == op.name:
+                yield OpCall(op, call, function, unit, arguments(call, op.params), guards)
+
+
+def calls_of(body: tuple[Stmt, ...]) -> Iterator[tuple[E.Call, tuple[E.Expr, ...]]]:
+    """Every call in `body` with the conditions under which it runs, in source order."""
+    for guarded in flatten(body):
+        for top in expressions(guarded.stmt):
+            for e in E.walk(top):
+                if isinstance(e, E.Call):
+                    yield e, guarded.guards
+
+
+def expressions(stmt: Stmt) -> Iterator[E.Expr]:
+    """The expressions that stand in `stmt` itself, not in the statements inside it."""
+    match stmt:
+        case If(test=test):
+            yield test
+        case For(target=target, start=start, stop=stop, step=step, iterable=iterable, test=test):
+            yield from (e for e in (target, start, stop, step, iterable, test) if e is not None)
+        case With(items=items):
+            yield from items
+        case _:
+            for name in ("target", "value", "test"):
+                value = getattr(stmt, name, None)
+                if value is not None:
+                    yield value
+
+
+def arguments(call: E.Call, params: tuple[str, ...]) -> dict[str, E.Expr]:
+    """What a call passes for each parameter; positions beyond the list are left out."""
+    passed = dict(zip(params, call.args, strict=False))
+    passed.update((k, v) for k, v in call.keywords if k in params)
+    return passed
