@@ -1,0 +1,29 @@
+"""Text for an author to paste: a title, and a body in the structure of the template.
+
+A `Paste` mixes the author's and the template's own lines, kept word for word, with sentences about facts, which stand
+in `templates/rules/convention.toml`. Whoever prints it gives it a way to say a message in the reader's language,
+written as GitHub Markdown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from checks.finding import Message
+
+
+@dataclass(frozen=True, slots=True)
+class Paste:
+    """Parts of a text; a `str` is verbatim (it may hold line ends), a `Message` one line."""
+
+    parts: tuple[str | Message, ...]
+
+    def text(self, say: Callable[[Message], str]) -> str:
+        """The whole text, ending in one line end, `say` giving the sentence of a message."""
+        lines = [part if isinstance(part, str) else say(part) for part in self.parts]
+        return "\n".join(lines).strip("\n") + "\n"
+
+    def __str__(self) -> str:
+        """The text with each message as its key and arguments: for logs and tests, not for people."""
+        return self.text(lambda m: " ".join([m.key, *(f"{k}={v}" for k, v in m.args.items())]))

@@ -1,0 +1,78 @@
+"""The parts of a pull request's title: tags, words, and the pull requests it refers to."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+
+from checks.config import Config
+
+_TAG = re.compile(r"\s*(?:\[([^\[\]]+)\]|【([^【】]+)】)\s*[:：]?")
+_ENDING = re.compile(r"\s*(?:[(（]\s*#\d+(?:[\s,，、]+#\d+)*\s*[)）]\s*)+$|\s*#\d+\s*$")
+_ONE_REFERENCE = re.compile(r"\s*[(（]\s*#(\d+)\s*[)）]")
+
+CLOSE = 0.8
+"""Similarity from which another spelling is taken for a slip of the pen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Title:
+    """`tags` without brackets, in order, the cherry-pick tag among them; `words` is the text between the tags and the
+    closing reference, `ending` that reference as written; `numbers` are all pull requests it names."""
+
+    text: str
+    tags: tuple[str, ...]
+    words: str
+    ending: str
+    numbers: tuple[int, ...]
+
+    def picks(self, config: Config) -> list[str]:
+        """The tags that mean a cherry-pick, however they are spelt."""
+        return [t for t in self.tags if key(t) == key(config.title.cherry_pick_tag)]
+
+    def impact(self, config: Config) -> list[str]:
+        """The tags but the cherry-pick tag."""
+        return [t for t in self.tags if key(t) != key(config.title.cherry_pick_tag)]
+
+
+def key(tag: str) -> str:
+    """`tag` without case, spaces or punctuation: `Cherry Pick` and `[cherry-pick]` are the same."""
+    return re.sub(r"[\W_]+", "", tag).casefold()
+
+
+def parse(text: str) -> Title:
+    """The parts of a title; a group such as `[XPU, BugFix]` is two tags."""
+    rest, tags = text.strip(), list[str]()
+    while found := _TAG.match(rest):
+        tags += [t.strip() for t in re.split(r"[,，、]", found[1] or found[2]) if t.strip()]
+        rest = rest[found.end() :]
+    ending = _ENDING.search(rest)
+    words = rest[: ending.start()] if ending else rest
+    numbers = tuple(int(n) for n in re.findall(r"#(\d+)\b", text))
+    return Title(text, tuple(tags), words.strip(), ending[0] if ending else "", numbers)
+
+
+def without_references(words: str) -> str:
+    """`words` without `(#1234)` in their midst."""
+    return _ONE_REFERENCE.sub("", words).strip()
+
+
+def same(tag: str, allowed: tuple[str, ...]) -> str:
+    """The allowed tag that `tag` is in another spelling of case or punctuation; empty for none."""
+    return next((a for a in allowed if key(a) == key(tag)), "")
+
+
+def nearest(tag: str, allowed: tuple[str, ...]) -> str:
+    """The allowed tag that `tag` was probably meant to be, empty where none is near."""
+    keys = {key(a): a for a in allowed}
+    close = difflib.get_close_matches(key(tag), list(keys), 1, CLOSE)
+    if close:
+        return keys[close[0]]
+    inside = [keys[key(word)] for word in re.split(r"[\s_/-]+", tag) if key(word) in keys]
+    return inside[0] if inside else ""
+
+
+def is_slip(tag: str, allowed: tuple[str, ...]) -> bool:
+    """Whether `tag` is an allowed one misspelt, not a new one."""
+    return bool(difflib.get_close_matches(key(tag), [key(a) for a in allowed], 1, CLOSE))
