@@ -1,1 +1,1 @@
-"""Python: the standard `ast`, tree-sitter-python where a file does not parse, and the lowering to the common IR."""
+"""Python files: `ast`, or tree-sitter-python where one does not parse, lowered to the common IR."""

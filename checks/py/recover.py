@@ -1,0 +1,204 @@
+"""A module out of a file that does not parse: what is intact is kept, at its own lines.
+
+The file is cut at its left margin; in each piece that fails, the lines that Python refuses are
+replaced by something of the same indentation that it accepts, until the piece parses. What was
+replaced is remembered and never read as code.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from checks.py.syntax import Outline, Syntax, examine
+from checks.py.text import Source
+
+REFUSED = (SyntaxError, ValueError, RecursionError, MemoryError)
+
+# Characters read again and again in search of errors, over the whole file: about half a second.
+_BUDGET = 2_000_000
+_CONFLICT = re.compile(r"<{7} |={7}$|>{7} |\|{7} ")
+_HEADER = re.compile(r"\s*(?:async\s+)?(def|class|if|elif|for|while|with|except|match)\b\s*(\w*)")
+_EMPTY_BLOCK = re.compile(r"expected an indented block after .* on line (\d+)")
+
+
+@dataclass
+class Recovered:
+    """`broken` maps the first line of each replaced piece to its text; `ranges` are those lines."""
+
+    module: ast.Module
+    broken: dict[int, str] = field(default_factory=dict)
+    ranges: tuple[tuple[int, int], ...] = ()
+
+
+def parse(text: str) -> ast.Module:
+    """`ast.parse` without its warnings; raises one of `REFUSED`."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(text)
+
+
+def recover(source: Source) -> Recovered:
+    """Whatever of `source` can be read. Never raises on any text."""
+    return _Repair(source).run()
+
+
+class _Repair:
+    def __init__(self, source: Source) -> None:
+        self.original = source.lines
+        self.lines = list(source.lines)
+        self.broken: dict[int, int] = {}
+        self.budget = _BUDGET
+        self.syntax = Syntax()
+
+    def run(self) -> Recovered:
+        for number, line in enumerate(self.lines, 1):
+            if _CONFLICT.match(line):
+                self._replace(number, number, "")
+        self.syntax = examine("\n".join(self.lines))
+        for number, start, end in self.syntax.generics:
+            data = self.lines[number - 1].encode()
+            blank = data[:start] + b" " * (end - start) + data[end:]
+            self.lines[number - 1] = blank.decode("utf-8", "replace")
+        for first, last in self.syntax.foreign:
+            self._replace(first, last, "pass")
+        body: list[ast.stmt] = []
+        edges = sorted({1, *self.syntax.starts, len(self.lines) + 1})
+        for first, after in pairwise(edges):
+            body += self._piece(first, after - 1)
+        ranges = tuple(sorted(self.broken.items()))
+        texts = {first: "\n".join(self.original[first - 1 : last]) for first, last in ranges}
+        return Recovered(ast.Module(body, []), texts, _joined(ranges))
+
+    def _piece(self, first: int, last: int) -> list[ast.stmt]:
+        """The statements of lines `first`..`last`, with what Python refuses replaced."""
+        if not any(line.strip() for line in self.lines[first - 1 : last]):
+            return []
+        size = sum(map(len, self.lines[first - 1 : last])) + first
+        free = True
+        while self.budget > 0 or free:
+            free = False
+            try:
+                return self._parse(first, last)
+            except SyntaxError as error:
+                self.budget -= size
+                if not self._mend(error, first, last):
+                    break
+            except (ValueError, RecursionError, MemoryError):
+                self.budget -= size
+                if not self._flatten(first, last):
+                    break
+        return self._outline(first, last)
+
+    def _parse(self, first: int, last: int) -> list[ast.stmt]:
+        return parse("\n" * (first - 1) + "\n".join(self.lines[first - 1 : last])).body
+
+    def _mend(self, error: SyntaxError, first: int, last: int) -> bool:
+        """Replace what `error` points at; False where nothing is left to replace there."""
+        line = min(max(error.lineno or first, first), last)
+        empty = _EMPTY_BLOCK.search(error.msg)
+        if empty and first <= int(empty[1]) <= last:
+            line = int(empty[1])
+            return self._replace(line, line, self._block_like(line))
+        start, end = self.syntax.simple.get(line, (line, line))
+        if start in self.broken or not (first <= start and end <= last):
+            start = end = line
+        if isinstance(error, IndentationError):
+            return self._replace(start, end, "")
+        return self._replace(start, end, self._stand_in(start))
+
+    def _stand_in(self, line: int) -> str:
+        """What may stand in place of `line`: a header stays a header of its kind."""
+        header = _HEADER.match(self.lines[line - 1])
+        following = next((t for t in self.lines[line:] if t.strip()), "")
+        if header is None or _indent(following) <= _indent(self.lines[line - 1]):
+            return self._block_like(line)
+        match header[1]:
+            case "def":
+                return f"def {header[2] or '_'}(*args, **kwargs):"
+            case "class":
+                return f"class {header[2] or '_'}:"
+            case "elif":
+                return "elif 1:"
+            case "except":
+                return "except Exception:"
+            case _:
+                return "if 1:"
+
+    def _block_like(self, line: int) -> str:
+        """A whole statement for a header without a block, keeping the name that it defines."""
+        header = _HEADER.match(self.lines[line - 1])
+        if header is not None and header[2] and header[1] in ("def", "class"):
+            return (
+                f"{header[1]} {header[2]}{'(*args, **kwargs)' if header[1] == 'def' else ''}: pass"
+            )
+        return "pass"
+
+    def _replace(self, first: int, last: int, text: str) -> bool:
+        """Put `text` in place of lines `first`..`last`; the second time, leave them empty."""
+        old = self.lines[first - 1]
+        if first in self.broken:
+            text = ""
+            if not old.strip():
+                return False
+        elif not any(line.strip() for line in self.lines[first - 1 : last]):
+            return False
+        indent = old[: len(old) - len(old.lstrip())]
+        self.lines[first - 1 : last] = [indent + text if text else "", *[""] * (last - first)]
+        self.broken[first] = max(last, self.broken.get(first, last))
+        return True
+
+    def _flatten(self, first: int, last: int) -> bool:
+        """Replace the deepest statement of a piece that is nested too deeply for Python."""
+        inside = [
+            (d, n)
+            for n, d in self.syntax.depths.items()
+            if first <= n <= last and n not in self.broken
+        ]
+        if not inside:
+            return False
+        _, line = max(inside)
+        start, end = self.syntax.simple.get(line, (line, line))
+        return self._replace(start, min(end, last), "pass")
+
+    def _outline(self, first: int, last: int) -> list[ast.stmt]:
+        """Only the names and lines of the definitions of a piece that could not be mended."""
+        text = [""] * (last - first + 1)
+        for item in self.syntax.outlines:
+            if first <= item.start <= item.end <= last:
+                _draw(item, text, first)
+        if any(line.strip() for line in self.lines[first - 1 : last]):
+            self.broken[first] = last
+        self.lines[first - 1 : last] = text
+        try:
+            return self._parse(first, last)
+        except REFUSED:
+            return []
+
+
+def _draw(item: Outline, text: list[str], first: int) -> None:
+    """Write `item` as an empty definition over its lines into `text`, which starts at `first`."""
+    start, end = item.start - first, item.end - first
+    signature = f"class {item.name}" if item.is_class else f"def {item.name}(*args, **kwargs)"
+    if not text[start].strip() or start == end:
+        text[start] = " " * item.level + signature + (":" if start < end else ": pass")
+    if start < end:
+        text[end] = " " * (item.level + 1) + "pass"
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _joined(ranges: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
+    """Ranges that touch or overlap made one."""
+    result: list[tuple[int, int]] = []
+    for start, end in ranges:
+        if result and start <= result[-1][1] + 1:
+            result[-1] = (result[-1][0], max(end, result[-1][1]))
+        else:
+            result.append((start, end))
+    return tuple(result)

@@ -1,0 +1,68 @@
+"""A Python file's bytes as text and lines whose numbers are git's."""
+
+from __future__ import annotations
+
+import ast
+import codecs
+import io
+import tokenize
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """`lines` are without their ends; `damaged` are those (from 1) whose bytes Python refuses."""
+
+    lines: tuple[str, ...]
+    damaged: frozenset[int]
+
+    def segment(self, node: ast.expr | ast.stmt | ast.pattern | ast.arg) -> str:
+        """The source text of `node`, over several lines where it has them."""
+        first, last = node.lineno, node.end_lineno or node.lineno
+        end = node.end_col_offset
+        if first == last:
+            return _columns(self.lines[first - 1], node.col_offset, end)
+        parts = [_columns(self.lines[first - 1], node.col_offset, None)]
+        parts += self.lines[first : last - 1]
+        parts.append(_columns(self.lines[last - 1], 0, end))
+        return "\n".join(parts)
+
+
+def _columns(line: str, start: int, end: int | None) -> str:
+    """The part of `line` between two of `ast`'s columns, which count UTF-8 bytes."""
+    if line.isascii():
+        return line[start:end]
+    return line.encode()[start:end].decode("utf-8", "replace")
+
+
+def read(data: bytes) -> Source:
+    """Decode `data` as Python does (BOM, coding cookie), else as UTF-8 with replacement characters.
+
+    Lines end at `\\n` alone, as in git: a lone `\\r`, where Python ends a line, becomes a blank.
+    """
+    text, exact = _decode(data)
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", " ")
+    lines = text.split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    damaged: frozenset[int] = frozenset()
+    if not exact or "\0" in text:
+        refused = "\0" if exact else "\0\N{REPLACEMENT CHARACTER}"
+        damaged = frozenset(n for n, line in enumerate(lines, 1) if set(refused) & set(line))
+    return Source(tuple(line.replace("\0", " ") for line in lines), damaged)
+
+
+def _decode(data: bytes) -> tuple[str, bool]:
+    """The text, and whether every byte was valid."""
+    if data.startswith(codecs.BOM_UTF8):
+        data = data[3:]
+    try:
+        return data.decode("utf-8"), True
+    except UnicodeDecodeError:
+        pass
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        return data.decode(encoding), True
+    except (SyntaxError, LookupError, UnicodeDecodeError):
+        return data.decode("utf-8", "replace"), False
