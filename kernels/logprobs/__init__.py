@@ -1,0 +1,78 @@
+"""Logprob and rank of the sampled token, top-k logprobs and ids, straight from logits.
+
+Source: vLLM's ``compute_topk_scores`` (no [rows, vocab] intermediate) and FastDeploy's ``gather_logprobs``; both
+leave the order of ties to ``topk``, which made FastDeploy record its baselines again when k changed
+(PaddlePaddle/FastDeploy#7883).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from .._dispatch import use_triton
+from .._validate import FLOAT32, INT64, INTS, LOGITS, Args
+
+__all__ = ["MAX_K", "Logprobs", "logprobs"]
+
+MAX_K = 64
+
+
+@dataclass(frozen=True)
+class Logprobs:
+    """One entry per requested row. Entries whose ``rows`` is -1 hold NaN, rank 0 and id -1."""
+
+    logprob: torch.Tensor  # float32 [R], of the sampled token
+    rank: torch.Tensor  # int64 [R], tokens at least as likely as the sampled one, itself included
+    topk_ids: torch.Tensor  # int64 [R, k], by (logit descending, id ascending)
+    topk_logprobs: torch.Tensor  # float32 [R, k]
+    logz: torch.Tensor  # float32 [R], log-sum-exp of the (scaled, kept) logits
+
+
+def logprobs(
+    logits: torch.Tensor,
+    token_ids: torch.Tensor,
+    k: int = 0,
+    *,
+    rows: torch.Tensor | None = None,
+    temperature: torch.Tensor | None = None,
+    cut_logit: torch.Tensor | None = None,
+    cut_id: torch.Tensor | None = None,
+) -> Logprobs:
+    """Scores sampled tokens without materialising [rows, vocab].
+
+    logits      bf16/fp16/fp32 [T, V], any strides
+    token_ids   int32/int64 [R]   the sampled token of each entry
+    k           0..64, at most V; a run-time number, not a compile-time one
+    rows        int64 [R]         row of ``logits`` of each entry, -1 for none; default: entry r is row r, R == T
+    temperature float32 [R]       processed mode: logits are divided by it; 0 (greedy) is read as 1
+    cut_logit, cut_id  float32 [R], int64 [R]   processed mode: only tokens at least as good as this one count and
+                                  the rest are -inf, as ``kernels.sampling.top_k_top_p_cut`` gives them
+
+    Raw mode is temperature and cut both absent. Log-sum-exp in float32. NaN is read as -inf and +inf as the
+    largest float32. In a row that is all -inf every logprob is -inf and the best tokens are 0, 1, 2...; a token at
+    -inf has logprob -inf and rank V. An entry whose token is outside 0..V-1 has NaN and rank 0 for the sampled
+    token; its top-k is as usual. ``topk(k1) == topk(k2)[:k1]`` bit for bit, whatever else is in the batch.
+
+    Raises TypeError or ValueError, naming shape, dtype and device, for arguments that do not fit together.
+    """
+    args = Args("logprobs")
+    args.tensor("logits", logits, ("T", "V"), LOGITS)
+    if args.sizes["V"] < 1:
+        raise args.fail("logits must have at least one column")
+    if rows is None:
+        args.sizes["R"] = args.sizes["T"]
+    args.optional("rows", rows, ("R",), INT64)
+    args.tensor("token_ids", token_ids, ("R",), INTS)
+    args.optional("temperature", temperature, ("R",), FLOAT32)
+    args.optional("cut_logit", cut_logit, ("R",), FLOAT32)
+    args.optional("cut_id", cut_id, ("R",), INT64)
+    if (cut_logit is None) != (cut_id is None):
+        raise args.fail("cut_logit and cut_id go together")
+    args.integer("k", k, 0, min(MAX_K, args.sizes["V"]))
+    if use_triton("logprobs", logits.device):
+        from .triton import logprobs_triton as run
+    else:
+        from .reference import logprobs_reference as run
+    return Logprobs(*run(logits, token_ids, k, rows, temperature, cut_logit, cut_id))
