@@ -13,20 +13,22 @@ NO_DRAFT = -1
 def find_continuation(
     haystacks: list[list[int]], recent: list[int], *, max_ngram: int, min_ngram: int, rightmost: bool
 ) -> list[int]:
-    """Every token after the best match of the end of `recent` in `haystacks`, or [] when nothing matches.
+    """The tokens after the best match of the end of `recent` in `haystacks`, or [] when nothing matches.
 
-    Longest n first, then the earlier haystack, then the leftmost (or rightmost) place that something follows.
+    Longest n first, then the earlier haystack, then the leftmost (or rightmost) place that a token follows.
+    A negative entry pads a history: it equals nothing, not even another pad, and ends a continuation.
     """
-    for n in range(max_ngram, min_ngram - 1, -1):
+    for n in range(min(max_ngram, len(recent)), min_ngram - 1, -1):
         pattern = recent[-n:]
-        # -1 pads a history: a pad is no token, and so equals nothing, not even another pad
-        if len(recent) < n or min(pattern) < 0:
+        if min(pattern) < 0:
             continue
         for haystack in haystacks:
-            starts = range(len(haystack) - n)  # the last start is left out: nothing would follow it
+            starts = range(len(haystack) - n)  # one short of the end: something must follow
             for i in reversed(starts) if rightmost else starts:
-                if haystack[i : i + n] == pattern:
-                    return haystack[i + n :]
+                if haystack[i : i + n] == pattern and haystack[i + n] >= 0:
+                    following = haystack[i + n :]
+                    pads = [j for j, token in enumerate(following) if token < 0]
+                    return following[: pads[0]] if pads else following
     return []
 
 
@@ -51,23 +53,20 @@ def propose_reference(
 ) -> None:
     """Fill `draft_tokens` and `seq_lens_this_time` in place; the arguments are those of `kernels.ngram`.
 
-    `append` is the hybrid: the drafts already there stay, and the last token stands at slot `step_idx`, not before it.
+    `append` is the hybrid: the drafts already there stay, and generated tokens stand at slots 1..step_idx, not 0.. .
     """
-    length, width = token_ids_all.shape[1], draft_tokens.shape[1]
-    base = []  # tokens a row takes before any ngram draft
-    wanted = []  # the drafts it would like, before the budget
-    for b in range(token_ids_all.shape[0]):
-        encoder, decoder = int(seq_lens_encoder[b]), int(seq_lens_decoder[b])
-        if append or encoder > 0:
-            base.append(int(seq_lens_this_time[b]))
-        else:
-            base.append(1 if decoder > 0 else 0)
+    batch, length = token_ids_all.shape
+    width = draft_tokens.shape[1]
+    base = []  # the tokens a row takes before any ngram draft
+    wanted = []  # the drafts it would take, were there no budget
+    for b in range(batch):
+        decoding = int(seq_lens_encoder[b]) <= 0 and int(seq_lens_decoder[b]) > 0
+        kept = append or int(seq_lens_encoder[b]) > 0
+        base.append(max(int(seq_lens_this_time[b]), 0) if kept else int(decoding))
         wanted.append([])
-        if encoder > 0 or base[b] <= 0 or decoder <= 0:
-            continue
         prompt, step = int(prompt_lens[b]), int(step_idx[b])
-        start = prompt + (1 if append else 0)
-        if prompt < 0 or step < 0 or start + step > length:
+        start = prompt + int(append)
+        if not decoding or base[b] == 0 or prompt < 0 or step < 0 or start + step > length:
             continue
         row = token_ids_all[b].tolist()
         asked, generated = row[:prompt], row[start : start + step]
@@ -86,18 +85,17 @@ def propose_reference(
         )
         wanted[b] = found[: max(room, 0)]
 
-    left = float("inf") if budget is None else budget - sum(base)
-    for b, drafts in enumerate(wanted):
-        drafts = drafts[: max(min(left, len(drafts)), 0)]
-        left -= len(drafts)
-        end = base[b] + len(drafts)
-        if not append and int(seq_lens_encoder[b]) > 0:
+    left = sum(map(len, wanted)) if budget is None else budget - sum(base)
+    for b in range(batch):
+        if int(seq_lens_encoder[b]) > 0:  # a prefill's row is not ours to touch
             continue
-        for j, token in enumerate(drafts):
+        granted = wanted[b][: max(left, 0)]
+        left -= len(granted)
+        end = base[b] + len(granted)
+        for j, token in enumerate(granted):
             draft_tokens[b, base[b] + j] = token
-        if pad_to_max and base[b] > 0 and int(seq_lens_decoder[b]) > 0 and int(seq_lens_encoder[b]) == 0:
-            draft_tokens[b, end:] = int(draft_tokens[b, end - 1])
-            end = width
-        # yesterday's proposal must not survive a row that found nothing
-        draft_tokens[b, max(end, 1) :] = NO_DRAFT
-        seq_lens_this_time[b] = end
+        filler = NO_DRAFT  # yesterday's proposal must not survive in a row that found nothing
+        if pad_to_max and 0 < base[b] <= width and int(seq_lens_decoder[b]) > 0:
+            filler = int(draft_tokens[b, end - 1])
+        draft_tokens[b, max(end, 1) :] = filler
+        seq_lens_this_time[b] = max(end, width) if filler != NO_DRAFT else end

@@ -1,0 +1,5 @@
+"""Prints LAYOUT.md."""
+
+from kernels.message.layout import document
+
+print(document(), end="")

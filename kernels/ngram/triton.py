@@ -1,0 +1,258 @@
+"""Ngram proposals in two launches: every place of the history scored once for all n, then one block hands out drafts.
+
+A place `c` in a history is scored by how many tokens before it equal the request's last tokens, counted backwards
+and capped at `max_ngram`. The best of all n is then one maximum over a 64-bit key, so the cost does not grow with n.
+"""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+
+BLOCK = 1024
+# More programs than this only wait for a slot: eight of 128 threads on each of the 132 processors of an H100 or H200.
+PROGRAMS = 1056
+# (rows, splits) of one tile of the second kernel. Two shapes, because few rows want many splits and the reverse.
+MANY_ROWS, FEW_ROWS = (256, 8), (32, 64)
+NO_BUDGET = 1 << 62
+
+
+@triton.jit(
+    do_not_specialize=["tokens_stride", "rows", "length", "max_ngram", "min_ngram", "splits"]
+)
+def _ngram_match_kernel(
+    tokens,  # [B, L]
+    tokens_stride,
+    tokens_column,
+    prompt_lens,  # [B]
+    step_idx,  # [B]
+    lens_encoder,  # [B]
+    lens_decoder,  # [B]
+    keys,  # [splits, B] int64, out: 0 where nothing matched
+    rows,
+    length,
+    max_ngram,
+    min_ngram,
+    splits,
+    SHIFT: tl.constexpr,
+    ONE_HISTORY: tl.constexpr,
+    RIGHTMOST: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    row = tl.program_id(0).to(tl.int64)
+    split = tl.program_id(1)
+    prompt = tl.load(prompt_lens + row).to(tl.int64)
+    step = tl.load(step_idx + row).to(tl.int64)
+    decoding = (tl.load(lens_encoder + row) <= 0) & (tl.load(lens_decoder + row) > 0)
+    end = prompt + SHIFT + step  # the slot after the last token
+    # each against the length first: the sum of two absurd values could wrap around
+    active = decoding & (prompt >= 0) & (step >= 0) & (prompt <= length) & (step <= length)
+    active = active & (end <= length)
+    recent = prompt + step if ONE_HISTORY else step
+    limit = tl.where(active, tl.minimum(recent, max_ngram), 0)
+    history = tokens + row * tokens_stride
+
+    best = tl.zeros([BLOCK], tl.int64)
+    stop = tl.where(limit >= min_ngram, end, 0)
+    for first in range(split * BLOCK, stop, splits * BLOCK):
+        place = first + tl.arange(0, BLOCK).to(tl.int64)
+        asked = place < prompt
+        # a match must lie in one haystack: it may not reach back beyond the start of its own
+        behind = place if ONE_HISTORY else tl.where(asked, place, place - (prompt + SHIFT))
+        alive = (place < end) & (behind >= 1)
+        matched = tl.zeros([BLOCK], tl.int32)
+        back = 1
+        while (back <= limit) & (tl.max(alive.to(tl.int32), 0) > 0):
+            wanted = tl.load(history + (end - back) * tokens_column)
+            alive = alive & (behind >= back)
+            token = tl.load(history + (place - back) * tokens_column, mask=alive, other=-1)
+            alive = alive & (token == wanted) & (token >= 0)
+            matched += alive.to(tl.int32)
+            back += 1
+        found = matched >= min_ngram
+        following = tl.load(history + place * tokens_column, mask=found, other=-1)
+        found = found & (following >= 0)
+        order = place if RIGHTMOST else 0xFFFFFFFF - place
+        key = (matched.to(tl.int64) << 33) | order
+        if not ONE_HISTORY:
+            key |= asked.to(tl.int64) << 32
+        best = tl.maximum(best, tl.where(found, key, 0))
+    tl.store(keys + split * rows.to(tl.int64) + row, tl.max(best, 0))
+
+
+@triton.jit
+def _base_tokens(lens_this_time, lens_encoder, lens_decoder, row, mask, APPEND: tl.constexpr):
+    """The tokens of a row before any ngram draft, and whether it is in its decode phase. [rows]"""
+    encoder = tl.load(lens_encoder + row, mask=mask, other=0)
+    decoding = (encoder <= 0) & (tl.load(lens_decoder + row, mask=mask, other=0) > 0)
+    given = tl.maximum(tl.load(lens_this_time + row, mask=mask, other=0), 0).to(tl.int64)
+    base = given if APPEND else tl.where(encoder > 0, given, decoding.to(tl.int64))
+    return base, encoder, decoding
+
+
+@triton.jit(do_not_specialize=["tokens_stride", "drafts_stride", "rows", "length", "splits", "budget", "width"])
+def _ngram_propose_kernel(
+    tokens,  # [B, L]
+    tokens_stride,
+    tokens_column,
+    prompt_lens,  # [B]
+    step_idx,  # [B]
+    draft_token_num,  # [B]
+    max_dec_len,  # [B]
+    drafts,  # [B, S], io
+    drafts_stride,
+    drafts_column,
+    lens_this_time,  # [B], io
+    lens_encoder,  # [B]
+    lens_decoder,  # [B]
+    keys,  # [splits, B]
+    rows,
+    length,
+    splits,
+    budget,
+    width,
+    SHIFT: tl.constexpr,
+    ONE_HISTORY: tl.constexpr,
+    RIGHTMOST: tl.constexpr,
+    HAS_BUDGET: tl.constexpr,
+    PAD_TO_MAX: tl.constexpr,
+    ROWS: tl.constexpr,
+    SPLITS: tl.constexpr,
+    WIDTH: tl.constexpr,
+):
+    # One program for the whole batch: the budget is handed out in row order, and a row's share depends on all before.
+    left = budget.to(tl.int64)
+    if HAS_BUDGET:
+        for first in range(0, rows, ROWS):
+            row = first + tl.arange(0, ROWS).to(tl.int64)
+            base, encoder, decoding = _base_tokens(
+                lens_this_time, lens_encoder, lens_decoder, row, row < rows, SHIFT
+            )
+            left -= tl.sum(base, 0)
+
+    for first in range(0, rows, ROWS):
+        row = first + tl.arange(0, ROWS).to(tl.int64)
+        live = row < rows
+        base, encoder, decoding = _base_tokens(
+            lens_this_time, lens_encoder, lens_decoder, row, live, SHIFT
+        )
+        prompt = tl.load(prompt_lens + row, mask=live, other=0).to(tl.int64)
+        step = tl.load(step_idx + row, mask=live, other=0).to(tl.int64)
+        asked_for = tl.load(draft_token_num + row, mask=live, other=0).to(tl.int64)
+        most = tl.load(max_dec_len + row, mask=live, other=0).to(tl.int64)
+        end = prompt + SHIFT + step
+
+        split = tl.arange(0, SPLITS)
+        tile = keys + split[None, :].to(tl.int64) * rows + row[:, None]  # [ROWS, SPLITS]
+        key = tl.max(tl.load(tile, mask=live[:, None] & (split[None, :] < splits), other=0), 1)
+        order = key & 0xFFFFFFFF
+        place = order if RIGHTMOST else 0xFFFFFFFF - order
+        haystack_end = end
+        if not ONE_HISTORY:
+            haystack_end = tl.where(((key >> 32) & 1) == 1, prompt, end)
+        room = tl.minimum(asked_for - (base - 1), width - base)
+        room = tl.minimum(room, tl.minimum(most - step - 1, length - end - 1))
+        room = tl.minimum(room, haystack_end - place)
+        room = tl.where((key > 0) & (base > 0), tl.maximum(room, 0), 0)
+
+        column = tl.arange(0, WIDTH).to(tl.int64)[None, :]  # [1, WIDTH], of draft_tokens
+        ahead = column - base[:, None]  # [ROWS, WIDTH], which draft a column would hold
+        inside = (ahead >= 0) & (ahead < room[:, None])
+        source = row[:, None] * tokens_stride + (place[:, None] + ahead) * tokens_column
+        token = tl.load(tokens + source, mask=inside, other=-1).to(drafts.dtype.element_ty)
+        # a pad inside the history ends the continuation
+        wanted = tl.min(tl.where(inside & (token < 0), ahead, room[:, None]), 1)
+        if HAS_BUDGET:
+            before = tl.cumsum(wanted, 0) - wanted
+            granted = tl.minimum(wanted, tl.maximum(left - before, 0))
+            left -= tl.sum(granted, 0)
+        else:
+            granted = wanted
+        finish = base + granted
+
+        filler = tl.full([ROWS], -1, drafts.dtype.element_ty)
+        target = drafts + row[:, None] * drafts_stride + column * drafts_column
+        if PAD_TO_MAX:
+            padded = live & decoding & (base > 0) & (base <= width)
+            kept = row * drafts_stride + (base - 1) * drafts_column
+            last_kept = tl.load(drafts + kept, mask=padded & (granted == 0), other=-1)
+            last_granted = tl.max(tl.where(ahead == granted[:, None] - 1, token, -1), 1)
+            # column base-1 is read here and only columns from base on are written below: no order is needed
+            filler = tl.where(padded, tl.where(granted > 0, last_granted, last_kept), filler)
+        new = tl.where(ahead < granted[:, None], token, filler[:, None])
+        mine = live & (encoder <= 0)
+        writes = mine[:, None] & (column >= 1) & (ahead >= 0) & (column < width)
+        tl.store(target, new, mask=writes)
+        if PAD_TO_MAX:
+            finish = tl.where(padded & (filler != -1), tl.maximum(finish, width), finish)
+        tl.store(lens_this_time + row, finish.to(lens_this_time.dtype.element_ty), mask=mine)
+
+
+def propose_triton(
+    token_ids_all: torch.Tensor,
+    prompt_lens: torch.Tensor,
+    step_idx: torch.Tensor,
+    draft_token_num: torch.Tensor,
+    max_dec_len: torch.Tensor,
+    draft_tokens: torch.Tensor,
+    seq_lens_this_time: torch.Tensor,
+    seq_lens_encoder: torch.Tensor,
+    seq_lens_decoder: torch.Tensor,
+    *,
+    max_ngram: int,
+    min_ngram: int,
+    rightmost: bool,
+    one_history: bool,
+    budget: int | None,
+    pad_to_max: bool,
+    append: bool,
+) -> None:
+    """Two launches; see `propose_reference` for the meaning of every argument."""
+    rows, length = token_ids_all.shape
+    tile_rows, most_splits = FEW_ROWS if rows <= FEW_ROWS[0] else MANY_ROWS
+    splits = max(1, min(most_splits, triton.cdiv(length, BLOCK), PROGRAMS // rows))
+    keys = torch.empty((splits, rows), dtype=torch.int64, device=token_ids_all.device)
+    policy = {"SHIFT": int(append), "ONE_HISTORY": one_history, "RIGHTMOST": rightmost}
+    _ngram_match_kernel[(rows, splits)](
+        token_ids_all,
+        *token_ids_all.stride(),
+        prompt_lens,
+        step_idx,
+        seq_lens_encoder,
+        seq_lens_decoder,
+        keys,
+        rows,
+        length,
+        max_ngram,
+        min_ngram,
+        splits,
+        BLOCK=BLOCK,
+        **policy,
+    )
+    _ngram_propose_kernel[(1,)](
+        token_ids_all,
+        *token_ids_all.stride(),
+        prompt_lens,
+        step_idx,
+        draft_token_num,
+        max_dec_len,
+        draft_tokens,
+        *draft_tokens.stride(),
+        seq_lens_this_time,
+        seq_lens_encoder,
+        seq_lens_decoder,
+        keys,
+        rows,
+        length,
+        splits,
+        NO_BUDGET if budget is None else budget,
+        draft_tokens.shape[1],
+        HAS_BUDGET=budget is not None,
+        PAD_TO_MAX=pad_to_max,
+        ROWS=tile_rows,
+        SPLITS=most_splits,
+        WIDTH=triton.next_power_of_2(draft_tokens.shape[1]),
+        num_warps=8,
+        **policy,
+    )
