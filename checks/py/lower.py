@@ -1,9 +1,9 @@
 """Python statements (`ast`) to the common statement language.
 
 Python's own forms that it has no node for: `del x` and `global x` are calls of `del` and `global`;
-an import and `pass` are a `Jump("pass")` (imports stand in the unit); `a = b = v` is two assignments;
-`with c as x` assigns `c.__enter__()`; the `else` of a loop follows it, under an unknown condition
-where the loop has a `break`.
+an import and `pass` are a `Jump("pass")` (imports stand in the unit); `a = b = v` is two
+assignments; `with c as x` assigns `c.__enter__()`; the `else` of a loop follows it, under an
+unknown condition where the loop has a `break`.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ REFUSED = (SyntaxError, ValueError, RecursionError, MemoryError)
 _BUDGET = 2_000_000
 _CONFLICT = re.compile(r"<{7} |={7}$|>{7} |\|{7} ")
 _HEADER = re.compile(r"\s*(?:async\s+)?(def|class|if|elif|for|while|with|except|match)\b\s*(\w*)")
+_MARGIN = re.compile(r"(?:async\s+def|def|class|@)\b")
 _EMPTY_BLOCK = re.compile(r"expected an indented block after .* on line (\d+)")
 
 
@@ -91,7 +92,21 @@ class _Repair:
                 self.budget -= size
                 if not self._flatten(first, last):
                     break
-        return self._outline(first, last)
+        return self._cut(first, last)
+
+    def _cut(self, first: int, last: int) -> list[ast.stmt]:
+        """Cut a piece again, where the text alone says that a definition starts at the margin."""
+        # Line n stands at index n - 1; a decorator stays with what it decorates.
+        before = zip(range(first + 1, last + 1), self.original[first - 1 :], strict=False)
+        cuts = [
+            n
+            for n, old in before
+            if _MARGIN.match(self.original[n - 1]) and not old.startswith("@")
+        ]
+        if not cuts:
+            return self._outline(first, last)
+        edges = [first, *cuts, last + 1]
+        return [s for start, after in pairwise(edges) for s in self._piece(start, after - 1)]
 
     def _parse(self, first: int, last: int) -> list[ast.stmt]:
         return parse("\n" * (first - 1) + "\n".join(self.lines[first - 1 : last])).body
