@@ -11,6 +11,7 @@
 
 VENV ?= .venv
 BUILD ?= build
+EXAMPLE := tests/example/variants/first-push
 PYTEST_ARGS ?= -n auto
 
 ifndef PYTHON
@@ -39,10 +40,11 @@ base: $(STAMP)-base
 dev: $(STAMP)-dev
 kernels: $(STAMP)-kernels
 
+# The example's pull request, as a maintainer would review it; it has bugs, so do not fail on them.
 demo: base
 	@$(BIN)/python -m tests.example.build $(BUILD)/example
-	$(BIN)/specbot review --repo $(BUILD)/example/repo --base base --head head \
-		--title "$$(cat $(BUILD)/example/title.txt)" --body-file $(BUILD)/example/body.md \
+	$(BIN)/specbot review --repo $(BUILD)/example --base base --head head \
+		--title "$$(cat $(EXAMPLE)/title.txt)" --body-file $(EXAMPLE)/body.md \
 		--target-branch release/1.4 --fail-on never
 
 test: dev kernels

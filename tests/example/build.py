@@ -2,8 +2,8 @@
 
     python -m tests.example.build DIR [--variant first-push]
 
-The tree in `base/` is an engine of our own, `lantern`. A variant is a pull request against it: patches, a
-title and a body. The commits have a fixed author and date, so their ids are the same everywhere.
+The tree in `base/` is an engine of our own, `lantern`. A variant is a pull request against it:
+patches, a title and a body. Author and dates are fixed, so the commit ids are the same everywhere.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Example:
 
 
 def build(repo: Path, variant: str = DEFAULT) -> Example:
-    """Make the repository of `variant` in the folder `repo`, which is emptied first if we made it."""
+    """Make the repository of `variant` in `repo`; an earlier build there is replaced."""
     folder = HERE / "variants" / variant
     pull_request = tomllib.loads((folder / "pr.toml").read_text("utf-8"))
     _empty(repo)

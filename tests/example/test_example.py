@@ -40,9 +40,10 @@ def table(header: str) -> Iterator[list[str]]:
 def run_tests(repo: Path, report: Path) -> dict[str, tuple[str, str]]:
     """Every failing test of `repo`: where it raised and what."""
     env = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST")}
+    options = ["-p", "no:cacheprovider", "-p", "no:xdist", "-q", "--tb=short"]
+    options += [f"--junitxml={report}", "-o", "junit_family=xunit1"]
     done = subprocess.run(
-        [sys.executable, "-B", "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", "-q"]
-        + ["--tb=short", f"--junitxml={report}", "-o", "junit_family=xunit1"],
+        [sys.executable, "-B", "-m", "pytest", *options],
         cwd=repo,
         env=env,
         capture_output=True,
@@ -99,6 +100,7 @@ def test_stale_writes_stand_where_expected(root: Path) -> None:
 
 def test_lines_named_for_step_idx(root: Path) -> None:
     repo = built(root, "first-push")
+    path = repo
     for _, writer, _, readers in table("buffer"):
         for name, line in re.findall(r"(\w+\.cu|\w+\.cc)?`?:(\d+)", f"{writer} {readers}"):
             path = next(iter(repo.rglob(name))) if name else path
