@@ -10,7 +10,7 @@ from bot.git.diff import diff
 from bot.git.revisions import Range, resolve
 from bot.git.tree import GitTree, trees
 
-__all__ = ["Blobs", "Git", "GitTree", "Range", "change_set", "resolve"]
+__all__ = ["Blobs", "Git", "GitTree", "Range", "change_set", "head_tree", "resolve"]
 
 
 def change_set(git: Git, blobs: Blobs, compared: Range, pull: PullRequest) -> ChangeSet:
@@ -18,3 +18,8 @@ def change_set(git: Git, blobs: Blobs, compared: Range, pull: PullRequest) -> Ch
     base, head = trees(git, blobs, compared.base, compared.head)
     files = diff(git, compared.base, compared.head)
     return ChangeSet(base, head, files, pull, compared.base, compared.head)
+
+
+def head_tree(git: Git, blobs: Blobs) -> GitTree:
+    """The tree of the current commit."""
+    return trees(git, blobs, "HEAD", "HEAD")[1]

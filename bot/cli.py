@@ -1,0 +1,94 @@
+"""The shell command: arguments in, an exit code out.
+
+0 clean, 1 findings at or above `--fail-on`, 2 the person's error, 3 ours, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+import bot
+from bot.edge import guarded
+from bot.errors import UserError
+from bot.reports import FORMATS
+from bot.words import LANGUAGES, Words
+
+_FAIL_ON = ("bug", "suggestion", "never")
+_PERSONAS = ("regular", "pedantic")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and give its exit code; the single place where errors become exit codes is `guarded`."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    language = _language(arguments)
+    return guarded(lambda: _run(arguments, language), arguments, language)
+
+
+def _run(arguments: list[str], language: str) -> int:
+    args = _parser(Words(language), language).parse_args(arguments)
+    if args.command == "review":
+        from bot.commands import review
+
+        return review.run(args)
+    if args.command == "rules":
+        from bot.commands import rules
+
+        return rules.run(args)
+    from bot.commands import config
+
+    return config.run(args)
+
+
+def _language(arguments: Sequence[str]) -> str:
+    """What `--lang` says, else the locale's language where it is one of ours."""
+    for i, argument in enumerate(arguments):
+        name, _, value = argument.partition("=")
+        if name == "--lang":
+            value = value or (arguments[i + 1] if i + 1 < len(arguments) else "")
+            return value if value in LANGUAGES else "en"
+    locale = os.environ.get("LC_ALL") or os.environ.get("LC_MESSAGES") or os.environ.get("LANG") or ""
+    return "zh" if locale.lower().startswith("zh") else "en"
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UserError("usage", detail=message, command=self.prog)
+
+
+def _parser(words: Words, language: str) -> argparse.ArgumentParser:
+    parser = _Parser(prog="specbot", description=words("cli.description"), allow_abbrev=False)
+    parser.add_argument("--version", action="version", version=f"specbot {bot.__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    shared = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    shared.add_argument(
+        "--lang", choices=LANGUAGES, default=language, help=words("cli.lang")
+    )
+    _review(commands.add_parser("review", help=words("cli.review"), parents=[shared], allow_abbrev=False), words)
+    rules = commands.add_parser("rules", help=words("cli.rules"), parents=[shared], allow_abbrev=False)
+    rules.add_argument("id", nargs="?", metavar="ID", help=words("cli.rules-id"))
+    config = commands.add_parser("config", help=words("cli.config"), allow_abbrev=False)
+    actions = config.add_subparsers(dest="action", required=True, metavar="ACTION")
+    check = actions.add_parser("check", help=words("cli.config"), parents=[shared], allow_abbrev=False)
+    check.add_argument("file", nargs="?", metavar="FILE", help=words("cli.config-file"))
+    return parser
+
+
+def _review(parser: argparse.ArgumentParser, words: Words) -> None:
+    add = parser.add_argument
+    add("--repo", default=".", metavar="DIR", help=words("cli.repo"))
+    add("--base", metavar="REV", help=words("cli.base"))
+    add("--head", metavar="REV", help=words("cli.head"))
+    add("--merge-base", action=argparse.BooleanOptionalAction, default=True, help=words("cli.merge-base"))
+    add("--title", metavar="T", help=words("cli.title"))
+    add("--body-file", metavar="F", help=words("cli.body-file"))
+    add("--target-branch", metavar="B", help=words("cli.target-branch"))
+    add("--format", choices=FORMATS, default="terminal", help=words("cli.format"))
+    add("--profile", metavar="NAME", help=words("cli.profile"))
+    add("--config", metavar="F", help=words("cli.config-file"))
+    add("--fail-on", choices=_FAIL_ON, default="bug", help=words("cli.fail-on"))
+    add("--persona", choices=_PERSONAS, default="regular", help=words("cli.persona"))
+    add("-o", "--output", metavar="FILE", help=words("cli.output"))

@@ -1,0 +1,43 @@
+"""Which configuration a review runs under, and what is wrong with it in words."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+from bot.errors import UserError
+from bot.files import read_text
+from checks.config import FILE, Config, ConfigError, load
+from checks.registry import RULES
+from checks.tree import Tree
+
+
+def configuration(tree: Tree | None, file: str | None, profile: str | None) -> Config:
+    """`file`, else the `.specbot.toml` of `tree`, over its profile. Raises `UserError`."""
+    if file is not None:
+        return checked(read_text(file), file, profile, tree)
+    data = tree.read(FILE) if tree is not None else None
+    if data is None:
+        return checked(None, FILE, profile, tree)
+    try:
+        return checked(data.decode("utf-8-sig"), FILE, profile, tree)
+    except UnicodeDecodeError as error:
+        raise UserError("not-utf8", path=FILE) from error
+
+
+def checked(text: str | None, where: str, profile: str | None, tree: Tree | None) -> Config:
+    """The configuration in `text`; `where` names it in an error."""
+    try:
+        config = load(text, profile=profile, tree=tree)
+    except ConfigError as error:
+        raise UserError(f"config-{error.problem}", where=where, **error.args_) from error
+    known = [rule.ID for rule in RULES]
+    for name in config.rules.disable:
+        if name not in known:
+            raise UserError("config-rule", where=where, name=name, near=nearest(name, known))
+    return config
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The known name that looks most like `word`, empty where none does."""
+    return next(iter(difflib.get_close_matches(word, list(known), 1, 0.4)), "")

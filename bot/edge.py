@@ -1,0 +1,67 @@
+"""The edge of the process: every error ends here, as one sentence or as a report to send."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Sequence
+from importlib import metadata
+
+import bot
+from bot.errors import UserError
+from bot.words import Words
+
+_SECRETS = re.compile(r"gh[a-z]_[A-Za-z0-9._-]+|github_pat_\w+|(?<=://)[^/@\s]+@|(?i:bearer|token)[ =:]+\S+")
+
+
+def guarded(run: Callable[[], int], arguments: Sequence[str], language: str) -> int:
+    """`run`'s exit code; 2 with one sentence for a `UserError`, 130 for ^C, 3 with a report file for the rest."""
+    words = Words(language)
+    try:
+        return run()
+    except UserError as error:
+        _say(words("errors.error") + words(f"errors.{error.key}", **error.args_))
+        return 2
+    except KeyboardInterrupt:
+        _say(words("errors.interrupted"))
+        return 130
+    except BrokenPipeError:
+        # Nobody reads any more (`specbot ... | head`). Keep Python from failing again when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:  # the one broad handler of the process
+        _report(error, arguments, words)
+        return 3
+
+
+def _say(sentence: str) -> None:
+    sys.stderr.write(f"specbot: {sentence}\n")
+
+
+def _report(error: Exception, arguments: Sequence[str], words: Words) -> None:
+    text = _SECRETS.sub("***", _describe(error, arguments))
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="specbot-error-", suffix=".txt", delete=False, encoding="utf-8", errors="backslashreplace"
+        ) as file:
+            file.write(text)
+    except OSError:
+        _say(words("errors.bug-no-file"))
+        sys.stderr.write(text)
+    else:
+        _say(words("errors.bug", path=file.name))
+
+
+def _describe(error: Exception, arguments: Sequence[str]) -> str:
+    versions = [f"specbot {bot.__version__}", f"python {platform.python_version()}", platform.platform()]
+    for name in ("jinja2", "tree-sitter", "tree-sitter-cuda", "tree-sitter-python", "z3-solver"):
+        try:
+            versions.append(f"{name} {metadata.version(name)}")
+        except metadata.PackageNotFoundError:
+            versions.append(f"{name} -")
+    lines = [*versions, "", "specbot " + " ".join(repr(a) for a in arguments), ""]
+    return "\n".join(lines) + "".join(traceback.format_exception(error))

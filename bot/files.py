@@ -1,0 +1,61 @@
+"""Files that a person names: read with clear errors, written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from bot.errors import UserError
+
+
+def read_text(name: str) -> str:
+    """The UTF-8 text of file `name` (`-` is standard input), with `\\n` line ends."""
+    try:
+        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    except OSError as error:
+        raise UserError("unreadable", path=name, reason=error.strerror) from error
+    try:
+        return data.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        raise UserError("not-utf8", path=name) from error
+
+
+def write_output(text: str, name: str | None) -> None:
+    """Write `text` to file `name`, or to standard output where that is None, as UTF-8."""
+    data = text.encode("utf-8", "backslashreplace")
+    if name is None:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return
+    try:
+        _replace(Path(name), data)
+    except OSError as error:
+        raise UserError("unwritable", path=name, reason=error.strerror) from error
+
+
+def _replace(path: Path, data: bytes) -> None:
+    target = path.resolve()
+    if target.exists() and not target.is_file():
+        # A device or a pipe cannot be replaced; a directory fails here with its own error.
+        target.write_bytes(data)
+        return
+    handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.chmod(temporary, _mode(target))
+        os.replace(temporary, target)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _mode(target: Path) -> int:
+    if target.exists():
+        return target.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask

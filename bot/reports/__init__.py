@@ -1,0 +1,39 @@
+"""Reports: one typed view of a review, and a module per format that writes it.
+
+Each format module has `render(report, language) -> str`; they are imported when asked for, because the shell command
+must start fast.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import Protocol, cast
+
+from checks.facts import Facts
+from checks.finding import Message
+from checks.review import Review
+
+FORMATS = ("terminal", "markdown", "json", "sarif", "rdjson", "github")
+_MODULES = {"json": "jsonfmt"}
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What every format is written from. `notes` are remarks on the run itself, as keys of `templates/words/notes.toml`."""
+
+    review: Review
+    facts: Facts
+    notes: tuple[Message, ...] = ()
+
+
+class Format(Protocol):
+    """A format module."""
+
+    def render(self, report: Report, language: str) -> str:
+        """The whole document, ending in a newline, the same bytes for the same report."""
+
+
+def format_named(name: str) -> Format:
+    """The module of one of `FORMATS`."""
+    return cast(Format, importlib.import_module(f"bot.reports.{_MODULES.get(name, name)}"))

@@ -1,0 +1,100 @@
+"""The whole report as blocks, in the order in which it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bot.reports import Report
+from bot.reports.blocks import Block, Code, Heading, Items, Text
+from bot.reports.findings import detail, heading, table, technical
+from bot.reports.summary import summary_blocks
+from bot.words import Words, place
+from checks.finding import Finding, Severity
+
+_ORDER = tuple(Severity)
+
+
+def document(report: Report, words: Words, *, details: bool = True) -> Iterator[Block]:
+    """Summary, findings, conventions, judgement, what was not analysed, and each finding in full."""
+    review = report.review
+    yield Heading(2, words("report.heading-summary"))
+    yield from summary_blocks(report, words)
+    yield Heading(2, words("report.heading-findings"))
+    found = technical(review.findings)
+    yield table(found, words) if found else Text(words("report.no-findings"))
+    yield from convention_blocks(report, words)
+    yield Heading(2, words("report.heading-verdict"))
+    yield from verdict_blocks(report, words)
+    yield from closing_blocks(report, words)
+    if details and found:
+        yield Heading(2, words("report.heading-details"))
+        for finding in found:
+            yield heading(finding, words)
+            yield from detail(finding, review.change, words)
+
+
+def convention_blocks(report: Report, words: Words) -> Iterator[Block]:
+    """What the project's own rules for pull requests ask for, with text to paste."""
+    findings = tuple(f for f in report.review.findings if f.severity is Severity.CONVENTION)
+    yield Heading(2, words("report.heading-convention"))
+    if not findings:
+        known = report.review.change.pull.known
+        yield Text(words("report.convention-kept" if known else "report.convention-unknown"))
+        return
+    yield Items(tuple(_convention(f, words) for f in findings))
+    for key in ("title", "body"):
+        texts = dict.fromkeys(str(f.message.args[key]) for f in findings if f.message.args.get(key))
+        for text in texts:
+            yield Text(words(f"report.paste-{key}"))
+            yield Code(tuple(text.rstrip("\n").split("\n")), "markdown" if key == "body" else "", paste=True)
+
+
+def _convention(finding: Finding, words: Words) -> str:
+    parts = [words.message(finding.rule, finding.message)]
+    for more in (
+        words.detail(finding.rule, finding.message),
+        words.advice(finding.rule, finding.message),
+    ):
+        if more:
+            parts.append(more)
+    if finding.location.start_line:
+        parts.append(words.style.code(place(finding.location)))
+    return " ".join([*parts, words.style.code(finding.rule)])
+
+
+def verdict_blocks(report: Report, words: Words) -> Iterator[Block]:
+    """The judgement, and the counts and rules that it rests on."""
+    review = report.review
+    yield Text(words(f"report.verdict-{review.verdict}"))
+    lines = []
+    for severity in _ORDER:
+        rules: dict[str, list[Finding]] = {}
+        for finding in review.findings:
+            if finding.severity is severity:
+                rules.setdefault(finding.rule, []).append(finding)
+        lines += [
+            words(
+                "report.verdict-rule",
+                severity=severity,
+                count=len(found),
+                rule=rule,
+            )
+            + words.summary(rule)
+            for rule, found in rules.items()
+        ]
+    if lines:
+        yield Items(tuple(lines))
+
+
+def closing_blocks(report: Report, words: Words) -> Iterator[Block]:
+    """What was not looked at, and remarks on the run."""
+    missing = report.review.not_analysed
+    if missing:
+        yield Heading(2, words("report.heading-not-analysed"))
+        yield Items(tuple(
+            words("report.not-analysed", path=path) + words(f"report.reason-{reason}")
+            for path, reason in missing
+        ))
+    if report.notes:
+        yield Heading(2, words("report.heading-notes"))
+        yield Items(tuple(words(f"notes.{n.key}", **n.args) for n in report.notes))

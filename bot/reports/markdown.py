@@ -1,0 +1,47 @@
+"""GitHub-flavoured Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from bot.reports import Report
+from bot.reports.blocks import Block, Code, Folded, Heading, Items, Table, Text
+from bot.reports.document import document
+from bot.style import Markdown, fence
+from bot.words import Words
+
+
+def render(report: Report, language: str) -> str:
+    """The report as one Markdown document."""
+    return join(write(block) for block in document(report, Words(language, Markdown())))
+
+
+def join(parts: Iterable[str]) -> str:
+    return "\n\n".join(parts) + "\n"
+
+
+def write(block: Block) -> str:
+    """One block, without a blank line around it."""
+    match block:
+        case Heading(level, text):
+            return f"{'#' * level} {text}"
+        case Text(text):
+            return text
+        case Items(items, numbered):
+            return "\n".join(f"{f'{n}.' if numbered else '-'} {_item(t)}" for n, t in enumerate(items, 1))
+        case Table(header, rows):
+            lines = [_row(header), _row(("---",) * len(header)), *(_row(row) for row in rows)]
+            return "\n".join(lines)
+        case Code(lines, language, paste):
+            return fence(lines, language, keep_format=paste)
+        case Folded(title, blocks):
+            inner = "\n\n".join(write(b) for b in blocks)
+            return f"<details>\n<summary>{title}</summary>\n\n{inner}\n\n</details>"
+
+
+def _item(text: str) -> str:
+    return text.replace("\n", "\n   ")
+
+
+def _row(cells: tuple[str, ...]) -> str:
+    return "| " + " | ".join(" ".join(cell.split("\n")) for cell in cells) + " |"

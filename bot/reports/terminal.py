@@ -1,0 +1,138 @@
+"""Plain text for a terminal, 80 columns where its width is not known; colour only on a terminal."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from unicodedata import category, east_asian_width
+
+from bot.reports import Report
+from bot.reports.blocks import Block, Code, Folded, Heading, Items, Table, Text
+from bot.reports.document import document
+from bot.style import Plain, visible
+from bot.words import Words
+
+_WIDEST = 110
+_RESET = "\x1b[0m"
+_BOLD, _CYAN, _DIM = "\x1b[1m", "\x1b[36m", "\x1b[2m"
+_MARKS = {"bug": "\x1b[1;31m", "suggestion": "\x1b[1;33m", "question": "\x1b[1;35m"}
+
+
+def render(report: Report, language: str) -> str:
+    """The report for standard output as it is now: its width, and colour where it is a terminal."""
+    tty = sys.stdout.isatty()
+    colour = tty and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    width = min(shutil.get_terminal_size((80, 24)).columns, _WIDEST) if tty else 80
+    return text(report, language, width=max(width, 40), colour=colour)
+
+
+def text(report: Report, language: str, *, width: int = 80, colour: bool = False) -> str:
+    """The report at a given width."""
+    writer = _Writer(width, colour)
+    parts = [list(writer.write(b)) for b in document(report, Words(language, Plain()))]
+    return "\n\n".join("\n".join(lines) for lines in parts) + "\n"
+
+
+class _Writer:
+    def __init__(self, width: int, colour: bool) -> None:
+        self._width = width
+        self._colour = colour
+
+    def write(self, block: Block) -> Iterator[str]:
+        """The lines of one block."""
+        match block:
+            case Heading(level, heading, mark):
+                yield from self._heading(level, heading, mark)
+            case Text(paragraphs):
+                for line in paragraphs.split("\n"):
+                    yield from self._wrap(line, "", "  " if line.startswith("- ") else "")
+            case Items(items, numbered):
+                for n, item in enumerate(items, 1):
+                    lead = f"{n}. " if numbered else "- "
+                    yield from self._wrap(item.replace("\n", " "), lead, " " * len(lead))
+            case Table(header, rows):
+                yield from self._table(header, rows)
+            case Code(lines, _, _):
+                yield from ("    " + visible(line, keep="\t") for line in lines)
+            case Folded(title, blocks):
+                yield title
+                for inner in blocks:
+                    yield from self.write(inner)
+
+    def _heading(self, level: int, heading: str, mark: str) -> Iterator[str]:
+        if level > 2:
+            yield self._paint(heading, _MARKS.get(mark, _BOLD))
+            return
+        yield self._paint(heading, _BOLD)
+        yield self._paint("─" * width_of(heading), _DIM)
+
+    def _table(self, header: tuple[str, ...], rows: tuple[tuple[str, ...], ...]) -> Iterator[str]:
+        widths = [max(width_of(row[i]) for row in (header, *rows)) for i in range(len(header))]
+        if sum(widths) + 2 * (len(widths) - 1) > self._width:
+            yield from self._stacked(rows)
+            return
+        yield self._paint(_aligned(header, widths), _DIM)
+        for row in rows:
+            yield self._coded(_aligned(row, widths))
+
+    def _stacked(self, rows: tuple[tuple[str, ...], ...]) -> Iterator[str]:
+        """Rows too wide for one line: all cells but the last on the first line, the last below it."""
+        for row in rows:
+            yield from self._wrap("  ".join(c for c in row[:-1] if c), "", "    ")
+            yield from self._wrap(row[-1], "    ", "    ")
+
+    def _wrap(self, line: str, first: str, rest: str) -> Iterator[str]:
+        for wrapped in wrap(line, self._width, first, rest):
+            yield self._coded(wrapped)
+
+    def _coded(self, line: str) -> str:
+        return re.sub(r"`([^`]+)`", rf"{_CYAN}\1{_RESET}", line) if self._colour else line
+
+    def _paint(self, line: str, code: str) -> str:
+        return f"{code}{line}{_RESET}" if self._colour else line
+
+
+def _aligned(row: tuple[str, ...], widths: list[int]) -> str:
+    cells = (cell + " " * (w - width_of(cell)) for cell, w in zip(row, widths, strict=True))
+    return "  ".join(cells).rstrip()
+
+
+def width_of(line: str) -> int:
+    """How many columns a terminal gives to `line`."""
+    if line.isascii():
+        return len(line)
+    return sum(_columns(c) for c in line)
+
+
+def _columns(char: str) -> int:
+    if category(char) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if east_asian_width(char) in "WF" else 1
+
+
+def wrap(line: str, width: int, first: str = "", rest: str = "") -> list[str]:
+    """`line` in lines of at most `width` columns. It breaks at blanks and beside wide characters, and a word that is
+    longer than a line stays whole, so that paths can be copied."""
+    lines: list[str] = []
+    current, used, empty = first, width_of(first), True
+    for word in _words(line):
+        columns = width_of(word.rstrip(" "))
+        if used + columns > width and not empty:
+            lines.append(current.rstrip())
+            current, used, empty = rest, width_of(rest), True
+        current += word
+        used += width_of(word)
+        empty = False
+    lines.append(current.rstrip())
+    return lines
+
+
+# What may not start a line in Chinese text stays with the character before it.
+_PIECE = re.compile(r"[^\s\u2e80-\u9fff\uff00-\uffef]+[，。；：、！？）」]*\s*|[\u2e80-\u9fff\uff00-\uffef][，。；：、！？）」]*\s*|\s+")
+
+
+def _words(line: str) -> list[str]:
+    return _PIECE.findall(line)
