@@ -5,7 +5,7 @@
 #   make test            every test that runs on a CPU      (PYTEST_ARGS="-k protocol")
 #   make lint types      ruff, the one-way doors, mypy
 #   make bench           speed and memory of a review
-#   make lock            write requirements/*.txt again
+#   make lock            write requirements/*.txt again           (UPGRADE=1)
 #
 # PYTHON=python3.12 picks the interpreter.
 
@@ -63,7 +63,7 @@ bench: dev
 
 lock: $(STAMP)
 	$(PIP) uv
-	UV=$(BIN)/uv requirements/lock.sh
+	UV=$(BIN)/uv UPGRADE=$(UPGRADE) requirements/lock.sh
 
 clean:
 	rm -rf $(VENV) $(BUILD) dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Writes requirements/*.txt: exact versions for Python 3.11 to 3.13, from pyproject.toml.
 #
+# Versions stay as they are where they can; `make lock UPGRADE=1` takes the newest ones.
 # The files hold no hashes: a CPU and a CUDA build of torch carry the same version, and either must do.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -9,8 +10,10 @@ uv=${UV:-uv}
 compile() {
     local out=requirements/$1.txt
     shift
+    # Pins that are still allowed stay: uv reads them from the file that it writes.
+    if [ -z "${UPGRADE:-}" ] && [ -f "$out" ]; then cp "$out" "$out.new"; fi
     "$uv" pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate \
-        --no-emit-index-url --no-emit-find-links "$@" >"$out.new"
+        --no-emit-index-url --no-emit-find-links --output-file "$out.new" "$@"
     {
         echo "# Written by \`make lock\`; change pyproject.toml or requirements/*.in instead."
         # CPU builds of torch do not want these, CUDA builds pin them themselves.
