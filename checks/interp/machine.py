@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from checks.interp import arrays, natives
-from checks.interp.program import Program
+from checks.interp.program import Program, absolute
 from checks.interp.values import (
     ANY,
     NONE,
@@ -29,10 +29,11 @@ from checks.interp.values import (
 )
 from checks.ir import expr as E
 from checks.ir import stmt as S
-from checks.ir.unit import Function, Param, Unit
+from checks.ir.unit import Constant, Function, Import, Param, Unit
 
 WRITERS = frozenset({"set_tensor", "set_value", "copy_", "fill_"})
 TOLERANT = re.compile(r"raises|assertRaises|suppress|warns|catch")
+_LAZY = re.compile(r"^[^#\n]*\b(?:yield|await)\b", re.MULTILINE)
 TRANSPARENT = re.compile(r"^(staticmethod|classmethod|(abc\.)?abstractmethod|override)$|inference_mode|no_grad|nvtx|annotate")
 
 
@@ -75,7 +76,8 @@ class _Jump(Exception):
 @dataclass
 class Machine:
     """Interprets one test. `changed(path, line)` says whether the change altered a line of the code under test,
-    `is_test(path)` which files hold fixtures. `budget` bounds the number of expressions."""
+    `is_test(path)` which files hold fixtures. `budget` bounds the number of expressions. `stores` are the lines that
+    wrote an attribute (1) or an element (2), in the order of their last write."""
 
     program: Program
     changed: Callable[[str, int], bool]
@@ -86,14 +88,16 @@ class Machine:
     failures: list[Failure] = field(default_factory=list)
     trace: list[tuple[Origin, str, str]] = field(default_factory=list)
     reached: set[int] = field(default_factory=set)
-    stores: set[Origin] = field(default_factory=set)
+    stores: dict[Origin, int] = field(default_factory=dict)
     _constants: dict[tuple[str, str], V] = field(default_factory=dict)
+    _importing: set[tuple[str, str]] = field(default_factory=set)
 
     # Running a test
 
     def run(self, function: Function, unit: Unit) -> None:
         """Interpret the test `function`, collecting `failures`. Raises GaveUp beyond the budget."""
         names = {p.name: V(Instance(None, open=True)) for p in function.params}
+        self.frames.append(Frame(unit, function, names, test=True))
         owner = next((c for c in unit.classes if c.name == function.owner), None)
         if owner is not None and function.params:
             me = V(Instance(ClassRef(owner, unit), open=True))
@@ -106,7 +110,6 @@ class Machine:
             fixture = next((f for f in unit.functions if f.qualname == parameter.name and _fixture(f)), None)
             if fixture is not None:
                 names[parameter.name] = self._quietly(lambda f=fixture: self.call_function(FuncRef(f, unit), [], {}))  # type: ignore[misc]
-        self.frames.append(Frame(unit, function, names, test=True))
         try:
             self.block(function.body)
         except _Return:
@@ -223,15 +226,16 @@ class Machine:
                     owner.value.attrs[name] = value
                 elif isinstance(owner.value, ModuleRef) and owner.value.unit:
                     self.program.overrides[owner.value.unit.path, name] = value
-                self._stored(target)
+                self._stored(target, 1)
             case E.Index(base=base, indices=indices):
                 self._store_item(self.eval(base), indices, value)
-                self._stored(target)
+                self._stored(target, 2)
             case E.Sequence(items=items):
                 self._unpack(items, value)
 
-    def _stored(self, target: E.Expr) -> None:
-        self.stores.add(Origin(self.frame.unit.path, target.line))
+    def _stored(self, target: E.Expr, kind: int) -> None:
+        origin = Origin(self.frame.unit.path, target.line)
+        self.stores[origin] = max(kind, self.stores.pop(origin, 0))
 
     def _store_item(self, owner: V, indices: tuple[E.Expr, ...], value: V) -> None:
         match owner.value:
@@ -288,7 +292,8 @@ class Machine:
 
     def _for(self, stmt: S.For) -> None:
         items = self._iterations(stmt)
-        if items is None:
+        self.budget -= len(items or ())
+        if items is None or self.budget < 0:
             self._havoc(stmt.body)
             if stmt.target is not None:
                 self.store(stmt.target, ANY)
@@ -296,7 +301,6 @@ class Machine:
                 self.frame.maybe = True
             return
         for item in items:
-            self._spend()
             if stmt.target is not None:
                 self.store(stmt.target, item)
             try:
@@ -489,8 +493,21 @@ class Machine:
         local = [i for i in imports if function and i.function and i.function in (function.name, function.qualname)]
         imports = local or [i for i in imports if not i.function]
         if imports:
-            return self.program.imported(imports[0], unit) if len(imports) == 1 else ANY
+            return self._imported(imports[0], unit) if len(imports) == 1 else ANY
         return V(Native(name)) if name in natives.BUILTINS else ANY
+
+    def _imported(self, item: Import, unit: Unit) -> V:
+        module = self.program.module(absolute(item.module, unit.path))
+        if item.name and module.unit is not None and module.unit is not unit:
+            key = (module.unit.path, item.name)
+            if key in self._importing:
+                return ANY
+            self._importing.add(key)
+            found = self.global_name(module.unit, item.name)
+            self._importing.discard(key)
+            if found.known and not (isinstance(found.value, Native) and found.value.name in natives.BUILTINS):
+                return found
+        return self.program.imported(item, unit)
 
     def _constant(self, unit: Unit, name: str) -> V:
         key = (unit.path, name)
@@ -499,13 +516,11 @@ class Machine:
             constant = next(c for c in unit.constants if c.name == name and not c.owner)
             if constant.value is not None:
                 self._constants[key] = self._in_module(unit, constant.value)
-                if isinstance(self._constants[key].value, Array | PyList | PyDict | Instance):
-                    return self._constants.pop(key)
         return self._constants[key]
 
-    def _in_module(self, unit: Unit, e: E.Expr) -> V:
+    def _in_module(self, unit: Unit, e: E.Expr, names: dict[str, V] | None = None) -> V:
         module = Function("<module>", "<module>", unit.path, (), 0, 0, lambda: ())
-        self.frames.append(Frame(unit, module, {}))
+        self.frames.append(Frame(unit, module, names or {}))
         try:
             return self.eval(e)
         except (Raised, _Return, _Jump):
@@ -523,7 +538,7 @@ class Machine:
                     return v
                 return self.program.member(module, name)
             case ClassRef() as cls:
-                return self._class_attribute(cls, name, None)
+                return V(Native("object.__new__")) if name == "__new__" else self._class_attribute(cls, name, None)
             case Native(name=text):
                 return V(Native(f"{text}.{name}", owner.value.self_))
             case Array() as array:
@@ -570,12 +585,20 @@ class Machine:
             if len(methods) == 1:
                 return self._method(methods[0], ref, me)
             fields = [c for c in ref.unit.constants if c.name == name and c.owner == ref.cls.name]
-            if fields and fields[0].value is not None:
-                return self._in_module(ref.unit, fields[0].value) if len(fields) == 1 else ANY
-            inner = [c for c in ref.unit.classes if c.name == f"{ref.cls.name}.{name}"]
-            if inner:
-                return V(ClassRef(inner[0], ref.unit))
+            if fields:
+                return self._field(ref, fields[0]) if len(fields) == 1 else ANY
+            inner = _inner(ref)
+            if name in inner:
+                return inner[name]
         return NONE if me is not None else ANY
+
+    def _field(self, ref: ClassRef, constant: Constant) -> V:
+        key = (ref.unit.path, f"{ref.cls.name}.{constant.name}")
+        if key not in self._constants:
+            self._constants[key] = ANY
+            if constant.value is not None:
+                self._constants[key] = self._in_module(ref.unit, constant.value, _inner(ref))
+        return self._constants[key]
 
     def _method(self, function: Function, ref: ClassRef, me: V | None) -> V:
         if any(m in ("property", "cached_property", "functools.cached_property") for m in function.marks):
@@ -635,7 +658,7 @@ class Machine:
             self.store(e.func.base, value)
             return NONE
         func = self.eval(e.func)
-        if any(isinstance(a, E.Unary) and a.op in ("*", "**") for a in e.args):
+        if E.starred(e):
             return self._unknown_call(func, [self.eval(a.operand if isinstance(a, E.Unary) else a) for a in e.args])
         args = [self.eval(a) for a in e.args]
         words = {k: self.eval(v) for k, v in e.keywords}
@@ -648,8 +671,8 @@ class Machine:
                 return self.call_function(ref, args, words, line)
             case ClassRef() as cls:
                 return self._construct(cls, args, words)
-            case Native(name=name) if name.endswith(".__new__") or name == "method.__new__":
-                return self._unknown_call(func, args)
+            case Native(name="object.__new__") if args and isinstance(args[0].value, ClassRef):
+                return V(Instance(args[0].value, open=self.program.bases(args[0].value) is None))
             case Native(name="hasattr" | "getattr" | "setattr" as name):
                 return self._reflect(name, args)
             case Native() as native:
@@ -713,8 +736,8 @@ class Machine:
         if len(self.frames) >= self.depth:
             raise GaveUp
         opaque = any(not TRANSPARENT.search(m) and m not in _READ_THROUGH for m in function.marks)
-        text = ref.unit.text(function.start_line, function.end_line)
-        if (opaque and not _fixture(function)) or not function.clean or re.search(r"\byield\b|\basync\b", text):
+        lazy = _LAZY.search(ref.unit.text(function.start_line, function.end_line))
+        if (opaque and not _fixture(function)) or not function.clean or lazy:
             return self._unknown_call(V(ref), [*args, *words.values()])
         names = self._bind(function, ([ref.bound] if ref.bound is not None else []) + args, words, ref.unit)
         outer_maybe = False
@@ -733,7 +756,9 @@ class Machine:
         positional = [p for p in function.params if p.kind == "positional"]
         rest = next((p for p in function.params if p.kind == "args"), None)
         extra = next((p for p in function.params if p.kind == "kwargs"), None)
-        came = frozenset({Origin(self.frame.unit.path, self.frame.function.start_line)}) if not self.frames else NOWHERE
+        last = function.body[0].line if function.body else function.end_line
+        header = (n for n in range(function.start_line, last) if self.changed(unit.path, n))
+        came = frozenset(Origin(unit.path, n) for n in header)
         if len(args) > len(positional) and rest is None:
             raise Raised("TypeError", f"{function.name}() takes {len(positional)} arguments, got {len(args)}", came)
         for parameter, arg in zip(positional, args, strict=False):
@@ -760,6 +785,16 @@ class Machine:
 
 
 _READ_THROUGH = frozenset({"property", "cached_property", "functools.cached_property"})
+
+
+def _inner(ref: ClassRef) -> dict[str, V]:
+    """The classes defined inside a class, by their short names."""
+    prefix = f"{ref.cls.name}."
+    return {
+        c.name[len(prefix) :]: V(ClassRef(c, ref.unit))
+        for c in ref.unit.classes
+        if c.name.startswith(prefix) and "." not in c.name[len(prefix) :]
+    }
 
 
 def _fixture(function: Function) -> bool:

@@ -105,7 +105,7 @@ def method(owner: V, name: str, args: list[V], words: Keywords) -> V:
             return _dict_method(mapping, name, args)
         case int() | float() if name in ("item", "tolist", "numpy", "astype", "clone"):
             return owner
-        case str() if name in ("split", "strip", "lower", "upper", "startswith", "endswith", "join", "replace", "format"):
+        case str() if name in ("split", "strip", "lower", "upper", "startswith", "endswith", "join", "replace"):
             return _string(owner, name, args)
         case _:
             return unknown(owner, *args)

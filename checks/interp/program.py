@@ -18,9 +18,15 @@ class Program:
 
     unit: Callable[[str], Unit | None]
     overrides: dict[tuple[str, str], V] = field(default_factory=dict)
+    _modules: dict[str, ModuleRef] = field(default_factory=dict)
 
     def module(self, name: str) -> ModuleRef:
         """The module with this dotted name; foreign when the tree has no such file."""
+        if name not in self._modules:
+            self._modules[name] = self._find(name)
+        return self._modules[name]
+
+    def _find(self, name: str) -> ModuleRef:
         path = name.replace(".", "/")
         for prefix in PREFIXES:
             for file in (f"{prefix}{path}.py", f"{prefix}{path}/__init__.py"):

@@ -17,7 +17,7 @@ class _Unknown(Enum):
 
 
 UNKNOWN: Final = _Unknown.UNKNOWN
-LARGEST = 20_000
+LARGEST = 4096
 
 
 @dataclass(frozen=True, slots=True, order=True)

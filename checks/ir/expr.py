@@ -206,6 +206,12 @@ def callee(call: Call) -> str:
             return ""
 
 
+def starred(call: Call) -> bool:
+    """Whether a call passes `*args` or `**kwargs`, so that its argument list is not known."""
+    spread = any(isinstance(a, Unary) and a.op in ("*", "**") for a in call.args)
+    return spread or any(name in ("", "**") for name, _ in call.keywords)
+
+
 def root(expr: Expr) -> str | None:
     """The variable that a place belongs to: `x` for `x[i].f[j]`, `(*x)`, `&x[i]`."""
     match expr:

@@ -1,0 +1,248 @@
+"""A test still writes the form that the code no longer reads.
+
+## What it does
+
+For every Python function whose body the change altered, it finds the tests that call it, follows each test from its
+set-up into the new code with exact values where the code determines them, and reports a test that certainly raises an
+exception it did not raise with the old code, when the value that leads to it came through an altered line. The finding
+stands on the fixture's write; the evidence names the test, the expression with its value and the line that raises.
+It also reports a test that calls a device op with an argument list that the op's registration does not have.
+
+## Why it matters
+
+PaddlePaddle/FastDeploy#7884 began to read `meta[1]` as a packed word. Five fixtures still wrote the bare message
+flag, so `actual_topk` became 0 and four tests failed an hour later in CI with `IndexError`.
+
+## Example
+
+```python
+mtype = packed & 0xFF
+topk = packed >> 8            # the change
+rows = tokens[:, :topk]
+
+processor.output_tokens[1] = 3    # a fixture of the old form: topk is 0, and rows[0][0] raises IndexError
+```
+
+## Known limits
+
+Only what the code determines is followed: a value from a foreign library, a mock or a branch on something unknown
+ends the prediction, without a finding. Generators, coroutines and decorated helpers are not entered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from checks.change import ChangeSet
+from checks.config import Config
+from checks.finding import Confidence, Finding, Location, Message, PredictedFailure, Severity, Side
+from checks.interp.machine import Failure, Machine
+from checks.interp.program import Program
+from checks.interp.values import GaveUp, Origin
+from checks.ir.unit import Function, Unit
+from checks.ops import OpInfo, Ops, calls_of
+from checks.ir import expr as E
+from checks.source import language
+
+ID = "protocol.stale-fixture"
+SUMMARY = "A test's fixture still has the form that the changed code no longer reads"
+
+MOST_TESTS = 80
+BUDGET = 150_000
+
+
+def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
+    yield from _predicted(change, config)
+    yield from _wrong_arguments(change, config)
+
+
+def _predicted(change: ChangeSet, config: Config) -> Iterator[Finding]:
+    entries = _entry_points(change, config)
+    if not entries:
+        return
+    tests = _tests_of(entries, change, config)
+    budget = BUDGET
+    for unit, function in tests[:MOST_TESTS]:
+        head = _interpret(unit, function, change, config, Side.HEAD, budget)
+        budget -= head.spent
+        new = [f for f in head.failures if _through_change(f, config)]
+        if new:
+            base = _interpret(unit, function, change, config, Side.BASE, budget)
+            budget -= base.spent
+            before = {(f.exception, f.line) for f in base.failures}
+            new = [f for f in new if (f.exception, f.line) not in before and f.line in base.reached]
+        yield from (_finding(f, head, unit, function) for f in new)
+        if budget <= 0:
+            return
+
+
+class _Run:
+    """What following one test gave."""
+
+    def __init__(self, machine: Machine, spent: int) -> None:
+        self.failures = machine.failures
+        self.stores = machine.stores
+        self.reached = machine.reached
+        self.spent = spent
+
+
+def _interpret(unit: Unit, test: Function, change: ChangeSet, config: Config, side: Side, budget: int) -> _Run:
+    """Follow `test` of the head into the code of `side`."""
+
+    def module(path: str) -> Unit | None:
+        return change.unit(path, Side.HEAD if config.is_test(path) else side)
+
+    def altered(path: str, line: int) -> bool:
+        return side is Side.HEAD and change.touches(path, line, line)
+
+    start = min(budget, 60_000)
+    machine = Machine(Program(module), altered, config.is_test, start)
+    try:
+        machine.run(test, unit)
+    except (GaveUp, RecursionError):
+        machine.failures.clear()
+    return _Run(machine, start - machine.budget)
+
+
+def _through_change(failure: Failure, config: Config) -> bool:
+    return any(not config.is_test(o.path) for o in failure.origins)
+
+
+def _entry_points(change: ChangeSet, config: Config) -> set[str]:
+    """Names of Python functions that the change altered, with those in the same file that call them."""
+    names: set[str] = set()
+    for _, head in change.changed_functions():
+        if head is None or language(head.path) != "python" or config.is_test(head.path):
+            continue
+        names.add(head.owner if head.name == "__init__" and head.owner else head.name)
+        unit = change.unit(head.path)
+        for other in unit.functions if unit else ():
+            if other.name != head.name and head.name in (unit.text(other.start_line, other.end_line) if unit else ""):
+                names.add(other.name)
+    return {n for n in names if not n.startswith("__")}
+
+
+def _tests_of(names: set[str], change: ChangeSet, config: Config) -> list[tuple[Unit, Function]]:
+    """The test functions in which one of `names` stands, tests that the change touched first."""
+    hits = {h.path for n in sorted(names) for h in change.head.find(n) if config.is_test(h.path)}
+    found: list[tuple[Unit, Function]] = []
+    for path in sorted(hits, key=lambda p: (change.changed(p) is None, p)):
+        unit = change.unit(path) if language(path) == "python" else None
+        for function in unit.functions if unit else ():
+            text = unit.text(function.start_line, function.end_line) if unit else ""
+            if function.name.startswith("test") and function.clean and any(n in text for n in names):
+                found.append((unit, function))  # type: ignore[arg-type]
+    return found
+
+
+def _finding(failure: Failure, run: _Run, unit: Unit, test: Function) -> Finding:
+    place = _fixture_line(failure, run, unit)
+    expression, value = _deciding(failure)
+    at = Location(failure.where.path, failure.where.line)
+    node = "::".join((unit.path, *test.qualname.split(".")))
+    evidence = PredictedFailure(
+        test=node,
+        fixture=place,
+        expression=expression,
+        value=value,
+        exception=f"{failure.exception}: {failure.detail}" if failure.detail else failure.exception,
+        raised_at=at,
+        trace=tuple(f"{text}  # {shown}" for _, text, shown in failure.trace),
+    )
+    args = {
+        "test": node, "exception": failure.exception, "at": at, "expression": expression, "value": value,
+        "changed": Location(*_changed_line(failure, unit)),
+    }  # fmt: skip
+    return Finding(
+        rule=ID,
+        severity=Severity.BUG,
+        confidence=Confidence.HIGH,
+        location=place,
+        message=Message("fails", args),
+        symbol=test.qualname,
+        subject=unit.text(place.start_line).strip(),
+        evidence=(evidence,),
+    )
+
+
+def _fixture_line(failure: Failure, run: _Run, unit: Unit) -> Location:
+    """The write in the test that the failing value came from: the most specific one, and of those the last."""
+    order = {o: n for n, o in enumerate(run.stores)}
+    writes = [o for o in failure.origins if o in run.stores and o.path == unit.path]
+    if writes:
+        best = max(writes, key=lambda o: (run.stores[o], order[o]))
+        return Location(best.path, best.line)
+    return Location(unit.path, failure.line)
+
+
+def _deciding(failure: Failure) -> tuple[str, str]:
+    """The last altered statement that the failing value came through, as `target = value`."""
+    if not failure.trace:
+        return failure.detail, ""
+    _, text, value = failure.trace[-1]
+    name, _, expression = text.partition("=")
+    return (expression.strip() or text), f"{name.strip()} = {value}" if expression else value
+
+
+def _changed_line(failure: Failure, unit: Unit) -> Origin | tuple[str, int]:
+    if failure.trace:
+        origin = failure.trace[-1][0]
+        return origin.path, origin.line
+    product = sorted(o for o in failure.origins if o.path != unit.path)
+    return (product[-1].path, product[-1].line) if product else (failure.where.path, failure.where.line)
+
+
+def _wrong_arguments(change: ChangeSet, config: Config) -> Iterator[Finding]:
+    """Calls of device ops in tests, where the op or the test changed, with more arguments than the op has."""
+    ops = Ops(change)
+    for name in sorted(_touched_ops(change, config)):
+        infos = ops.named(name)
+        if not infos or any(not i.params for i in infos):
+            continue
+        for hit in {h.path for h in change.head.find(name) if config.is_test(h.path) and language(h.path) == "python"}:
+            unit = change.unit(hit)
+            candidates = [i for i in infos if _same_hardware(i, hit, config)] or list(infos)
+            for function in unit.functions if unit else ():
+                for call, _ in calls_of(function.body) if name in unit.text(function.start_line, function.end_line) else ():  # type: ignore[union-attr]
+                    if E.callee(call) == name and isinstance(call.func, E.Name) and unit is not None:
+                        yield from _check_call(call, candidates, function, unit)
+
+
+def _same_hardware(op: OpInfo, path: str, config: Config) -> bool:
+    return config.hardware_of(op.unit.path) == config.hardware_of(path)
+
+
+def _touched_ops(change: ChangeSet, config: Config) -> set[str]:
+    """Ops whose registration, binding or function the change touched, and ops that a touched test calls."""
+    names: set[str] = set()
+    for file in change.files:
+        unit = change.unit(file.head_path) if file.head_path else None
+        if unit is None:
+            continue
+        if unit.language == "cpp":
+            functions = {f.name for f in unit.functions if change.touches(unit.path, f.start_line, f.end_line)}
+            names |= {o.name for o in unit.ops if o.kernel in functions or change.touches(unit.path, o.line, o.end_line)}
+            names |= {b.name for b in unit.bindings if change.touches(unit.path, b.line, b.end_line)}
+        elif config.is_test(unit.path):
+            names |= {i.alias or i.name for i in unit.imports if ".ops" in i.module and i.name}
+    return names
+
+
+def _check_call(call: E.Call, ops: list[OpInfo], function: Function, unit: Unit) -> Iterator[Finding]:
+    if E.starred(call):
+        return
+    count = len(call.args) + len(call.keywords)
+    if any(count <= len(op.params) and all(k in op.params for k, _ in call.keywords) for op in ops):
+        return
+    op = ops[0]
+    place = Location(unit.path, call.line)
+    node = "::".join((unit.path, *function.qualname.split(".")))
+    args = {"test": node, "op": op.name, "given": count, "wanted": len(op.params), "at": Location(op.unit.path, op.line)}
+    evidence = PredictedFailure(
+        test=node, fixture=place, expression=op.name, value=f"{count} != {len(op.params)}", exception="TypeError",
+        raised_at=place,
+    )  # fmt: skip
+    yield Finding(
+        rule=ID, severity=Severity.BUG, confidence=Confidence.HIGH, location=place, message=Message("arguments", args),
+        symbol=function.qualname, subject=op.name, evidence=(evidence,),
+    )  # fmt: skip
