@@ -1,0 +1,170 @@
+"""Where the watched indices are used in one tree: source files, op registrations, and what each op does with its index."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from checks.change import ChangeSet
+from checks.config import Config
+from checks.finding import Side
+from checks.ir.unit import Function, Op, Unit
+from checks.semantics.interpret import Interpreter, Watch
+from checks.semantics.values import Access
+from checks.source import language
+
+_REGISTERED = re.compile(rb"\b[A-Z][A-Z_]*BUILD[A-Z_]*\(\s*(\w+)\s*\)")
+
+
+@dataclass(frozen=True)
+class OpFacts:
+    """An op's implementation on one hardware, and every use it makes of its indices.
+
+    `params` are the names in call order; `advances` maps an index that the op writes to where it does so; `paths` are
+    the files that its code was found in.
+    """
+
+    name: str
+    path: str
+    hardware: str
+    params: tuple[str, ...]
+    accesses: tuple[Access, ...]
+    advances: tuple[tuple[str, tuple[str, int]], ...]
+    paths: frozenset[str]
+    line: int
+
+    def advance(self, index: str) -> tuple[str, int] | None:
+        return dict(self.advances).get(index)
+
+
+class Library:
+    """The files of one side of a change that hold an index as a word; all else of the tree is never read."""
+
+    def __init__(self, change: ChangeSet, side: Side, config: Config, watch: Watch) -> None:
+        self.change = change
+        self.side = side
+        self.config = config
+        self.watch = watch
+        self._facts: dict[tuple[str, str], OpFacts | None] = {}
+        self._seen: set[str] = set()
+        self._functions: dict[tuple[str, str], Function | None] = {}
+
+    @cached_property
+    def files(self) -> dict[str, bytes]:
+        """Path to contents, in path order."""
+        tree = self.change.tree(self.side)
+        paths = sorted({hit.path for name in self.watch.names for hit in tree.find(name)})
+        found = {p: tree.read(p) for p in paths if language(p)}
+        return {p: data for p, data in found.items() if data is not None}
+
+    def holding(self, kind: str, *words: str) -> list[str]:
+        """Files of the language `kind` that hold any of `words` as a word."""
+        wanted = re.compile(rb"\b(?:" + b"|".join(re.escape(w.encode()) for w in words) + rb")\b")
+        return [p for p, data in self.files.items() if language(p) == kind and wanted.search(data)]
+
+    def unit(self, path: str) -> Unit | None:
+        return self.change.unit(path, self.side)
+
+    @cached_property
+    def ops(self) -> dict[str, tuple[str, ...]]:
+        """Op name to the C++ files that register it."""
+        found: dict[str, list[str]] = {}
+        for path, data in self.files.items():
+            if language(path) == "cpp":
+                for name in _REGISTERED.findall(data):
+                    found.setdefault(name.decode(), []).append(path)
+        return {name: tuple(dict.fromkeys(paths)) for name, paths in found.items() if name != "name"}
+
+    def facts(self, name: str) -> list[OpFacts]:
+        """What the op `name` does, one entry for each file that registers it."""
+        made = [self.facts_in(name, path) for path in self.ops.get(name, ())]
+        return [f for f in made if f is not None]
+
+    def facts_in(self, name: str, path: str) -> OpFacts | None:
+        key = (name, path)
+        if key not in self._facts:
+            self._facts[key] = self._evaluate(name, path)
+        return self._facts[key]
+
+    def _evaluate(self, name: str, path: str) -> OpFacts | None:
+        unit = self.unit(path)
+        op = next((o for o in unit.ops if o.name == name), None) if unit else None
+        host = next((f for f in unit.functions if f.name == op.kernel), None) if unit and op else None
+        if op is None or host is None:
+            return None
+        self._seen = {path}
+        run = Interpreter(self.watch, self.find)
+        accesses = run.enter(host)
+        names = _names(op, host)
+        renamed = [_rename(a, names) for a in accesses]
+        advances = tuple((names.get(k, k), v) for k, v in sorted(run.advances.items()))
+        order = tuple(names.get(p.name, p.name) for p in host.params)
+        hardware = self.config.hardware_of(path)
+        return OpFacts(name, path, hardware, order, tuple(renamed), advances, frozenset(self._seen), op.line)
+
+    def function_accesses(self, function: Function) -> list[Access]:
+        """The uses that a Python function makes of its parameters (a reference implementation)."""
+        return Interpreter(self.watch, self.find, python=True).enter(function)
+
+    def find(self, name: str, path: str) -> Function | None:
+        """The function that `name` means in `path`: of the same file, of a file it includes, or of the same hardware."""
+        key = (name, path)
+        if key not in self._functions:
+            self._functions[key] = self._look(name, path)
+        found = self._functions[key]
+        if found is not None:
+            self._seen.add(found.path)
+        return found
+
+    def _look(self, name: str, path: str) -> Function | None:
+        unit = self.unit(path)
+        if unit is None or name.isupper():
+            return None
+        here = [f for f in unit.functions if f.name == name]
+        if here:
+            return here[0]
+        if unit.language != "cpp":
+            return None
+        for included in self._includes(unit, 2):
+            found = next((f for f in included.functions if f.name == name), None)
+            if found is not None:
+                return found
+        return self._elsewhere(name, path)
+
+    def _includes(self, unit: Unit, depth: int) -> list[Unit]:
+        found: list[Unit] = []
+        for item in unit.imports:
+            target = posixpath.normpath(posixpath.join(posixpath.dirname(unit.path), item.module))
+            other = self.unit(target) if not target.startswith("..") else None
+            if other is not None:
+                found += [other, *(self._includes(other, depth - 1) if depth > 1 else [])]
+        return found
+
+    def _elsewhere(self, name: str, path: str) -> Function | None:
+        """A definition in another file of the same hardware that uses the index, not a header's declaration."""
+        near = self.config.hardware_of(path)
+        opened = re.compile(rb"(?:^|[\s*&:])" + re.escape(name.encode()) + rb"\s*\(", re.M)
+        for other, data in self.files.items():
+            if language(other) != "cpp" or other == path or self.config.hardware_of(other) != near:
+                continue
+            if not opened.search(data) or other.endswith((".h", ".hpp")):
+                continue
+            unit = self.unit(other)
+            found = next((f for f in unit.functions if f.name == name), None) if unit else None
+            if found is not None and len(found.body) > 0:
+                return found
+        return None
+
+
+def _names(op: Op, host: Function) -> dict[str, str]:
+    """Parameter of the host function to the name that the registration gives it."""
+    return {p.name: op.inputs[i] for i, p in enumerate(host.params) if i < len(op.inputs)}
+
+
+def _rename(access: Access, names: dict[str, str]) -> Access:
+    high = access.high.renamed(names) if access.high is not None else None
+    lag = tuple((names.get(n, n), c) for n, c in access.lag)
+    buffer, index = (names.get(n, n) for n in (access.buffer, access.index))
+    return replace(access, buffer=buffer, index=index, high=high, lag=lag)
