@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
 DEEPEST = 100
 # A side effect or a lambda's text is kept for a reader, not for analysis.
 LONGEST = 400
-_SPACE = re.compile(r"\s+")
 
 
 @dataclass(slots=True)
@@ -59,7 +57,7 @@ class Context:
 
 def squeeze(text: str) -> str:
     """Runs of white space as one space, none at the ends."""
-    return _SPACE.sub(" ", text).strip()
+    return " ".join(text.split())
 
 
 def named(node: Node) -> list[Node]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from checks.cpp import loops
-from checks.cpp.context import DEEPEST, Context, named, squeeze
+from checks.cpp.context import Context, named, squeeze
 from checks.cpp.declarators import declared
 from checks.cpp.expressions import lower_expr
 from checks.cpp.lower import Stmts, ends, lower_all, lower_block, lower_stmt, opaque
@@ -77,29 +77,27 @@ def _if(ctx: Context, node: Node) -> Stmts:
 def _switch(ctx: Context, node: Node) -> Stmts:
     before, subject = _condition(ctx, node.child_by_field_name("condition"))
     body = node.child_by_field_name("body")
-    cases = [c for c in named(body) if c.type == "case_statement"] if body is not None else []
-    if not cases or len(cases) > _LONGEST_CHAIN or ctx.depth >= DEEPEST:
+    inside = named(body) if body is not None else []
+    cases = [c for c in inside if c.type == "case_statement"]
+    if len(cases) > _LONGEST_CHAIN:
         return (*before, *opaque(ctx, node))
+    if not cases:  # the labels are inside macros
+        block = With("block", lower_all(ctx, inside), items=(subject,), **ends(ctx, node))
+        return (*before, block)
     arms = [_case(ctx, case) for case in cases]
     result: Stmts = ()
+    tests: list[tuple[Expr, int]] = []
     labels: list[Expr] = []
-    tests: list[tuple[Expr | None, int]] = []
-    for position, (case, (label, inside)) in enumerate(zip(cases, arms, strict=True)):
+    for position, (label, statements) in enumerate(arms):
+        labels += [label] if label is not None else []
         if label is None:
-            labels, default = [], True
-        else:
-            labels, default = [*labels, label], False
-        falls = not inside and position + 1 < len(arms)
-        if falls and not default:
-            continue
-        tests.append((None if default else _any(subject, labels), position))
-        labels = []
-        del case
-    for test, position in sorted(tests, key=lambda t: t[0] is not None):
-        inside = _fall(arms, position)
-        result = (
-            inside if test is None else (If(test, inside, result, **ends(ctx, cases[position])),)
-        )
+            result, labels = _fall(arms, position), []
+        elif statements or position + 1 == len(arms):
+            tests.append((_any(subject, labels), position))
+            labels = []
+    for test, position in reversed(tests):
+        where = ends(ctx, cases[position])
+        result = (If(test, _fall(arms, position), result, **where),)
     return (*before, *result)
 
 

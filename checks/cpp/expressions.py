@@ -29,7 +29,28 @@ if TYPE_CHECKING:
 
 _LOGIC = {"&&": "and", "||": "or", "bitand": "&", "bitor": "|", "xor": "^", "not_eq": "!="}
 _UNARY = {"!": "not", "compl": "~"}
-_UNIFORM = frozenset("+ - * / % << >> & | ^ == != < <= > >= and or".split())
+_UNIFORM = frozenset(
+    [
+        "+",
+        "-",
+        "*",
+        "/",
+        "%",
+        "<<",
+        ">>",
+        "&",
+        "|",
+        "^",
+        "==",
+        "!=",
+        "<",
+        "<=",
+        ">",
+        ">=",
+        "and",
+        "or",
+    ]
+)
 # A chain `a + b + ...` or `out << a << ...` is as deep a tree as it is long.
 _LONGEST_CHAIN = 150
 
@@ -137,8 +158,6 @@ def _unary(ctx: Context, node: Node) -> Expr:
     if op not in ("not", "-", "+", "~", "*", "&"):
         return ctx.unknown(node)
     value = field_expr(ctx, node, "argument")
-    if op == "-" and isinstance(value, Const):
-        return literals.negative(value)
     return Unary(op, value, line=ctx.line(node))
 
 
@@ -163,8 +182,8 @@ def _assignment(ctx: Context, node: Node) -> Expr:
     if left.type == "call_expression":  # `py::arg("x") = 3`: a default, nothing is set
         return ctx.unknown(node)
     value, target = lower_expr(ctx, right), lower_expr(ctx, left)
-    ends = {"line": ctx.line(node), "end_line": ctx.end_line(node)}
-    ctx.before.append(Assign(target, operator.type, value, **ends))
+    line, end_line = ctx.line(node), ctx.end_line(node)
+    ctx.before.append(Assign(target, operator.type, value, line=line, end_line=end_line))
     return target
 
 

@@ -19,7 +19,7 @@ def number(text: str, line: int) -> Expr:
     """`0x1FULL`, `1'000`, `017`, `1e-3f`; a form that is not known (a user-defined suffix) stays text."""
     digits = text.replace("'", "")
     if digits.startswith("-"):  # the grammar takes the sign along, in places
-        return negative(number(digits[1:].lstrip(), line))
+        return negative(number(digits[1:].lstrip(), line), line)
     if match := _INTEGER.fullmatch(digits):
         body = match[1]
         base = {"x": 16, "b": 2}.get(
@@ -39,11 +39,9 @@ def number(text: str, line: int) -> Expr:
     return Unknown(text, line=line)
 
 
-def negative(value: Expr) -> Expr:
-    """`-value`; of a literal number the number itself, so that `-9` is one constant however it was spelled."""
-    if isinstance(value, Const) and isinstance(value.value, int | float):
-        return Const(-value.value, value.suffix, line=value.line)
-    return Unary("-", value, line=value.line)
+def negative(value: Expr, line: int) -> Expr:
+    """`-value`: the sign is an operator, as in Python's trees, wherever the grammar puts it."""
+    return Unary("-", value, line=line)
 
 
 def string(text: str) -> str:

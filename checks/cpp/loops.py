@@ -98,16 +98,13 @@ def _step(update: Stmt) -> Expr | None:
 
 
 def _negative(value: Expr) -> Expr:
-    if isinstance(value, Const) and isinstance(value.value, int):
-        return Const(-value.value, line=value.line)
     return Unary("-", value, line=value.line)
 
 
 def _stop(op: str, stop: Expr, step: Expr) -> Expr | None:
     """The first value that is not reached, where the direction of the step fits the comparison."""
-    down = isinstance(step, Unary) or (
-        isinstance(step, Const) and isinstance(step.value, int) and step.value < 0
-    )
+    down = isinstance(step, Unary) and step.op == "-"
+    size = step.operand if isinstance(step, Unary) else step
     one = Const(1, line=stop.line)
     match op, down:
         case ("<", False) | (">", True):
@@ -116,7 +113,7 @@ def _stop(op: str, stop: Expr, step: Expr) -> Expr | None:
             return _shifted(stop, 1) or Binary("+", stop, one, line=stop.line)
         case (">=", True):
             return _shifted(stop, -1) or Binary("-", stop, one, line=stop.line)
-        case ("!=", _) if isinstance(step, Const) and step.value in (1, -1):
+        case ("!=", _) if size == Const(1):
             return stop
         case _:
             return None

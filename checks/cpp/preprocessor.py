@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING
 
 from checks.cpp.context import Context, named
-from checks.cpp.scan import scan
 from checks.cpp.snippets import expression
 from checks.ir.expr import Expr
 from checks.ir.unit import Constant, Import
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _CONTINUED = re.compile(rb"\\(?=\r?\n)")
-DEFINE = re.compile(rb"^[ \t]*#[ \t]*define\b", re.MULTILINE)
+DEFINE = re.compile(rb"#[ \t]*define\b")
 
 
 def define(ctx: Context, node: Node, path: str) -> Constant:
@@ -30,12 +29,8 @@ def define(ctx: Context, node: Node, path: str) -> Constant:
 
 
 def _value(ctx: Context, body: Node) -> Expr | None:
-    text = ctx.data[body.start_byte : body.end_byte]
-    if b"/" in text:
-        found = scan(text)
-        for start, end in found.comments:
-            text = text[:start] + b" " * (end - start) + text[end:]
-    text = _CONTINUED.sub(b" ", text)
+    # Comments are blank in the masked text, and no macro is masked on a directive.
+    text = _CONTINUED.sub(b" ", ctx.code[body.start_byte : body.end_byte])
     return expression(text, ctx.line(body)) if text.strip() else None
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from checks.cpp.context import Context, named, squeeze
 from checks.cpp.expressions import lower_expr
-from checks.cpp.preprocessor import DEFINE
 from checks.ir.expr import Call, Cast, Const, Expr, Name, Sequence, Unary, callee
 from checks.ir.unit import Binding, Op
 
@@ -23,7 +22,7 @@ def ops(ctx: Context, root: Node, quiet: bytes, path: str) -> tuple[Op, ...]:
     found: list[Op] = []
     for match in _OP.finditer(quiet):
         row = quiet.rfind(b"\n", 0, match.start()) + 1
-        if DEFINE.match(quiet, row) or quiet[row : match.start()].lstrip().startswith(b"#"):
+        if quiet[row : match.start()].lstrip().startswith(b"#"):
             continue
         call = _call_at(root, match.end() - 1)
         if call is not None and (op := _op(ctx, call, path)) is not None:

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 
 from checks.ir.unit import Comment
 
-# A quote after a hexadecimal digit is a digit separator (`1'000'000`), not a character literal.
+# Every alternative starts with a literal character and none is in a group: Python's `re` then skips to the next
+# candidate in C. A quote after a hexadecimal digit separates digits (`1'000'000`).
 _TOKEN = re.compile(
-    rb"(?P<comment>//[^\n\\]*(?:\\.[^\n\\]*)*|/\*.*?(?:\*/|\Z))"
-    rb'|R"(?P<tag>[^()\\\s"]{0,16})\(.*?(?:\)(?P=tag)"|\Z)'
+    rb"//[^\n\\]*(?:\\.[^\n\\]*)*"
+    rb"|/\*.*?(?:\*/|\Z)"
+    rb'|R"([^()\\\s"]{0,16})\(.*?(?:\)\1"|\Z)'
     rb'|"[^"\\\n]*(?:\\.[^"\\\n]*)*"?'
-    rb"|(?<![0-9a-fA-F])'[^'\\\n]*(?:\\.[^'\\\n]*)*'?",
+    rb"|'(?<![0-9a-fA-F]')[^'\\\n]*(?:\\.[^'\\\n]*)*'?",
     re.DOTALL,
 )
 _BLANK = bytes(10 if byte == 10 else 32 for byte in range(256))
@@ -22,31 +24,26 @@ _MARKERS = re.compile(r"^\s*(?://[/!]?<?|/\*[*!]*<?|\*(?!/)|(?=\*/))[ \t]?")
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """`quiet` is the source with comments and the insides of strings blanked, byte for byte in place."""
+    """`code` is the source with comments blanked, `quiet` with the insides of strings blanked too; in both every
+    byte that is left is in its place. `comments` are byte spans."""
 
+    code: bytes
     quiet: bytes
     comments: tuple[tuple[int, int], ...]
 
 
 def scan(data: bytes) -> Scan:
-    """Where the comments are, and the code that is left, of the same length as `data`."""
-    parts: list[bytes] = []
+    """Where the comments are, and the code that is left."""
+    code, quiet = bytearray(data), bytearray(data)
     comments: list[tuple[int, int]] = []
-    end = 0
     for match in _TOKEN.finditer(data):
         start, stop = match.span()
-        parts.append(data[end:start])
-        if match["comment"] is not None:
+        if data[start] == 47:  # a slash
             comments.append((start, stop))
-            parts.append(blank(data[start:stop]))
-        elif stop - start < 2:
-            parts.append(data[start:stop])
+            code[start:stop] = quiet[start:stop] = data[start:stop].translate(_BLANK)
         else:
-            inside = blank(data[start + 1 : stop - 1])
-            parts.append(data[start : start + 1] + inside + data[stop - 1 : stop])
-        end = stop
-    parts.append(data[end:])
-    return Scan(b"".join(parts), tuple(comments))
+            quiet[start + 1 : stop - 1] = data[start + 1 : stop - 1].translate(_BLANK)
+    return Scan(bytes(code), bytes(quiet), tuple(comments))
 
 
 def blank(text: bytes) -> bytes:
@@ -64,11 +61,12 @@ def comments(data: bytes, spans: Iterable[tuple[int, int]]) -> tuple[Comment, ..
         row = data.rfind(b"\n", 0, start) + 1
         column = start - row
         text = data[start:stop].decode("utf-8", "replace")
-        alone = not data[row:start].strip()
         slashes = text.startswith("//")
-        if slashes and alone and blocks and blocks[-1][2:] == (line - 1, column):
-            words, first, _, _ = blocks.pop()
-            blocks.append(([*words, *_words(text)], first, line, column))
+        alone = slashes and not data[row:start].strip()
+        if alone and blocks and blocks[-1][2:] == (line - 1, column):
+            words, first, _, _ = blocks[-1]
+            words += _words(text)
+            blocks[-1] = (words, first, line, column)
             continue
         last = line + data.count(b"\n", start, stop)
         blocks.append((_words(text), line, last, column if slashes else -1))

@@ -11,7 +11,7 @@ from checks.cpp.declarators import declared, initial
 from checks.cpp.expressions import lower_expr
 from checks.cpp.lower import Stmts, ends, lower_all, opaque
 from checks.cpp.snippets import expression
-from checks.ir.expr import Call, Const, Expr, Name, Sequence
+from checks.ir.expr import Const, Expr, Name, Sequence
 from checks.ir.stmt import Assert, Assign, Define, ExprStmt, Jump, Raise, Return, Stmt, With
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from checks.cpp.context import Context, named, squeeze
 from checks.cpp.declarators import Declared, declared, initial
 from checks.cpp.expressions import lower_expr
-from checks.ir.expr import Binary, Const, Expr
+from checks.ir.expr import Binary, Const, Expr, Unary
 from checks.ir.unit import Constant, Member
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def enumerators(ctx: Context, node: Node, path: str) -> list[Constant]:
 
 def _next(last: Expr | None, line: int) -> Expr:
     match last:
-        case None:
+        case None | Unary(op="-", operand=Const(value=1)):
             return Const(0, line=line)
         case Const(value=int(value)):
             return Const(value + 1, line=line)
