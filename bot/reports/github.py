@@ -1,0 +1,106 @@
+"""The payload of one GitHub review (`POST /repos/{owner}/{repo}/pulls/{number}/reviews`).
+
+Its comments stand at lines that the diff shows; every other finding is in the body. Fixes that were proved to work and
+that replace exactly the lines of their comment become suggestions.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from bot.reports import Report
+from bot.reports.anchors import Anchor, Anchors
+from bot.reports.blocks import Block, Heading, Text
+from bot.reports.document import closing_blocks, convention_blocks, verdict_blocks
+from bot.reports.findings import detail, heading, table, technical
+from bot.reports.fitting import fit
+from bot.reports.summary import summary_blocks
+from bot.style import Markdown, fence, visible
+from bot.words import Words
+from checks.finding import Finding
+
+# GitHub refuses a body of 65,536 characters or more; it counts UTF-16 units, and some room is left for its own marks.
+LARGEST = 65_000
+# A review with hundreds of comments is not read, and each comment counts against GitHub's limits on writing.
+MOST_COMMENTS = 40
+
+
+def render(report: Report, language: str) -> str:
+    """The payload as JSON."""
+    return json.dumps(payload(report, language), ensure_ascii=False, indent=2) + "\n"
+
+
+def payload(report: Report, language: str) -> dict[str, Any]:
+    """`commit_id`, `event`, `body` and `comments`."""
+    words = Words(language, Markdown())
+    anchors = Anchors(report.review.change)
+    placed: list[tuple[Finding, Anchor]] = []
+    left: list[Finding] = []
+    for finding in technical(report.review.findings):
+        anchor = _anchor(finding, anchors)
+        if anchor is None or len(placed) == MOST_COMMENTS:
+            left.append(finding)
+        else:
+            placed.append((finding, anchor))
+    return {
+        "commit_id": report.review.change.head_rev,
+        "event": "COMMENT",
+        "body": fit(_body(report, left, words), LARGEST, words),
+        "comments": [_comment(f, a, anchors, report, words) for f, a in placed],
+    }
+
+
+def _anchor(finding: Finding, anchors: Anchors) -> Anchor | None:
+    """The lines of the finding's suggestion where it has one, else its own."""
+    edit = _suggestion(finding)
+    exact = anchors.of_edit(edit) if edit is not None else None
+    return exact or anchors.of(finding)
+
+
+def _suggestion(finding: Finding) -> Any:
+    """The single edit of a proved fix, where it can be shown as it is: an edit with invisible characters cannot."""
+    fix = finding.fix
+    if fix is None or not fix.verified or len(fix.edits) != 1 or not fix.edits[0].lines:
+        return None
+    edit = fix.edits[0]
+    return edit if all(visible(line, keep="\t") == line for line in edit.lines) else None
+
+
+def _comment(
+    finding: Finding, anchor: Anchor, anchors: Anchors, report: Report, words: Words
+) -> dict[str, Any]:
+    edit = _suggestion(finding)
+    exact = edit is not None and anchors.of_edit(edit) == anchor
+    blocks: list[Block] = [Heading(3, words(f"report.severity-{finding.severity}"))]
+    blocks += detail(finding, report.review.change, words, patch=not exact)
+    tail = fence(edit.lines, "suggestion", keep_format=True) if exact else ""
+    comment: dict[str, Any] = {
+        "path": anchor.path,
+        "line": anchor.line,
+        "side": anchor.side,
+        "body": fit(blocks, LARGEST, words, tail=tail),
+    }
+    if anchor.start < anchor.line:
+        comment |= {"start_line": anchor.start, "start_side": anchor.side}
+    return comment
+
+
+def _body(report: Report, left: list[Finding], words: Words) -> Iterable[Block]:
+    """The report without the details that stand in comments."""
+    review = report.review
+    found = technical(review.findings)
+    yield Heading(2, words("report.heading-summary"))
+    yield from summary_blocks(report, words)
+    yield Heading(2, words("report.heading-findings"))
+    yield table(found, words) if found else Text(words("report.no-findings"))
+    yield from convention_blocks(report, words)
+    yield Heading(2, words("report.heading-verdict"))
+    yield from verdict_blocks(report, words)
+    yield from closing_blocks(report, words)
+    if left:
+        yield Heading(2, words("report.heading-inline"))
+        for finding in left:
+            yield heading(finding, words)
+            yield from detail(finding, review.change, words)
