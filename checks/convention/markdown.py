@@ -7,7 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 PROSE_LEVEL = 2
-"""The level of a heading without marks of its own: a bold line, or a known name alone on its line."""
+"""The level of a heading without marks of its own: a bold line, or a known name alone on its
+line.
+"""
 
 _ATX = re.compile(r" {0,3}(#{1,6})\s*(.*?)\s*#*\s*")
 _BOLD = re.compile(r"\s*(\*\*|__)(.+?)\1\s*[:：]?\s*")
@@ -19,7 +21,9 @@ _PENDING = frozenset({"todo", "tbd", "wip", "xxx", "待补充", "待填写"})
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading and what stands below it. `title` is the line as written; both are empty before the first heading."""
+    """A heading and what stands below it. `title` is the line as written; both are empty before the
+    first heading.
+    """
 
     name: str
     level: int
@@ -36,7 +40,9 @@ class Box:
 
 
 def normal(text: str) -> str:
-    """`text` for comparison: one case, no Markdown marks, emoji codes or edge punctuation, single spaces."""
+    """`text` for comparison: one case, no Markdown marks, emoji codes or edge punctuation, single
+    spaces.
+    """
     plain = re.sub(r":[a-z_]+:|[*_`#>]", " ", text.casefold())
     return re.sub(r"\s+", " ", plain).strip(" \t-.,:;!?()（）：，。；！？")
 
@@ -49,8 +55,9 @@ def strip_comments(text: str) -> str:
 def split(text: str, known: Iterable[str] = ()) -> list[Section]:
     """The sections of `text`, the part before the first heading too where it holds anything.
 
-    `known` names count as headings in bold or bare on a line, and at any level; another heading starts a section
-    only where it is not below the one it stands in. Lines in code fences are never headings.
+    `known` names count as headings in bold or bare on a line, and at any level; another heading
+    starts a section only where it is not below the one it stands in. Lines in code fences are never
+    headings.
     """
     names = {normal(k): k for k in known}
     made: list[tuple[str, int, str, list[str]]] = [("", 0, "", [])]
@@ -86,7 +93,9 @@ def _heading(line: str, names: dict[str, str]) -> tuple[str, int] | None:
 
 
 def known_name(heading: str, names: dict[str, str]) -> str:
-    """The known section that `heading` names: alone, numbered, or followed by more (`Motivation 背景`)."""
+    """The known section that `heading` names: alone, numbered, or followed by more (`Motivation
+    背景`).
+    """
     text = re.sub(r"^\d+[.、)]\s*", "", normal(heading))
     if text in names:
         return names[text]
@@ -117,7 +126,8 @@ def boilerplate(template: str) -> frozenset[str]:
 
 
 def written(lines: Iterable[str], known: frozenset[str] = frozenset()) -> list[str]:
-    """The lines that say something of the author's own: no comments, headings, punctuation or `known` lines.
+    """The lines that say something of the author's own: no comments, headings, punctuation or
+    `known` lines.
 
     `N/A` and `无` are answers, and so is an image; `TODO` is not.
     """

@@ -1,8 +1,8 @@
 """Text for an author to paste: a title, and a body in the structure of the template.
 
-A `Paste` mixes the author's and the template's own lines, kept word for word, with sentences about facts, which stand
-in `templates/rules/convention.toml`. Whoever prints it gives it a way to say a message in the reader's language,
-written as GitHub Markdown.
+A `Paste` mixes the author's and the template's own lines, kept word for word, with sentences about
+facts, which stand in `templates/rules/convention.toml`. Whoever prints it gives it a way to say a
+message in the reader's language, written as GitHub Markdown.
 """
 
 from __future__ import annotations
@@ -14,16 +14,28 @@ from checks.finding import Message
 
 
 @dataclass(frozen=True, slots=True)
-class Paste:
-    """Parts of a text; a `str` is verbatim (it may hold line ends), a `Message` one line."""
+class Line:
+    """A sentence on a line of its own; `lead` stands before it as it is (`- ` for a list item)."""
 
-    parts: tuple[str | Message, ...]
+    message: Message
+    lead: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Paste:
+    """Parts of a text; a `str` is verbatim (it may hold line ends), a `Line` is said in the
+    reader's language.
+    """
+
+    parts: tuple[str | Line, ...]
 
     def text(self, say: Callable[[Message], str]) -> str:
         """The whole text, ending in one line end, `say` giving the sentence of a message."""
-        lines = [part if isinstance(part, str) else say(part) for part in self.parts]
+        lines = [p if isinstance(p, str) else p.lead + say(p.message) for p in self.parts]
         return "\n".join(lines).strip("\n") + "\n"
 
     def __str__(self) -> str:
-        """The text with each message as its key and arguments: for logs and tests, not for people."""
+        """The text with each message as its key and arguments: for logs and tests, not for
+        people.
+        """
         return self.text(lambda m: " ".join([m.key, *(f"{k}={v}" for k, v in m.args.items())]))

@@ -25,7 +25,9 @@ from checks.tree import Tree
 PLACES = (".github", ".", "docs")
 STEM = "pull_request_template"
 FEWEST_TAGS = 3
-"""So many bracketed names on one line, or so many bullets that open with one, are a list of tags."""
+"""So many bracketed names on one line, or so many bullets that open with one, are a list of
+tags.
+"""
 
 
 @dataclass(frozen=True)
@@ -58,8 +60,8 @@ class Template:
 
     @cached_property
     def required(self) -> list[str]:
-        """The sections that must be filled: the configured ones, else every one of the template's main level that is
-        not a list of boxes."""
+        """The sections that must be filled: the configured ones, else every one of the template's
+        main level that is not a list of boxes."""
         if self.config.description.required:
             return list(self.config.description.required)
         level = self._main_level
@@ -85,7 +87,13 @@ class Template:
     @property
     def takes_new_tags(self) -> bool:
         """Whether the template says that other tags than the listed ones may be used."""
-        return bool(re.search(r"\b(add|use|create|introduce)\b[^.\n]{0,20}\bnew tags?\b|新增(标签|tag)", self.text, re.I))
+        return bool(
+            re.search(
+                r"\b(add|use|create|introduce)\b[^.\n]{0,20}\bnew tags?\b|新增(标签|tag)",
+                self.text,
+                re.I,
+            )
+        )
 
     @property
     def asks_for_tests(self) -> bool:
@@ -93,13 +101,19 @@ class Template:
 
 
 def find(tree: Tree, config: Config, body: str = "") -> Template:
-    """The template of `tree`: the configured one, else one in GitHub's usual places in any case, else an empty one.
+    """The template of `tree`: the configured one, else one in GitHub's usual places in any case,
+    else an empty one.
 
-    Of a folder of several templates it is the one whose headings `body` has; without such a heading, none.
+    Of a folder of several templates it is the one whose headings `body` has; without such a
+    heading, none.
     """
     given = config.description.template
     paths = [given] if given else _usual(tree.paths())
-    texts = {p: data.decode("utf-8", "replace").replace("\r\n", "\n") for p in paths if (data := tree.read(p))}
+    texts = {
+        p: data.decode("utf-8", "replace").replace("\r\n", "\n")
+        for p in paths
+        if (data := tree.read(p))
+    }
     templates = [Template(p, text, config) for p, text in texts.items()]
     if len(templates) > 1:
         lines = {normal(line) for line in body.split("\n")}
@@ -110,16 +124,23 @@ def find(tree: Tree, config: Config, body: str = "") -> Template:
 
 
 def _usual(paths: tuple[str, ...]) -> list[str]:
-    """The first of the places that has a single template; else all the files of the first template folder."""
+    """The first of the places that has a single template; else all the files of the first template
+    folder.
+    """
     near = [PurePosixPath(p) for p in paths if STEM in p.casefold() and p.count("/") <= 2]
     for place in PLACES:
-        single = [p for p in near if str(p.parent).casefold() == place and p.stem.casefold() == STEM]
+        single = [
+            p for p in near if str(p.parent).casefold() == place and p.stem.casefold() == STEM
+        ]
         if single:
             return [str(single[0])]
     for place in PLACES:
         folder = [
-            p for p in near
-            if p.parent.name.casefold() == STEM and str(p.parent.parent).casefold() == place and p.suffix == ".md"
+            p
+            for p in near
+            if p.parent.name.casefold() == STEM
+            and str(p.parent.parent).casefold() == place
+            and p.suffix == ".md"
         ]
         if folder:
             return [str(p) for p in folder]
@@ -127,14 +148,18 @@ def _usual(paths: tuple[str, ...]) -> list[str]:
 
 
 def listed_tags(text: str) -> tuple[str, ...]:
-    """The tags that a template lists, in order: names in brackets or backticks, three or more on one line that are not
-    links, or opening as many bullets."""
+    """The tags that a template lists, in order: names in brackets or backticks, three or more on
+    one line that are not links, or opening as many bullets."""
     found: list[str] = []
     opening: list[str] = []
     for line in text.split("\n"):
         plain = line.replace("`[", "[").replace("]`", "]")
         names = [n.strip() for n in re.findall(r"\[([^\[\]\n()`]*\w[^\[\]\n()`]*)\](?!\()", plain)]
-        quoted = re.findall(r"`([^`\n]+)`", line) if re.search(r"\btags?\b[^`]*[:：]", line, re.I) else []
+        quoted = (
+            re.findall(r"`([^`\n]+)`", line)
+            if re.search(r"\btags?\b[^`]*[:：]", line, re.I)
+            else []
+        )
         for group in (names, quoted):
             if len({key(n) for n in group}) >= FEWEST_TAGS and box_text(line) is None:
                 found += group

@@ -18,8 +18,9 @@ CLOSE = 0.8
 
 @dataclass(frozen=True, slots=True)
 class Title:
-    """`tags` without brackets, in order, the cherry-pick tag among them; `words` is the text between the tags and the
-    closing reference, `ending` that reference as written; `numbers` are all pull requests it names."""
+    """`tags` without brackets, in order, the cherry-pick tag among them; `words` is the text
+    between the tags and the closing reference, `ending` that reference as written; `numbers` are
+    all pull requests it names."""
 
     text: str
     tags: tuple[str, ...]

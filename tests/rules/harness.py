@@ -1,4 +1,6 @@
-"""Runs one case of a rule test and says, in one text, everything that is not as the case expects."""
+"""Runs one case of a rule test and says, in one text, everything that is not as the case
+expects.
+"""
 
 from __future__ import annotations
 
@@ -111,7 +113,8 @@ class _Found:
         return where.side.value, where.path, where.start_line
 
     def __str__(self) -> str:
-        return f"{self.finding.severity.value:<10} {show(self.place)}  [{self.finding.rule}] {_short(self.text)}"
+        place, rule = show(self.place), self.finding.rule
+        return f"{self.finding.severity.value:<10} {place}  [{rule}] {_short(self.text)}"
 
 
 def show(place: tuple[str, str, int]) -> str:
@@ -150,15 +153,13 @@ def _compare(case: Case, found: list[_Found]) -> list[str]:
         if expected.kind == "todo-error":
             if hit is not None:
                 left.remove(hit)
-                out.append(
-                    f"found now    {hit}: a known miss no longer, make it a case (line {expected.at})"
-                )
+                out.append(f"found now    {hit}: no known miss any more (line {expected.at})")
         elif hit is not None:
             left.remove(hit)
         elif expected.kind == "todo-ok":
             text = f"[{expected.rule}] {_quoted(expected)}"
             out.append(
-                f"quiet now    {show(_place(expected))} {text}: a false positive no longer (line {expected.at})"
+                f"quiet now    {show(_place(expected))} {text}: right now (line {expected.at})"
             )
         else:
             missing.append(expected)
@@ -168,7 +169,9 @@ def _compare(case: Case, found: list[_Found]) -> list[str]:
 
 
 def _explain(expected: Expected, left: list[_Found]) -> str:
-    """The line for a finding that did not come; where one came that is nearly it, that one is used up."""
+    """The line for a finding that did not come; where one came that is nearly it, that one is used
+    up.
+    """
     wanted = (
         f"{expected.severity:<10} {show(_place(expected))}  [{expected.rule}] {_quoted(expected)}"
     )

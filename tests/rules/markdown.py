@@ -24,8 +24,9 @@ class RuleFileError(ValueError):
 class Expected:
     """A finding that a case expects. `severity` is empty where any will do.
 
-    `kind` is `finding`, or for today's mistakes `todo-error` (should be reported, is not) and `todo-ok` (is
-    reported, should not be). `path` is empty for what is said about the pull request's own text.
+    `kind` is `finding`, or for today's mistakes `todo-error` (should be reported, is not) and
+    `todo-ok` (is reported, should not be). `path` is empty for what is said about the pull
+    request's own text.
     """
 
     kind: str
@@ -49,7 +50,9 @@ class Files:
 
 @dataclass
 class Case:
-    """One section. `fixed` maps a path to the block that shows it after the fix: (is a diff, text)."""
+    """One section. `fixed` maps a path to the block that shows it after the fix: (is a diff,
+    text).
+    """
 
     name: str
     line: int
@@ -73,7 +76,9 @@ class Fence:
 
 
 def read_rule_file(text: str) -> list[Case]:
-    """The cases of a rule test. Raises `RuleFileError` where the file breaks one of the rules of its README."""
+    """The cases of a rule test. Raises `RuleFileError` where the file breaks one of the rules of
+    its README.
+    """
     common = Case("", 1)
     sections: list[tuple[str, Case, bool]] = []
     prose: dict[str, bool] = {}
@@ -142,7 +147,9 @@ def _with_common(case: Case, common: Case) -> Case:
 
 
 def _items(text: str) -> list[Fence | tuple[int, str]]:
-    """Fenced blocks, and every line outside them with its number. A longer fence may hold shorter ones."""
+    """Fenced blocks, and every line outside them with its number. A longer fence may hold shorter
+    ones.
+    """
     items: list[Fence | tuple[int, str]] = []
     mark, info, start, inside = "", "", 0, list[str]()
     for number, line in enumerate(text.split("\n"), 1):
@@ -250,8 +257,8 @@ def _strip(fence: Fence, case: Case, path: str, side: str, count: bool) -> str:
 
 
 def _add_diff(fence: Fence, case: Case, path: str) -> None:
-    """A whole file written as a diff: ` ` in both trees, `-` in the base, `+` in the head; notes count on the head,
-    those of `-` lines on the base."""
+    """A whole file written as a diff: ` ` in both trees, `-` in the base, `+` in the head; notes
+    count on the head, those of `-` lines on the base."""
     sides: dict[str, list[str]] = {"base": [], "head": []}
     for offset, line in enumerate(fence.text.split("\n")[:-1], 1):
         code, notes = split_notes(line, fence.line + offset)
@@ -325,8 +332,8 @@ _EXPECT = re.compile(
 
 
 def _expect_line(text: str, at: int) -> Expected:
-    """`severity rule path:line "words"`; the place is `path` for a whole file, `pull` for the pull request's text, and
-    ends in `@base` where it counts in the base."""
+    """`severity rule path:line "words"`; the place is `path` for a whole file, `pull` for the pull
+    request's text, and ends in `@base` where it counts in the base."""
     found = _EXPECT.fullmatch(text)
     if found is None:
         raise RuleFileError(at, f"cannot read the expectation {text!r}")

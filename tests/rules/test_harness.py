@@ -16,7 +16,9 @@ TAIL = "\n## Known misses\n\nNone is known.\n\n## Known false positives\n\nNone 
 
 
 class Toy:
-    """Reports every line that holds BAD (with a fix that drops the word), WORSE in the base, and the title."""
+    """Reports every line that holds BAD (with a fix that drops the word), WORSE in the base, and
+    the title.
+    """
 
     ID = "toy.bad"
     SUMMARY = "bad"

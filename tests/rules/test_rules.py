@@ -1,4 +1,6 @@
-"""Every `<rule id>.md` beside this file is a test of that rule; README.md says how one is written."""
+"""Every `<rule id>.md` beside this file is a test of that rule; README.md says how one is
+written.
+"""
 
 from __future__ import annotations
 

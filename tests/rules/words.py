@@ -23,8 +23,8 @@ def _texts(name: str) -> dict[str, Any]:
 
 
 def sentence(rule_id: str, message: Message) -> str:
-    """What `message` says in English. Raises KeyError for an unknown key and jinja2's UndefinedError for an argument
-    that the sentence needs and the rule did not give."""
+    """What `message` says in English. Raises KeyError for an unknown key and jinja2's
+    UndefinedError for an argument that the sentence needs and the rule did not give."""
     family = rule_id.partition(".")[0]
     entry = _texts(rule_id).get(message.key) or _texts(family).get(message.key)
     if entry is None:

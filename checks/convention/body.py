@@ -1,0 +1,103 @@
+"""A whole description to paste: the template's structure, the author's text word for word, facts
+where it is empty.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from checks.convention import fill
+from checks.convention.boxes import Claim, Kind, claims
+from checks.convention.draft import Draft
+from checks.convention.markdown import Section, box_text, normal, strip_comments, tick, written
+from checks.convention.proposal import Line, Paste
+
+
+def propose(draft: Draft) -> Paste:
+    """The description. Sections of the author's that the template lacks stay, before the
+    checklist.
+    """
+    parts: list[str | Line] = []
+    template = _template_sections(draft)
+    used = {normal(s.name) for s in template}
+    extra = [s for s in draft.sections if s.name and normal(s.name) not in used]
+    loose = [s for s in draft.sections if not s.name]
+    if any(s.name for s in draft.sections):
+        parts += [_own_text(s, draft) for s in loose if draft.says(s)]
+        loose = []
+    for section in template:
+        if draft.template.is_checklist(section):
+            parts += [_whole(s, draft) for s in extra]
+            extra = []
+            parts.append(_checklist(section, draft))
+        else:
+            parts += _section(section, draft, loose)
+            loose = []
+    parts += [_whole(s, draft) for s in extra]
+    return Paste(tuple(_spaced(parts)))
+
+
+def _spaced(parts: list[str | Line]) -> Iterator[str | Line]:
+    """A blank line before every heading."""
+    for part in parts:
+        if isinstance(part, str) and part.startswith("#"):
+            yield ""
+        yield part
+
+
+def _template_sections(draft: Draft) -> list[Section]:
+    """The template's sections, and the required ones that it lacks."""
+    own = [s for s in draft.template.sections if s.name]
+    have = {normal(s.name) for s in own}
+    missing = [n for n in draft.template.required if normal(n) not in have]
+    return own + [Section(n, 2, f"## {n}", ()) for n in missing]
+
+
+def _section(section: Section, draft: Draft, loose: list[Section]) -> Iterator[str | Line]:
+    """A heading with the author's text under it; text that had no heading goes under the first."""
+    yield f"{section.title}\n"
+    given = [*loose, *(s for s in draft.sections if normal(s.name) == normal(section.name))]
+    texts = [_own_text(s, draft) for s in given if draft.says(s)]
+    if texts:
+        yield from texts
+    elif (
+        written(section.lines)
+        or normal(section.name) in map(normal, draft.template.required)
+        or section.lines
+    ):
+        yield from fill.lines(section.name, draft)
+
+
+def _own_text(section: Section, draft: Draft) -> str:
+    """The section's lines but the template's own; code blocks and blank lines stay."""
+    text = strip_comments("\n".join(section.lines))
+    kept = [
+        x
+        for x in text.split("\n")
+        if not x.strip() or normal(x) not in draft.template.boilerplate or not normal(x)
+    ]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip("\n")
+
+
+def _whole(section: Section, draft: Draft) -> str:
+    return f"{section.title}\n\n{_own_text(section, draft)}"
+
+
+def _checklist(section: Section, draft: Draft) -> str:
+    """The template's checklist, a box ticked where the facts prove it, or where the author did and
+    nothing is against it.
+    """
+    found = {c.text: c for c in claims(draft)}
+    lines = []
+    for line in strip_comments("\n".join(section.lines)).strip("\n").split("\n"):
+        text = box_text(line)
+        lines.append(line if text is None else tick(line, _ticked(found[text], draft)))
+    return f"{section.title}\n\n" + "\n".join(lines)
+
+
+def _ticked(claim: Claim, draft: Draft) -> bool:
+    if claim.kind is Kind.TAG:
+        # The title that is proposed beside this text has its tag.
+        return claim.proved is True or "[" in draft.better_title
+    return claim.proved is True or (claim.proved is None and claim.ticked is True)

@@ -1,0 +1,58 @@
+"""What it does
+
+Compares a pull request's description with the target's own template: every section that must be
+filled is there and holds something of the author's. HTML comments and the template's own lines do
+not count; `N/A` does. Offers a whole description to paste: the author's text word for word, empty
+sections filled with what the change is seen to do.
+
+Why it matters
+
+An empty `Modifications` makes the reviewer reconstruct the change. PaddlePaddle/FastDeploy fails
+its `Check PR Template` job on it: #7884 left three of four sections empty, #7192 all of them.
+
+Example
+
+    ## Modifications
+    <!-- Detail the changes made in this pull request. -->      still empty
+
+Known limits
+
+Whether what is written is true or enough is not judged. Of a folder of several templates the one
+whose headings the description has is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from checks.change import ChangeSet
+from checks.config import Config
+from checks.convention.body import propose
+from checks.convention.draft import draft
+from checks.finding import Confidence, Finding, Location, Message, Severity
+
+ID = "convention.description"
+SUMMARY = "sections of the pull-request template are empty or missing"
+
+
+def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
+    """One finding with every section that is empty or missing."""
+    if not change.pull.known:
+        return
+    written = draft(change, config)
+    required = written.template.required
+    found = {name: written.section(name) for name in required}
+    missing = tuple(n for n, s in found.items() if s is None)
+    empty = tuple(n for n, s in found.items() if s is not None and not written.says(s))
+    if not missing and not empty:
+        return
+    blank = not change.pull.body.strip()
+    args = {"empty": empty, "missing": missing, "count": len(required), "body": propose(written)}
+    yield Finding(
+        rule=ID,
+        severity=Severity.CONVENTION,
+        confidence=Confidence.HIGH,
+        location=Location("", 0),
+        message=Message("no-body" if blank else "sections", args),
+        subject=" ".join((*empty, *missing)),
+    )

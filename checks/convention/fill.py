@@ -1,0 +1,167 @@
+"""Lines for the sections an author left empty, from what the change does. Facts only: what is not
+known is asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from checks.change import FileChange
+from checks.convention.draft import Draft
+from checks.convention.effects import rewrites
+from checks.convention.proposal import Line
+from checks.facts import Facts, FileFact, FunctionFact, facts
+from checks.finding import Message
+
+MOST_FILES = 20
+MOST_NAMES = 8
+MOST_REWRITES = 4
+
+_KINDS: tuple[tuple[str, str], ...] = (
+    ("accuracy", r"accura|precision|精度"),
+    ("tests", r"\btests?\b|测试|单测"),
+    ("usage", r"usage|command|how to|用法|使用|命令"),
+    ("motivation", r"motivation|why|purpose|background|summary|description|目的|背景|动机|描述"),
+    ("modifications", r"modif|changes?\b|what|detail|改动|修改|变更|内容"),
+)
+
+
+def kind(section: str) -> str:
+    """What a section is about, by its name; empty for one that the facts cannot fill."""
+    return next((k for k, p in _KINDS if re.search(p, section, re.I)), "")
+
+
+def lines(section: str, draft: Draft) -> Iterator[str | Line]:
+    """What can be said under `section`."""
+    match kind(section):
+        case "motivation":
+            yield from _motivation(draft)
+        case "modifications":
+            yield from _modifications(draft)
+        case "usage":
+            yield from _commands(draft)
+        case "accuracy":
+            yield _accuracy(draft)
+        case "tests":
+            yield from _commands(draft)
+        case _:
+            yield Line(Message("paste-unknown"))
+
+
+def _motivation(draft: Draft) -> Iterator[str | Line]:
+    if draft.title.words:
+        yield draft.title.words
+    found = facts(draft.change, draft.config)
+    folders = [f"{a.folder}/" for a in found.areas if a.folder != "."]
+    if folders:
+        args = {"folders": folders[:MOST_NAMES], "more": len(folders) - MOST_NAMES}
+        yield Line(Message("paste-range", args))
+
+
+def _modifications(draft: Draft) -> Iterator[str | Line]:
+    found = facts(draft.change, draft.config)
+    changes = {f.path: f for f in draft.change.files}
+    # Product code first: it is what a description is read for.
+    ordered = sorted(
+        found.files, key=lambda f: (f.kind != "source", f.kind in ("test", "e2e"), f.path)
+    )
+    for file in ordered[:MOST_FILES]:
+        yield from _file(file, changes[file.path], found, draft)
+    if len(ordered) > MOST_FILES:
+        yield Line(Message("paste-more-files", {"count": len(ordered) - MOST_FILES}), "- ")
+
+
+def _file(file: FileFact, change: FileChange, found: Facts, draft: Draft) -> Iterator[Line]:
+    own = [f for f in found.functions if f.path == file.path]
+    groups = {
+        what: [f.name for f in own if f.what in whats]
+        for what, whats in (
+            ("added", ("added",)),
+            ("removed", ("removed",)),
+            ("changed", ("body", "signature")),
+        )
+    }
+    if file.kind in ("test", "e2e"):
+        groups["changed"] = _test_names(change, draft)
+    args = {
+        "path": file.path,
+        "status": file.status,
+        "was": file.old_path,
+        "lines_added": file.added,
+        "lines_removed": file.removed,
+        "binary": file.binary,
+    }
+    for what, names in groups.items():
+        args[what] = names[:MOST_NAMES]
+        args[f"{what}_more"] = max(len(names) - MOST_NAMES, 0)
+    yield Line(Message("paste-file", args), "- ")
+    yield from _details(file, change, own, found, draft)
+
+
+def _details(
+    file: FileFact, change: FileChange, own: list[FunctionFact], found: Facts, draft: Draft
+) -> Iterator[Line]:
+    for function in own:
+        if function.what == "signature":
+            args = {
+                "name": function.name,
+                "gained": function.added_params,
+                "lost": function.removed_params,
+            }
+            yield Line(Message("paste-signature", args), "  - ")
+    for op in (o for o in found.ops if o.path == file.path):
+        args = {"name": op.name, "what": op.what, "gained": op.gained, "lost": op.lost}
+        yield Line(Message("paste-op", args), "  - ")
+    for constant in (c for c in found.constants if c.path == file.path):
+        args = {"name": constant.name, "old": constant.old, "new": constant.new}
+        yield Line(Message("paste-constant", args), "  - ")
+    if file.kind == "source":
+        for change_ in list(rewrites(draft.change, change))[:MOST_REWRITES]:
+            args = {
+                "function": change_.function,
+                "target": change_.target,
+                "before": change_.before,
+                "after": change_.after,
+            }
+            yield Line(Message("paste-rewrite", args), "  - ")
+
+
+def _test_names(change: FileChange, draft: Draft) -> list[str]:
+    """Test functions of the head in which a line was added, else those around the change."""
+    unit = draft.change.unit(change.head_path) if change.head_path else None
+    if unit is None:
+        return []
+    named = {f.qualname: None for n in sorted(change.head_lines()) if (f := unit.function_at(n))}
+    tests = [n for n in named if n.rpartition(".")[2].startswith("test")]
+    return tests or list(named)
+
+
+def _commands(draft: Draft) -> Iterator[str | Line]:
+    """How to run the tests that the change touches; they are the only commands it proves to
+    exist.
+    """
+    scripts = [
+        f.path
+        for f in draft.tests
+        if re.fullmatch(r"(test_.*|.*_test)\.py", PurePosixPath(f.path).name)
+    ]
+    if scripts:
+        yield "\n".join(
+            ("```bash", f"python -m pytest {' '.join(sorted(scripts)[:MOST_NAMES])}", "```")
+        )
+    else:
+        yield Line(Message("paste-no-command" if draft.sources else "paste-no-usage"))
+
+
+def _accuracy(draft: Draft) -> Line:
+    if not draft.sources:
+        return Line(Message("paste-accuracy-untouched"))
+    names = [f.name for f in facts(draft.change, draft.config).functions if f.what != "removed"]
+    return Line(
+        Message(
+            "paste-accuracy-open",
+            {"names": names[:MOST_NAMES], "more": max(len(names) - MOST_NAMES, 0)},
+        )
+    )
