@@ -29,6 +29,7 @@ class Context:
     code: bytes
     first_line: int = 1
     blocks: dict[int, tuple[int, int]] = field(default_factory=dict)
+    dropped: tuple[tuple[int, int], ...] = ()
     depth: int = 0
     conditional: int = 0
     before: list[Stmt] = field(default_factory=list)

@@ -115,9 +115,10 @@ def declaration(ctx: Context, node: Node, one: Declared, start: Node, path: str)
 
 def broken_ranges(ctx: Context, node: Node) -> tuple[tuple[int, int], ...]:
     """The lines that the parser skipped or filled in, merged."""
-    if not node.has_error:
+    first, last = ctx.line(node), ctx.end_line(node)
+    found = [(a, b) for a, b in ctx.dropped if first <= a and b <= last]
+    if not node.has_error and not found:
         return ()
-    found: list[tuple[int, int]] = []
     stack = [node]
     while stack:
         one = stack.pop()

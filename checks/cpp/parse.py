@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from checks.cpp import scan
+from checks.cpp.conditionals import resolve
 from checks.cpp.context import Context
 from checks.cpp.definitions import collect
 from checks.cpp.functions import broken_ranges
@@ -12,6 +15,11 @@ from checks.cpp.registration import bindings, ops
 from checks.cpp.snippets import tree
 from checks.ir.unit import Unit
 
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+Lines = tuple[tuple[int, int], ...]
+
 
 def parse_cpp(path: str, data: bytes) -> Unit:
     """The unit of one file. Never raises: what did not parse is in `Unit.broken` and `Function.broken`.
@@ -19,9 +27,9 @@ def parse_cpp(path: str, data: bytes) -> Unit:
     Both arms of every `#if` are taken. Lines are git's: only `\\n` ends one, a `\\r` before it stays in the text.
     """
     masked = mask(data)
-    root = tree(masked.code).root_node
-    ctx = Context(data, masked.code, blocks=masked.blocks)
     quiet = masked.scan.quiet
+    root, code, dropped = _read(masked.code, quiet)
+    ctx = Context(data, code, blocks=masked.blocks, dropped=dropped)
     found = collect(ctx, root, path)
     seen = {c.line for c in found.constants if c.kind == "define"}
     constants = [*found.constants, *inner_defines(ctx, root, quiet, path, seen)]
@@ -40,6 +48,29 @@ def parse_cpp(path: str, data: bytes) -> Unit:
         comments=scan.comments(data, masked.scan.comments),
         broken=broken_ranges(ctx, root),
     )
+
+
+def _read(code: bytes, quiet: bytes) -> tuple[Node, bytes, Lines]:
+    """The tree; of a file with errors the better one of two: as it is, and with `#if`s resolved."""
+    root = tree(code).root_node
+    if not root.has_error or b"#" not in quiet:
+        return root, code, ()
+    plain, gone = resolve(code, quiet)
+    if plain == code:
+        return root, code, ()
+    other = tree(plain).root_node
+    lines = tuple(
+        (code.count(b"\n", 0, start) + 2, code.count(b"\n", 0, end)) for start, end in gone
+    )
+    before = broken_ranges(Context(code, code), root)
+    after = broken_ranges(Context(plain, plain, dropped=lines), other)
+    if _size(after) < _size(before):
+        return other, plain, lines
+    return root, code, ()
+
+
+def _size(ranges: Lines) -> int:
+    return sum(end - start + 1 for start, end in ranges)
 
 
 def _lines(data: bytes) -> tuple[str, ...]:
