@@ -41,9 +41,7 @@ def resolve(code: bytes, quiet: bytes) -> tuple[bytes, tuple[tuple[int, int], ..
     result = bytearray(code)
     gone: list[tuple[int, int]] = []
     for group in _groups(quiet):
-        if any(start <= group.directives[0][0] < end for start, end in gone) or not _cuts(
-            quiet, group
-        ):
+        if any(start <= group.directives[0][0] < end for start, end in gone) or not _cuts(quiet, group):
             continue
         arms = group.arms
         kept = max(arms, key=lambda arm: len(quiet[slice(*arm)].split()))

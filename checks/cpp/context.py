@@ -11,8 +11,10 @@ from checks.ir.stmt import Stmt
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-# Far below Python's 1000 frames at about four frames a level, with room for the caller's and for walks over the IR.
-DEEPEST = 100
+# Nesting that is given up on. A nested statement or expression costs `STEP` (and about four of Python's 1000 frames),
+# a link of a chain (`a + b + ...`, `else if`), which costs no frame here but one in a walk over the tree, is 1.
+DEEPEST = 200
+STEP = 2
 # A side effect or a lambda's text is kept for a reader, not for analysis.
 LONGEST = 400
 

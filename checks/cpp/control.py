@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from checks.cpp import loops
-from checks.cpp.context import Context, named, squeeze
+from checks.cpp.context import DEEPEST, Context, named, squeeze
 from checks.cpp.declarators import declared
 from checks.cpp.expressions import lower_expr
 from checks.cpp.lower import Stmts, ends, lower_all, lower_block, lower_stmt, opaque
@@ -17,8 +17,6 @@ from checks.ir.stmt import For, If, Jump, Stmt, With, leaves
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-# A chain of `else if` or `case` is as deep a tree as it is long.
-_LONGEST_CHAIN = 150
 # A `case` that runs on into the next one has the next one's statements too.
 _LONGEST_FALL = 8
 
@@ -51,15 +49,34 @@ def _pure(ctx: Context, node: Node) -> Expr:
     return value
 
 
+def _repeated(ctx: Context, node: Node) -> Expr:
+    """The test of a loop: what it does besides is done each time, so nothing is moved out."""
+    ctx.conditional += 1
+    try:
+        return lower_expr(ctx, node)
+    finally:
+        ctx.conditional -= 1
+
+
 def _if(ctx: Context, node: Node) -> Stmts:
     """An `else if` chain is walked in a loop: its length costs no recursion."""
+    depth = ctx.depth
+    try:
+        return _arms(ctx, node)
+    finally:
+        ctx.depth = depth
+
+
+def _arms(ctx: Context, node: Node) -> Stmts:
     arms: list[tuple[Node, Expr, Stmts]] = []
     before: Stmts = ()
     orelse: Stmts = ()
     current: Node | None = node
     while current is not None:
+        ctx.conditional += bool(arms)  # a later test may never run
         effects, test = _condition(ctx, current.child_by_field_name("condition"))
         before = (*before, *effects)
+        ctx.depth += 1
         then = lower_block(ctx, current.child_by_field_name("consequence"))
         arms.append((current, test, then))
         alternative = current.child_by_field_name("alternative")
@@ -67,7 +84,7 @@ def _if(ctx: Context, node: Node) -> Stmts:
         current = inner[0] if len(inner) == 1 and inner[0].type == "if_statement" else None
         if current is None:
             orelse = lower_block(ctx, inner[0]) if inner else ()
-        elif len(arms) >= _LONGEST_CHAIN:
+        elif ctx.depth >= DEEPEST:
             orelse, current = opaque(ctx, current), None
     for arm, test, then in reversed(arms):
         orelse = (If(test, then, orelse, **ends(ctx, arm)),)
@@ -79,11 +96,18 @@ def _switch(ctx: Context, node: Node) -> Stmts:
     body = node.child_by_field_name("body")
     inside = named(body) if body is not None else []
     cases = [c for c in inside if c.type == "case_statement"]
-    if len(cases) > _LONGEST_CHAIN:
+    if ctx.depth + len(cases) > DEEPEST:
         return (*before, *opaque(ctx, node))
-    if not cases:  # the labels are inside macros
-        block = With("block", lower_all(ctx, inside), items=(subject,), **ends(ctx, node))
-        return (*before, block)
+    # Macros that hold their own labels, declarations.
+    if others := lower_all(ctx, [c for c in inside if c.type != "case_statement"]):
+        before = (*before, With("block", others, items=(subject,), **ends(ctx, node)))
+    ctx.depth += len(cases)
+    chain = _cases(ctx, subject, cases)
+    ctx.depth -= len(cases)
+    return (*before, *chain)
+
+
+def _cases(ctx: Context, subject: Expr, cases: list[Node]) -> Stmts:
     arms = [_case(ctx, case) for case in cases]
     result: Stmts = ()
     tests: list[tuple[Expr, int]] = []
@@ -98,7 +122,7 @@ def _switch(ctx: Context, node: Node) -> Stmts:
     for test, position in reversed(tests):
         where = ends(ctx, cases[position])
         result = (If(test, _fall(arms, position), result, **where),)
-    return (*before, *result)
+    return result
 
 
 def _case(ctx: Context, case: Node) -> tuple[Expr | None, Stmts]:
@@ -139,11 +163,9 @@ def _for(ctx: Context, node: Node) -> Stmts:
     before: Stmts = ()
     if initializer is not None:
         plain = initializer.type == "declaration"
-        before = (
-            lower_stmt(ctx, initializer) if plain else lower_effect(ctx, initializer, initializer)
-        )
+        before = lower_stmt(ctx, initializer) if plain else lower_effect(ctx, initializer, initializer)
     condition = node.child_by_field_name("condition")
-    test = _pure(ctx, condition) if condition is not None else Const(True)
+    test = _repeated(ctx, condition) if condition is not None else Const(True)
     update = node.child_by_field_name("update")
     steps = lower_effect(ctx, update, update) if update is not None else ()
     body = lower_block(ctx, node.child_by_field_name("body"))
@@ -167,7 +189,9 @@ def _range_for(ctx: Context, node: Node) -> Stmts:
 
 
 def _while(ctx: Context, node: Node) -> Stmts:
+    ctx.conditional += 1
     before, test = _condition(ctx, node.child_by_field_name("condition"))
+    ctx.conditional -= 1
     body = lower_block(ctx, node.child_by_field_name("body"))
     return (*before, For(None, (*body, *before), test=test, **ends(ctx, node)))
 
@@ -176,7 +200,7 @@ def _do(ctx: Context, node: Node) -> Stmts:
     """`do { ... } while (0)` is a block; any other runs its body and then tests."""
     body = lower_block(ctx, node.child_by_field_name("body"))
     condition = node.child_by_field_name("condition")
-    test = _pure(ctx, condition) if condition is not None else Const(True)
+    test = _repeated(ctx, condition) if condition is not None else Const(True)
     where = ends(ctx, node)
     if isinstance(test, Const) and not test.value:
         return (With("block", body, **where),)

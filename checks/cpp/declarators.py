@@ -40,7 +40,7 @@ _DECLARATORS = frozenset(
         "variadic_declarator",
     }
 )
-_STORAGE = re.compile(r"\b(?:static|extern|register|mutable|thread_local|typename)\b\s*")
+_STORAGE = re.compile(r"\b(?:static|extern|register|mutable|thread_local|typename|struct|class|union|enum)\b\s*")
 _PRIMITIVE = frozenset({"primitive_type", "sized_type_specifier"})
 
 
@@ -60,13 +60,12 @@ class Declared:
 def declared(ctx: Context, node: Node) -> Iterator[Declared]:
     """The declarators of a declaration, field or parameter, in order."""
     base: int | None = None
-    children = node.children
-    for position, child in enumerate(children):
-        if node.field_name_for_child(position) != "declarator":
-            continue
+    for child in node.children_by_field_name("declarator"):
         if base is None:
             base = child.start_byte
-        value = child.child_by_field_name("value") if child.type == "init_declarator" else None
+        # In a condition (`if (T* p = f())`) the value belongs to the declaration.
+        holder = child if child.type == "init_declarator" else node
+        value = holder.child_by_field_name("value")
         name, dims, function = unwrap(child)
         start = name.start_byte if name is not None else child.end_byte
         prefix = ctx.span(node.start_byte, base) if base != child.start_byte else ""
@@ -168,6 +167,5 @@ def _vexing(ctx: Context, one: Declared) -> tuple[Expr, ...] | None:
     if listed is None or not named(listed):
         return None
     return tuple(
-        expression(ctx.data[part.start_byte : part.end_byte], ctx.line(part))
-        for part in named(listed)
+        expression(ctx.data[part.start_byte : part.end_byte], ctx.line(part), ctx.depth) for part in named(listed)
     )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from checks.cpp import calls, literals
-from checks.cpp.context import DEEPEST, Context, named, squeeze
+from checks.cpp.context import DEEPEST, STEP, Context, named, squeeze
 from checks.ir.expr import (
     Attr,
     Binary,
@@ -51,8 +51,6 @@ _UNIFORM = frozenset(
         "or",
     ]
 )
-# A chain `a + b + ...` or `out << a << ...` is as deep a tree as it is long.
-_LONGEST_CHAIN = 150
 
 
 def lower_expr(ctx: Context, node: Node) -> Expr:
@@ -62,11 +60,11 @@ def lower_expr(ctx: Context, node: Node) -> Expr:
         return ctx.unknown(node)
     if node.has_error and any(c.is_error or c.is_missing for c in node.children):
         return ctx.unknown(node)
-    ctx.depth += 1
+    ctx.depth += STEP
     try:
         return handler(ctx, node)
     finally:
-        ctx.depth -= 1
+        ctx.depth -= STEP
 
 
 def field_expr(ctx: Context, node: Node, name: str) -> Expr:
@@ -131,12 +129,21 @@ def _parenthesized(ctx: Context, node: Node) -> Expr:
 
 def _binary(ctx: Context, node: Node) -> Expr:
     """Left-leaning chains are walked in a loop, so that their length costs no recursion."""
+    depth = ctx.depth
+    try:
+        return _chain(ctx, node)
+    finally:
+        ctx.depth = depth
+
+
+def _chain(ctx: Context, node: Node) -> Expr:
     chain: list[tuple[str, Node]] = []
     while True:
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
         operator = node.child_by_field_name("operator")
-        if left is None or right is None or operator is None or len(chain) > _LONGEST_CHAIN:
+        if left is None or right is None or operator is None or ctx.depth >= DEEPEST:
             return ctx.unknown(node)
+        ctx.depth += 1
         chain.append((_LOGIC.get(operator.type, operator.type), right))
         if left.type != "binary_expression" or left.has_error:
             break
@@ -256,9 +263,7 @@ def _sizeof(ctx: Context, node: Node) -> Expr:
     if target is None:
         return ctx.unknown(node)
     line = ctx.line(node)
-    argument = (
-        Name(squeeze(ctx.text(target)), line=line) if target is kind else lower_expr(ctx, target)
-    )
+    argument = Name(squeeze(ctx.text(target)), line=line) if target is kind else lower_expr(ctx, target)
     return Call(Name(word, line=line), (argument,), line=line)
 
 

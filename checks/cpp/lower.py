@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING, TypedDict
 
-from checks.cpp.context import DEEPEST, LONGEST, Context, named, squeeze
+from checks.cpp.context import DEEPEST, LONGEST, STEP, Context, named, squeeze
 from checks.cpp.declarators import parameters
 from checks.ir.expr import Call, Expr, Name
 from checks.ir.stmt import Assign, ExprStmt, Opaque, Stmt, With
@@ -57,14 +57,14 @@ def lower_stmt(ctx: Context, node: Node) -> Stmts:
         return opaque(ctx, node)
     saved = ctx.before, ctx.after, ctx.lambdas, ctx.conditional
     ctx.before, ctx.after, ctx.lambdas, ctx.conditional = [], [], [], 0
-    ctx.depth += 1
+    ctx.depth += STEP
     try:
         body = handler(ctx, node)
         if not (ctx.before or ctx.after or ctx.lambdas):
             return body
         return (*_with_lambdas(ctx, body), *ctx.after)
     finally:
-        ctx.depth -= 1
+        ctx.depth -= STEP
         ctx.before, ctx.after, ctx.lambdas, ctx.conditional = saved
 
 
@@ -79,9 +79,7 @@ def _with_lambdas(ctx: Context, body: Stmts) -> Stmts:
         case (Assign(target=target), *_):
             item = (target,)
     inner = (
-        With(w.kind, w.body, items=item, line=w.line, end_line=w.end_line)
-        for w in ctx.lambdas
-        if isinstance(w, With)
+        With(w.kind, w.body, items=item, line=w.line, end_line=w.end_line) for w in ctx.lambdas if isinstance(w, With)
     )
     return (*ctx.before, *inner, *body)
 
@@ -100,9 +98,7 @@ def lower_lambda(ctx: Context, node: Node) -> With:
         params = parameters(ctx, head) if head is not None else ()
         where = ends(ctx, node)
         declares = tuple(
-            Assign(Name(p.name, line=p.line), "=", None, p.type, line=p.line, end_line=p.line)
-            for p in params
-            if p.name
+            Assign(Name(p.name, line=p.line), "=", None, p.type, line=p.line, end_line=p.line) for p in params if p.name
         )
         body = lower_block(ctx, node.child_by_field_name("body"))
         return With("lambda", (*declares, *body), **where)

@@ -60,9 +60,7 @@ def _op(ctx: Context, call: Node, path: str) -> Op | None:
         _strings(_first(ctx, parts.get("Outputs"))),
         _strings(_first(ctx, parts.get("Attrs"))),
         _pairs(_first(ctx, parts.get("SetInplaceMap"))),
-        _function(kernel.args[0])
-        if isinstance(kernel, Call) and kernel.args
-        else _function(kernel),
+        _function(kernel.args[0]) if isinstance(kernel, Call) and kernel.args else _function(kernel),
         macro,
     )
 

@@ -32,17 +32,17 @@ def tree(code: bytes) -> Tree:
     return _parser().parse(code)
 
 
-def expression(text: bytes, line: int) -> Expr:
-    """The expression `text`, which starts at `line`; `Unknown` when it is none."""
+def expression(text: bytes, line: int, depth: int = 0) -> Expr:
+    """The expression `text`, which starts at `line`; `Unknown` when it is none, or `depth` is used up."""
     words = text.decode("utf-8", "replace").strip()
     if match := _DIGITS.fullmatch(words):
         return literals.number(match[1], line)
     if _WORD.fullmatch(words) and words not in ("true", "false", "nullptr", "NULL", "this"):
         return Name(words, line=line)
-    return _parsed(text, line) or Unknown(squeeze(words)[:LONGEST], line=line)
+    return _parsed(text, line, depth) or Unknown(squeeze(words)[:LONGEST], line=line)
 
 
-def _parsed(text: bytes, line: int) -> Expr | None:
+def _parsed(text: bytes, line: int, depth: int) -> Expr | None:
     from checks.cpp.expressions import lower_expr
 
     if not text.strip() or len(text) > _LONGEST_SNIPPET:
@@ -57,5 +57,5 @@ def _parsed(text: bytes, line: int) -> Expr | None:
         return None
     value = declarators[0].child_by_field_name("value")
     # Side effects have no statement to go to here.
-    ctx = Context(code, code, first_line=line, conditional=1)
+    ctx = Context(code, code, first_line=line, depth=depth, conditional=1)
     return lower_expr(ctx, value) if value is not None else None
