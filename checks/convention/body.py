@@ -12,6 +12,7 @@ from checks.convention.boxes import Claim, Kind, claims
 from checks.convention.draft import Draft
 from checks.convention.markdown import Section, box_text, normal, strip_comments, tick, written
 from checks.convention.proposal import Line, Paste
+from checks.convention.titles import parse
 
 
 def propose(draft: Draft) -> Paste:
@@ -99,5 +100,5 @@ def _checklist(section: Section, draft: Draft) -> str:
 def _ticked(claim: Claim, draft: Draft) -> bool:
     if claim.kind is Kind.TAG:
         # The title that is proposed beside this text has its tag.
-        return claim.proved is True or "[" in draft.better_title
+        return claim.proved is True or bool(parse(draft.better_title).impact(draft.config))
     return claim.proved is True or (claim.proved is None and claim.ticked is True)

@@ -37,7 +37,7 @@ class Draft:
 
     @cached_property
     def title(self) -> Title:
-        return parse(self.change.pull.title)
+        return parse(self.change.pull.title, self.template.tags)
 
     @cached_property
     def sources(self) -> list[FileChange]:
@@ -129,6 +129,14 @@ class Draft:
         )
 
     @cached_property
+    def only(self) -> str:
+        """`docs` or `ci` where the change is nothing else: tests and their machinery are `ci`."""
+        paths = [f.path for f in self.change.files]
+        if all(tags.is_docs(p) for p in paths):
+            return "docs" if paths else ""
+        return "ci" if all(tags.is_ci(p) or self.config.is_test(p) for p in paths) else ""
+
+    @cached_property
     def source_number(self) -> int | None:
         """The pull request this one was picked from: the title's, else the only one that the body
         names.
@@ -159,9 +167,9 @@ class Draft:
             dict.fromkeys(filter(None, (self._known_tag(t, allowed) for t in self.impact_tags)))
         )
         if len(kept) > most:
-            return tags.choose(kept, self.shares, most)
+            return tags.choose(kept, allowed, self.shares, most)
         if not kept and self.config.title.require_tag:
-            found = tags.propose(self.title, allowed, self.shares)
+            found = tags.propose(self.title.words, allowed, self.shares, self.only)
             return [found] if found else []
         return kept
 

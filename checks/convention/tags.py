@@ -1,6 +1,4 @@
-"""Which title tag a change calls for: from its paths, its hardware, the names it touches, and the
-title's words.
-"""
+"""Which title tag a change calls for: from its paths, its hardware, and the title's words."""
 
 from __future__ import annotations
 
@@ -10,25 +8,18 @@ from pathlib import PurePosixPath
 
 from checks.change import ChangeSet
 from checks.config import Config
-from checks.convention.titles import Title, key
+from checks.convention.titles import by_names, key
 from checks.topics import topics
 
-_KINDS: tuple[tuple[str, str], ...] = (
+_KINDS: tuple[tuple[tuple[str, ...], str], ...] = (
+    (("docs",), r"\b(docs?|readme|documentation)\b|文档"),
+    (("bugfix",), r"\b(hot)?fix(e[sd]|ing)?\b|\bbugs?\b|\brevert\b|修复|修正"),
     (
-        "docs doc documentation",
-        r"^\W*(update|add|fix|improve)?\s*(the )?(docs?|readme|documentation)\b|文档",
-    ),
-    ("bugfix fix bug hotfix", r"\b(hot)?fix(e[sd]|ing)?\b|\bbugs?\b|\brevert\b|修复|修正"),
-    (
-        "optimization perf performance opt optim",
+        ("optimization",),
         r"\b(opt|optimi[sz]\w*|perf\w*|speed ?up|accelerat\w*|faster|reduce)\b|优化|加速",
     ),
-    ("benchmark benchmarks bench", r"\bbench(mark)?s?\b"),
-    (
-        "feature feat newfeature",
-        r"\b(support|add|feat(ure)?|implement|introduce|enable|new)\b|支持|新增|增加",
-    ),
-    ("others other misc chore", r""),
+    (("benchmark",), r"\bbench(mark)?s?\b"),
+    (("feature",), r"\b(support|add|feat(ure)?|implement|introduce|enable|new)\b|支持|新增|增加"),
 )
 _SHORTEST_STEM = 4
 _TEST_WEIGHT = 0.1
@@ -36,13 +27,13 @@ _TEST_WEIGHT = 0.1
 
 
 def evidence(change: ChangeSet, config: Config, allowed: Iterable[str]) -> dict[str, float]:
-    """For each allowed tag the share of changed lines, 0 to 1, that lie in files which belong to
-    it.
+    """For each allowed tag the share of changed lines, 0 to 1, in files that belong to it; of two
+    tags for the same file, the one that a deeper part of its path names counts a little more.
     """
     weights = {f.path: _weight(f.path, f.added + f.removed, config) for f in change.files}
     total = sum(weights.values()) or 1.0
     return {
-        tag: sum(w for path, w in weights.items() if belongs(path, tag, config)) / total
+        tag: sum(w * belongs(path, tag, config) for path, w in weights.items()) / total
         for tag in allowed
     }
 
@@ -51,24 +42,35 @@ def _weight(path: str, lines: int, config: Config) -> float:
     return (lines + 1) * (_TEST_WEIGHT if config.is_test(path) else 1.0)
 
 
-def belongs(path: str, tag: str, config: Config) -> bool:
-    """Whether a part of `path` is named like `tag`, or its hardware is."""
-    if key(config.hardware_of(path)) == key(tag) or _by_place(path, key(tag)):
-        return True
-    if any(key(topic) == key(tag) for topic in topics([(path, "source")], has_ops=False)):
-        return True
+def belongs(path: str, tag: str, config: Config) -> float:
+    """1 where the hardware of `path` is `tag`; else nearly 1, more for deeper parts, where a part of
+    it is named like `tag` or means it; 0 where none does.
+    """
+    if key(config.hardware_of(path)) == key(tag):
+        return 1.0
+    if (key(tag) == "ci" and is_ci(path)) or (key(tag) in ("doc", "docs") and is_docs(path)):
+        return 1.0
     words = [w for w in re.split(r"[\W_]+", tag.casefold()) if w]
     parts = [_tokens(p) for p in PurePosixPath(path).parts]
     if len(words) > 1:
-        return all(any(_stem(w, t) for part in parts for t in part) for w in words)
-    return any(_named(part, key(tag)) for part in parts)
+        named = all(any(_stem(w, t) for part in parts for t in part) for w in words)
+        depth = len(parts) if named else 0
+    else:
+        depth = max((n for n, part in enumerate(parts, 1) if _named(part, key(tag))), default=0)
+    if not depth and any(key(t) == key(tag) for t in topics([(path, "source")], has_ops=False)):
+        depth = 1
+    return 0.9 + 0.1 * depth / (len(parts) + 1) if depth else 0.0
 
 
-def _by_place(path: str, tag: str) -> bool:
+def is_docs(path: str) -> bool:
+    """Whether `path` is prose."""
     pure = PurePosixPath(path)
-    if tag in ("docs", "doc", "documentation"):
-        return pure.suffix in (".md", ".rst") or pure.parts[0] == "docs"
-    return tag == "ci" and pure.parts[0] in (".github", ".ci", ".circleci")
+    return pure.suffix in (".md", ".rst", ".adoc") or pure.parts[0] == "docs"
+
+
+def is_ci(path: str) -> bool:
+    """Whether `path` is machinery of continuous integration."""
+    return PurePosixPath(path).parts[0] in (".github", ".ci", ".circleci", ".gitlab")
 
 
 def _tokens(part: str) -> list[str]:
@@ -80,16 +82,13 @@ def _named(tokens: list[str], tag: str) -> bool:
     """Whether `tag` is one of the tokens, its plural, or several of them in a row (`kv_cache` is
     KVCache).
     """
-    joined = {
-        "".join(tokens[i:j]) for i in range(len(tokens)) for j in range(i + 1, len(tokens) + 1)
-    }
+    count = len(tokens)
+    joined = {"".join(tokens[i:j]) for i in range(count) for j in range(i + 1, count + 1)}
     return tag in joined or f"{tag}s" in joined
 
 
 def _stem(word: str, token: str) -> bool:
-    """Whether `token` shortens or inflects `word`: `spec` and `speculate` are stems of
-    `speculative`.
-    """
+    """Whether `token` shortens or inflects `word`: `spec` and `speculate` are `speculative`."""
     common = 0
     for a, b in zip(word, token, strict=False):
         if a != b:
@@ -99,25 +98,31 @@ def _stem(word: str, token: str) -> bool:
     return common >= min(_SHORTEST_STEM, len(word)) and common >= shorter - 2
 
 
-def choose(tags: list[str], share: dict[str, float], most: int) -> list[str]:
-    """At most `most` of the author's `tags`, those that most of the change belongs to, in the
-    author's order.
+def choose(
+    tags: list[str], allowed: tuple[str, ...], share: dict[str, float], most: int
+) -> list[str]:
+    """At most `most` of the author's `tags`, in the author's order: listed ones before others, then
+    those that more of the change belongs to.
     """
-    ranked = sorted(tags, key=lambda t: (-share.get(t, 0.0), tags.index(t)))
+    ranked = sorted(
+        tags, key=lambda t: (t not in allowed, -round(share.get(t, 0.0), 3), tags.index(t))
+    )
     kept = set(ranked[:most])
     return [t for t in tags if t in kept]
 
 
-def propose(title: Title, allowed: tuple[str, ...], share: dict[str, float]) -> str:
-    """The tag for a title that has none: by its words (a fix, a speed-up), else by where the change
-    lies.
+def propose(words: str, allowed: tuple[str, ...], share: dict[str, float], only: str) -> str:
+    """The tag for a title that has none: what the whole change is (`only`, one hardware), what the
+    words say (a fix, a speed-up), where most of it lies; empty where nothing is known.
     """
-    keys = {key(a): a for a in allowed}
-    places = sorted((s, t) for t, s in share.items() if s >= 0.5)
+    if only and (tag := by_names((only,), allowed)):
+        return tag
+    owner = [t for t in allowed if share.get(t, 0.0) >= 1.0]
+    if owner:
+        return owner[0]
     for names, pattern in _KINDS:
-        known = [keys[n] for n in names.split() if n in keys]
-        if known and not pattern and places:
-            break
-        if known and re.search(pattern, title.words, re.I):
-            return known[0]
-    return places[-1][1] if places else ""
+        tag = by_names(names, allowed)
+        if tag and re.search(pattern, words, re.I):
+            return tag
+    best = max(allowed, key=lambda t: share.get(t, 0.0), default="")
+    return best if share.get(best, 0.0) >= 0.5 else by_names(("others",), allowed)

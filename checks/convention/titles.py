@@ -9,6 +9,13 @@ from dataclasses import dataclass
 from checks.config import Config
 
 _TAG = re.compile(r"\s*(?:\[([^\[\]]+)\]|【([^【】]+)】)\s*[:：]?")
+_SYNONYMS = (
+    {"bugfix", "fix", "bug", "bugfixes", "hotfix"},
+    {"optimization", "optimisation", "optim", "opt", "optimize", "perf", "performance"},
+    {"feature", "feat", "features", "newfeature"},
+    {"docs", "doc", "documentation"},
+    {"others", "other", "misc", "chore"},
+)
 _ENDING = re.compile(r"\s*(?:[(（]\s*#\d+(?:[\s,，、]+#\d+)*\s*[)）]\s*)+$|\s*#\d+\s*$")
 _ONE_REFERENCE = re.compile(r"\s*[(（]\s*#(\d+)\s*[)）]")
 
@@ -42,11 +49,16 @@ def key(tag: str) -> str:
     return re.sub(r"[\W_]+", "", tag).casefold()
 
 
-def parse(text: str) -> Title:
-    """The parts of a title; a group such as `[XPU, BugFix]` is two tags."""
+def parse(text: str, allowed: tuple[str, ...] = ()) -> Title:
+    """The parts of a title; a group such as `[XPU, BugFix]` is two tags. Full-width brackets hold a
+    tag only where it is an allowed one: they are used for other things too (`【Hackathon No.5】`).
+    """
     rest, tags = text.strip(), list[str]()
     while found := _TAG.match(rest):
-        tags += [t.strip() for t in re.split(r"[,，、]", found[1] or found[2]) if t.strip()]
+        names = [t.strip() for t in re.split(r"[,，、]", found[1] or found[2]) if t.strip()]
+        if found[2] and not all(same(n, allowed) for n in names):
+            break
+        tags += names
         rest = rest[found.end() :]
     ending = _ENDING.search(rest)
     words = rest[: ending.start()] if ending else rest
@@ -67,13 +79,27 @@ def same(tag: str, allowed: tuple[str, ...]) -> str:
 def nearest(tag: str, allowed: tuple[str, ...]) -> str:
     """The allowed tag that `tag` was probably meant to be, empty where none is near."""
     keys = {key(a): a for a in allowed}
-    close = difflib.get_close_matches(key(tag), list(keys), 1, CLOSE)
-    if close:
-        return keys[close[0]]
+    if slip := _slip(tag, allowed):
+        return slip
     inside = [keys[key(word)] for word in re.split(r"[\s_/-]+", tag) if key(word) in keys]
     return inside[0] if inside else ""
 
 
 def is_slip(tag: str, allowed: tuple[str, ...]) -> bool:
-    """Whether `tag` is an allowed one misspelt, not a new one."""
-    return bool(difflib.get_close_matches(key(tag), [key(a) for a in allowed], 1, CLOSE))
+    """Whether `tag` is an allowed one misspelt or by another name, not a new one."""
+    return bool(_slip(tag, allowed))
+
+
+def _slip(tag: str, allowed: tuple[str, ...]) -> str:
+    keys = {key(a): a for a in allowed}
+    close = difflib.get_close_matches(key(tag), list(keys), 1, CLOSE)
+    for group in _SYNONYMS:
+        if not close and key(tag) in group:
+            close = [k for k in keys if k in group][:1]
+    return keys[close[0]] if close else ""
+
+
+def by_names(names: tuple[str, ...], allowed: tuple[str, ...]) -> str:
+    """The allowed tag that goes by one of `names`, in any spelling; empty for none."""
+    meant = set(names).union(*(g for g in _SYNONYMS if g & set(names)))
+    return next((a for a in allowed if key(a) in meant), "")
