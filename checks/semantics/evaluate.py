@@ -48,7 +48,7 @@ class Evaluator:
     """The expression half of the interpreter; see `Interpreter` for the fields it uses."""
 
     record: Callable[..., None]
-    find: Callable[[str, str], Function | None]
+    find: Callable[[str, str, int], Function | None]
     stack: list[Function]
     path: str
     unknown: Callable[[str], Linear]
@@ -114,7 +114,7 @@ class Evaluator:
         left, right = self.value(expr.left, state), self.value(expr.right, state)
         if expr.op in COMPARISONS:
             self.compare(left, right, expr, state)
-        return self.combine(expr.op, left, right, state)
+        return self.combine(expr.op, left, right, state, expr.line)
 
     def compare(self, left: Value, right: Value, expr: Binary, state: State) -> None:
         """Note a comparison of the index (alone, or moved by other loads) with a load: a limit of the index."""
@@ -126,15 +126,22 @@ class Evaluator:
             if moving.index() is not None and len(limit.terms) == 1 and len(loads) == 1:
                 self.record("compare", loads[0].source, moving, moving, expr.line, state)
 
-    def combine(self, op: str, left: Value, right: Value, state: State | None = None) -> Value:
+    def shifted(self, place: Pointer, shift: Linear, line: int) -> Pointer:
+        """`place` moved by `shift`; where that brings the index in, the place is remembered."""
+        where = (self.path, line, self.stack[-1].name) if shift.symbols("index") and self.stack else place.where
+        return replace(place, offset=place.offset + shift, where=where)
+
+    def combine(
+        self, op: str, left: Value, right: Value, state: State | None = None, line: int = 0
+    ) -> Value:
         """`left op right`; None where nothing can be said."""
         if isinstance(left, Pointer) and op in ("+", "-") and (not self.python or left.row) and not self.python:
             shift = self.number(right, state)
             if shift is None:
                 return None
-            return replace(left, offset=left.offset + shift.times(1 if op == "+" else -1))
+            return self.shifted(left, shift.times(1 if op == "+" else -1), line)
         if isinstance(right, Pointer) and op == "+" and not self.python:
-            return self.combine(op, right, left, state)
+            return self.combine(op, right, left, state, line)
         a, b = self.number(left, state), self.number(right, state)
         if a is None or b is None:
             return None
@@ -186,7 +193,7 @@ class Evaluator:
             low = self.number(self.value(part.lower, state), state) if part.lower is not None else number(0)
         else:
             low = self.number(self.value(part, state), state)
-        return replace(held, offset=held.offset + low) if low is not None else None
+        return self.shifted(held, low, part.line) if low is not None else None
 
     def span(self, expr: Expr, place: Pointer, state: State) -> tuple[Linear, Linear | None]:
         """The first and last position of `expr`: a slice has two, anything else one."""
@@ -216,7 +223,7 @@ class Evaluator:
         if whole or sliced:
             low, high = self.span(expr, place, state)
             if sliced and not whole and high is not None:
-                self.record("read", base.buffer, low, high, expr.line, state)
+                self.record("read", base.buffer, low, high, expr.line, state, place.where)
             return replace(base, row=True) if whole and sliced else place
         return self.load(place, place.offset, place.offset, expr.line, state)
 
@@ -224,7 +231,7 @@ class Evaluator:
         """The element at `place`: an index cell's value, or an unknown number of that buffer."""
         if place.buffer in state.cells:
             return state.cells[place.buffer]
-        self.record("read", place.buffer, low, high, line, state)
+        self.record("read", place.buffer, low, high, line, state, place.where)
         return symbol("load", f"{place.buffer}[{place.offset}]", place.buffer)
 
     def call(self, expr: Call, state: State) -> Value:
@@ -241,7 +248,8 @@ class Evaluator:
         words = {k: self.value(v, state) for k, v in expr.keywords}
         if (dotted(expr.func) or "") in CASTS and len(args) == 1:
             return self.number(args[0], state)
-        found = self.find(name, self.path) if name and self.relevant(args, words, state) else None
+        wanted = name and self.relevant(args, words, state)
+        found = self.find(name, self.path, len(args) + len(words)) if wanted else None
         if found is not None and found not in self.stack and len(self.stack) < 8:
             return self.inline(found, args, words, expr.template, state)
         return symbol("opaque", f"{name}({', '.join(map(str, args))})")

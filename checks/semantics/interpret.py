@@ -45,11 +45,12 @@ class Watch:
         return any(last == n or last.endswith(f"_{n}") for n in self.names)
 
 
-Finder = Callable[[str, str], "Function | None"]
+Finder = Callable[[str, str, int], Function | None]
 
 
 class Interpreter(Evaluator):
-    """One run over one entry function. `find(name, path)` gives the function that `name` means in the file `path`."""
+    """One run over one entry function. `find(name, path, arity)` gives the function that `name`
+    means in the file `path`, called with `arity` arguments."""
 
     def __init__(self, watch: Watch, find: Finder, python: bool = False) -> None:
         super().__init__(python)
@@ -298,7 +299,7 @@ class Interpreter(Evaluator):
         name = dotted(target)
         if name is not None:
             old = state.env.get(name)
-            new = value if op == "=" else self.combine(op[:-1], old, value)
+            new = value if op == "=" else self.combine(op[:-1], old, value, state, line)
             state.env[name] = new if new is not None else self.unknown(name)
             return
         place = self.place(target, state)
@@ -306,7 +307,7 @@ class Interpreter(Evaluator):
             return
         if place.buffer in state.cells:
             old = state.cells[place.buffer]
-            new = value if op == "=" else self.combine(op[:-1], old, value)
+            new = value if op == "=" else self.combine(op[:-1], old, value, state, line)
             new = self.number(new, state)
             state.set_cell(place.buffer, new if new is not None else self.later(place.buffer))
             self.advanced(place.buffer, line)
@@ -315,7 +316,14 @@ class Interpreter(Evaluator):
         self.record("write", place.buffer, low, high, line, state)
 
     def record(
-        self, kind: str, buffer: str, low: Linear | None, high: Linear | None, line: int, state: State
+        self,
+        kind: str,
+        buffer: str,
+        low: Linear | None,
+        high: Linear | None,
+        line: int,
+        state: State,
+        where: tuple[str, int, str] | None = None,
     ) -> None:
         """Note a use of positions `low`..`high`, for every index that they move with."""
         if high is None or not state.cells:
@@ -329,7 +337,7 @@ class Interpreter(Evaluator):
             current = cell.index()
             if current is None or current.source != found.source:
                 continue
-            where = (self.path, line, self.stack[-1].name if self.stack else "")
+            where = where or (self.path, line, self.stack[-1].name if self.stack else "")
             rel = top - cell if top is not None else None
             lag = tuple((s.source, c) for s, c in high.terms if s.kind == "load" and c < 0)
             access = Access(kind, buffer, index, None, moves, lag, *where)

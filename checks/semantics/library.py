@@ -49,7 +49,7 @@ class Library:
         self.watch = watch
         self._facts: dict[tuple[str, str], OpFacts | None] = {}
         self._seen: set[str] = set()
-        self._functions: dict[tuple[str, str], Function | None] = {}
+        self._functions: dict[tuple[str, str, int], Function | None] = {}
 
     @cached_property
     def files(self) -> dict[str, bytes]:
@@ -108,30 +108,27 @@ class Library:
         """The uses that a Python function makes of its parameters (a reference implementation)."""
         return Interpreter(self.watch, self.find, python=True).enter(function)
 
-    def find(self, name: str, path: str) -> Function | None:
-        """The function that `name` means in `path`: of the same file, of a file it includes, or of the same hardware."""
-        key = (name, path)
+    def find(self, name: str, path: str, arity: int) -> Function | None:
+        """The function that a call of `name` with `arity` arguments means in `path`: one of the same file, of a file
+        that it includes, or of a file for the same hardware."""
+        key = (name, path, arity)
         if key not in self._functions:
-            self._functions[key] = self._look(name, path)
+            self._functions[key] = self._look(name, path, arity)
         found = self._functions[key]
         if found is not None:
             self._seen.add(found.path)
         return found
 
-    def _look(self, name: str, path: str) -> Function | None:
+    def _look(self, name: str, path: str, arity: int) -> Function | None:
         unit = self.unit(path)
         if unit is None or name.isupper():
             return None
-        here = [f for f in unit.functions if f.name == name]
-        if here:
-            return here[0]
-        if unit.language != "cpp":
-            return None
-        for included in self._includes(unit, 2):
-            found = next((f for f in included.functions if f.name == name), None)
+        near = [unit, *(self._includes(unit, 2) if unit.language == "cpp" else ())]
+        for other in near:
+            found = _named(other, name, arity)
             if found is not None:
                 return found
-        return self._elsewhere(name, path)
+        return self._elsewhere(name, path, arity) if unit.language == "cpp" else None
 
     def _includes(self, unit: Unit, depth: int) -> list[Unit]:
         found: list[Unit] = []
@@ -142,7 +139,7 @@ class Library:
                 found += [other, *(self._includes(other, depth - 1) if depth > 1 else [])]
         return found
 
-    def _elsewhere(self, name: str, path: str) -> Function | None:
+    def _elsewhere(self, name: str, path: str, arity: int) -> Function | None:
         """A definition in another file of the same hardware that uses the index, not a header's declaration."""
         near = self.config.hardware_of(path)
         opened = re.compile(rb"(?:^|[\s*&:])" + re.escape(name.encode()) + rb"\s*\(", re.M)
@@ -152,10 +149,20 @@ class Library:
             if not opened.search(data) or other.endswith((".h", ".hpp")):
                 continue
             unit = self.unit(other)
-            found = next((f for f in unit.functions if f.name == name), None) if unit else None
-            if found is not None and len(found.body) > 0:
+            found = _named(unit, name, arity) if unit else None
+            if found is not None:
                 return found
         return None
+
+
+def _named(unit: Unit, name: str, arity: int) -> Function | None:
+    """The function of `unit` that a call with `arity` arguments can mean."""
+    for function in unit.functions:
+        params = [p for p in function.params if p.name not in ("self", "cls") or unit.language == "cpp"]
+        least = sum(p.default is None and p.kind == "positional" for p in params)
+        if function.name == name and least <= arity <= len(params):
+            return function
+    return None
 
 
 def _names(op: Op, host: Function) -> dict[str, str]:

@@ -12,11 +12,13 @@ from checks.semantics.affine import Linear, Offset
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """A place in `buffer`. In Python `row` says that the row was chosen already, so that the next index is a position."""
+    """A place in `buffer`. In Python `row` says that the row was chosen already, so that the next index is a position.
+    `where` is the path, line and function in which the index came into `offset`."""
 
     buffer: str
     offset: Linear = field(default_factory=Linear)
     row: bool = False
+    where: tuple[str, int, str] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

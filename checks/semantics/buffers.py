@@ -1,0 +1,177 @@
+"""Which buffer an op's parameter is: Python call sites, followed to `share_inputs["x"]` or the field it was put in.
+
+A buffer is named by the object that holds it and its name there: `share_inputs.token_ids_all`, `model_inputs.pre_ids`.
+Two holders with different names are two buffers, even where the names of what they hold are the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from checks.ir.expr import Attr, Call, Const, Expr, Index, Name, Ternary, callee, dotted, walk
+from checks.ir.stmt import Assign, Stmt, flatten
+from checks.ir.unit import Function, Unit
+from checks.semantics.evaluate import SAME
+from checks.semantics.library import Library, OpFacts
+
+
+@dataclass(frozen=True, eq=False)
+class Site:
+    """A call of an op in product code."""
+
+    op: str
+    path: str
+    function: str
+    call: Call
+    scope: Scope
+    hardware: str
+    modules: frozenset[str]
+
+    @property
+    def line(self) -> int:
+        return self.call.line
+
+    def keys(self, facts: OpFacts) -> dict[str, str]:
+        """Parameter of the op to buffer, without arguments that could not be followed."""
+        near = self.hardware or facts.hardware
+        pairs = [*zip(facts.params, self.call.args, strict=False), *self.call.keywords]
+        keys = {name: self.scope.key(expr, near) for name, expr in pairs}
+        return {name: key for name, key in keys.items() if key is not None}
+
+    def runs(self, facts: OpFacts) -> bool:
+        """Whether this call can reach that implementation."""
+        if self.hardware == facts.hardware or not facts.hardware:
+            return True
+        return facts.hardware in self.modules
+
+
+class Buffers:
+    """The call sites of one side."""
+
+    def __init__(self, library: Library) -> None:
+        self.library = library
+        self._fields: dict[str, list[tuple[str, dict[str, str]]]] = {}
+
+    @cached_property
+    def sites(self) -> tuple[Site, ...]:
+        """Every call of a registered op in product Python, in path and line order."""
+        ops = self.library.ops
+        if not ops:
+            return ()
+        found: list[Site] = []
+        for path in self.library.holding("python", *ops):
+            unit = None if self.library.config.is_test(path) else self.library.unit(path)
+            if unit is not None:
+                found += self._sites_in(unit)
+        return tuple(sorted(found, key=lambda s: (s.path, s.line)))
+
+    def of(self, op: str) -> list[Site]:
+        return [s for s in self.sites if s.op == op]
+
+    def _sites_in(self, unit: Unit) -> Iterator[Site]:
+        modules = _modules(unit)
+        word = re.compile(r"\b(" + "|".join(map(re.escape, sorted(self.library.ops))) + r")\s*\(")
+        for function in unit.functions:
+            if not word.search(unit.text(function.start_line, function.end_line)):
+                continue
+            scope = Scope(function, unit, self)
+            for call in calls(function.body):
+                name = callee(call)
+                if name in self.library.ops and function is unit.function_at(call.line):
+                    hardware = self.library.config.hardware_of(unit.path)
+                    known = modules.get(name, frozenset())
+                    yield Site(name, unit.path, function.qualname, call, scope, hardware, known)
+
+    def field(self, kind: str, name: str, hardware: str) -> str | None:
+        """The buffer that objects of the class `kind` get as `name`, where all that are made on `hardware` agree."""
+        if kind not in self._fields:
+            self._fields[kind] = list(self._made(kind))
+        made = self._fields[kind]
+        near = [fields for place, fields in made if place == hardware] or [fields for _, fields in made]
+        keys = {fields[name] for fields in near if name in fields}
+        return keys.pop() if len(keys) == 1 else None
+
+    def _made(self, kind: str) -> Iterator[tuple[str, dict[str, str]]]:
+        for path in self.library.holding("python", kind):
+            if self.library.config.is_test(path) or f"{kind}(".encode() not in self.library.files[path]:
+                continue
+            unit = self.library.unit(path)
+            for function in unit.functions if unit else ():
+                if unit is None or f"{kind}(" not in unit.text(function.start_line, function.end_line):
+                    continue
+                scope = Scope(function, unit, self)
+                for call in calls(function.body):
+                    if callee(call) == kind:
+                        near = self.library.config.hardware_of(path)
+                        pairs = ((k, scope.key(v, near)) for k, v in call.keywords)
+                        yield near, {k: v for k, v in pairs if v}
+
+
+class Scope:
+    """Names inside one Python function."""
+
+    def __init__(self, function: Function, unit: Unit, buffers: Buffers) -> None:
+        self.unit = unit
+        self.buffers = buffers
+        self.types = {p.name: p.type.strip("\"' ") for p in function.params}
+        self.locals = _single_assignments(function)
+
+    def key(self, expr: Expr, hardware: str, depth: int = 0) -> str | None:
+        """The buffer that `expr` is on `hardware`, without copies and views of it."""
+        match expr:
+            case Call(func=Attr(base=base, name=name)) if name in SAME:
+                return self.key(base, hardware, depth)
+            case Ternary(then=then):
+                return self.key(then, hardware, depth)
+            case Index(base=base, indices=(Const(value=str(name)),)):
+                return self.held(base, name, hardware)
+            case Attr(base=base, name=name):
+                return self.held(base, name, hardware)
+            case Name(id=name) if name in self.locals and depth < 4:
+                return self.key(self.locals[name], hardware, depth + 1)
+            case _:
+                return None
+
+    def held(self, base: Expr, name: str, hardware: str) -> str | None:
+        """The buffer `name` of the object `base`."""
+        owner = dotted(base)
+        if owner is None:
+            return None
+        kind = self.types.get(owner, "")
+        if kind[:1].isupper():
+            found = self.buffers.field(kind, name, hardware)
+            if found is not None:
+                return found
+        return f"{owner.removeprefix('self.')}.{name}"
+
+
+def calls(body: tuple[Stmt, ...]) -> Iterator[Call]:
+    """Every call in `body`, in source order."""
+    for item in flatten(body):
+        for part in ("value", "test", "iterable", "target"):
+            expr = getattr(item.stmt, part, None)
+            if expr is not None:
+                yield from (e for e in walk(expr) if isinstance(e, Call))
+
+
+def _single_assignments(function: Function) -> dict[str, Expr]:
+    found: dict[str, list[Expr]] = {}
+    for item in flatten(function.body):
+        match item.stmt:
+            case Assign(target=Name(id=name), op="=", value=value) if value is not None:
+                found.setdefault(name, []).append(value)
+            case _:
+                pass
+    return {name: values[0] for name, values in found.items() if len(values) == 1}
+
+
+def _modules(unit: Unit) -> dict[str, frozenset[str]]:
+    """Imported name to the last parts of the modules that it is imported from (`gpu` of `ops.gpu`)."""
+    found: dict[str, set[str]] = {}
+    for item in unit.imports:
+        if item.name:
+            found.setdefault(item.alias or item.name, set()).add(item.module.rsplit(".", 1)[-1])
+    return {name: frozenset(parts) for name, parts in found.items()}
