@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from bot.reports import Report
 from bot.reports.blocks import Block, Code, Heading, Items, Text
 from bot.reports.findings import detail, heading, table, technical
+from bot.reports.paste import pasted
 from bot.reports.summary import summary_blocks
 from bot.words import Words, place
 from checks.finding import Finding, Severity
@@ -43,7 +44,7 @@ def convention_blocks(report: Report, words: Words) -> Iterator[Block]:
         return
     yield Items(tuple(_convention(f, words) for f in findings))
     for key in ("title", "body"):
-        texts = dict.fromkeys(str(f.message.args[key]) for f in findings if f.message.args.get(key))
+        texts = dict.fromkeys(pasted(f.message.args[key], words) for f in findings if f.message.args.get(key))
         for text in texts:
             yield Text(words(f"report.paste-{key}"))
             yield Code(tuple(text.rstrip("\n").split("\n")), "markdown" if key == "body" else "", paste=True)

@@ -62,11 +62,7 @@ def _section(section: Section, draft: Draft, loose: list[Section]) -> Iterator[s
     texts = [_own_text(s, draft) for s in given if draft.says(s)]
     if texts:
         yield from texts
-    elif (
-        written(section.lines)
-        or normal(section.name) in map(normal, draft.template.required)
-        or section.lines
-    ):
+    elif written(section.lines) or normal(section.name) in map(normal, draft.template.required) or section.lines:
         yield from fill.lines(section.name, draft)
 
 
@@ -74,9 +70,7 @@ def _own_text(section: Section, draft: Draft) -> str:
     """The section's lines but the template's own; code blocks and blank lines stay."""
     text = strip_comments("\n".join(section.lines))
     kept = [
-        x
-        for x in text.split("\n")
-        if not x.strip() or normal(x) not in draft.template.boilerplate or not normal(x)
+        x for x in text.split("\n") if not x.strip() or normal(x) not in draft.template.boilerplate or not normal(x)
     ]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip("\n")
 

@@ -11,9 +11,12 @@ from dataclasses import dataclass
 from checks.change import ChangeSet, FileChange
 from checks.config import Config, matches
 from checks.finding import Side
-from checks.ir.stmt import Assign, flatten
+from checks.ir.expr import Name
+from checks.ir.stmt import Assign, For, If, Stmt, flatten
 from checks.ir.unit import Function, Unit
 from checks.source import language
+
+Key = tuple[str, str]
 
 LONGEST_CODE = 90
 """Longer source is not quoted in a description."""
@@ -21,10 +24,13 @@ LONGEST_CODE = 90
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """An assignment to `target` in `function` that gave `before` and now gives `after`, as source
-    text.
+    """What one statement of `function` was and is now, as source text.
+
+    `kind`: `value` (an assignment to `target`), `loop` (over `target`), `condition` (the only branch
+    that changed), or `new` (an assignment to a target that was not set before).
     """
 
+    kind: str
     function: str
     target: str
     before: str
@@ -45,11 +51,7 @@ def changed_sources(change: ChangeSet, config: Config) -> list[FileChange]:
 
 def changed_tests(change: ChangeSet, config: Config) -> list[FileChange]:
     """Test code added or changed; a deleted test tests nothing."""
-    return [
-        f
-        for f in change.files
-        if config.is_test(f.path) and f.status != "D" and _does_something(change, f)
-    ]
+    return [f for f in change.files if config.is_test(f.path) and f.status != "D" and _does_something(change, f)]
 
 
 def _does_something(change: ChangeSet, file: FileChange) -> bool:
@@ -62,10 +64,7 @@ def _does_something(change: ChangeSet, file: FileChange) -> bool:
         (Side.HEAD, file.head_path, file.head_lines()),
         (Side.BASE, file.base_path, file.base_lines()),
     )
-    return any(
-        path is not None and _has_code(change.unit(path, side), lines)
-        for side, path, lines in sides
-    )
+    return any(path is not None and _has_code(change.unit(path, side), lines) for side, path, lines in sides)
 
 
 def _has_code(unit: Unit | None, lines: set[int]) -> bool:
@@ -82,8 +81,8 @@ def _is_idle(unit: Unit, line: int, noted: set[int]) -> bool:
 
 
 def rewrites(change: ChangeSet, file: FileChange) -> Iterator[Rewrite]:
-    """Targets that one changed assignment of a function sets on either side, to different
-    values.
+    """Statements that changed on both sides and can be told apart from all others of their function;
+    in each function what was rewritten before what is new.
     """
     if file.head_path is None or file.base_path is None or file.mode != "file":
         return
@@ -93,13 +92,20 @@ def rewrites(change: ChangeSet, file: FileChange) -> Iterator[Rewrite]:
     old = {f.qualname: f for f in base.functions}
     for after in _touched(head, file.head_lines()):
         before = old.get(after.qualname)
-        if before is None or not (before.clean and after.clean):
-            continue
-        had = dict(_assigns(before, base, file.base_lines()))
-        for target, value in _assigns(after, head, file.head_lines()):
-            gave = had.get(target, value)
-            if gave != value and max(len(gave), len(value)) <= LONGEST_CODE:
-                yield Rewrite(after.qualname, target, gave, value)
+        if before is not None and before.clean and after.clean:
+            had = _statements(before, base, file.base_lines())
+            has = _statements(after, head, file.head_lines())
+            set_before = {k for k, _ in _all_targets(before, base)}
+            yield from _compared(after.qualname, had, has, set_before)
+
+
+def _compared(function: str, had: dict[Key, str], has: dict[Key, str], set_before: set[Key]) -> Iterator[Rewrite]:
+    both = [k for k in has if k in had and had[k] != has[k]]
+    for kind, target in both:
+        yield Rewrite(kind, function, target, had[kind, target], has[kind, target])
+    for kind, target in has:
+        if kind == "value" and (kind, target) not in set_before:
+            yield Rewrite("new", function, target, "", has[kind, target])
 
 
 def _touched(unit: Unit, lines: set[int]) -> list[Function]:
@@ -108,20 +114,45 @@ def _touched(unit: Unit, lines: set[int]) -> list[Function]:
     return sorted(found.values(), key=lambda f: f.start_line)
 
 
-def _assigns(function: Function, unit: Unit, lines: set[int]) -> list[tuple[str, str]]:
-    """(target, value) of the changed plain assignments, without targets that are set more than
-    once.
-    """
-    found: list[tuple[str, str]] = []
+def _statements(function: Function, unit: Unit, lines: set[int]) -> dict[Key, str]:
+    """The changed statements that have a key of their own."""
+    found = [
+        (key, text, stmt)
+        for key, text, stmt in _keyed(function, unit)
+        if not lines.isdisjoint(range(stmt.line, _header_end(stmt) + 1))
+    ]
+    keys = [key for key, _, _ in found]
+    return {k: t for k, t, _ in found if keys.count(k) == 1 and len(t) <= LONGEST_CODE}
+
+
+def _all_targets(function: Function, unit: Unit) -> list[tuple[Key, str]]:
+    return [(key, text) for key, text, _ in _keyed(function, unit)]
+
+
+def _keyed(function: Function, unit: Unit) -> Iterator[tuple[Key, str, Stmt]]:
+    """Assignments, counted loops and branches: (what tells them apart, their text, themselves)."""
     for guarded in flatten(function.body):
         stmt = guarded.stmt
-        if not isinstance(stmt, Assign) or stmt.value is None or stmt.op != "=":
-            continue
-        if lines.isdisjoint(range(stmt.line, stmt.end_line + 1)):
-            continue
-        text = re.sub(r"\s+", " ", unit.text(stmt.line, stmt.end_line)).strip().rstrip("; ")
-        target, equals, value = text.partition(" = ")
-        if equals and not re.search(r"//|;|\bfor\b \(", text):
-            found.append((target, value))
-    targets = [t for t, _ in found]
-    return [(t, v) for t, v in found if targets.count(t) == 1]
+        text = _header(unit, stmt)
+        match stmt:
+            case Assign(op="=", value=value) if value is not None:
+                target, equals, right = text.partition(" = ")
+                if equals and not re.search(r"//|;|\bfor\b ?\(", text):
+                    yield ("value", target), right, stmt
+            case For(target=Name(id=name)):
+                yield ("loop", name), text, stmt
+            case If():
+                yield ("condition", ""), text, stmt
+
+
+def _header_end(stmt: Stmt) -> int:
+    return stmt.line if isinstance(stmt, For | If) else stmt.end_line
+
+
+def _header(unit: Unit, stmt: Stmt) -> str:
+    """The statement's text on one line; of a loop or branch its first line, without what opens it."""
+    text = re.sub(r"\s+", " ", unit.text(stmt.line, _header_end(stmt))).strip()
+    if isinstance(stmt, For | If):
+        bare = re.sub(r"^(\}? ?else )?(el)?(if|for) ?|[ {:]+$", "", text)
+        return bare[1:-1] if re.fullmatch(r"\([^()]*\)", bare) else bare
+    return text.rstrip("; ")

@@ -10,14 +10,16 @@ from pathlib import PurePosixPath
 
 from checks.change import FileChange
 from checks.convention.draft import Draft
-from checks.convention.effects import rewrites
+from checks.convention.effects import Rewrite, rewrites
 from checks.convention.proposal import Line
 from checks.facts import Facts, FileFact, FunctionFact, facts
 from checks.finding import Message
 
 MOST_FILES = 20
 MOST_NAMES = 8
-MOST_REWRITES = 4
+MOST_IN_SENTENCE = 4
+MOST_REWRITES = 6
+_SCRIPT = re.compile(r"(test_.*|.*_test)\.py")
 
 _KINDS: tuple[tuple[str, str], ...] = (
     ("accuracy", r"accura|precision|精度"),
@@ -64,9 +66,7 @@ def _modifications(draft: Draft) -> Iterator[str | Line]:
     found = facts(draft.change, draft.config)
     changes = {f.path: f for f in draft.change.files}
     # Product code first: it is what a description is read for.
-    ordered = sorted(
-        found.files, key=lambda f: (f.kind != "source", f.kind in ("test", "e2e"), f.path)
-    )
+    ordered = sorted(found.files, key=lambda f: (f.kind != "source", f.kind in ("test", "e2e"), f.path))
     for file in ordered[:MOST_FILES]:
         yield from _file(file, changes[file.path], found, draft)
     if len(ordered) > MOST_FILES:
@@ -74,7 +74,8 @@ def _modifications(draft: Draft) -> Iterator[str | Line]:
 
 
 def _file(file: FileFact, change: FileChange, found: Facts, draft: Draft) -> Iterator[Line]:
-    own = [f for f in found.functions if f.path == file.path]
+    # A registration macro such as PYBIND11_MODULE is no function to a reader.
+    own = [f for f in found.functions if f.path == file.path and not f.name.isupper()]
     groups = {
         what: [f.name for f in own if f.what in whats]
         for what, whats in (
@@ -100,9 +101,7 @@ def _file(file: FileFact, change: FileChange, found: Facts, draft: Draft) -> Ite
     yield from _details(file, change, own, found, draft)
 
 
-def _details(
-    file: FileFact, change: FileChange, own: list[FunctionFact], found: Facts, draft: Draft
-) -> Iterator[Line]:
+def _details(file: FileFact, change: FileChange, own: list[FunctionFact], found: Facts, draft: Draft) -> Iterator[Line]:
     for function in own:
         if function.what == "signature":
             args = {
@@ -118,14 +117,39 @@ def _details(
         args = {"name": constant.name, "old": constant.old, "new": constant.new}
         yield Line(Message("paste-constant", args), "  - ")
     if file.kind == "source":
-        for change_ in list(rewrites(draft.change, change))[:MOST_REWRITES]:
-            args = {
-                "function": change_.function,
-                "target": change_.target,
-                "before": change_.before,
-                "after": change_.after,
-            }
-            yield Line(Message("paste-rewrite", args), "  - ")
+        found_here = list(rewrites(draft.change, change))
+        several = len({r.function for r in found_here}) > 1
+        for changed in _spread(found_here):
+            yield Line(_rewrite(changed, several), "  - ")
+
+
+def _spread(found: list[Rewrite]) -> Iterator[Rewrite]:
+    """The first rewrites of each function, so that one long function does not hide the others."""
+    functions = {r.function: 0 for r in found}
+    most = max(MOST_REWRITES // max(len(functions), 1), 2)
+    for rewrite in found:
+        functions[rewrite.function] += 1
+        if functions[rewrite.function] <= most:
+            yield rewrite
+
+
+def _rewrite(changed: Rewrite, named: bool) -> Message:
+    """The sentence of a rewrite; its function is `named` where the file has several."""
+    args = {
+        "function": changed.function if named else "",
+        "target": changed.target,
+        "before": changed.before,
+        "after": changed.after,
+    }
+    match changed.kind:
+        case "loop":
+            return Message("paste-loop", args)
+        case "condition":
+            return Message("paste-condition", args)
+        case "new":
+            return Message("paste-new", args)
+        case _:
+            return Message("paste-rewrite", args)
 
 
 def _test_names(change: FileChange, draft: Draft) -> list[str]:
@@ -142,15 +166,11 @@ def _commands(draft: Draft) -> Iterator[str | Line]:
     """How to run the tests that the change touches; they are the only commands it proves to
     exist.
     """
-    scripts = [
-        f.path
-        for f in draft.tests
-        if re.fullmatch(r"(test_.*|.*_test)\.py", PurePosixPath(f.path).name)
-    ]
+    named = [f.path for f in draft.tests if _SCRIPT.fullmatch(PurePosixPath(f.path).name)]
+    # End-to-end tests need a model and a machine; they are named only where there is nothing else.
+    scripts = [p for p in named if not draft.config.is_e2e(p)] or named
     if scripts:
-        yield "\n".join(
-            ("```bash", f"python -m pytest {' '.join(sorted(scripts)[:MOST_NAMES])}", "```")
-        )
+        yield "\n".join(("```bash", f"python -m pytest {' '.join(sorted(scripts)[:MOST_NAMES])}", "```"))
     else:
         yield Line(Message("paste-no-command" if draft.sources else "paste-no-usage"))
 
@@ -158,10 +178,8 @@ def _commands(draft: Draft) -> Iterator[str | Line]:
 def _accuracy(draft: Draft) -> Line:
     if not draft.sources:
         return Line(Message("paste-accuracy-untouched"))
-    names = [f.name for f in facts(draft.change, draft.config).functions if f.what != "removed"]
-    return Line(
-        Message(
-            "paste-accuracy-open",
-            {"names": names[:MOST_NAMES], "more": max(len(names) - MOST_NAMES, 0)},
-        )
-    )
+    names = [
+        f.name for f in facts(draft.change, draft.config).functions if f.what != "removed" and not f.name.isupper()
+    ]
+    more = max(len(names) - MOST_IN_SENTENCE, 0)
+    return Line(Message("paste-accuracy-open", {"names": names[:MOST_IN_SENTENCE], "more": more}))
