@@ -35,7 +35,7 @@ class Words:
         self._environment = _environment(self.style, _COMMA[language])
         self._templates: dict[str, Template] = {}
 
-    def __call__(self, key: str, **args: Any) -> str:
+    def __call__(self, key: str, /, **args: Any) -> str:
         """The general word `<file>.<name>` of `templates/words/`. Raises KeyError where there is none."""
         file, name = key.split(".", 1)
         return self._render(_words(file)[name][self.language], args)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from checks.change import ChangeSet, PullRequest
-
 from bot.git.blobs import Blobs
 from bot.git.command import Git
 from bot.git.diff import diff
 from bot.git.revisions import Range, resolve
 from bot.git.tree import GitTree, trees
+from checks.change import ChangeSet, PullRequest
 
 __all__ = ["Blobs", "Git", "GitTree", "Range", "change_set", "head_tree", "resolve"]
 

@@ -6,10 +6,9 @@ import subprocess
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
 
-from checks.tree import find_word
-
 from bot.errors import UserError
 from bot.git.command import Git, fail
+from checks.tree import find_word
 
 
 class Blobs:

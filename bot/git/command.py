@@ -12,10 +12,8 @@ from bot.errors import UserError
 
 T = TypeVar("T")
 
-# `core.bare` keeps git away from the work tree and its .gitattributes, which may belong to another revision
-# than the ones asked for; `protocol.allow` keeps a partial clone from fetching file by file over the network.
+# `protocol.allow` keeps a partial clone from fetching file by file over the network.
 _SETTINGS = (
-    "core.bare=true",
     "core.quotePath=false",
     "core.attributesFile=" + os.devnull,
     "core.fsmonitor=false",
@@ -50,7 +48,8 @@ class Git:
         self._git_dir = self._find(directory)
 
     def _find(self, directory: Path) -> str:
-        done = _run([*_base(), "-C", str(directory), "rev-parse", "--absolute-git-dir"])
+        command = [*_base(), "-C", str(directory), "rev-parse", "--absolute-git-dir"]
+        done = _guard(lambda: subprocess.run(command, capture_output=True, env=environment(), check=False))
         if done.returncode:
             raise UserError("not-a-repository", path=str(directory))
         return os.fsdecode(done.stdout.rstrip(b"\n"))
@@ -58,9 +57,11 @@ class Git:
     def start(self, *args: str) -> subprocess.Popen[bytes]:
         """A running git with pipes at its three ends."""
         pipe = subprocess.PIPE
-        return _guard(lambda: subprocess.Popen(
-            self._command(args), stdin=pipe, stdout=pipe, stderr=pipe, env=environment()
-        ))
+        return _guard(
+            lambda: subprocess.Popen(
+                [*_base(), *args], stdin=pipe, stdout=pipe, stderr=pipe, cwd=self._git_dir, env=self._environment()
+            )
+        )
 
     def run(self, *args: str, data: bytes = b"") -> bytes:
         """What git printed; raises `UserError` with git's own words where it failed."""
@@ -68,8 +69,9 @@ class Git:
 
     def attempt(self, *args: str) -> bytes | None:
         """What git printed, or None where it exited with an error."""
-        done = _run(self._command(args))
-        return done.stdout if done.returncode == 0 else None
+        process = self.start(*args)
+        out, _ = process.communicate()
+        return out if process.returncode == 0 else None
 
     @staticmethod
     def finish(process: subprocess.Popen[bytes], data: bytes = b"") -> bytes:
@@ -79,8 +81,14 @@ class Git:
             fail(err)
         return out
 
-    def _command(self, args: tuple[str, ...]) -> list[str]:
-        return [*_base(), "--git-dir", self._git_dir, *args]
+    def _environment(self) -> dict[str, str]:
+        """The git directory stands in for the work tree and the index: both may hold another revision than the ones
+        asked for, and their .gitattributes would say which files are binary."""
+        return environment() | {
+            "GIT_DIR": self._git_dir,
+            "GIT_WORK_TREE": self._git_dir,
+            "GIT_INDEX_FILE": os.path.join(self._git_dir, "specbot-reads-no-index"),
+        }
 
 
 def fail(stderr: bytes) -> None:
@@ -93,10 +101,6 @@ def fail(stderr: bytes) -> None:
 
 def _base() -> list[str]:
     return ["git", "--no-pager", *(part for setting in _SETTINGS for part in ("-c", setting))]
-
-
-def _run(command: list[str]) -> subprocess.CompletedProcess[bytes]:
-    return _guard(lambda: subprocess.run(command, capture_output=True, env=environment(), check=False))
 
 
 def _guard(call: Callable[[], T]) -> T:

@@ -7,9 +7,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from checks.change import FileChange, Hunk
-
 from bot.git.command import Git
+from checks.change import FileChange, Hunk
 
 # Plumbing with every choice spelled out. Myers with the indent heuristic is what GitHub shows, and comments are
 # placed on its lines.

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 
-from checks.source import LARGEST, language
-from checks.tree import Hit
-
 from bot.git.blobs import Blobs
 from bot.git.command import Git
+from checks.source import LARGEST, language
+from checks.tree import Hit
 
 _LINK = b"120000"
 
@@ -34,9 +33,7 @@ class GitTree:
 
     def searched(self) -> set[str]:
         """Object ids of the sources that `find` looks through: up to 2 MB each."""
-        return {
-            oid for path, oid in self._oids.items() if language(path) and self._sizes[oid] <= LARGEST
-        }
+        return {oid for path, oid in self._oids.items() if language(path) and self._sizes[oid] <= LARGEST}
 
     def find(self, word: str) -> tuple[Hit, ...]:
         hits = [

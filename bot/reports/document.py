@@ -92,10 +92,11 @@ def closing_blocks(report: Report, words: Words) -> Iterator[Block]:
     missing = report.review.not_analysed
     if missing:
         yield Heading(2, words("report.heading-not-analysed"))
-        yield Items(tuple(
-            words("report.not-analysed", path=path) + words(f"report.reason-{reason}")
-            for path, reason in missing
-        ))
+        yield Items(
+            tuple(
+                words("report.not-analysed", path=path) + words(f"report.reason-{reason}") for path, reason in missing
+            )
+        )
     if report.notes:
         yield Heading(2, words("report.heading-notes"))
         yield Items(tuple(words(f"notes.{n.key}", **n.args) for n in report.notes))

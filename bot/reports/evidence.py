@@ -117,8 +117,7 @@ def _definitions(pieces: list[Definition], words: Words) -> Table:
         words("evidence.source"),
     )
     rows = tuple(
-        (code(p.name), code(p.value), code(place(p.location)), code(p.excerpt) if p.excerpt else "")
-        for p in pieces
+        (code(p.name), code(p.value), code(place(p.location)), code(p.excerpt) if p.excerpt else "") for p in pieces
     )
     return Table(header, rows)
 

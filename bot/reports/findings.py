@@ -45,10 +45,12 @@ def detail(finding: Finding, change: ChangeSet, words: Words, *, patch: bool = T
         yield Code(tuple(_diff(finding.fix.edits, change)), "diff")
     if finding.related:
         yield Text(words("report.related"))
-        yield Items(tuple(
-            words("report.related-item", place=r.location) + words.message(finding.rule, r.message)
-            for r in finding.related
-        ))
+        yield Items(
+            tuple(
+                words("report.related-item", place=r.location) + words.message(finding.rule, r.message)
+                for r in finding.related
+            )
+        )
     yield Text(words("report.about", rule=finding.rule, confidence=confidence(finding, words)))
 
 

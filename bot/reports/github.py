@@ -68,9 +68,7 @@ def _suggestion(finding: Finding) -> Any:
     return edit if all(visible(line, keep="\t") == line for line in edit.lines) else None
 
 
-def _comment(
-    finding: Finding, anchor: Anchor, anchors: Anchors, report: Report, words: Words
-) -> dict[str, Any]:
+def _comment(finding: Finding, anchor: Anchor, anchors: Anchors, report: Report, words: Words) -> dict[str, Any]:
     edit = _suggestion(finding)
     exact = edit is not None and anchors.of_edit(edit) == anchor
     blocks: list[Block] = [Heading(3, words(f"report.severity-{finding.severity}"))]

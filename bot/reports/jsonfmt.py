@@ -60,8 +60,7 @@ def _finding(finding: Finding, voices: Mapping[str, Words]) -> dict[str, Any]:
     made["evidence"] = [_evidence(rule, e, voices) for e in finding.evidence]
     made["fix"] = _plain(finding.fix)
     made["related"] = [
-        {"location": _plain(r.location), "message": _message(rule, r.message, voices)}
-        for r in finding.related
+        {"location": _plain(r.location), "message": _message(rule, r.message, voices)} for r in finding.related
     ]
     return made
 

@@ -113,9 +113,7 @@ def _fix(finding: Finding, words: Words) -> dict[str, Any]:
             "endColumn": 1,
         }
         text = "".join(f"{line}\n" for line in edit.lines)
-        changes.setdefault(edit.path, []).append(
-            {"deletedRegion": region, "insertedContent": {"text": text}}
-        )
+        changes.setdefault(edit.path, []).append({"deletedRegion": region, "insertedContent": {"text": text}})
     return {
         "description": {"text": words("report.fix")},
         "artifactChanges": [

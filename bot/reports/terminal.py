@@ -131,7 +131,9 @@ def wrap(line: str, width: int, first: str = "", rest: str = "") -> list[str]:
 
 
 # What may not start a line in Chinese text stays with the character before it.
-_PIECE = re.compile(r"[^\s\u2e80-\u9fff\uff00-\uffef]+[，。；：、！？）」]*\s*|[\u2e80-\u9fff\uff00-\uffef][，。；：、！？）」]*\s*|\s+")
+_PIECE = re.compile(
+    r"[^\s\u2e80-\u9fff\uff00-\uffef]+[，。；：、！？）」]*\s*|[\u2e80-\u9fff\uff00-\uffef][，。；：、！？）」]*\s*|\s+"
+)
 
 
 def _words(line: str) -> list[str]:

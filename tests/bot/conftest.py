@@ -1,0 +1,171 @@
+"""Real git repositories in `tmp_path`, and the command run on them as a person would."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import bot.words
+from bot.cli import main
+from checks.change import ChangeSet
+from checks.config import Config
+from checks.finding import (
+    Confidence,
+    Counterexample,
+    CounterexampleRow,
+    Definition,
+    Edit,
+    Finding,
+    Fix,
+    History,
+    KernelRun,
+    Location,
+    Message,
+    PredictedFailure,
+    Related,
+    Severity,
+    Sibling,
+    Step,
+)
+
+_WHO = ("-c", "user.name=Someone", "-c", "user.email=someone@example.org", "-c", "commit.gpgsign=false")
+
+
+class Repo:
+    """A git repository; `commit` writes files (None deletes one) and gives the commit's id."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.mkdir(parents=True, exist_ok=True)
+        self.git("init", "-q", "-b", "main")
+
+    def git(self, *args: str, data: bytes | None = None) -> str:
+        env = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
+        env |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+        done = subprocess.run(
+            ["git", *_WHO, *args], cwd=self.path, env=env, input=data, capture_output=True, check=True
+        )
+        return done.stdout.decode("utf-8", "surrogateescape").strip()
+
+    def commit(self, files: dict[str, str | bytes | None], message: str = "change") -> str:
+        for name, content in files.items():
+            path = self.path / name
+            if content is None:
+                path.unlink()
+                continue
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content.encode() if isinstance(content, str) else content)
+        self.git("add", "-A")
+        self.git("commit", "-q", "--allow-empty", "-m", message)
+        return self.git("rev-parse", "HEAD")
+
+
+@dataclass(frozen=True)
+class Result:
+    code: int
+    out: str
+    err: str
+
+
+Specbot = Callable[..., Result]
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    return Repo(tmp_path / "repo")
+
+
+@pytest.fixture
+def specbot(capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch) -> Specbot:
+    """Runs the command; English unless an argument says otherwise."""
+    for name in ("LC_ALL", "LC_MESSAGES", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("LANG", "en_US.UTF-8")
+
+    def run(*args: object) -> Result:
+        capfdbinary.readouterr()
+        try:
+            code = main([str(a) for a in args])
+        except SystemExit as stop:  # argparse's --help and --version
+            code = int(stop.code or 0)
+        done = capfdbinary.readouterr()
+        return Result(code, done.out.decode(), done.err.decode())
+
+    return run
+
+
+class Marker:
+    """A rule for tests: every head line of a source or test file that holds `UNMASKED` is a bug with every kind of
+    evidence and a fix, `ASK` a question, and `NOTE` in a title a convention."""
+
+    ID = "marker.line"
+    SUMMARY = "a marked line"
+
+    def run(self, change: ChangeSet, config: Config) -> Iterator[Finding]:
+        for file in change.files:
+            data = change.head.read(file.head_path) if file.head_path and file.mode == "file" else None
+            for number, line in enumerate((data or b"").decode("utf-8", "replace").split("\n"), 1):
+                if "UNMASKED" in line:
+                    yield self._bug(file.path, number, line)
+                if "ASK" in line:
+                    yield _finding(Severity.QUESTION, file.path, number, line)
+        if "NOTE" in change.pull.title:
+            args = {"title": "[Tag] better", "body": f"## Motivation\n{change.pull.body}\n"}
+            yield Finding(self.ID, Severity.CONVENTION, Confidence.HIGH, Location("", 0), Message("title", args))
+
+    def _bug(self, path: str, number: int, line: str) -> Finding:
+        place = Location(path, number)
+        rows = (CounterexampleRow("flag", 256, 0), CounterexampleRow("count", 20, 21))
+        evidence = (
+            Counterexample(rows, packed=0x1500, expression=line.strip()),
+            PredictedFailure("tests/a.py::test", place, "x >> 8", "0", "IndexError: list", place, ("x = 4",)),
+            Sibling(place, "save", "xpu", Message("sibling", {"code": line})),
+            Definition("K", place, "20", line),
+            KernelRun("ngram", "ms", 1.0, 2.5, 0.1),
+            History("main", line),
+            Step(place, line, Message("step")),
+        )
+        fixed = line.replace("UNMASKED", "MASKED")
+        return Finding(
+            self.ID,
+            Severity.BUG,
+            Confidence.HIGH,
+            place,
+            Message("marked", {"code": line, "prose": line}),
+            symbol="f",
+            subject=f"{number}{line}",
+            evidence=evidence,
+            fix=Fix((Edit(path, number, number, (fixed,)),)),
+            related=(Related(place, Message("sibling", {"code": line})),),
+        )
+
+
+def _finding(severity: Severity, path: str, number: int, line: str) -> Finding:
+    message = Message("marked", {"code": line, "prose": line})
+    return Finding("marker.line", severity, Confidence.LOW, Location(path, number), message, subject=f"{number}{line}")
+
+
+_WORDS = {
+    "summary": {"zh": "有标记的行", "en": "a marked line"},
+    "message": {
+        "marked": {"zh": "标记 {{ code | code }}：{{ prose }}", "en": "Marked {{ code | code }}: {{ prose }}"},
+        "sibling": {"zh": "同样 {{ code | code }}", "en": "The same {{ code | code }}"},
+        "step": {"zh": "于是", "en": "so it is"},
+        "title": {"zh": "标题不合约定", "en": "The title breaks a convention"},
+    },
+    "detail": {"marked": {"zh": "原因。\n\n- 一\n- 二", "en": "Because.\n\n- one\n- two"}},
+    "advice": {"marked": {"zh": "请修改。", "en": "Change it."}},
+}
+
+
+@pytest.fixture
+def marker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reviews use the `Marker` rule alone."""
+    known = bot.words._rule_words
+    monkeypatch.setattr("bot.commands.review.RULES", (Marker(),))
+    monkeypatch.setattr("bot.words._rule_words", lambda rule: _WORDS if rule == Marker.ID else known(rule))
