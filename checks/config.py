@@ -11,11 +11,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from importlib import resources
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from checks.tree import Tree
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 FILE = ".specbot.toml"
+T = TypeVar("T", bound="DataclassInstance")
 PROFILES = ("fastdeploy", "vllm", "sglang", "generic")
 
 
@@ -39,7 +43,7 @@ class Paths:
 
 @dataclass(frozen=True, slots=True)
 class Title:
-    """Pull-request titles: allowed `tags` (empty: read from the template), how many of them, and the cherry-pick form."""
+    """Titles: allowed `tags` (empty: read from the template), how many of them, and the cherry-pick form."""
 
     tags: tuple[str, ...] = ()
     most_tags: int = 1
@@ -160,7 +164,7 @@ def detect(tree: Tree) -> str:
     return "generic"
 
 
-def _merge(base: Any, raw: Mapping[str, Any], where: str) -> Any:
+def _merge(base: T, raw: Mapping[str, Any], where: str) -> T:
     hints = get_type_hints(type(base))
     known = [f.name for f in fields(base)]
     changes: dict[str, Any] = {}
@@ -187,7 +191,7 @@ def _value(old: Any, hint: Any, value: Any, name: str) -> Any:
     return value
 
 
-def _item(kind: Any, item: Any, name: str) -> Any:
+def _item(kind: type[Any], item: Any, name: str) -> Any:
     if not is_dataclass(kind):
         if not isinstance(item, kind):
             raise ConfigError("type", key=name, wanted=f"list of {kind.__name__}")

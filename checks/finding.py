@@ -199,7 +199,12 @@ class Finding:
         order = list(Severity)
         place = self.location
         return (
-            order.index(self.severity), self.rule, place.path, place.start_line, self.message.key, self.subject,
+            order.index(self.severity),
+            self.rule,
+            place.path,
+            place.start_line,
+            self.message.key,
+            self.subject,
         )
 
     def with_fix(self, fix: Fix | None) -> Finding:

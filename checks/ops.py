@@ -108,7 +108,9 @@ class Ops:
             if ".def(" not in hit.text and "m.def" not in hit.text and "&" not in hit.text:
                 continue
             other = self.change.unit(hit.path, self.side)
-            names += [b.name for b in (other.bindings if other else ()) if b.function.rsplit("::", 1)[-1] == function.name]
+            names += [
+                b.name for b in (other.bindings if other else ()) if b.function.rsplit("::", 1)[-1] == function.name
+            ]
         found = [o for n in dict.fromkeys(names) for o in self.named(n)]
         return tuple(o for o in found if o.function is None or o.function.path == function.path)
 

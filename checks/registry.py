@@ -9,4 +9,4 @@ RULES: tuple[Check, ...] = ()
 
 def rule(name: str) -> Check | None:
     """The rule with this id."""
-    return next((r for r in RULES if r.ID == name), None)
+    return next((r for r in RULES if name == r.ID), None)

@@ -6,7 +6,9 @@ from pathlib import PurePosixPath
 
 from checks.ir.unit import Unit
 
-CPP = frozenset({".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hpp", ".hxx", ".inl", ".xpu", ".maca", ".mu", ".hip"})
+CPP = frozenset(
+    {".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hpp", ".hxx", ".inl", ".xpu", ".maca", ".mu", ".hip"}
+)
 PYTHON = frozenset({".py", ".pyi"})
 LARGEST = 2_000_000
 

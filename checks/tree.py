@@ -71,9 +71,7 @@ class MemoryTree:
 
     def find(self, word: str) -> tuple[Hit, ...]:
         return tuple(
-            Hit(path, line, text)
-            for path, data in self._files.items()
-            for line, text in find_word(data, word)
+            Hit(path, line, text) for path, data in self._files.items() for line, text in find_word(data, word)
         )
 
 

@@ -93,8 +93,7 @@ def _arms(ctx: Context, node: Node) -> Stmts:
 
 def _switch(ctx: Context, node: Node) -> Stmts:
     before, subject = _condition(ctx, node.child_by_field_name("condition"))
-    body = node.child_by_field_name("body")
-    inside = named(body) if body is not None else []
+    inside = _labelled(node.child_by_field_name("body"))
     cases = [c for c in inside if c.type == "case_statement"]
     if ctx.depth + len(cases) > DEEPEST:
         return (*before, *opaque(ctx, node))
@@ -105,6 +104,19 @@ def _switch(ctx: Context, node: Node) -> Stmts:
     chain = _cases(ctx, subject, cases)
     ctx.depth -= len(cases)
     return (*before, *chain)
+
+
+def _labelled(body: Node | None) -> list[Node]:
+    """What stands in a `switch`; an `#if` around whole cases is looked through."""
+    found: list[Node] = []
+    stack = list(reversed(named(body))) if body is not None else []
+    while stack:
+        one = stack.pop()
+        if one.type.startswith("preproc_") and any(c.type == "case_statement" for c in one.children):
+            stack.extend(reversed([c for c in named(one) if c.type.endswith("_statement")]))
+        else:
+            found.append(one)
+    return found
 
 
 def _cases(ctx: Context, subject: Expr, cases: list[Node]) -> Stmts:

@@ -144,12 +144,17 @@ def initial(ctx: Context, node: Node, one: Declared) -> Expr | None:
     name = ctx.span(kind.start_byte, kind.end_byte) if kind is not None else ""
     line = ctx.line(one.node)
     value = one.value
+    plain = kind is not None and kind.type in _PRIMITIVE and not one.dims
     if value is None:
         arguments = _vexing(ctx, one)
-        return Call(Name(name, line=line), arguments, line=line) if arguments is not None else None
+        if arguments is None:
+            return None
+        if plain and len(arguments) == 1:
+            return arguments[0]
+        return Call(Name(name, line=line), arguments, line=line)
     if value.type in ("argument_list", "initializer_list"):
         items = named(value)
-        if len(items) == 1 and kind is not None and kind.type in _PRIMITIVE and not one.dims:
+        if plain and len(items) == 1:
             return lower_expr(ctx, items[0])
         if value.type == "argument_list":
             args = tuple(lower_expr(ctx, item) for item in items)

@@ -27,12 +27,13 @@ from checks.interp.values import (
 
 ARRAYS = frozenset({"numpy", "paddle", "torch"})
 BUILTINS = frozenset(
-    "len range int float str bool list tuple dict set enumerate zip min max sum abs any all print hasattr getattr setattr"
-    " isinstance sorted reversed round id type super map filter iter next open repr".split()
+    """len range int float str bool list tuple dict set enumerate zip min max sum abs any all print hasattr getattr
+    setattr isinstance sorted reversed round id type super map filter iter next open repr""".split()  # noqa: SIM905
 )
 MOCKS = frozenset({"Mock", "MagicMock", "AsyncMock", "NonCallableMock"})
 SAME = frozenset(
-    "numpy cpu cuda clone copy detach contiguous to astype cast pin_memory float int long half bfloat16 squeeze_ type".split()
+    """numpy cpu cuda clone copy detach contiguous to astype cast pin_memory float int long half bfloat16 squeeze_
+    type""".split()  # noqa: SIM905
 )
 SCALARS = (int, float, str, bool, type(None))
 
@@ -60,7 +61,11 @@ def _array(name: str, args: list[V], words: Keywords) -> V:
     if name in ("zeros", "ones", "empty", "full"):
         return _filled(name, args, words)
     if name in ("zeros_like", "ones_like", "empty_like", "full_like") and args and isinstance(args[0].value, Array):
-        fill = args[1] if name == "full_like" and len(args) > 1 else V({"zeros_like": 0, "ones_like": 1}.get(name, UNKNOWN))
+        fill = (
+            args[1]
+            if name == "full_like" and len(args) > 1
+            else V({"zeros_like": 0, "ones_like": 1}.get(name, UNKNOWN))
+        )
         return V(Array.full(args[0].value.shape, fill))
     if name in ("to_tensor", "tensor", "array", "asarray", "from_numpy", "as_tensor"):
         return arrays.from_list(args[0]) if args else ANY
@@ -118,7 +123,7 @@ def _array_method(owner: V, array: Array, name: str, args: list[V]) -> V:
         return arrays.to_list(array).also(owner.origins)
     if name == "item" and not args:
         return arrays.scalar(owner) if array.size == 1 else unknown(owner)
-    if name == "reshape" or name == "view":
+    if name in ("reshape", "view"):
         dims = arrays.shape_of(args)
         return arrays.reshape(array, dims).also(owner.origins) if dims is not None else unknown(owner, *args)
     if name in ("flatten", "ravel"):
@@ -263,7 +268,8 @@ def _zip(args: list[V], _: Keywords) -> V:
 
 
 def _reduce(name: str) -> Callable[[list[V], Keywords], V]:
-    function: Callable[[Any], Any] = {"min": min, "max": max, "sum": sum, "any": any, "all": all}[name]
+    table: dict[str, Any] = {"min": min, "max": max, "sum": sum, "any": any, "all": all}
+    function = table[name]
 
     def reduce(args: list[V], words: Keywords) -> V:
         items = sequence(args[0]) if len(args) == 1 else args
@@ -286,10 +292,11 @@ def _dict(args: list[V], words: Keywords) -> V:
 
 
 def _isinstance(args: list[V], _: Keywords) -> V:
-    if len(args) == 2 and isinstance(args[0].value, Instance) and args[0].value.cls and isinstance(args[1].value, ClassRef):
-        same = args[0].value.cls.cls == args[1].value.cls
-        return V(True) if same else ANY
-    return ANY
+    match [a.value for a in args]:
+        case [Instance(cls=ClassRef(cls=cls)), ClassRef(cls=wanted)] if cls == wanted:
+            return V(True)
+        case _:
+            return ANY
 
 
 def _print(args: list[V], words: Keywords) -> V:

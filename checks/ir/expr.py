@@ -125,8 +125,20 @@ class Unknown(Node):
 
 
 Expr = (
-    Const | Name | Attr | Index | Slice | Call | Unary | Binary | Ternary | Cast | Sequence | Mapping
-    | Comprehension | Unknown
+    Const
+    | Name
+    | Attr
+    | Index
+    | Slice
+    | Call
+    | Unary
+    | Binary
+    | Ternary
+    | Cast
+    | Sequence
+    | Mapping
+    | Comprehension
+    | Unknown
 )
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from checks.ir import expr as E
 from checks.ir.stmt import Assert, Assign, Guarded, flatten
@@ -32,7 +34,11 @@ class Ranges:
             stmt = guarded.stmt
             if isinstance(stmt, Assign) and stmt.declares and isinstance(stmt.target, E.Name):
                 self._types[stmt.target.id] = int_type(stmt.declares) if "*" not in stmt.declares else None
-            if isinstance(stmt, Assert) and stmt.line < self.at.stmt.line and set(guarded.guards) <= set(self.at.guards):
+            if (
+                isinstance(stmt, Assert)
+                and stmt.line < self.at.stmt.line
+                and set(guarded.guards) <= set(self.at.guards)
+            ):
                 self._facts.append(stmt.test)
         self._facts += self.at.guards
 
@@ -88,7 +94,9 @@ class Ranges:
         return "" if expr is None else show(expr)
 
 
-def _solve(expr: E.Expr, key: str, facts: list[E.Expr], width: int, kind: IntType, name: object) -> int | None:
+def _solve(
+    expr: E.Expr, key: str, facts: list[E.Expr], width: int, kind: IntType, name: Callable[[E.Expr], str]
+) -> int | None:
     """The smallest value of `expr` beyond `width` bits that all `facts` allow; None when the solver finds none."""
     import z3
 
@@ -113,7 +121,7 @@ def _solve(expr: E.Expr, key: str, facts: list[E.Expr], width: int, kind: IntTyp
     return int(found.as_long()) if found is not None else None
 
 
-def _condition(fact: E.Expr, key: str, x: object, name: object) -> object | None:
+def _condition(fact: E.Expr, key: str, x: Any, name: Callable[[E.Expr], str]) -> Any:
     """A fact about `x` alone as a solver term, None where it says something else."""
     import z3
 
@@ -137,20 +145,20 @@ def _condition(fact: E.Expr, key: str, x: object, name: object) -> object | None
             return None
 
 
-def _term(e: E.Expr, key: str, x: object, name: object) -> object | None:
-    if callable(name) and name(e) == key:
+def _term(e: E.Expr, key: str, x: Any, name: Callable[[E.Expr], str]) -> Any:
+    if name(e) == key:
         return x
     match e:
         case E.Const(value=int() as value):
             return int(value)
         case E.Binary(op="&", left=left, right=E.Const(value=int() as mask)) if mask & (mask + 1) == 0:
             inner = _term(left, key, x, name)
-            return inner % (mask + 1) if inner is not None else None  # type: ignore[operator]
+            return inner % (mask + 1) if inner is not None else None
         case E.Binary(op="+" | "-" as op, left=left, right=right):
             a, b = _term(left, key, x, name), _term(right, key, x, name)
             if a is None or b is None:
                 return None
-            return a + b if op == "+" else a - b  # type: ignore[operator]
+            return a + b if op == "+" else a - b
         case _:
             return None
 

@@ -32,22 +32,25 @@ ends the prediction, without a finding. Generators, coroutines and decorated hel
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import PurePosixPath
 
 from checks.change import ChangeSet
 from checks.config import Config
 from checks.finding import Confidence, Finding, Location, Message, PredictedFailure, Severity, Side
-from checks.interp.machine import Failure, Machine
+from checks.interp.frames import Failure
+from checks.interp.machine import Machine
 from checks.interp.program import Program
 from checks.interp.values import GaveUp, Origin
+from checks.ir import expr as E
 from checks.ir.unit import Function, Unit
 from checks.ops import OpInfo, Ops, calls_of
-from checks.ir import expr as E
 from checks.source import language
 
 ID = "protocol.stale-fixture"
 SUMMARY = "A test's fixture still has the form that the changed code no longer reads"
 
 MOST_TESTS = 80
+MOST_FILES = 24
 BUDGET = 150_000
 
 
@@ -108,30 +111,37 @@ def _through_change(failure: Failure, config: Config) -> bool:
     return any(not config.is_test(o.path) for o in failure.origins)
 
 
-def _entry_points(change: ChangeSet, config: Config) -> set[str]:
-    """Names of Python functions that the change altered, with those in the same file that call them."""
-    names: set[str] = set()
+def _entry_points(change: ChangeSet, config: Config) -> dict[str, set[str]]:
+    """For each altered Python module, by its last name: the altered functions and those of the file that call them."""
+    entries: dict[str, set[str]] = {}
     for _, head in change.changed_functions():
         if head is None or language(head.path) != "python" or config.is_test(head.path):
             continue
+        path = PurePosixPath(head.path)
+        names = entries.setdefault(path.parent.name if path.stem == "__init__" else path.stem, set())
         names.add(head.owner if head.name == "__init__" and head.owner else head.name)
         unit = change.unit(head.path)
         for other in unit.functions if unit else ():
-            if other.name != head.name and head.name in (unit.text(other.start_line, other.end_line) if unit else ""):
+            if other.name != head.name and unit and head.name in unit.text(other.start_line, other.end_line):
                 names.add(other.name)
-    return {n for n in names if not n.startswith("__")}
+    return {m: {n for n in names if not n.startswith("__")} for m, names in entries.items()}
 
 
-def _tests_of(names: set[str], change: ChangeSet, config: Config) -> list[tuple[Unit, Function]]:
-    """The test functions in which one of `names` stands, tests that the change touched first."""
-    hits = {h.path for n in sorted(names) for h in change.head.find(n) if config.is_test(h.path)}
+def _tests_of(entries: dict[str, set[str]], change: ChangeSet, config: Config) -> list[tuple[Unit, Function]]:
+    """Test functions that name an altered function, in files that name its module; touched files first."""
+    wanted: dict[str, set[str]] = {}
+    for module, names in sorted(entries.items()):
+        files = {h.path for h in change.head.find(module) if config.is_test(h.path) and language(h.path) == "python"}
+        for name in sorted(names) if files else ():
+            for path in {h.path for h in change.head.find(name)} & files:
+                wanted.setdefault(path, set()).add(name)
     found: list[tuple[Unit, Function]] = []
-    for path in sorted(hits, key=lambda p: (change.changed(p) is None, p)):
-        unit = change.unit(path) if language(path) == "python" else None
+    for path in sorted(wanted, key=lambda p: (change.changed(p) is None, p))[:MOST_FILES]:
+        unit = change.unit(path)
         for function in unit.functions if unit else ():
             text = unit.text(function.start_line, function.end_line) if unit else ""
-            if function.name.startswith("test") and function.clean and any(n in text for n in names):
-                found.append((unit, function))  # type: ignore[arg-type]
+            if unit and function.name.startswith("test") and function.clean and any(n in text for n in wanted[path]):
+                found.append((unit, function))
     return found
 
 
@@ -140,6 +150,7 @@ def _finding(failure: Failure, run: _Run, unit: Unit, test: Function) -> Finding
     expression, value = _deciding(failure)
     at = Location(failure.where.path, failure.where.line)
     node = "::".join((unit.path, *test.qualname.split(".")))
+    altered = _changed_line(failure, unit)
     evidence = PredictedFailure(
         test=node,
         fixture=place,
@@ -151,7 +162,7 @@ def _finding(failure: Failure, run: _Run, unit: Unit, test: Function) -> Finding
     )
     args = {
         "test": node, "exception": failure.exception, "at": at, "expression": expression, "value": value,
-        "changed": Location(*_changed_line(failure, unit)),
+        "changed": Location(altered.path, altered.line),
     }  # fmt: skip
     return Finding(
         rule=ID,
@@ -184,12 +195,11 @@ def _deciding(failure: Failure) -> tuple[str, str]:
     return (expression.strip() or text), f"{name.strip()} = {value}" if expression else value
 
 
-def _changed_line(failure: Failure, unit: Unit) -> Origin | tuple[str, int]:
+def _changed_line(failure: Failure, unit: Unit) -> Origin:
     if failure.trace:
-        origin = failure.trace[-1][0]
-        return origin.path, origin.line
+        return failure.trace[-1][0]
     product = sorted(o for o in failure.origins if o.path != unit.path)
-    return (product[-1].path, product[-1].line) if product else (failure.where.path, failure.where.line)
+    return product[-1] if product else failure.where
 
 
 def _wrong_arguments(change: ChangeSet, config: Config) -> Iterator[Finding]:
@@ -199,17 +209,12 @@ def _wrong_arguments(change: ChangeSet, config: Config) -> Iterator[Finding]:
         infos = ops.named(name)
         if not infos or any(not i.params for i in infos):
             continue
-        for hit in {h.path for h in change.head.find(name) if config.is_test(h.path) and language(h.path) == "python"}:
-            unit = change.unit(hit)
-            candidates = [i for i in infos if _same_hardware(i, hit, config)] or list(infos)
-            for function in unit.functions if unit else ():
-                for call, _ in calls_of(function.body) if name in unit.text(function.start_line, function.end_line) else ():  # type: ignore[union-attr]
-                    if E.callee(call) == name and isinstance(call.func, E.Name) and unit is not None:
-                        yield from _check_call(call, candidates, function, unit)
-
-
-def _same_hardware(op: OpInfo, path: str, config: Config) -> bool:
-    return config.hardware_of(op.unit.path) == config.hardware_of(path)
+        paths = {h.path for h in change.head.find(name) if config.is_test(h.path) and language(h.path) == "python"}
+        for path in sorted(paths):
+            unit = change.unit(path)
+            same = [i for i in infos if config.hardware_of(i.unit.path) == config.hardware_of(path)]
+            if unit is not None:
+                yield from _check_calls(name, same or list(infos), unit)
 
 
 def _touched_ops(change: ChangeSet, config: Config) -> set[str]:
@@ -220,29 +225,48 @@ def _touched_ops(change: ChangeSet, config: Config) -> set[str]:
         if unit is None:
             continue
         if unit.language == "cpp":
-            functions = {f.name for f in unit.functions if change.touches(unit.path, f.start_line, f.end_line)}
-            names |= {o.name for o in unit.ops if o.kernel in functions or change.touches(unit.path, o.line, o.end_line)}
+            touched = {f.name for f in unit.functions if change.touches(unit.path, f.start_line, f.end_line)}
+            names |= {o.name for o in unit.ops if o.kernel in touched or change.touches(unit.path, o.line, o.end_line)}
             names |= {b.name for b in unit.bindings if change.touches(unit.path, b.line, b.end_line)}
         elif config.is_test(unit.path):
             names |= {i.alias or i.name for i in unit.imports if ".ops" in i.module and i.name}
     return names
 
 
-def _check_call(call: E.Call, ops: list[OpInfo], function: Function, unit: Unit) -> Iterator[Finding]:
-    if E.starred(call):
-        return
+def _check_calls(name: str, ops: list[OpInfo], unit: Unit) -> Iterator[Finding]:
+    for function in unit.functions:
+        if name not in unit.text(function.start_line, function.end_line):
+            continue
+        for call, _ in calls_of(function.body):
+            if call.func == E.Name(name) and not E.starred(call) and not any(_fits(call, op) for op in ops):
+                yield _wrong_call(call, ops[0], function, unit)
+
+
+def _fits(call: E.Call, op: OpInfo) -> bool:
     count = len(call.args) + len(call.keywords)
-    if any(count <= len(op.params) and all(k in op.params for k, _ in call.keywords) for op in ops):
-        return
-    op = ops[0]
+    return count <= len(op.params) and all(k in op.params for k, _ in call.keywords)
+
+
+def _wrong_call(call: E.Call, op: OpInfo, function: Function, unit: Unit) -> Finding:
     place = Location(unit.path, call.line)
     node = "::".join((unit.path, *function.qualname.split(".")))
-    args = {"test": node, "op": op.name, "given": count, "wanted": len(op.params), "at": Location(op.unit.path, op.line)}
+    given, wanted = len(call.args) + len(call.keywords), len(op.params)
+    args = {"test": node, "op": op.name, "given": given, "wanted": wanted, "at": Location(op.unit.path, op.line)}
     evidence = PredictedFailure(
-        test=node, fixture=place, expression=op.name, value=f"{count} != {len(op.params)}", exception="TypeError",
+        test=node,
+        fixture=place,
+        expression=op.name,
+        value=f"{given} != {wanted}",
+        exception="TypeError",
         raised_at=place,
-    )  # fmt: skip
-    yield Finding(
-        rule=ID, severity=Severity.BUG, confidence=Confidence.HIGH, location=place, message=Message("arguments", args),
-        symbol=function.qualname, subject=op.name, evidence=(evidence,),
-    )  # fmt: skip
+    )
+    return Finding(
+        rule=ID,
+        severity=Severity.BUG,
+        confidence=Confidence.HIGH,
+        location=place,
+        message=Message("arguments", args),
+        symbol=function.qualname,
+        subject=op.name,
+        evidence=(evidence,),
+    )

@@ -131,7 +131,9 @@ def _callers(function: Function, part: Part, change: ChangeSet) -> tuple[Definit
             passed = call.args.get(op.params[place])
             if isinstance(passed, E.Const) and isinstance(passed.value, int):
                 at = Location(call.unit.path, passed.line or call.call.line)
-                found.append(Definition(part.expr.id, at, str(int(passed.value)), call.unit.text(at.start_line).strip()))
+                found.append(
+                    Definition(part.expr.id, at, str(int(passed.value)), call.unit.text(at.start_line).strip())
+                )
     unique = {(d.location.path, d.location.start_line): d for d in found}
     return tuple(unique[k] for k in sorted(unique))
 

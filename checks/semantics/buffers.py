@@ -41,6 +41,21 @@ class Site:
         keys = {name: self.scope.key(expr, near) for name, expr in pairs}
         return {name: key for name, key in keys.items() if key is not None}
 
+    def mentions(self, word: str) -> bool:
+        """Whether the call has `word` as a name or key anywhere in its arguments (a copy of the buffer may)."""
+        return word in self.words
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        found: set[str] = set()
+        for expr in walk(self.call):
+            match expr:
+                case Name(id=name) | Attr(name=name) | Const(value=str(name)):
+                    found.add(name)
+                case _:
+                    pass
+        return frozenset(found)
+
     def runs(self, facts: OpFacts) -> bool:
         """Whether this call can reach that implementation."""
         if self.hardware == facts.hardware or not facts.hardware:

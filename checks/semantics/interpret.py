@@ -22,6 +22,7 @@ from checks.ir.expr import (
     Unary,
     Unknown,
     dotted,
+    names,
     root,
     walk,
 )
@@ -152,8 +153,8 @@ class Interpreter(Evaluator):
         first = live[0]
         state.writes = list(dict.fromkeys(w for s in live for w in s.writes))
         state.limits = [g for g in first.limits if all(g in s.limits for s in live)]
-        names = {n for s in live for n in s.env}
-        state.env = {n: self.meet(n, [s.env.get(n) for s in live]) for n in sorted(names)}
+        known = {n for s in live for n in s.env}
+        state.env = {n: self.meet(n, [s.env.get(n) for s in live]) for n in sorted(known)}
         for name in first.cells:
             values = {s.cells[name] for s in live if name in s.cells}
             same = len(values) == 1
@@ -180,16 +181,16 @@ class Interpreter(Evaluator):
         return symbol("opaque", f"{name}#{next(self.fresh)}")
 
     def loop(self, stmt: For, state: State) -> None:
-        names, places = assigned(stmt.body)
+        changed, places = assigned(stmt.body)
         carried = assigned(stmt.body, carried=True)[0]
-        names |= {v for s in stmt.body for v in _postfixes(s)}
-        grows = {n for n in names if _only_grows(n, stmt.body)}
+        changed |= {v for s in stmt.body for v in _postfixes(s)}
+        grows = {n for n in changed if _only_grows(n, stmt.body)}
         start = self.number(self.value(stmt.start, state), state) if stmt.start is not None else None
         stop = self.number(self.value(stmt.stop, state), state) if stmt.stop is not None else None
         if stmt.iterable is not None:
             self.value(stmt.iterable, state)
         self.depth += 1
-        self.forget(names & (carried | grows), places, grows, state)
+        self.forget(changed & (carried | grows), places, grows, state)
         body = state.copy()
         self.enter_loop(stmt, body, start, stop)
         self.breaks.append([])
@@ -197,7 +198,7 @@ class Interpreter(Evaluator):
         ends = [s for s in (*self.breaks.pop(), body) if not s.left]
         self.depth -= 1
         state.writes = list(dict.fromkeys(w for s in (*ends, state) for w in s.writes))
-        self.forget(names, places, set(), state)
+        self.forget(changed, places, set(), state)
         if stmt.target is not None and (name := dotted(stmt.target)):
             state.env[name] = self.unknown(name)
 
@@ -220,9 +221,9 @@ class Interpreter(Evaluator):
         self.bounds.of[form.terms[0][0]] = Range(low, last, self.depth)
         return form
 
-    def forget(self, names: set[str], places: list[Expr], grows: set[str], state: State) -> None:
+    def forget(self, changed: set[str], places: list[Expr], grows: set[str], state: State) -> None:
         """Replace what a loop changes by unknowns; a variable that only grows keeps its first value as lower bound."""
-        for name in sorted(names & state.env.keys()):
+        for name in sorted(changed & state.env.keys()):
             old = state.env[name]
             if isinstance(old, Linear) and (found := old.index()) is not None:
                 state.env[name] = self.later(found.source)
@@ -301,6 +302,7 @@ class Interpreter(Evaluator):
             old = state.env.get(name)
             new = value if op == "=" else self.combine(op[:-1], old, value, state, line)
             state.env[name] = new if new is not None else self.unknown(name)
+            state.lines[name] = line
             return
         place = self.place(target, state)
         if place is None:
@@ -313,7 +315,17 @@ class Interpreter(Evaluator):
             self.advanced(place.buffer, line)
             return
         low, high = self.span(target, place, state)
+        before = len(state.writes)
         self.record("write", place.buffer, low, high, line, state)
+        first = self.computed(target, line, state)
+        state.writes[before:] = [
+            replace(w, access=replace(w.access, first=first)) for w in state.writes[before:]
+        ]
+
+    def computed(self, target: Expr, line: int, state: State) -> int:
+        """The line, a few above at most, where the subscript of `target` was computed."""
+        used = names(target) if isinstance(target, Index) else set()
+        return min((n for v in used if line - 8 <= (n := state.lines.get(v, line)) <= line), default=line)
 
     def record(
         self,
@@ -382,9 +394,9 @@ _FLIPPED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 
 def bind(function: Function, args: list[Value], words: dict[str, Value], template: str) -> dict[str, Value]:
     """The parameters of `function` with these arguments; integer template arguments too."""
-    names = [p.name for p in function.params if p.name not in ("self", "cls") or function.path.endswith(".cc")]
-    bound = dict(zip(names, args, strict=False))
-    bound.update({k: v for k, v in words.items() if k in names})
+    params = [p.name for p in function.params if p.name not in ("self", "cls")]
+    bound = dict(zip(params, args, strict=False))
+    bound.update({k: v for k, v in words.items() if k in params})
     heads = [m for m in function.marks if m.startswith("template")]
     if template and heads:
         wanted = re.findall(r"(?:int|size_t|unsigned|int64_t|uint32_t)\s+(\w+)", heads[0])

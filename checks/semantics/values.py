@@ -48,7 +48,8 @@ class Access:
     `high` and `low` are the largest and smallest position relative to the index `index` (as it is when the function
     ends for a write, at that moment for a read), None where not known. `moves` says that the smallest position moves
     with the index too: a window at its end, and not a search from the start. `lag` are the loads that the position
-    subtracts from the index before any loop adds them again: `index - accepted + i` lags by `accepted`.
+    subtracts from the index before any loop adds them again: `index - accepted + i` lags by `accepted`. `first` is the
+    line where the subscript of a write was computed, if that is a few lines above.
     """
 
     kind: str
@@ -60,6 +61,7 @@ class Access:
     path: str
     line: int
     function: str
+    first: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +81,11 @@ class State:
     writes: list[Pending] = field(default_factory=list)
     limits: list[Linear] = field(default_factory=list)
     left: bool = False
+    lines: dict[str, int] = field(default_factory=dict)
 
     def copy(self) -> State:
-        return State(dict(self.env), dict(self.cells), list(self.writes), list(self.limits), self.left)
+        writes, limits = list(self.writes), list(self.limits)
+        return State(dict(self.env), dict(self.cells), writes, limits, self.left, dict(self.lines))
 
     def set_cell(self, name: str, value: Linear) -> None:
         """Give the index a new value; writes are measured against it from now on."""

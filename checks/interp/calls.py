@@ -1,0 +1,177 @@
+"""Calls: functions of the tree, classes, modelled functions, and the unknown."""
+
+from __future__ import annotations
+
+import re
+
+from checks.interp import natives
+from checks.interp.expressions import Expressions
+from checks.interp.frames import Frame, Return
+from checks.interp.values import (
+    ANY,
+    NONE,
+    Array,
+    ClassRef,
+    FuncRef,
+    GaveUp,
+    Instance,
+    Native,
+    Origin,
+    PyDict,
+    PyList,
+    Raised,
+    V,
+    unknown,
+)
+from checks.ir import expr as E
+from checks.ir.unit import Function, Param, Unit
+
+WRITERS = frozenset({"set_tensor", "set_value", "copy_", "fill_"})
+_LAZY = re.compile(r"^[^#\n]*\b(?:yield|await)\b", re.MULTILINE)
+TRANSPARENT = re.compile(
+    r"^(staticmethod|classmethod|(abc\.)?abstractmethod|override)$|inference_mode|no_grad|nvtx|annotate"
+)
+_READ_THROUGH = frozenset({"property", "cached_property", "functools.cached_property"})
+
+
+class Calls(Expressions):
+    """Entering what is called."""
+
+    def call_expr(self, e: E.Call) -> V:
+        if isinstance(e.func, E.Attr) and e.func.name in WRITERS and isinstance(e.func.base, E.Index) and e.args:
+            value = self.eval(e.args[0])
+            path = self.frame.unit.path
+            if self.is_test(path):
+                value = value.also(frozenset({Origin(path, e.line)}))
+            self.store(e.func.base, value)
+            return NONE
+        func = self.eval(e.func)
+        if E.starred(e):
+            return self.unknown_call(func, [self.eval(a.operand if isinstance(a, E.Unary) else a) for a in e.args])
+        args = [self.eval(a) for a in e.args]
+        words = {k: self.eval(v) for k, v in e.keywords}
+        return self.call(func, args, words, e.line)
+
+    def call(self, func: V, args: list[V], words: dict[str, V], line: int) -> V:
+        """Call a value."""
+        match func.value:
+            case FuncRef() as ref:
+                return self.call_function(ref, args, words, line)
+            case ClassRef() as cls:
+                return self._construct(cls, args, words)
+            case Native(name="object.__new__") if args and isinstance(args[0].value, ClassRef):
+                return V(Instance(args[0].value, open=self.program.bases(args[0].value) is None))
+            case Native(name="hasattr" | "getattr" | "setattr" as name):
+                return self._reflect(name, args)
+            case Native() as native:
+                if native.self_ is None and native.name.partition(".")[0] not in natives.ARRAYS and "." in native.name:
+                    return self._foreign(native, args, words)
+                return natives.call(native, args, words)
+            case Instance(cls=None, open=True, attrs=attrs):
+                return attrs.get("return_value", V(Instance(None, open=True)))
+            case _:
+                return self.unknown_call(func, [*args, *words.values()])
+
+    def _foreign(self, native: Native, args: list[V], words: dict[str, V]) -> V:
+        known = natives.call(native, args, words)
+        return known if known.known else self.unknown_call(V(native), [*args, *words.values()])
+
+    def _reflect(self, name: str, args: list[V]) -> V:
+        if len(args) < 2 or not isinstance(args[1].value, str):
+            return unknown(*args)
+        if name == "setattr":
+            if isinstance(args[0].value, Instance) and len(args) > 2:
+                args[0].value.attrs[args[1].value] = args[2]
+            return NONE
+        if not isinstance(args[0].value, Instance):
+            return unknown(*args)
+        try:
+            value = self.attribute(args[0], args[1].value)
+        except Raised:
+            return V(False) if name == "hasattr" else (args[2] if len(args) > 2 else ANY)
+        if name == "hasattr":
+            return V(True) if args[1].value in args[0].value.attrs and args[0].value.cls else ANY
+        return value
+
+    def unknown_call(self, func: V, args: list[V]) -> V:
+        """A call into something unknown: it may write into what it is given."""
+        name = func.value.name if isinstance(func.value, Native) else ""
+        if "log" not in name and "assert" not in name:
+            for arg in args:
+                if isinstance(arg.value, Array):
+                    arg.value.forget()
+                elif isinstance(arg.value, PyList):
+                    arg.value.items = None
+        return unknown(func, *args)
+
+    def _construct(self, cls: ClassRef, args: list[V], words: dict[str, V]) -> V:
+        chain = self.program.bases(cls)
+        instance = V(Instance(cls, open=chain is None))
+        ancestors = self.program.ancestors(cls)
+        for ref in ancestors:
+            init = next((f for f in ref.unit.functions if f.qualname == f"{ref.cls.name}.__init__"), None)
+            if init is not None:
+                self.call_function(FuncRef(init, ref.unit, instance), args, words)
+                return instance
+        if args or words:
+            instance.value.attrs.update(words)
+            instance.value.open = True
+        return instance
+
+    def call_function(self, ref: FuncRef, args: list[V], words: dict[str, V], line: int = 0) -> V:
+        """Run a function of the tree; a wrong argument list raises TypeError."""
+        function = ref.function
+        if len(self.frames) >= self.depth:
+            raise GaveUp
+        opaque = any(not TRANSPARENT.search(m) and m not in _READ_THROUGH for m in function.marks)
+        lazy = _LAZY.search(ref.unit.text(function.start_line, function.end_line))
+        if (opaque and not is_fixture(function)) or not function.clean or lazy:
+            return self.unknown_call(V(ref), [*args, *words.values()])
+        names = self._bind(function, ([ref.bound] if ref.bound is not None else []) + args, words, ref.unit)
+        outer_maybe = False
+        self.frames.append(Frame(ref.unit, function, names, ref.scope))
+        try:
+            self.block(function.body)
+            result = NONE
+        except Return as returned:
+            result = returned.value
+        finally:
+            outer_maybe = self.frames.pop().maybe
+        return ANY if outer_maybe else result
+
+    def _bind(self, function: Function, args: list[V], words: dict[str, V], unit: Unit) -> dict[str, V]:
+        names: dict[str, V] = {}
+        positional = [p for p in function.params if p.kind == "positional"]
+        rest = next((p for p in function.params if p.kind == "args"), None)
+        extra = next((p for p in function.params if p.kind == "kwargs"), None)
+        last = function.body[0].line if function.body else function.end_line
+        header = (n for n in range(function.start_line, last) if self.changed(unit.path, n))
+        came = frozenset(Origin(unit.path, n) for n in header)
+        if len(args) > len(positional) and rest is None:
+            raise Raised("TypeError", f"{function.name}() takes {len(positional)} arguments, got {len(args)}", came)
+        for parameter, arg in zip(positional, args, strict=False):
+            names[parameter.name] = arg
+        known = {p.name for p in function.params if p.kind in ("positional", "keyword")}
+        for name, value in words.items():
+            if name in known and name not in names:
+                names[name] = value
+            elif extra is None and name:
+                raise Raised("TypeError", f"{function.name}() got an unexpected keyword argument '{name}'", came)
+        for parameter in function.params:
+            if parameter.name not in names:
+                names[parameter.name] = self._default(parameter, function, unit, came)
+        return names
+
+    def _default(self, parameter: Param, function: Function, unit: Unit, came: frozenset[Origin]) -> V:
+        if parameter.kind == "args":
+            return V(PyList(None, kind="tuple"))
+        if parameter.kind == "kwargs":
+            return V(PyDict({}, open=True))
+        if parameter.default is None:
+            raise Raised("TypeError", f"{function.name}() missing required argument '{parameter.name}'", came)
+        return self.in_module(unit, parameter.default)
+
+
+def is_fixture(function: Function) -> bool:
+    """Whether pytest calls this function to make an argument of tests."""
+    return any("fixture" in m for m in function.marks)

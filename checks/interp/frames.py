@@ -1,0 +1,87 @@
+"""What is common to the parts of the interpreter: running functions, failures, and control flow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from checks.interp.program import Program
+from checks.interp.values import FuncRef, Origin, V
+from checks.ir import expr as E
+from checks.ir.stmt import Stmt
+from checks.ir.unit import Function, Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The test certainly fails: `line` is the statement of the test, `where` the line that raises."""
+
+    exception: str
+    detail: str
+    line: int
+    where: Origin
+    origins: frozenset[Origin]
+    trace: tuple[tuple[Origin, str, str], ...]
+
+
+@dataclass
+class Frame:
+    """One running function. `maybe` is set once what follows runs only on some paths."""
+
+    unit: Unit
+    function: Function
+    names: dict[str, V]
+    scope: dict[str, V] | None = None
+    maybe: bool = False
+    test: bool = False
+
+
+class Return(Exception):
+    def __init__(self, value: V) -> None:
+        super().__init__()
+        self.value = value
+
+
+class Jump(Exception):
+    def __init__(self, kind: str) -> None:
+        super().__init__(kind)
+        self.kind = kind
+
+
+@dataclass
+class State:
+    """One interpretation. `changed(path, line)` says whether the change altered a line of the code under test,
+    `is_test(path)` which files hold fixtures. `budget` bounds the number of expressions. `stores` are the lines that
+    wrote an attribute (1) or an element (2), in the order of their last write; `reached` the test's statements."""
+
+    program: Program
+    changed: Callable[[str, int], bool]
+    is_test: Callable[[str], bool]
+    budget: int = 60_000
+    depth: int = 30
+    frames: list[Frame] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    trace: list[tuple[Origin, str, str]] = field(default_factory=list)
+    reached: set[int] = field(default_factory=set)
+    stores: dict[Origin, int] = field(default_factory=dict)
+    _constants: dict[tuple[str, str], V] = field(default_factory=dict)
+    _importing: set[tuple[str, str]] = field(default_factory=set)
+
+    @property
+    def frame(self) -> Frame:
+        return self.frames[-1]
+
+    def eval(self, e: E.Expr) -> V:
+        raise NotImplementedError
+
+    def call_expr(self, e: E.Call) -> V:
+        raise NotImplementedError
+
+    def call_function(self, ref: FuncRef, args: list[V], words: dict[str, V]) -> V:
+        raise NotImplementedError
+
+    def store(self, target: E.Expr, value: V) -> None:
+        raise NotImplementedError
+
+    def block(self, body: tuple[Stmt, ...]) -> None:
+        raise NotImplementedError

@@ -1,0 +1,177 @@
+"""Names, attributes and what modules and classes hold."""
+
+from __future__ import annotations
+
+from checks.interp import natives
+from checks.interp.frames import Frame, Jump, Return, State
+from checks.interp.program import absolute
+from checks.interp.values import (
+    ANY,
+    NONE,
+    Array,
+    ClassRef,
+    FuncRef,
+    Instance,
+    ModuleRef,
+    Native,
+    PyDict,
+    PyList,
+    Raised,
+    V,
+    unknown,
+)
+from checks.ir import expr as E
+from checks.ir.unit import Constant, Function, Import, Unit
+
+
+class Names(State):
+    """Looking things up."""
+
+    def lookup(self, name: str) -> V:
+        """A name in the running function, its scope, its module, or the builtins."""
+        frame = self.frame
+        if name in frame.names:
+            return frame.names[name]
+        if frame.scope is not None and name in frame.scope:
+            return frame.scope[name]
+        return self.global_name(frame.unit, name, frame.function)
+
+    def global_name(self, unit: Unit, name: str, function: Function | None = None) -> V:
+        found = self.program.defined(unit, name)
+        if found is not None:
+            return found
+        constants = [c for c in unit.constants if c.name == name and not c.owner]
+        if constants:
+            return self._constant(unit, name) if len(constants) == 1 else ANY
+        imports = [i for i in unit.imports if (i.alias or i.name or i.module.split(".")[0]) == name]
+        local = [i for i in imports if function and i.function and i.function in (function.name, function.qualname)]
+        imports = local or [i for i in imports if not i.function]
+        if imports:
+            return self._imported(imports[0], unit) if len(imports) == 1 else ANY
+        return V(Native(name)) if name in natives.BUILTINS else ANY
+
+    def _imported(self, item: Import, unit: Unit) -> V:
+        module = self.program.module(absolute(item.module, unit.path))
+        if item.name and module.unit is not None and module.unit is not unit:
+            key = (module.unit.path, item.name)
+            if key in self._importing:
+                return ANY
+            self._importing.add(key)
+            found = self.global_name(module.unit, item.name)
+            self._importing.discard(key)
+            if found.known and not (isinstance(found.value, Native) and found.value.name in natives.BUILTINS):
+                return found
+        return self.program.imported(item, unit)
+
+    def _constant(self, unit: Unit, name: str) -> V:
+        key = (unit.path, name)
+        if key not in self._constants:
+            self._constants[key] = ANY
+            constant = next(c for c in unit.constants if c.name == name and not c.owner)
+            if constant.value is not None:
+                self._constants[key] = self.in_module(unit, constant.value)
+        return self._constants[key]
+
+    def in_module(self, unit: Unit, e: E.Expr, names: dict[str, V] | None = None) -> V:
+        module = Function("<module>", "<module>", unit.path, (), 0, 0, lambda: ())
+        self.frames.append(Frame(unit, module, names or {}))
+        try:
+            return self.eval(e)
+        except (Raised, Return, Jump):
+            return ANY
+        finally:
+            self.frames.pop()
+
+    def attribute(self, owner: V, name: str) -> V:
+        """`owner.name`; raises AttributeError where the object is known through and through."""
+        match owner.value:
+            case Instance() as instance:
+                return self._instance_attribute(owner, instance, name)
+            case ModuleRef(unit=unit) as module:
+                if unit is not None and (v := self.global_name(unit, name)).known:
+                    return v
+                return self.program.member(module, name)
+            case ClassRef() as cls:
+                return V(Native("object.__new__")) if name == "__new__" else self._class_attribute(cls, name, None)
+            case Native(name=text):
+                return V(Native(f"{text}.{name}", owner.value.self_))
+            case Array() as array:
+                if name == "shape":
+                    return V(PyList(list(array.shape), kind="tuple"))
+                if name in ("ndim", "size", "dtype", "T", "place", "device"):
+                    return V(len(array.shape)) if name == "ndim" else ANY
+                return V(Native(f"method.{name}", owner))
+            case PyList() | PyDict() | int() | float() | str():
+                return V(Native(f"method.{name}", owner))
+            case _:
+                return unknown(owner)
+
+    def _instance_attribute(self, owner: V, instance: Instance, name: str) -> V:
+        if name in instance.attrs:
+            return instance.attrs[name]
+        if instance.cls is None:
+            if instance.open:
+                instance.attrs[name] = V(Instance(None, open=True))
+                return instance.attrs[name]
+            raise Raised("AttributeError", name, owner.origins)
+        found = self._class_attribute(instance.cls, name, owner)
+        chain = self.program.bases(instance.cls)
+        closed = not instance.open and chain is not None and not name.startswith("__")
+        if (
+            found.value is None
+            and not found.origins
+            and closed
+            and chain is not None
+            and not self._declares(chain, name)
+        ):
+            raise Raised("AttributeError", name, owner.origins)
+        return found if self._declares(self.program.ancestors(instance.cls), name) else ANY
+
+    @staticmethod
+    def _declares(chain: list[ClassRef], name: str) -> bool:
+        for ref in chain:
+            if any(f.qualname in (f"{ref.cls.name}.{name}", f"{ref.cls.name}.__getattr__") for f in ref.unit.functions):
+                return True
+            if any(c.name == name and c.owner == ref.cls.name for c in ref.unit.constants):
+                return True
+        return False
+
+    def _class_attribute(self, cls: ClassRef, name: str, me: V | None) -> V:
+        for ref in self.program.ancestors(cls):
+            override = self.program.overrides.get((ref.unit.path, f"{ref.cls.name}.{name}"))
+            if override is not None:
+                return override
+            methods = [f for f in ref.unit.functions if f.qualname == f"{ref.cls.name}.{name}"]
+            if len(methods) == 1:
+                return self._method(methods[0], ref, me)
+            fields = [c for c in ref.unit.constants if c.name == name and c.owner == ref.cls.name]
+            if fields:
+                return self._field(ref, fields[0]) if len(fields) == 1 else ANY
+            inner = _inner(ref)
+            if name in inner:
+                return inner[name]
+        return NONE if me is not None else ANY
+
+    def _field(self, ref: ClassRef, constant: Constant) -> V:
+        key = (ref.unit.path, f"{ref.cls.name}.{constant.name}")
+        if key not in self._constants:
+            self._constants[key] = ANY
+            if constant.value is not None:
+                self._constants[key] = self.in_module(ref.unit, constant.value, _inner(ref))
+        return self._constants[key]
+
+    def _method(self, function: Function, ref: ClassRef, me: V | None) -> V:
+        if any(m in ("property", "cached_property", "functools.cached_property") for m in function.marks):
+            return self.call_function(FuncRef(function, ref.unit, me), [], {}) if me is not None else ANY
+        bound = None if "staticmethod" in function.marks else V(ref) if "classmethod" in function.marks else me
+        return V(FuncRef(function, ref.unit, bound))
+
+
+def _inner(ref: ClassRef) -> dict[str, V]:
+    """The classes defined inside a class, by their short names."""
+    prefix = f"{ref.cls.name}."
+    return {
+        c.name[len(prefix) :]: V(ClassRef(c, ref.unit))
+        for c in ref.unit.classes
+        if c.name.startswith(prefix) and "." not in c.name[len(prefix) :]
+    }
