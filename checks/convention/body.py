@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from checks.convention import fill
 from checks.convention.boxes import Claim, Kind, claims
 from checks.convention.draft import Draft
-from checks.convention.markdown import Section, box_text, normal, strip_comments, tick, written
+from checks.convention.markdown import Section, box_text, normal, strip_comments, tick
 from checks.convention.proposal import Line, Paste
 from checks.convention.titles import parse
 
@@ -62,7 +62,7 @@ def _section(section: Section, draft: Draft, loose: list[Section]) -> Iterator[s
     texts = [_own_text(s, draft) for s in given if draft.says(s)]
     if texts:
         yield from texts
-    elif written(section.lines) or normal(section.name) in map(normal, draft.template.required) or section.lines:
+    else:
         yield from fill.lines(section.name, draft)
 
 

@@ -14,7 +14,10 @@ line.
 _ATX = re.compile(r" {0,3}(#{1,6})\s*(.*?)\s*#*\s*")
 _BOLD = re.compile(r"\s*(\*\*|__)(.+?)\1\s*[:：]?\s*")
 _FENCE = re.compile(r"\s{0,3}(`{3,}|~{3,})")
-_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_COMMENT = re.compile(
+    r"(?P<code>^ {0,3}(?P<mark>`{3,}|~{3,}).*?^ {0,3}(?P=mark)|`[^`\n]+`)|<!--.*?(?:-->|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
 _BOX = re.compile(r"(\s*(?:[-*+]|\d+[.)])\s+)\[([ xX])\](\s+)(.*)")
 _PENDING = frozenset({"todo", "tbd", "wip", "xxx", "待补充", "待填写"})
 
@@ -48,12 +51,14 @@ def normal(text: str) -> str:
 
 
 def strip_comments(text: str) -> str:
-    """`text` without HTML comments; GitHub hides one that is never closed to the end."""
-    return _COMMENT.sub("", text.replace("\r\n", "\n"))
+    """`text` without HTML comments, those in code stay; GitHub hides one that is never closed to the
+    end.
+    """
+    return _COMMENT.sub(lambda m: m["code"] or "", text.replace("\r\n", "\n"))
 
 
 def split(text: str, known: Iterable[str] = ()) -> list[Section]:
-    """The sections of `text`, the part before the first heading too where it holds anything.
+    """The sections of `text` without its comments, the part before the first heading too where it holds anything.
 
     `known` names count as headings in bold or bare on a line, and at any level; another heading
     starts a section only where it is not below the one it stands in. Lines in code fences are never
@@ -62,7 +67,7 @@ def split(text: str, known: Iterable[str] = ()) -> list[Section]:
     names = {normal(k): k for k in known}
     made: list[tuple[str, int, str, list[str]]] = [("", 0, "", [])]
     fence = ""
-    for line in text.replace("\r\n", "\n").split("\n"):
+    for line in strip_comments(text).split("\n"):
         mark = _FENCE.match(line)
         if mark and (not fence or mark[1].startswith(fence)):
             fence = "" if fence else mark[1]
