@@ -63,7 +63,7 @@ def _parser(words: Words, language: str) -> argparse.ArgumentParser:
     parser = _Parser(prog="specbot", description=words("cli.description"), allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"specbot {bot.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    shared = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    shared = _Parser(add_help=False, allow_abbrev=False)
     shared.add_argument("--lang", choices=LANGUAGES, default=language, help=words("cli.lang"))
     _review(commands.add_parser("review", help=words("cli.review"), parents=[shared], allow_abbrev=False), words)
     rules = commands.add_parser("rules", help=words("cli.rules"), parents=[shared], allow_abbrev=False)

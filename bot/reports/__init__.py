@@ -20,7 +20,7 @@ _MODULES = {"json": "jsonfmt"}
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What every format is written from. `notes` are remarks on the run itself, as keys of `templates/words/notes.toml`."""
+    """What every format is written from. `notes` are remarks on the run, keys of `templates/words/notes.toml`."""
 
     review: Review
     facts: Facts

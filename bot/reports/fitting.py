@@ -11,7 +11,7 @@ from bot.words import Words
 
 
 def fit(blocks: Iterable[Block], limit: int, words: Words, *, tail: str = "") -> str:
-    """The blocks as Markdown of at most `limit` UTF-16 units, ending in `tail`; a note says where something is left out."""
+    """The blocks as Markdown of at most `limit` UTF-16 units, ending in `tail`; a note says where it was cut."""
     note = words("report.truncated")
     room = limit - size(note) - size(tail) - 8
     parts: list[str] = []

@@ -130,10 +130,11 @@ def wrap(line: str, width: int, first: str = "", rest: str = "") -> list[str]:
     return lines
 
 
-# What may not start a line in Chinese text stays with the character before it.
-_PIECE = re.compile(
-    r"[^\s\u2e80-\u9fff\uff00-\uffef]+[，。；：、！？）」]*\s*|[\u2e80-\u9fff\uff00-\uffef][，。；：、！？）」]*\s*|\s+"
-)
+# Text is broken at blanks and beside wide characters. What may not start a line in Chinese stays with the piece
+# before it, and an opening bracket with the one after it.
+_WIDE = r"\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef"
+_CLOSING = "，。；：、！？）」】"
+_PIECE = re.compile(rf"[（「【]*(?:[{_WIDE}]|[^\s{_WIDE}（「【]+)[{_CLOSING}]*\s*|[（「【]+|\s+")
 
 
 def _words(line: str) -> list[str]:

@@ -75,6 +75,12 @@ class Result:
 Specbot = Callable[..., Result]
 
 
+@pytest.fixture(scope="session")
+def repo_at() -> type[Repo]:
+    """Makes a repository in a given folder."""
+    return Repo
+
+
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
     return Repo(tmp_path / "repo")
@@ -101,7 +107,7 @@ def specbot(capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.Monke
 
 class Marker:
     """A rule for tests: every head line of a source or test file that holds `UNMASKED` is a bug with every kind of
-    evidence and a fix, `ASK` a question, and `NOTE` in a title a convention."""
+    evidence and a fix, `QUERY` a question, and `NOTE` in a title a convention."""
 
     ID = "marker.line"
     SUMMARY = "a marked line"
@@ -112,7 +118,7 @@ class Marker:
             for number, line in enumerate((data or b"").decode("utf-8", "replace").split("\n"), 1):
                 if "UNMASKED" in line:
                     yield self._bug(file.path, number, line)
-                if "ASK" in line:
+                if "QUERY" in line:
                     yield _finding(Severity.QUESTION, file.path, number, line)
         if "NOTE" in change.pull.title:
             args = {"title": "[Tag] better", "body": f"## Motivation\n{change.pull.body}\n"}
