@@ -17,7 +17,8 @@ from checks.finding import Finding, Message, Side
 from checks.registry import rule as registered
 from checks.review import apply, review
 from checks.tree import MemoryTree
-from tests.rules.markdown import Case, Expected, Files
+from tests.rules.markdown import Case, Files
+from tests.rules.notes import Expected
 
 Render = Callable[[str, Message], str]
 TEMPLATES = Path(__file__).resolve().parents[2] / "templates"

@@ -10,7 +10,8 @@ from checks.change import ChangeSet
 from checks.config import Config
 from checks.finding import Confidence, Edit, Finding, Fix, Location, Message, Severity, Side
 from tests.rules.harness import change_of, problems
-from tests.rules.markdown import RuleFileError, read_rule_file
+from tests.rules.markdown import read_rule_file
+from tests.rules.notes import RuleFileError
 
 TAIL = "\n## Known misses\n\nNone is known.\n\n## Known false positives\n\nNone is known.\n"
 

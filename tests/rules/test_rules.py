@@ -10,7 +10,8 @@ import pytest
 
 from checks.registry import RULES
 from tests.rules.harness import find_rule, problems
-from tests.rules.markdown import Case, RuleFileError, read_rule_file
+from tests.rules.markdown import Case, read_rule_file
+from tests.rules.notes import RuleFileError
 
 FOLDER = Path(__file__).parent
 FILES = sorted(p for p in FOLDER.glob("*.md") if p.name != "README.md")
