@@ -182,6 +182,8 @@ def _ngram_propose_kernel(
             filler = tl.where(padded, tl.where(granted > 0, last_granted, last_kept), filler)
         new = tl.where(ahead < granted[:, None], token, filler[:, None])
         mine = live & (encoder <= 0)
+        # several warps may hold the same row: all must have read it before one writes it
+        tl.debug_barrier()
         writes = mine[:, None] & (column >= 1) & (ahead >= 0) & (column < width)
         tl.store(target, new, mask=writes)
         if PAD_TO_MAX:

@@ -103,7 +103,7 @@ def gather_next_token(
     One entry for speculative and plain batches: the schedule already knows what each slot puts out.
 
     Args:
-        hidden: [T, H] float32, bfloat16 or float16, any strides; the packed rows of this step.
+        hidden: [T, H] of any floating-point dtype, any strides; the packed rows of this step.
         schedule: of the same step.
         out: [capacity, H] like `hidden`.
 
@@ -111,7 +111,7 @@ def gather_next_token(
     Raises TypeError or ValueError for a wrong type, dtype, shape or device.
     """
     args = Args("gather_next_token")
-    args.tensor("hidden", hidden, ("T", "H"), LOGITS)
+    args.tensor("hidden", hidden, ("T", "H"), (*LOGITS, torch.float64))
     rows = _contiguous(args, "output_rows", args.tensor("output_rows", schedule.output_rows, ("N",), INT32))
     if out is None:
         out = torch.empty((rows.shape[0], hidden.shape[1]), dtype=hidden.dtype, device=hidden.device)
@@ -145,13 +145,13 @@ def update_status(
     has_running: torch.Tensor | None = None,
     is_block_step: torch.Tensor | None = None,
     prefill_one_step_stop: bool = False,
+    end_when_full: bool = True,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Move every request past a step, in place, in one launch and without a host sync.
 
     Args (io: read and written):
         accept_tokens: [B, S] int64 or int32, io. What the step put out. Cut after an end token, or where the
-            request is full (`max_dec_len` tokens, or L in all): there the token becomes `end_tokens[0]`, if there
-            is one. Columns from `accept_num` on become -1.
+            request is full (`max_dec_len` tokens, or L in all). Columns from `accept_num` on become -1.
         accept_num: [B] int32, io: how many, at most S; cut likewise. 0 for a slot that had stopped before.
         step_idx: [B] or [B, 1] int64 or int32, io: the COUNT of generated tokens, grows by `accept_num`.
         stop_flags: [B] bool, io.
@@ -167,6 +167,8 @@ def update_status(
         has_running: [1] bool, written. A blocked slot that has not stopped runs.
         is_block_step: [B] bool: such a slot is left as it is.
         prefill_one_step_stop: stop a request after its prefill's token, as a prefill-only worker does.
+        end_when_full: the last token of a full request becomes `end_tokens[0]`, if there is one: FastDeploy's rule.
+            False leaves the token that was drawn, so that its logprob is that of a token the model chose.
 
     Returns: (mask_rollback, has_running).
     Raises TypeError or ValueError for a wrong type, dtype, shape or device, or strides that cannot be written.
@@ -225,6 +227,7 @@ def update_status(
         has_running,
         is_block_step=None if blocked is None else blocked.contiguous(),
         prefill_one_step_stop=bool(prefill_one_step_stop),
+        end_when_full=bool(end_when_full),
     )
     return mask_rollback, has_running
 

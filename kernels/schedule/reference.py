@@ -72,6 +72,7 @@ def update_status_reference(
     *,
     is_block_step: torch.Tensor | None,  # [B] bool
     prefill_one_step_stop: bool,
+    end_when_full: bool,
 ) -> None:
     """Move every request past this step, in place; see `kernels.schedule.update_status`."""
     ends = end_tokens.tolist()
@@ -89,7 +90,7 @@ def update_status_reference(
             token = int(accept_tokens[b, i])
             full = step + i + 1 >= min(int(max_dec_len[b]), length - prompt)
             if token in ends or full:
-                if token not in ends and ends:
+                if end_when_full and ends and token not in ends:
                     accept_tokens[b, i] = ends[0]  # a request cut short still ends with an end token
                 count, stopped = i + 1, True
                 break

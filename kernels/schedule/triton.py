@@ -126,6 +126,7 @@ def _update_status_kernel(
     end_count,
     HAS_BLOCKED: tl.constexpr,
     PREFILL_STOP: tl.constexpr,
+    END_WHEN_FULL: tl.constexpr,
     ROWS: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
@@ -158,12 +159,14 @@ def _update_status_kernel(
         last = tl.min(tl.where(valid & ((is_end != 0) | full), column, WIDTH), 1)
         stops = last < WIDTH
         count = tl.where(stops, last + 1, count)
-        if end_count > 0:
+        if END_WHEN_FULL and end_count > 0:
             # a request cut short still ends with an end token
             cut = stops[:, None] & (column == last[:, None]) & (is_end == 0)
             token = tl.where(cut, tl.load(end_tokens).to(token.dtype), token)
 
         valid = column < count[:, None]
+        # several warps may hold the same row: all must have read it before one writes it
+        tl.debug_barrier()
         stopped = was_stopped | stops
         if PREFILL_STOP:
             stopped = stopped | ((encoder > 0) & (count > 0))
@@ -251,6 +254,7 @@ def update_status_triton(
     *,
     is_block_step: torch.Tensor | None,
     prefill_one_step_stop: bool,
+    end_when_full: bool,
 ) -> None:
     """One launch; see `update_status_reference`."""
     slots, width = accept_tokens.shape
@@ -279,6 +283,7 @@ def update_status_triton(
         end_tokens.shape[0],
         HAS_BLOCKED=is_block_step is not None,
         PREFILL_STOP=prefill_one_step_stop,
+        END_WHEN_FULL=end_when_full,
         ROWS=UPDATE_ROWS,
         WIDTH=triton.next_power_of_2(width),
         num_warps=8,

@@ -100,7 +100,7 @@ GATHER_CASES = st.builds(
     tokens=st.integers(0, 40),
     hidden=st.sampled_from([1, 31, 64, 1025] if DEVICE == "cuda" else [1, 31, 64, 65]),
     rows=st.integers(0, 9),
-    dtype=st.sampled_from([torch.bfloat16, torch.float16, torch.float32]),
+    dtype=st.sampled_from([torch.bfloat16, torch.float16, torch.float32, torch.float64]),
     transposed=st.booleans(),
     seed=st.integers(0, 2**31),
 )
@@ -129,6 +129,7 @@ class UpdateCase:
     ends: int
     blocked: bool
     prefill_stop: bool
+    end_when_full: bool
     wide: bool  # int64 ids and counts, or int32
     strided: bool
     wild: bool  # counts and lengths that no step should leave behind
@@ -143,6 +144,7 @@ UPDATE_CASES = st.builds(
     ends=st.integers(0, 3),
     blocked=st.booleans(),
     prefill_stop=st.booleans(),
+    end_when_full=st.booleans(),
     wide=st.booleans(),
     strided=st.booleans(),
     wild=st.booleans(),
@@ -193,11 +195,11 @@ def on_device(value: torch.Tensor | None) -> torch.Tensor | None:
 def check_update_status(case: UpdateCase) -> None:
     given = update_inputs(case)
     moved = {name: on_device(value) for name, value in given.items()}
-    rollback, running = update_status(**moved, prefill_one_step_stop=case.prefill_stop)
+    switches = {"prefill_one_step_stop": case.prefill_stop, "end_when_full": case.end_when_full}
+    rollback, running = update_status(**moved, **switches)
     blocked = given.pop("is_block_step")
     want = (torch.empty(case.batch, dtype=torch.int32), torch.empty(1, dtype=torch.bool))
-    options = {"is_block_step": blocked, "prefill_one_step_stop": case.prefill_stop}
-    update_status_reference(*given.values(), *want, **options)
+    update_status_reference(*given.values(), *want, is_block_step=blocked, **switches)
     for name, value in given.items():
         same(name, moved[name], value)
     same("mask_rollback", rollback, want[0])
@@ -265,6 +267,10 @@ def test_a_full_request_ends_with_an_end_token(full: dict[str, object]) -> None:
     assert given["step_idx"].tolist() == [4]
     assert given["stop_flags"].tolist() == [True]
     assert given["token_ids_all"][0, :7].tolist() == [7, 8, 9, 1, 2, 3, 99]
+    kept = state(accept_tokens=[[3, 4, 5, 6]], accept_num=[4], **full)
+    update_status(**kept, end_when_full=False)
+    assert kept["accept_tokens"].tolist() == [[3, 4, -1, -1]]
+    assert kept["stop_flags"].tolist() == [True]
 
 
 def test_a_prefill_becomes_a_decode() -> None:
@@ -314,7 +320,7 @@ def test_a_large_batch() -> None:
         patch.setattr(module, "SCAN_BLOCK", 256)
         patch.setattr(module, "UPDATE_ROWS", 256)
         check_output_schedule(ScheduleCase(257, 4, 300, 1))
-        check_update_status(UpdateCase(512, 4, 33, 2, True, False, True, False, False, 2))
+        check_update_status(UpdateCase(512, 4, 33, 2, True, False, True, True, False, False, 2))
 
 
 def test_the_next_launch() -> None:
@@ -379,7 +385,7 @@ def test_on_a_gpu_no_sync_graph_and_one_compilation() -> None:
     this_time, encoder = (value.to(DEVICE) for value in schedule_inputs(ScheduleCase(200, 4, 0, 5)))
     assert_no_sync(lambda: output_schedule(this_time, encoder, capacity=800))
     assert_graph_replays(lambda: output_schedule(this_time, encoder, capacity=800).output_rows)
-    moved = {n: on_device(v) for n, v in update_inputs(UpdateCase(200, 4, 33, 2, False, False, True, False, False, 3)).items()}
+    moved = {n: on_device(v) for n, v in update_inputs(UpdateCase(200, 4, 33, 2, False, False, True, True, False, False, 3)).items()}
     assert_no_sync(lambda: update_status(**moved))
     hidden = torch.randn(9000, 512, device=DEVICE)
     schedule = output_schedule(this_time, encoder, capacity=800)
@@ -391,6 +397,6 @@ def test_on_a_gpu_no_sync_graph_and_one_compilation() -> None:
     )
     assert_no_recompilation(
         module._update_status_kernel,
-        lambda n: check_update_status(UpdateCase(n, 4, 8, 2, False, False, True, False, False, n)),
+        lambda n: check_update_status(UpdateCase(n, 4, 8, 2, False, False, True, True, False, False, n)),
         batches,
     )
