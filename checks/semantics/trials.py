@@ -1,0 +1,160 @@
+"""Tests against the op they call: what their fixtures fill, and how their reference implementations look it up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from checks.finding import Confidence, Finding, Location, Message, Related, Severity
+from checks.ir.unit import Function, Unit
+from checks.semantics import report
+from checks.semantics.conventions import Convention, Product, conventions, of_op
+from checks.semantics.fixtures import Filled, Use, filled, uses
+from checks.semantics.library import OpFacts
+from checks.semantics.pairs import Sides
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A fixture that an op gets in a test, or a reference that stands beside the op: `last` is its own last position."""
+
+    kind: str
+    op: OpFacts
+    convention: Convention
+    last: int
+    path: str
+    line: int
+    function: str
+    test: str
+    guessed: bool = False
+
+    @property
+    def place(self) -> tuple[str, str, str, str, str]:
+        """What stays the same when only the numbers change."""
+        role, buffer, index, _, where = self.convention.same_place
+        return self.kind, self.op.name, f"{role} {buffer} {index} {where}", self.function, self.test
+
+
+class Trials:
+    """The tests of one side."""
+
+    def __init__(self, product: Product) -> None:
+        self.product = product
+        self.library = product.library
+
+    def paths(self, ops: set[str]) -> list[str]:
+        """Test files that name one of `ops`."""
+        found = self.library.holding("python", *sorted(ops)) if ops else []
+        return [p for p in found if self.library.config.is_test(p)]
+
+    def of(self, path: str) -> list[Trial]:
+        """Every fixture and reference of a test file for the ops that it calls."""
+        unit = self.library.unit(path)
+        if unit is None:
+            return []
+        ops = {n for n in self.library.ops if n.encode() in self.library.files.get(path, b"")}
+        references = {f.name: f for f in unit.functions if self._is_reference(f)}
+        noted = uses(unit, frozenset(ops | references.keys()), self.library.watch)
+        found: list[Trial] = []
+        for use in noted:
+            for facts in self._implementations(use.callee, unit) if use.callee in ops else ():
+                found += self._fixtures(use, facts)
+                beside = {u.callee for u in noted if u.test == use.test and u.callee in references}
+                for name in sorted(beside):
+                    found += self._references(use, facts, references[name])
+        return list(dict.fromkeys(found))
+
+    def _is_reference(self, function: Function) -> bool:
+        return not function.name.startswith("test") and any(self.library.watch(p.name) for p in function.params)
+
+    def _implementations(self, op: str, unit: Unit) -> list[OpFacts]:
+        """The implementation that this test runs: by the module it imports the op from, else by where the test lies."""
+        known = self.library.facts(op)
+        modules = {i.module.rsplit(".", 1)[-1] for i in unit.imports if i.name in (op, "*")}
+        near = self.library.config.hardware_of(unit.path)
+        chosen = [f for f in known if f.hardware in modules] or [f for f in known if f.hardware == near and near]
+        return chosen or (known if len(known) == 1 else [])
+
+    def _fixtures(self, use: Use, facts: OpFacts) -> Iterator[Trial]:
+        for convention in of_op(facts):
+            if convention.role != "read":
+                continue
+            got: Filled | None = filled(use, facts.params, convention.buffer, convention.index, convention.offset)
+            if got is not None:
+                where = (got.where.path, got.where.line, got.where.function)
+                yield Trial("fixture", facts, convention, got.last, *where, use.test, got.guessed)
+
+    def _references(self, use: Use, facts: OpFacts, function: Function) -> Iterator[Trial]:
+        for mine in conventions(self.library.function_accesses(function)):
+            for convention in of_op(facts):
+                same = (mine.role, mine.buffer, mine.index) == (
+                    convention.role,
+                    convention.buffer,
+                    convention.index,
+                )
+                if same and mine.offset.loads == convention.offset.loads:
+                    where = (mine.access.path, mine.access.line, function.qualname)
+                    yield Trial("reference", facts, convention, mine.offset.const, *where, use.test)
+
+
+def stale(sides: Sides, ops: set[str], changed: set[str]) -> Iterator[Finding]:
+    """Fixtures and references that disagree with the op after the change and did not, in this way, before."""
+    now, then = Trials(sides.head), Trials(sides.base)
+    groups: dict[tuple[str, str, int, str], list[Trial]] = {}
+    for path in sorted({*now.paths(ops), *changed}):
+        old = {(t.place, t.last, t.convention.offset) for t in then.of(sides.was(path))}
+        for trial in now.of(path):
+            if trial.last == trial.convention.offset.const:
+                continue
+            if (trial.place, trial.last, trial.convention.offset) not in old:
+                groups.setdefault((trial.path, trial.op.name, trial.line, trial.kind), []).append(trial)
+    for _, trials in sorted(groups.items()):
+        yield _finding(sides, trials)
+
+
+def _finding(sides: Sides, trials: list[Trial]) -> Finding:
+    """One finding for a fixture or reference: against it, or against the op where the op's writer takes its side."""
+    trial = trials[0]
+    library = sides.head.library
+    access = trial.convention.access
+    writer = sides.head.writer(trial.op, trial.convention) if trial.convention.role == "read" else None
+    blamed = writer is not None and writer.convention.offset.const == trial.last != trial.convention.offset.const
+    place, other = Location(trial.path, trial.line), report.at(access)
+    if blamed:
+        place, other = other, place
+    args = {
+        "kind": trial.kind,
+        "op": trial.op.name,
+        "where": access.function if blamed else trial.function,
+        "other": trial.function if blamed else access.function,
+        "tests": sorted({t.test for t in trials})[:3],
+        "count": len({t.test for t in trials}),
+        "mine": report.position(trial.convention.index, trial.last),
+        "reads": report.position(trial.convention.index, trial.convention.offset),
+        "role": trial.convention.role,
+        "writer": writer.convention.access.function if writer else "",
+    }
+    evidence = [
+        report.step(library, report.at(access), "op-looks", **args),
+        report.step(library, Location(trial.path, trial.line), "test-says", **args),
+    ]
+    if writer is not None:
+        evidence.append(report.step(library, report.at(writer.convention.access), "writer-stores", **args))
+    proved = not trial.guessed and (trial.last < trial.convention.offset.const or _agreed(sides, trial))
+    message = Message("against-test" if blamed else trial.kind, args)
+    return report.finding(
+        library,
+        place,
+        Severity.BUG if proved else Severity.QUESTION,
+        Confidence.HIGH if proved else Confidence.MEDIUM,
+        message,
+        symbol=access.function if blamed else trial.function,
+        evidence=evidence,
+        related=(Related(other, Message("compare-with", {"op": trial.op.name})),),
+    )
+
+
+def _agreed(sides: Sides, trial: Trial) -> bool:
+    """Whether the same fixture or reference agreed with the op before the change."""
+    then = Trials(sides.base).of(sides.was(trial.path))
+    return any(t.place == trial.place and t.last == t.convention.offset.const for t in then)
