@@ -6,6 +6,7 @@ Unknown keys are refused with the nearest known one, so that a typo never switch
 from __future__ import annotations
 
 import difflib
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
@@ -123,9 +124,7 @@ def matches(path: str, globs: tuple[str, ...]) -> bool:
 
 
 @cache
-def _pattern(glob: str) -> Any:
-    import re
-
+def _pattern(glob: str) -> re.Pattern[str]:
     parts = re.split(r"(\*\*/|\*\*|\*|\?)", glob)
     table = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
     return re.compile("".join(table.get(p, re.escape(p)) for p in parts))
@@ -177,7 +176,7 @@ def _merge(base: T, raw: Mapping[str, Any], where: str) -> T:
 
 
 def _value(old: Any, hint: Any, value: Any, name: str) -> Any:
-    if is_dataclass(old):
+    if is_dataclass(old) and not isinstance(old, type):
         if not isinstance(value, dict):
             raise ConfigError("type", key=name, wanted="table")
         return _merge(old, value, f"{name}.")

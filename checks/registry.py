@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 from checks.check import Check
+from checks.convention import checklist, cherry_pick, description, tests, title
+from checks.protocol import stale_fixture, unmasked_pack
 
-RULES: tuple[Check, ...] = ()
+RULES: tuple[Check, ...] = (
+    unmasked_pack,
+    stale_fixture,
+    title,
+    description,
+    checklist,
+    cherry_pick,
+    tests,
+)
 
 
 def rule(name: str) -> Check | None:

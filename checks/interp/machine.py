@@ -86,7 +86,8 @@ class Machine(Calls):
         if any(f.maybe for f in self.frames):
             return
         where = raised.where or Origin(self.frame.unit.path, line)
-        seen = tuple(t for t in self.trace if t[0] in raised.origins)
+        last = {t[0]: t for t in self.trace if t[0] in raised.origins}
+        seen = tuple(t for t in self.trace if last.get(t[0]) is t)
         self.failures.append(Failure(raised.name, raised.detail, line, where, raised.origins, seen))
 
     def statement(self, stmt: S.Stmt) -> None:

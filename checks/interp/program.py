@@ -46,14 +46,14 @@ class Program:
     def member(self, module: ModuleRef, name: str) -> V:
         """`module.name`; `ANY` where the module is ours but does not say."""
         unit = module.unit
-        if unit is None:
-            return V(Native(f"{module.name}.{name}"))
-        found = self.defined(unit, name)
+        found = self.defined(unit, name) if unit is not None else None
         if found is not None:
             return found
         inner = self.module(f"{module.name}.{name}")
         if inner.unit is not None:
             return V(inner)
+        if unit is None:
+            return V(Native(f"{module.name}.{name}"))
         again = [i for i in unit.imports if (i.alias or i.name) == name and not i.function]
         return self.imported(again[0], unit) if len(again) == 1 and again[0].module != module.name else ANY
 

@@ -87,7 +87,7 @@ class Ranges:
             inner = self._local[expr.id]
             if isinstance(inner, E.Name | E.Attr | E.Cast):
                 return self._key(inner)
-        return self._key(expr.operand) if isinstance(expr, E.Cast) else repr(expr)
+        return self._key(expr.operand) if isinstance(expr, E.Cast) else show(expr)
 
     def text(self, expr: E.Expr | None) -> str:
         """`expr` as source, short."""

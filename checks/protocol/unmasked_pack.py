@@ -104,8 +104,8 @@ def _check(pack: Pack, unit: Unit, change: ChangeSet) -> Iterator[Finding]:
 
 
 def _counterexample(pack: Pack, worst: Part, value: int, bits: int, ranges: Ranges) -> Counterexample:
-    """The word with `value` in the open field and 1 in the others, and each field as it reads back."""
-    given = {p: value if p is worst else p.constant if p.constant is not None else 1 for p in pack.parts}
+    """The word with `value` in the open field and 2 in the others, and each field as it reads back."""
+    given = {p: value if p is worst else p.constant if p.constant is not None else 2 for p in pack.parts}
     word = 0
     for part, v in given.items():
         cut = v & part.mask if part.mask is not None else v
