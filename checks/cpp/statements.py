@@ -48,8 +48,7 @@ def lower_effect(ctx: Context, inner: Node, node: Node) -> Stmts:
         inner = named(inner)[0]
     where = ends(ctx, node)
     if inner.type == "comma_expression":
-        parts = [inner.child_by_field_name("left"), inner.child_by_field_name("right")]
-        return tuple(s for part in parts if part is not None for s in lower_effect(ctx, part, part))
+        return tuple(s for part in _comma_parts(inner) for s in lower_effect(ctx, part, part))
     if inner.type == "update_expression" and not inner.has_error:
         argument, operator = (
             inner.child_by_field_name("argument"),
@@ -68,6 +67,19 @@ def lower_effect(ctx: Context, inner: Node, node: Node) -> Stmts:
     if found := calls.assertion(value):
         return (Assert(*found, **where),)
     return (Raise(value, **where),) if calls.throws(value) else (ExprStmt(value, **where),)
+
+
+def _comma_parts(node: Node) -> list[Node]:
+    """`a, b, c` in order; a list as long as it likes."""
+    found: list[Node] = []
+    stack = [node]
+    while stack:
+        one = stack.pop()
+        if one.type == "comma_expression":
+            stack.extend(reversed(named(one)))
+        else:
+            found.append(one)
+    return found
 
 
 def lower_declaration(ctx: Context, node: Node) -> Stmts:
