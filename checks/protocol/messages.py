@@ -1,0 +1,251 @@
+"""Messages between processes: which C++ functions send or receive which struct, and who is at the other end.
+
+An end of a message is a function that hands the address of a struct variable to a send or receive primitive
+(`msgsnd`, `msgrcv`, or a call whose name says so). Several structs of one repository may share a name, so an end is
+tied to the definition that its own file sees.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from checks.change import ChangeSet
+from checks.config import Config
+from checks.finding import Side
+from checks.ir import expr as E
+from checks.ir.constants import Constants
+from checks.ir.files import Files
+from checks.ir.stmt import Assign, flatten
+from checks.ir.unit import Function, Struct, Unit
+from checks.ops import calls_of
+from checks.protocol.places import Move, moves
+from checks.source import language
+
+SEND = "send"
+RECEIVE = "receive"
+_PRIMITIVES = {"msgsnd": SEND, "msgrcv": RECEIVE, "mq_send": SEND, "mq_receive": RECEIVE}
+_SENDS = frozenset({"send", "snd", "put", "push", "publish", "enqueue"})
+_RECEIVES = frozenset({"recv", "rcv", "receive", "get", "pull", "pop", "dequeue"})
+# Parts of an op's name that tell the end, not the message: `x_save_y_topk` and `x_get_y_topk` are two ends of one.
+_ENDS = (
+    _SENDS | _RECEIVES
+    | {"save", "read", "write", "encode", "decode", "pack", "unpack", "with", "static", "dynamic", "out", "msg", "mmsg"}
+)  # fmt: skip
+_DEPTH = 4
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """One end of a message: `function` sends or receives `variable`, which is a `struct`; `line` is the call."""
+
+    function: Function
+    unit: Unit
+    struct: Struct
+    variable: str
+    role: str
+    line: int
+    ops: tuple[str, ...] = ()
+
+    @property
+    def stem(self) -> tuple[str, ...]:
+        """What the op's name says of the message once the end is taken out of it."""
+        names = self.ops or (snake(self.function.name),)
+        return tuple(w for w in names[0].split("_") if w not in _ENDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A struct member with its dims folded to numbers (None where that is not certain)."""
+
+    name: str
+    type: str
+    dims: tuple[int | None, ...]
+    line: int
+
+
+@dataclass
+class Messages:
+    """The message ends of one side of a change, found when asked for."""
+
+    change: ChangeSet
+    config: Config
+    side: Side = Side.HEAD
+    _ends: dict[str, tuple[Endpoint, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.constants = Constants(self.change, self.side)
+        self._files = Files(self.change.tree(self.side))
+
+    def of_unit(self, unit: Unit) -> tuple[Endpoint, ...]:
+        """The ends in one C++ file."""
+        if unit.path not in self._ends:
+            self._ends[unit.path] = tuple(self._search(unit)) if unit.language == "cpp" else ()
+        return self._ends[unit.path]
+
+    def _search(self, unit: Unit) -> Iterator[Endpoint]:
+        for function in unit.functions:
+            text = unit.text(function.start_line, function.end_line)
+            if not _ROLE.search(text):
+                continue
+            types = _declared(function, unit)
+            seen: set[tuple[str, str]] = set()
+            for call, _ in calls_of(function.body):
+                role = role_of(E.callee(call))
+                for name in _addresses(call) if role else ():
+                    struct = self.struct(types.get(name, ""), unit)
+                    if struct is not None and (name, role) not in seen:
+                        seen.add((name, role))
+                        yield Endpoint(function, unit, struct, name, role, call.line, ops_of(function, unit))
+
+    def struct(self, name: str, unit: Unit) -> Struct | None:
+        """The struct `name` as `unit` sees it: defined there, or in what it includes."""
+        plain = name.removeprefix("struct ").rstrip("*& ")
+        for near in self.seen_by(unit) if plain else ():
+            for struct in near.structs:
+                if struct.name == plain and struct.members:
+                    return struct
+        return None
+
+    def seen_by(self, unit: Unit) -> Iterator[Unit]:
+        """`unit` and the files of the repository that it includes, nearest first."""
+        level, seen = [unit], {unit.path}
+        for _ in range(_DEPTH):
+            yield from level
+            below: list[Unit] = []
+            for near in level:
+                for include in near.imports:
+                    found = self._files.include(near.path, include.module)
+                    other = self.change.unit(found[0], self.side) if len(found) == 1 else None
+                    if other is not None and other.path not in seen:
+                        seen.add(other.path)
+                        below.append(other)
+            level = below
+
+    def layout(self, struct: Struct, unit: Unit) -> tuple[Field, ...]:
+        """The members of `struct` with the dims that `unit`, which uses it, gives them; inner structs flattened
+        as `outer.inner`, their dims behind the outer ones."""
+        return tuple(self._fields(struct, unit, "", (), 0))
+
+    def _fields(
+        self, struct: Struct, unit: Unit, prefix: str, outer: tuple[int | None, ...], depth: int
+    ) -> Iterator[Field]:
+        home = self.change.unit(struct.path, self.side) or unit
+        for member in struct.members:
+            dims = (*outer, *(self.number(d, home) for d in member.dims))
+            inner = self.struct(member.type, home) if depth < _DEPTH else None
+            if inner is not None:
+                yield from self._fields(inner, unit, f"{prefix}{member.name}.", dims, depth + 1)
+            else:
+                yield Field(f"{prefix}{member.name}", member.type, dims, member.line)
+
+    def number(self, expr: E.Expr, unit: Unit, function: Function | None = None) -> int | None:
+        """The whole number that `expr` certainly is."""
+        value = self.constants.resolve(expr, unit, function)
+        return value.value if value is not None and isinstance(value.value, int) else None
+
+    def peers(self, end: Endpoint) -> tuple[Endpoint, ...]:
+        """The other ends of the same message on the same hardware, senders and receivers, in path order."""
+        return tuple(e for e in self.speaking(end.struct.name) if e is not end and self._same(end, e))
+
+    def speaking(self, struct: str) -> Iterator[Endpoint]:
+        """Every end in the tree whose struct has this name, whatever its definition."""
+        hits = self.change.tree(self.side).find(struct)
+        for path in sorted({h.path for h in hits if language(h.path) == "cpp"}):
+            unit = self.change.unit(path, self.side)
+            yield from (e for e in (self.of_unit(unit) if unit is not None else ()) if e.struct.name == struct)
+
+    def _same(self, one: Endpoint, other: Endpoint) -> bool:
+        """One definition is one message. Copies of it are, where the ops' names agree but for the end, or where the
+        members do and are too many to do so by chance (`long mtype; int mtext[]` is nothing special)."""
+        if self.config.hardware_of(one.unit.path) != self.config.hardware_of(other.unit.path):
+            return False
+        if (one.struct.path, one.struct.start_line) == (other.struct.path, other.struct.start_line):
+            return True
+        if one.stem == other.stem:
+            return True
+        return len(one.struct.members) > 2 and shape(one.struct) == shape(other.struct)
+
+    def forwards(self, end: Endpoint) -> tuple[Move, ...]:
+        """Of a receiver: the stores that hand a member of the message on into a parameter, `target` being the
+        parameter's element and `source` the message's."""
+        params = {p.name for p in end.function.params}
+        return tuple(
+            m for m in moves(end.function)
+            if m.target.root in params and not m.target.path and m.source is not None and m.source.root == end.variable
+        )  # fmt: skip
+
+    def writes(self, end: Endpoint) -> tuple[Move, ...]:
+        """Of a sender: the stores into the message, `target` being the member and `value` what is put there."""
+        return tuple(m for m in moves(end.function) if m.target.root == end.variable)
+
+
+_ROLE = re.compile(r"(?i)snd|send|rcv|recv|receive|put|push|publish|queue|get|pull|pop")
+
+
+def role_of(name: str) -> str:
+    """`send`, `receive` or nothing, told from the name of what is called."""
+    if name in _PRIMITIVES:
+        return _PRIMITIVES[name]
+    words = set(snake(name).split("_"))
+    if words & _SENDS:
+        return SEND
+    return RECEIVE if words & _RECEIVES else ""
+
+
+def snake(name: str) -> str:
+    """`SaveOutMsgTopK` as `save_out_msg_top_k`."""
+    plain = name.rsplit("::", 1)[-1]
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", plain).lower()
+
+
+def shape(struct: Struct) -> tuple[tuple[str, str], ...]:
+    """What a struct is, without its sizes: its members' names and types."""
+    return tuple((m.name, m.type) for m in struct.members)
+
+
+def _declared(function: Function, unit: Unit) -> dict[str, str]:
+    """The type of each variable that `function` may name: its locals, and the members of its class."""
+    inside = [s for s in unit.structs if s.start_line <= function.start_line and function.end_line <= s.end_line]
+    types = {m.name: m.type for s in inside for m in s.members}
+    for guarded in flatten(function.body):
+        stmt = guarded.stmt
+        if isinstance(stmt, Assign) and stmt.declares is not None and isinstance(stmt.target, E.Name):
+            types[stmt.target.id] = stmt.declares
+    return types
+
+
+def _addresses(call: E.Call) -> Iterator[str]:
+    """The variables whose address a call gets, the function's own arguments only."""
+    for arg in call.args:
+        inner = arg.operand if isinstance(arg, E.Cast) else arg
+        if isinstance(inner, E.Unary) and inner.op == "&" and isinstance(inner.operand, E.Name):
+            yield inner.operand.id
+
+
+def ops_of(function: Function, unit: Unit) -> tuple[str, ...]:
+    """The ops of this file that come to `function`, through wrappers in the same file."""
+    reached = {function.name}
+    for _ in range(_DEPTH):
+        callers = {
+            f.name for f in unit.functions if f.name not in reached
+            and any(re.search(rf"\b{re.escape(n)}\s*\(", unit.text(f.start_line + 1, f.end_line)) for n in reached)
+        }  # fmt: skip
+        if not callers:
+            break
+        reached |= callers
+    kernels = [(o.name, o.kernel) for o in unit.ops] + [(b.name, b.function) for b in unit.bindings]
+    return tuple(dict.fromkeys(name for name, kernel in kernels if kernel.rsplit("::", 1)[-1] in reached))
+
+
+def op_argument(param: str, function: Function, kernel: Function) -> str | None:
+    """What the op's own function `kernel` calls the parameter `param` of `function`, which it calls or is."""
+    if kernel.name == function.name:
+        return param
+    names = [p.name for p in function.params]
+    for call, _ in calls_of(kernel.body):
+        if E.callee(call) == function.name and param in names and names.index(param) < len(call.args):
+            passed = E.root(call.args[names.index(param)])
+            return passed if passed in [p.name for p in kernel.params] else None
+    return None
