@@ -18,7 +18,7 @@ from checks.source import language
 
 Key = tuple[str, str]
 
-LONGEST_CODE = 90
+LONGEST_CODE = 120
 """Longer source is not quoted in a description."""
 
 
@@ -138,7 +138,7 @@ def _keyed(function: Function, unit: Unit) -> Iterator[tuple[Key, str, Stmt]]:
             case Assign(op="=", value=value) if value is not None:
                 target, equals, right = text.partition(" = ")
                 if equals and not re.search(r"//|;|\bfor\b ?\(", text):
-                    yield ("value", target), right, stmt
+                    yield ("value", target), _bare(right), stmt
             case For(target=Name(id=name)):
                 yield ("loop", name), text, stmt
             case If():
@@ -153,6 +153,15 @@ def _header(unit: Unit, stmt: Stmt) -> str:
     """The statement's text on one line; of a loop or branch its first line, without what opens it."""
     text = re.sub(r"\s+", " ", unit.text(stmt.line, _header_end(stmt))).strip()
     if isinstance(stmt, For | If):
-        bare = re.sub(r"^(\}? ?else )?(el)?(if|for) ?|[ {:]+$", "", text)
-        return bare[1:-1] if re.fullmatch(r"\([^()]*\)", bare) else bare
+        return _bare(re.sub(r"^(\}? ?else )?(el)?(if|for) ?|[ {:]+$", "", text))
     return text.rstrip("; ")
+
+
+def _bare(text: str) -> str:
+    """`text` without parentheses around all of it."""
+    depth = 0
+    for n, char in enumerate(text):
+        depth += (char == "(") - (char == ")")
+        if depth == 0 and n < len(text) - 1:
+            return text
+    return text[1:-1].strip() if text.startswith("(") and depth == 0 else text

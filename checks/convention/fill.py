@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from checks.change import FileChange
 from checks.convention.draft import Draft
 from checks.convention.effects import Rewrite, rewrites
-from checks.convention.proposal import Line
+from checks.convention.proposal import PENDING, Line
 from checks.facts import Facts, FileFact, FunctionFact, facts
 from checks.finding import Message
 
@@ -49,12 +49,12 @@ def lines(section: str, draft: Draft) -> Iterator[str | Line]:
         case "tests":
             yield from _commands(draft)
         case _:
-            yield Line(Message("paste-unknown"))
+            yield Line(Message("paste-unknown"), PENDING)
 
 
 def _motivation(draft: Draft) -> Iterator[str | Line]:
     if draft.title.words:
-        yield draft.title.words
+        yield f"{draft.title.words}\n"
     found = facts(draft.change, draft.config)
     folders = [f"{a.folder}/" for a in found.areas if a.folder != "."]
     if folders:
@@ -182,4 +182,4 @@ def _accuracy(draft: Draft) -> Line:
         f.name for f in facts(draft.change, draft.config).functions if f.what != "removed" and not f.name.isupper()
     ]
     more = max(len(names) - MOST_IN_SENTENCE, 0)
-    return Line(Message("paste-accuracy-open", {"names": names[:MOST_IN_SENTENCE], "more": more}))
+    return Line(Message("paste-accuracy-open", {"names": names[:MOST_IN_SENTENCE], "more": more}), PENDING)

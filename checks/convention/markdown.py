@@ -19,7 +19,7 @@ _COMMENT = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _BOX = re.compile(r"(\s*(?:[-*+]|\d+[.)])\s+)\[([ xX])\](\s+)(.*)")
-_PENDING = frozenset({"todo", "tbd", "wip", "xxx", "待补充", "待填写"})
+_PENDING = re.compile(r"(todo|tbd|wip|xxx|待补充|待填写)(?!\w)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +142,6 @@ def written(lines: Iterable[str], known: frozenset[str] = frozenset()) -> list[s
 
 def _says(line: str, known: frozenset[str]) -> bool:
     text = normal(line)
-    if not re.search(r"\w|!\[|<img", line) or text in _PENDING or text in known:
+    if not re.search(r"\w|!\[|<img", line) or _PENDING.match(text) or text in known:
         return False
     return _ATX.fullmatch(line) is None or not re.match(r" {0,3}#+\s", line)

@@ -13,6 +13,10 @@ from dataclasses import dataclass
 from checks.finding import Message
 
 
+PENDING = "TODO: "
+"""Stands before what only the author can fill in; a section with nothing else still counts as empty."""
+
+
 @dataclass(frozen=True, slots=True)
 class Line:
     """A sentence on a line of its own; `lead` stands before it as it is (`- ` for a list item)."""

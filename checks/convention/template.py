@@ -156,5 +156,7 @@ def listed_tags(text: str) -> tuple[str, ...]:
             opening.append(bullet[1].strip())
     if len(opening) >= FEWEST_TAGS:
         found += opening
-    unique = {key(n): n.strip("[] ") for n in reversed(found) if key(n)}
-    return tuple(reversed(unique.values()))
+    unique: dict[str, str] = {}
+    for name in filter(key, found):
+        unique.setdefault(key(name), name.strip("[] "))
+    return tuple(unique.values())

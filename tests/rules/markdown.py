@@ -179,20 +179,10 @@ def _add_file(fence: Fence, case: Case, language: str, rest: list[str]) -> None:
             raise RuleFileError(fence.line, "a diff gives both sides")
         _add_diff(fence, case, path)
     else:
+        # The two sides of one text have the same expectations, counted once: on the head.
+        counted = side or "head"
         for name in (side,) if side else ("base", "head"):
-            # The two sides of one text have the same expectations, counted once: on the head.
-            _put(
-                case,
-                name,
-                path,
-                _strip(
-                    fence,
-                    case,
-                    path,
-                    name,
-                    side in ("", name) and not (not side and name == "base"),
-                ),
-            )
+            _put(case, name, path, _strip(fence, case, path, name, name == counted))
     if was:
         case.files.was[path] = was
 
@@ -210,6 +200,7 @@ def _put(case: Case, side: str, path: str, text: str) -> None:
 
 
 def _strip(fence: Fence, case: Case, path: str, side: str, count: bool) -> str:
+    """The text of a block without its expectation comments, which are added to the case if they `count`."""
     lines = fence.text.split("\n")
     kept = []
     for number, line in enumerate(lines, 1):
