@@ -31,10 +31,12 @@ from collections.abc import Iterator
 from checks.change import ChangeSet
 from checks.config import Config
 from checks.finding import Finding, Side
+from checks.semantics.answer import answered
 from checks.semantics.conventions import Product
 from checks.semantics.interpret import Watch
 from checks.semantics.library import Library
 from checks.semantics.pairs import Sides, copies, disagreements
+from checks.semantics.phase import half_moved, too_early
 from checks.semantics.report import ID
 from checks.semantics.touched import Touched, ops_of, touched
 from checks.semantics.trials import stale
@@ -58,6 +60,10 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     yield from disagreements(sides, moved | bound)
     yield from copies(sides, moved)
     yield from stale(sides, moved, set(found.tests))
+    callers = {(path, name) for path, names in found.product.items() for name in names}
+    yield from too_early(sides, callers | _callers(head, ops))
+    yield from half_moved(sides, ops, callers)
+    yield from answered(sides, moved, set(found.tests))
 
 
 def _ops(sides: Sides, found: Touched) -> set[str]:
@@ -70,6 +76,10 @@ def _ops(sides: Sides, found: Touched) -> set[str]:
         for product in (sides.head, sides.base):
             ops |= {s.op for s in product.buffers.sites if s.path == path and s.function in names}
     return ops
+
+
+def _callers(product: Product, ops: set[str]) -> set[tuple[str, str]]:
+    return {(s.path, s.function) for op in ops for s in product.buffers.of(op)}
 
 
 def _rebound(sides: Sides, op: str) -> bool:
