@@ -1,0 +1,189 @@
+"""Where a name of one file is defined: in the file, in what it includes, in what it imports, in a
+class.
+
+A list of definitions holds None for one that exists but lies outside the tree, or could not be
+followed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TypeVar
+
+from checks.change import ChangeSet
+from checks.finding import Side
+from checks.ir.files import Files
+from checks.ir.unit import Constant, Function, Import, Unit
+
+_INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*[<"]([^">\r\n]+)[>"]', re.MULTILINE)
+_DEEPEST = 8
+
+T = TypeVar("T", bound=Constant | Function)
+Space = tuple[Unit, str]
+
+
+class Scopes:
+    """Lookup over one side of a change. A `Space` is a Python module, or with a name a class in
+    it."""
+
+    def __init__(self, change: ChangeSet, side: Side) -> None:
+        self._change = change
+        self._side = side
+        self._tree = change.tree(side)
+        self._files = Files(self._tree)
+        self._includes: dict[str, list[str]] = {}
+
+    def unit(self, path: str) -> Unit | None:
+        return self._change.unit(path, self._side)
+
+    def constants(self, unit: Unit, name: str, function: str = "") -> list[Constant | None]:
+        """The definitions that the plain name `name` (`ns::K` in C++) may mean in `unit`, in the
+        function `function`. Macros with parameters are among them."""
+        return self._find(unit, name, function, _constants)
+
+    def functions(self, unit: Unit, name: str, function: str = "") -> list[Function | None]:
+        """The functions at file level that `name` may mean in `unit`."""
+        return self._find(unit, name, function, _functions)
+
+    def _find(self, unit: Unit, name: str, function: str, pick: Callable[[Unit, str], list[T]]) -> list[T | None]:
+        if unit.language == "python":
+            return self._python(unit, name, function, pick, 0)
+        return [*self._cpp(unit, name, pick)]
+
+    def _cpp(self, unit: Unit, name: str, pick: Callable[[Unit, str], list[T]]) -> list[T]:
+        """The definitions in `unit`, else in the nearest headers that have any."""
+        found = pick(unit, name)
+        word = name.rsplit("::", 1)[-1].encode()
+        seen, level = {unit.path}, [unit.path]
+        for _ in range(_DEEPEST):
+            if found or not level:
+                break
+            level = [p for path in level for p in self._included(path) if p not in seen]
+            level = list(dict.fromkeys(level))
+            seen.update(level)
+            for path in level:
+                # Parsing a header costs; one without the word has no definition of it.
+                header = self.unit(path) if word in (self._tree.read(path) or b"") else None
+                found += [] if header is None else pick(header, name)
+        return found
+
+    def _included(self, path: str) -> list[str]:
+        if path not in self._includes:
+            data = self._tree.read(path) or b""
+            names = [m.decode("utf-8", "replace") for m in _INCLUDE.findall(data)]
+            self._includes[path] = [p for name in names for p in self._files.include(path, name)]
+        return self._includes[path]
+
+    def _python(
+        self, unit: Unit, name: str, function: str, pick: Callable[[Unit, str], list[T]], depth: int
+    ) -> list[T | None]:
+        found: list[T | None] = [*pick(unit, name)]
+        if depth >= _DEEPEST:
+            return found
+        for one in _visible(unit, function):
+            if one.name and (one.alias or one.name) == name:
+                found += self._members(unit, one.module, one.name, pick, depth) or [None]
+        if not found:
+            for one in _visible(unit, function):
+                if one.name == "*":
+                    found += self._members(unit, one.module, name, pick, depth)
+        return found
+
+    def _members(
+        self, unit: Unit, module: str, name: str, pick: Callable[[Unit, str], list[T]], depth: int
+    ) -> list[T | None]:
+        found: list[T | None] = []
+        for other in self._modules(unit, module):
+            if other.path != unit.path:
+                found += self._python(other, name, "", pick, depth + 1)
+        return found
+
+    def _modules(self, unit: Unit, module: str) -> list[Unit]:
+        units = [self.unit(path) for path in self._files.module(unit.path, module)]
+        return [u for u in units if u is not None]
+
+    def attribute(self, unit: Unit, parts: list[str], function: str = "") -> list[Constant | None]:
+        """The definitions of the dotted Python name `parts`: `module.K`, `Class.K`,
+        `module.Class.K`."""
+        found: list[Constant | None] = []
+        for space in self.spaces(unit, parts[:-1], function):
+            if space is None:
+                found.append(None)
+            elif space[1]:
+                found += self.member(space, parts[-1]) or [None]
+            else:
+                found += self.constants(space[0], parts[-1]) or [None]
+        return found
+
+    def member(self, space: Space, name: str, depth: int = 0) -> list[Constant | None]:
+        """The class-level definitions of `name` in a class, else in its bases."""
+        unit, owner = space
+        found: list[Constant | None] = [c for c in unit.constants if c.owner == owner and c.name == name]
+        if found or depth >= _DEEPEST:
+            return found
+        for one in unit.classes:
+            for base in one.bases if one.name == owner else ():
+                for above in self.spaces(unit, base.split("."), ""):
+                    if above is not None and above != space:
+                        found += self.member(above, name, depth + 1)
+        return found
+
+    def spaces(self, unit: Unit, parts: list[str], function: str, depth: int = 0) -> list[Space | None]:
+        """The modules and classes that the dotted name `parts` may mean in `unit`."""
+        if depth >= _DEEPEST or not parts:
+            return []
+        found: list[Space | None] = []
+        if any(c.name == ".".join(parts) for c in unit.classes):
+            found.append((unit, ".".join(parts)))
+        for one in _visible(unit, function):
+            found += self._imported(unit, one, parts, depth)
+        return found
+
+    def _imported(self, unit: Unit, one: Import, parts: list[str], depth: int) -> list[Space | None]:
+        """What `parts` means by way of the import `one`; empty where that binds another name."""
+        if one.name:
+            if (one.alias or one.name) != parts[0]:
+                return []
+            dot = "" if one.module.endswith(".") else "."
+            whole = self._inside(unit, f"{one.module}{dot}{one.name}", parts[1:], depth)
+            return whole or self._inside(unit, one.module, [one.name, *parts[1:]], depth) or [None]
+        bound = [one.alias] if one.alias else one.module.split(".")
+        if parts[: len(bound)] != bound:
+            return []
+        return self._inside(unit, one.module, parts[len(bound) :], depth) or [None]
+
+    def _inside(self, unit: Unit, module: str, rest: list[str], depth: int) -> list[Space | None]:
+        found: list[Space | None] = []
+        for other in self._modules(unit, module):
+            if not rest:
+                found.append((other, ""))
+                continue
+            found += self.spaces(other, rest, "", depth + 1)
+            if not found and other.path.endswith("/__init__.py"):
+                found += self._inside(unit, f"{module}.{rest[0]}", rest[1:], depth + 1)
+        return found
+
+
+def _visible(unit: Unit, function: str) -> list[Import]:
+    """The imports of `unit` that hold in the function named `function`: the file's and its own."""
+    return [i for i in unit.imports if not i.function or f"{function}.".startswith(f"{i.function}.")]
+
+
+def _constants(unit: Unit, name: str) -> list[Constant]:
+    qualifier, _, word = name.rpartition("::")
+    owner = qualifier.rpartition("::")[2]
+    return [c for c in unit.constants if c.name == word and c.kind != "alias" and _seen(c, owner, unit.language)]
+
+
+def _seen(constant: Constant, owner: str, language: str) -> bool:
+    """Whether a plain name reaches `constant`: namespaces are not kept, and enums of C++ are
+    open."""
+    if not constant.owner or (owner and constant.owner.rpartition("::")[2] == owner):
+        return True
+    return language == "cpp" and not owner and constant.kind == "enum"
+
+
+def _functions(unit: Unit, name: str) -> list[Function]:
+    word = name.rsplit("::", 1)[-1]
+    return [f for f in unit.functions if f.name == word and not f.owner]
