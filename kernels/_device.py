@@ -66,3 +66,68 @@ def select_best(key, k, BITS: tl.constexpr):
 def is_kept(x, token, cut_logit, cut_id):
     """Whether a token survives the top-k/top-p cut: as good as the last kept token, or better."""
     return (x > cut_logit) | ((x == cut_logit) & (token <= cut_id))
+
+
+@triton.jit
+def uniforms(seed, position, STREAM: tl.constexpr):
+    """``_random.uniforms``: two float32 numbers inside (0, 1) for an int64 seed and position."""
+    zero = (position * 0).to(tl.uint32)
+    low = (position & 0xFFFFFFFF).to(tl.uint32)
+    high = ((position >> 32) & 0xFFFFFFFF).to(tl.uint32)
+    first, second, _, _ = tl.philox(seed, low, high, zero + STREAM, zero)
+    return ((first >> 9).to(tl.float32) + 0.5) * (1.0 / 8388608), (
+        (second >> 9).to(tl.float32) + 0.5
+    ) * (1.0 / 8388608)
+
+
+@triton.jit
+def pick(mass, uniform, N: tl.constexpr):
+    """The first of N entries whose prefix sum passes ``uniform`` times the sum; 0 where there is no mass."""
+    index = tl.arange(0, N)
+    until = tl.cumsum(mass, 0)
+    goal = uniform * tl.max(until)
+    place = tl.min(tl.where((until > goal) & (mass > 0), index, N))
+    # A parallel prefix sum may dip by a rounding; then the last entry with mass is the one meant.
+    place = tl.where(place < N, place, tl.max(tl.where(mass > 0, index, 0)))
+    return place
+
+
+@triton.jit
+def load_chunk(
+    row_ptr, stride, chunk, vocab, cut_logit, cut_id, HAS_CUT: tl.constexpr, CHUNK: tl.constexpr
+):
+    """(logits float32 [CHUNK], token ids int32 [CHUNK]); -inf past the vocabulary and past the cut."""
+    token = (chunk * CHUNK).to(tl.int32) + tl.arange(0, CHUNK)
+    x = tl.load(row_ptr + token.to(tl.int64) * stride, mask=token < vocab, other=float("-inf"))
+    x = read_logit(x)
+    if HAS_CUT:
+        x = tl.where(is_kept(x, token, cut_logit, cut_id), x, float("-inf"))
+    return x, token
+
+
+@triton.jit
+def chunk_stats(x, token, temperature):
+    """(max, second) of a chunk: the sum of exp((x - max) / temperature), or at temperature 0 the bits of the id of
+    its best token.
+    """
+    top = tl.max(x)
+    if temperature == 0.0:
+        best = tl.min(tl.where(x == top, token, 2147483647))
+        second = best.to(tl.float32, bitcast=True)
+    else:
+        # A chunk of -inf: any finite origin gives exp(-inf) = 0 instead of NaN.
+        origin = tl.where(top == float("-inf"), 0.0, top)
+        second = tl.sum(tl.exp2((x - origin) * (LOG2E / temperature)))
+    return top, second
+
+
+@triton.jit
+def merge_chunks(tops, seconds, temperature):
+    """(origin [S], total [S], best token [S]) of rows from their chunks' ``chunk_stats`` [S, CHUNKS]."""
+    top = tl.max(tops, axis=1)
+    bits = seconds.to(tl.int32, bitcast=True)
+    best = tl.min(tl.where(tops == top[:, None], bits, 2147483647), axis=1)
+    origin = tl.where(top == float("-inf"), 0.0, top)
+    scale = LOG2E / tl.where(temperature == 0.0, 1.0, temperature)
+    total = tl.sum(seconds * tl.exp2((tops - origin[:, None]) * scale), axis=1)
+    return origin, total, best

@@ -4,24 +4,7 @@ from __future__ import annotations
 
 import torch
 
-LARGEST = torch.finfo(torch.float32).max
-
-
-def processed_logits(
-    logits: torch.Tensor,  # [R, V], any float type
-    cut_logit: torch.Tensor | None = None,  # float32 [R]
-    cut_id: torch.Tensor | None = None,  # int64 [R]
-) -> torch.Tensor:
-    """float32 [R, V] as every kernel reads a logit: NaN as -inf, +inf as the largest float32, cut tokens -inf."""
-    x = logits.float()
-    x = torch.where(x.isnan(), float("-inf"), x) + 0.0  # -0.0 becomes 0.0: they tie
-    x = x.clamp(max=LARGEST)
-    if cut_logit is not None and cut_id is not None:
-        token = torch.arange(x.shape[1], device=x.device)
-        cut_logit = cut_logit.clamp(max=LARGEST)
-        tied = (x == cut_logit[:, None]) & (token[None, :] <= cut_id[:, None])
-        x = torch.where((x > cut_logit[:, None]) | tied, x, float("-inf"))
-    return x
+from .._logits import processed_logits
 
 
 def logprobs_reference(

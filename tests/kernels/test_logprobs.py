@@ -12,6 +12,7 @@ from kernels.logprobs import logprobs
 from kernels.logprobs.reference import logprobs_reference
 from tests.kernels.conftest import gpu_only, poison
 from tests.kernels.gpu_checks import assert_graph_replays, assert_no_recompilation, assert_no_sync
+from tests.kernels.logits import make_logits
 from tests.kernels.properties import DEVICE, bounded, close, examples, property_test, same
 
 
@@ -44,25 +45,6 @@ CASES = st.builds(
     chunk=st.sampled_from([64, 256]),
     seed=st.integers(0, 2**31),
 ).map(lambda case: replace(case, k=min(case.k, case.vocab)))
-
-SPECIALS = [float("nan"), float("inf"), float("-inf"), 0.0, -0.0, 1.0, 3e4, -3e4]
-
-
-def make_logits(values: str, shape: tuple[int, int], gen: torch.Generator) -> torch.Tensor:
-    normal = torch.randn(shape, generator=gen) * 4
-    if values == "ties":
-        return normal.round()
-    if values == "few finite":
-        return normal.where(torch.rand(shape, generator=gen) < 0.05, float("-inf"))
-    if values == "specials":
-        pick = torch.randint(0, len(SPECIALS), shape, generator=gen)
-        return torch.tensor(SPECIALS)[pick].where(torch.rand(shape, generator=gen) < 0.1, normal)
-    if values == "constant":
-        return torch.full(shape, SPECIALS[int(torch.randint(0, 6, (1,), generator=gen))])
-    if values == "wide":
-        return normal * 1000
-    return normal
-
 
 def inputs(case: Case) -> dict[str, torch.Tensor | int | None]:
     gen = torch.Generator().manual_seed(case.seed)

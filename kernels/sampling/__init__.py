@@ -1,0 +1,170 @@
+"""Sampling: exact top-k/top-p sets, draws by request seed, top-p candidates, and parameters expanded to tokens.
+
+Sources: FastDeploy's ``top_p_candidates`` and ``build_sampling_params``; FlashInfer's and vLLM's top-k/top-p samplers,
+which keep an approximate set, or more than k tokens on ties.
+
+A kept set is named by its last token: every token with a larger logit, or the same logit and an id not above it, is
+kept. So the set costs two numbers a row, other kernels apply it while they load logits, and no masked copy exists.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from .._dispatch import use_triton
+from .._random import ACCEPT, DRAFT, RECOVER
+from .._validate import FLOAT32, INT64, INTS, LOGITS, Args
+from ..logprobs import MAX_K, logprobs
+from ..verify import CHUNK
+
+__all__ = [
+    "ACCEPT",
+    "DRAFT",
+    "MAX_SEED",
+    "RECOVER",
+    "expand_sampling_params",
+    "sample",
+    "top_k_top_p_cut",
+    "top_p_candidates",
+]
+
+MAX_SEED = 9223372036854775806
+
+
+def top_k_top_p_cut(
+    logits: torch.Tensor,
+    temperature: torch.Tensor,
+    top_k: torch.Tensor | None = None,
+    top_p: torch.Tensor | None = None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """(cut_logit float32 [R], cut_id int64 [R]): the last token that top-k, then top-p within it, keeps.
+
+    logits      bf16/fp16/fp32 [R, V], any strides
+    temperature float32 [R]       0 (greedy) keeps the best token alone
+    top_k       int32/int64 [R]   below 1 or at least V: off
+    top_p       float32 [R]       at least 1: off; the smallest prefix, by (logit descending, id ascending), whose mass
+                                  reaches ``top_p`` of what top-k left; never empty
+
+    The set is exact: k tokens are k tokens, whatever ties. With both off it is (-inf, V-1): every token. A row without a finite logit keeps token 0 under top-p.
+
+    Raises TypeError or ValueError, naming shape, dtype and device, for arguments that do not fit together.
+    """
+    args = Args("sampling.top_k_top_p_cut")
+    args.tensor("logits", logits, ("R", "V"), LOGITS)
+    if args.sizes["V"] < 1:
+        raise args.fail("logits must have at least one column")
+    args.tensor("temperature", temperature, ("R",), FLOAT32)
+    args.optional("top_k", top_k, ("R",), INTS)
+    args.optional("top_p", top_p, ("R",), FLOAT32)
+    if use_triton(args.op, logits.device):
+        from .triton import top_k_top_p_cut_triton
+
+        return top_k_top_p_cut_triton(logits, temperature, top_k, top_p)
+    from .reference import top_k_top_p_cut_reference
+
+    return top_k_top_p_cut_reference(logits, temperature, top_k, top_p)[:2]
+
+
+def sample(
+    logits: torch.Tensor,
+    seeds: torch.Tensor,
+    positions: torch.Tensor,
+    temperature: torch.Tensor,
+    *,
+    cut: tuple[torch.Tensor, torch.Tensor] | None = None,
+    stream: int = RECOVER,
+) -> torch.Tensor:
+    """int64 [R]: one token of each row, drawn by (seed, position, stream) and nothing else.
+
+    logits      bf16/fp16/fp32 [R, V], any strides
+    seeds, positions  int64 [R]
+    temperature float32 [R]     0 takes the best token
+    cut         (float32 [R], int64 [R]) from ``top_k_top_p_cut``
+    stream      DRAFT for a draft model, RECOVER for the target: what ``verify`` draws at the same place
+
+    A row without a finite logit gives token 0.
+
+    Raises TypeError or ValueError, naming shape, dtype and device, for arguments that do not fit together.
+    """
+    args = Args("sampling.sample")
+    args.tensor("logits", logits, ("R", "V"), LOGITS)
+    if args.sizes["V"] < 1:
+        raise args.fail("logits must have at least one column")
+    args.tensor("seeds", seeds, ("R",), INT64)
+    args.tensor("positions", positions, ("R",), INT64)
+    args.tensor("temperature", temperature, ("R",), FLOAT32)
+    args.integer("stream", stream, 0, 2)
+    if cut is not None:
+        args.tensor("cut[0]", cut[0], ("R",), FLOAT32)
+        args.tensor("cut[1]", cut[1], ("R",), INT64)
+    if use_triton(args.op, logits.device):
+        from .triton import sample_triton
+
+        return sample_triton(logits, seeds, positions, temperature, cut, stream, chunk=CHUNK)
+    from .reference import sample_reference
+
+    return sample_reference(logits, seeds, positions, temperature, cut, stream, chunk=CHUNK)[0]
+
+
+def top_p_candidates(
+    logits: torch.Tensor, temperature: torch.Tensor, top_p: torch.Tensor, candidates: int
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """(ids int64 [T, C], scores float32 [T, C], lens int32 [T]): the best tokens until their mass reaches ``top_p``.
+
+    logits      bf16/fp16/fp32 [T, V], any strides
+    temperature, top_p  float32 [T]
+    candidates  C, 1..64 and at most V
+
+    Past ``lens`` ids and scores are 0. If C tokens do not reach ``top_p``, all C are candidates: FastDeploy leaves the
+    set empty then, and every draft is rejected.
+
+    Raises TypeError or ValueError, naming shape, dtype and device, for arguments that do not fit together.
+    """
+    args = Args("sampling.top_p_candidates")
+    args.tensor("logits", logits, ("T", "V"), LOGITS)
+    args.tensor("temperature", temperature, ("T",), FLOAT32)
+    args.tensor("top_p", top_p, ("T",), FLOAT32)
+    args.integer("candidates", candidates, 1, min(MAX_K, args.sizes["V"]))
+    nothing = torch.full((args.sizes["T"],), -1, dtype=torch.int64, device=logits.device)
+    best = logprobs(logits, nothing, candidates, temperature=temperature)
+    if use_triton(args.op, logits.device):
+        from .triton import cut_candidates_triton as run
+    else:
+        from .reference import cut_candidates_reference as run
+    return run(best.topk_ids, best.topk_logprobs, top_p)
+
+
+def expand_sampling_params(
+    cu_seqlens_q_output: torch.Tensor,
+    rows: int,
+    infer_seed: torch.Tensor,
+    temperature: torch.Tensor,
+    top_k: torch.Tensor,
+    top_p: torch.Tensor,
+    increment: int,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """(seeds int64 [rows], temperature float32 [rows], top_k int64 [rows], top_p float32 [rows], next infer_seed [B]).
+
+    cu_seqlens_q_output  int32/int64 [B+1]  request b owns rows ``cu[b]:cu[b+1]``
+    rows                 at least ``cu[B]``; the rows past it get seed 0, temperature 0, top_k 0 and top_p 1
+    infer_seed           int64 [B], 0..MAX_SEED-1; row i of a request gets ``(infer_seed + 4 * i) % MAX_SEED``
+    temperature, top_p   float32 [B];  top_k int64 [B]
+    increment            0..MAX_SEED-1; the next seed is ``(infer_seed + increment) % MAX_SEED``
+
+    The new seeds are a new tensor: FastDeploy's kernel updates them in place while other threads still read.
+
+    Raises TypeError or ValueError, naming shape, dtype and device, for arguments that do not fit together.
+    """
+    args = Args("sampling.expand_sampling_params")
+    args.tensor("infer_seed", infer_seed, ("B",), INT64)
+    args.tensor("cu_seqlens_q_output", cu_seqlens_q_output, ("B+1",), INTS)
+    args.tensor("temperature", temperature, ("B",), FLOAT32)
+    args.tensor("top_k", top_k, ("B",), INT64)
+    args.tensor("top_p", top_p, ("B",), FLOAT32)
+    args.integer("rows", rows, 0, 1 << 31)
+    args.integer("increment", increment, 0, MAX_SEED - 1)
+    if use_triton(args.op, infer_seed.device):
+        from .triton import expand_triton as run
+    else:
+        from .reference import expand_reference as run
+    return run(cu_seqlens_q_output, rows, infer_seed, temperature, top_k, top_p, increment)

@@ -1,0 +1,264 @@
+"""The sampling ops against their law."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+import torch
+from hypothesis import strategies as st
+
+from kernels.logprobs import logprobs
+from kernels.sampling import (
+    DRAFT,
+    MAX_SEED,
+    RECOVER,
+    expand_sampling_params,
+    sample,
+    top_k_top_p_cut,
+    top_p_candidates,
+)
+from kernels.sampling.reference import (
+    cut_candidates_reference,
+    expand_reference,
+    sample_reference,
+    top_k_top_p_cut_reference,
+)
+from tests.kernels.conftest import gpu_only
+from tests.kernels.gpu_checks import assert_graph_replays, assert_no_recompilation, assert_no_sync
+from tests.kernels.logits import make_logits
+from tests.kernels.properties import DEVICE, bounded, close, examples, property_test, same
+
+MARGIN = 1e-5
+
+
+@dataclass(frozen=True)
+class Case:
+    rows: int
+    vocab: int
+    dtype: torch.dtype
+    values: str
+    strided: bool
+    top_k: bool
+    top_p: bool
+    stream: int
+    chunk: int
+    seed: int
+
+
+CASES = st.builds(
+    Case,
+    rows=st.integers(1, 2),
+    vocab=st.sampled_from([2, 17, 32, 65, 100, 257]),
+    dtype=st.sampled_from([torch.bfloat16, torch.float16, torch.float32]),
+    values=st.sampled_from(["normal", "ties", "few finite", "specials", "constant"]),
+    strided=st.booleans(),
+    top_k=st.booleans(),
+    top_p=st.booleans(),
+    stream=st.sampled_from([DRAFT, RECOVER]),
+    chunk=st.sampled_from([64, 128]),
+    seed=st.integers(0, 2**31),
+)
+
+
+def inputs(case: Case) -> dict[str, torch.Tensor]:
+    gen = torch.Generator().manual_seed(case.seed)
+    shape = (case.rows, case.vocab + 3 if case.strided else case.vocab)
+    logits = make_logits(case.values, shape, gen).to(case.dtype).to(DEVICE)[:, : case.vocab]
+
+    def pick(values: list[float]) -> torch.Tensor:
+        return torch.tensor(values)[torch.randint(0, len(values), (case.rows,), generator=gen)]
+
+    return {
+        "logits": logits,
+        "temperature": pick([0.0, 0.5, 1.0, 1.0, 2.0]).to(DEVICE),
+        "top_k": pick([0, 1, 2, 5, 50, 1000]).long().to(DEVICE),
+        "top_p": pick([0.0, 0.1, 0.5, 0.9, 0.999, 1.0]).to(DEVICE),
+        "seeds": torch.randint(-(2**62), 2**62, (case.rows,), generator=gen).to(DEVICE),
+        "positions": torch.randint(0, 2**40, (case.rows,), generator=gen).to(DEVICE),
+    }
+
+
+def check(case: Case) -> None:
+    """The kept set is exact, and the draw from it is the law's."""
+    from kernels.sampling.triton import sample_triton, top_k_top_p_cut_triton
+
+    given = inputs(case)
+    logits, temperature = given["logits"], given["temperature"]
+    limits = (given["top_k"] if case.top_k else None, given["top_p"] if case.top_p else None)
+    logit, token, margin = top_k_top_p_cut_reference(logits, temperature, *limits)
+    # Several blocks a row now and then only: on the interpreter each costs a program's worth of time.
+    block = 128 if case.seed % 8 == 0 else 512
+    got_logit, got_token = top_k_top_p_cut_triton(logits, temperature, *limits, block=block)
+    sure = margin > MARGIN
+    same("cut_logit", got_logit[sure], logit[sure])
+    same("cut_id", got_token[sure], token[sure])
+
+    where = (given["seeds"], given["positions"], temperature, (logit, token), case.stream)
+    drawn, margin = sample_reference(logits, *where, chunk=case.chunk)
+    got = sample_triton(logits, *where, chunk=case.chunk)
+    sure = margin > MARGIN
+    same("token", got[sure], drawn[sure])
+    # Whatever rounding did, a token outside the kept set is never drawn.
+    x = logprobs(logits, got, temperature=temperature, cut_logit=logit, cut_id=token)
+    possible = (x.logz > float("-inf")) & (temperature > 0)
+    assert (x.logprob[possible] > float("-inf")).all()
+
+
+test_cut_and_sample_match_the_reference = property_test(CASES)(check)
+
+
+def check_candidates(case: Case) -> None:
+    given = inputs(case)
+    count = 1 + case.seed % min(case.vocab, 9)
+    ids, scores, lens = top_p_candidates(given["logits"], given["temperature"], given["top_p"], count)
+    nothing = torch.full_like(given["seeds"], -1)
+    best = logprobs(given["logits"], nothing, count, temperature=given["temperature"])
+    want = cut_candidates_reference(best.topk_ids, best.topk_logprobs, given["top_p"])
+    until = best.topk_logprobs.double().exp().cumsum(dim=1)
+    sure = (until - given["top_p"][:, None]).abs().amin(dim=1) > MARGIN
+    same("ids", ids[sure], want[0][sure])
+    close("scores", scores[sure], want[1][sure], 1e-6)
+    same("lens", lens[sure], want[2][sure])
+    assert (lens >= 1).all()  # an empty set would reject every draft
+
+
+test_candidates_match_the_reference = bounded(CASES, check_candidates, max(40, examples() // 10))
+
+
+@dataclass(frozen=True)
+class ExpandCase:
+    batch: int
+    longest: int
+    padding: int
+    increment: int
+    seed: int
+
+
+EXPAND_CASES = st.builds(
+    ExpandCase,
+    batch=st.integers(0, 6),
+    longest=st.integers(0, 40),
+    padding=st.integers(0, 20),
+    increment=st.sampled_from([0, 4, 24, MAX_SEED - 1]),
+    seed=st.integers(0, 2**31),
+)
+
+
+def check_expand(case: ExpandCase) -> None:
+    gen = torch.Generator().manual_seed(case.seed)
+    lengths = torch.randint(0, case.longest + 1, (case.batch,), generator=gen)
+    cu = torch.cat([torch.zeros(1, dtype=torch.int64), lengths.cumsum(0)])
+    seeds = torch.randint(0, 2**62, (case.batch,), generator=gen)
+    near = torch.rand(case.batch, generator=gen) < 0.5
+    seeds = torch.where(near, MAX_SEED - 1 - seeds % 50, seeds)  # about to wrap
+    given = (
+        (cu.int() if case.seed % 2 else cu).to(DEVICE),
+        int(cu[-1]) + case.padding,
+        seeds.to(DEVICE),
+        torch.rand(case.batch, generator=gen).to(DEVICE),
+        torch.randint(0, 99, (case.batch,), generator=gen).to(DEVICE),
+        torch.rand(case.batch, generator=gen).to(DEVICE),
+        case.increment,
+    )
+    names = ("seeds", "temperature", "top_k", "top_p", "next_seed")
+    for name, got, want in zip(names, expand_sampling_params(*given), expand_reference(*given), strict=True):
+        same(name, got, want)
+
+
+test_expand_matches_the_reference = property_test(EXPAND_CASES)(check_expand)
+
+
+def test_seeds_wrap_as_fastdeploy_says() -> None:
+    one = torch.ones(1, device=DEVICE)
+    seed = torch.tensor([MAX_SEED - 2], device=DEVICE)
+    cu = torch.tensor([0, 3], device=DEVICE)
+    seeds, _, _, _, after = expand_sampling_params(cu, 3, seed, one, one.long(), one, 24)
+    assert seeds.tolist() == [(MAX_SEED - 2 + 4 * i) % MAX_SEED for i in range(3)]
+    assert after.tolist() == [(MAX_SEED - 2 + 24) % MAX_SEED]
+
+
+def test_top_k_keeps_k_tokens_on_ties() -> None:
+    """A threshold on values alone keeps all five (vLLM #50979)."""
+    logits = torch.tensor([[1.0, 3.0, 3.0, 3.0, 3.0, 3.0, 0.0]], device=DEVICE)
+    one = torch.ones(1, device=DEVICE)
+    logit, token = top_k_top_p_cut(logits, one, torch.tensor([2], device=DEVICE))
+    assert (logit.tolist(), token.tolist()) == ([3.0], [2])
+
+
+def test_the_draw_does_not_depend_on_the_batch() -> None:
+    gen = torch.Generator().manual_seed(5)
+    logits = torch.randn(6, 300, generator=gen).to(DEVICE)
+    seeds = torch.arange(6, device=DEVICE)
+    place = torch.full((6,), 9, device=DEVICE)
+    warm = torch.full((6,), 0.8, device=DEVICE)
+    together = sample(logits, seeds, place, warm)
+    alone = [sample(logits[i : i + 1], seeds[i : i + 1], place[:1], warm[:1]) for i in range(6)]
+    same("tokens", together, torch.cat(alone))
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "text"),
+    [
+        ({"seeds": torch.zeros(3, dtype=torch.int64)}, ValueError, r"seeds must have shape \[R\] with R=2"),
+        ({"temperature": torch.ones(2).double()}, TypeError, r"float64\[2\] on cpu"),
+        ({"stream": 7}, ValueError, r"stream must be in 0\.\.2, got 7"),
+        ({"cut": (torch.zeros(2), torch.zeros(2))}, TypeError, r"cut\[1\] must be int64"),
+        ({"logits": torch.zeros(2, 0)}, ValueError, "at least one column"),
+    ],
+)  # fmt: skip
+def test_arguments_that_do_not_fit_are_refused(change: dict, error: type, text: str) -> None:
+    given = {
+        "logits": torch.zeros(2, 9),
+        "seeds": torch.zeros(2, dtype=torch.int64),
+        "positions": torch.zeros(2, dtype=torch.int64),
+        "temperature": torch.ones(2),
+    }
+    with pytest.raises(error, match=text):
+        sample(**given | change)
+
+
+def test_candidates_outside_1_to_64_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"candidates must be in 1\.\.64, got 65"):
+        top_p_candidates(torch.zeros(2, 99), torch.ones(2), torch.ones(2), 65)
+
+
+@gpu_only
+@pytest.mark.parametrize("vocab", [151_936, 50_257])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32], ids=str)
+def test_real_vocabularies(vocab: int, dtype: torch.dtype) -> None:
+    gen = torch.Generator(device="cuda").manual_seed(vocab)
+    logits = (torch.randn(12, vocab, generator=gen, device="cuda") * 4).to(dtype)
+    warm = torch.full((12,), 0.9, device="cuda")
+    k = torch.tensor([0, 1, 20, 1000] * 3, device="cuda")
+    p = torch.tensor([0.5] * 4 + [0.95] * 4 + [1.0] * 4, device="cuda")
+    logit, token, margin = top_k_top_p_cut_reference(logits, warm, k, p)
+    got_logit, got_token = top_k_top_p_cut(logits, warm, k, p)
+    sure = margin > 1e-6
+    assert sure.sum() >= 4
+    same("cut_logit", got_logit[sure], logit[sure])
+    same("cut_id", got_token[sure], token[sure])
+    seeds = torch.arange(12, device="cuda")
+    drawn, margin = sample_reference(logits, seeds, seeds, warm, None, DRAFT, chunk=8192)
+    sure = margin > 1e-6
+    assert sure.sum() >= 6
+    same("tokens", sample(logits, seeds, seeds, warm, stream=DRAFT)[sure], drawn[sure])
+
+
+@gpu_only
+def test_on_a_gpu_no_sync_graph_and_one_compilation() -> None:
+    from kernels.sampling import triton as module
+
+    logits = torch.randn(64, 5000, device="cuda").bfloat16()
+    seeds = torch.arange(64, device="cuda")
+    warm = torch.ones(64, device="cuda")
+    k = torch.full((64,), 20, device="cuda")
+
+    def call(n: int) -> torch.Tensor:
+        cut = top_k_top_p_cut(logits[:n], warm[:n], k[:n], warm[:n])
+        return sample(logits[:n], seeds[:n], seeds[:n], warm[:n], cut=cut)
+
+    assert_no_sync(lambda: call(64))
+    assert_graph_replays(lambda: call(64))
+    for kernel in (module._cut_kernel, module._sample_stats_kernel, module._sample_kernel):
+        assert_no_recompilation(kernel, call, [3, 1, 2, 16, 17, 64])
