@@ -41,6 +41,8 @@ _WORDS = {
     b"DEVICE": rb"\w*(?:HOST_?DEVICE|_DEVICE|_DEVICE_FUNC\w*)\b" + _BARE,
     b"EXPORT": rb"\w*(?:DLL_?EXPORT|_EXPORT)\b" + _BARE,
     b"_API": rb"\w+_API\b" + _BARE,
+    b"_DECL": rb"\w+_DECL\b" + _BARE,
+    b"JNI": rb"JNI(?:EXPORT|CALL)\b",
     b"CUDART_CB": rb"CUDART_CB\b",
     b"UNROLL": rb"\w*UNROLL\w*\b" + _BARE,
     b"MAYBE_UNUSED": rb"\w*MAYBE_UNUSED\b" + _BARE,
@@ -49,6 +51,8 @@ _ALWAYS = (
     # A name in capitals right before a word that begins a declaration or a loop is an attribute.
     rb"[A-Z_][A-Z0-9_]{2,}(?=\s+(?:void|bool|int|float|double|char|auto|static|inline|constexpr|virtual"
     rb"|explicit|template|friend|struct|class|union|for|while|do|__global__|__device__|__host__)\b)",
+    rb"[A-Z_][A-Z0-9_]{2,}(?=\s+std::)",
+    rb"(?:(?<=class )|(?<=struct ))[A-Z][A-Z0-9_]+(?=\s+\w+\s*(?:final\s*)?[:{])",
     rb"typename(?=\s+(?:::|\w))(?!\s+\w+\s*[,>=])",
     rb"template(?=\s+(?:class|struct)\s)",
 )
