@@ -170,9 +170,9 @@ def _shape(v: V) -> list[V] | None:
 
 
 def _at(v: V, place: tuple[int, ...]) -> V:
-    if isinstance(v.value, Array):
-        return v.value.get(place)
-    for n in place:
+    for depth, n in enumerate(place):
+        if isinstance(v.value, Array):
+            return v.value.get(place[depth:])
         v = v.value.items[n]
     return v
 

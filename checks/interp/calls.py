@@ -56,11 +56,12 @@ class Calls(Expressions):
         """Call a value."""
         match func.value:
             case FuncRef() as ref:
-                return self.call_function(ref, args, words, line)
+                return self.call_function(ref, args, words)
             case ClassRef() as cls:
                 return self._construct(cls, args, words)
             case Native(name="object.__new__") if args and isinstance(args[0].value, ClassRef):
-                return V(Instance(args[0].value, open=self.program.bases(args[0].value) is None))
+                chain = self.program.bases(args[0].value)
+                return V(Instance(args[0].value, open=chain is None or self.program.dynamic(chain)))
             case Native(name="hasattr" | "getattr" | "setattr" as name):
                 return self._reflect(name, args)
             case Native() as native:
@@ -95,6 +96,7 @@ class Calls(Expressions):
 
     def unknown_call(self, func: V, args: list[V]) -> V:
         """A call into something unknown: it may write into what it is given."""
+        self.unknowns += 1
         name = func.value.name if isinstance(func.value, Native) else ""
         if "log" not in name and "assert" not in name:
             for arg in args:
@@ -102,13 +104,18 @@ class Calls(Expressions):
                     arg.value.forget()
                 elif isinstance(arg.value, PyList):
                     arg.value.items = None
+                elif isinstance(arg.value, Instance):
+                    arg.value.open = True
         return unknown(func, *args)
 
     def _construct(self, cls: ClassRef, args: list[V], words: dict[str, V]) -> V:
         chain = self.program.bases(cls)
-        instance = V(Instance(cls, open=chain is None))
+        instance = V(Instance(cls, open=chain is None or self.program.dynamic(chain)))
         ancestors = self.program.ancestors(cls)
         for ref in ancestors:
+            if (ref.unit.path, f"{ref.cls.name}.__init__") in self.program.overrides:
+                instance.value.open = True
+                return instance
             init = next((f for f in ref.unit.functions if f.qualname == f"{ref.cls.name}.__init__"), None)
             if init is not None:
                 self.call_function(FuncRef(init, ref.unit, instance), args, words)
@@ -118,7 +125,7 @@ class Calls(Expressions):
             instance.value.open = True
         return instance
 
-    def call_function(self, ref: FuncRef, args: list[V], words: dict[str, V], line: int = 0) -> V:
+    def call_function(self, ref: FuncRef, args: list[V], words: dict[str, V]) -> V:
         """Run a function of the tree; a wrong argument list raises TypeError."""
         function = ref.function
         if len(self.frames) >= self.depth:
@@ -128,16 +135,19 @@ class Calls(Expressions):
         if (opaque and not is_fixture(function)) or not function.clean or lazy:
             return self.unknown_call(V(ref), [*args, *words.values()])
         names = self._bind(function, ([ref.bound] if ref.bound is not None else []) + args, words, ref.unit)
-        outer_maybe = False
-        self.frames.append(Frame(ref.unit, function, names, ref.scope))
+        frame = Frame(ref.unit, function, names, ref.scope)
+        self.frames.append(frame)
         try:
             self.block(function.body)
             result = NONE
         except Return as returned:
             result = returned.value
+        except Raised as raised:
+            raised.doubtful = raised.doubtful or frame.maybe
+            raise
         finally:
-            outer_maybe = self.frames.pop().maybe
-        return ANY if outer_maybe else result
+            self.frames.pop()
+        return ANY if frame.maybe else result
 
     def _bind(self, function: Function, args: list[V], words: dict[str, V], unit: Unit) -> dict[str, V]:
         names: dict[str, V] = {}

@@ -61,6 +61,7 @@ class State:
     depth: int = 30
     frames: list[Frame] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
+    unknowns: int = 0
     trace: list[tuple[Origin, str, str]] = field(default_factory=list)
     reached: set[int] = field(default_factory=set)
     stores: dict[Origin, int] = field(default_factory=dict)

@@ -16,6 +16,7 @@ from checks.interp.values import (
     Array,
     ClassRef,
     FuncRef,
+    GaveUp,
     Instance,
     ModuleRef,
     Native,
@@ -30,6 +31,7 @@ from checks.ir import expr as E
 from checks.ir import stmt as S
 from checks.ir.unit import Function, Unit
 
+_PATCH = re.compile(r"""(?:\w+\.)*patch\(\s*["']([\w.]+)["']""")
 TOLERANT = re.compile(r"raises|assertRaises|suppress|warns|catch")
 
 
@@ -38,6 +40,7 @@ class Machine(Calls):
 
     def run(self, function: Function, unit: Unit) -> None:
         """Interpret the test `function`, collecting `failures`. Raises GaveUp beyond the budget."""
+        self._decorators(function)
         names = {p.name: V(Instance(None, open=True)) for p in function.params}
         self.frames.append(Frame(unit, function, names, test=True))
         owner = next((c for c in unit.classes if c.name == function.owner), None)
@@ -58,6 +61,19 @@ class Machine(Calls):
             pass
         finally:
             self.frames.pop()
+
+    def _decorators(self, function: Function) -> None:
+        """Apply `@patch("module.name")`; what other patches replace is not known, so they end the run."""
+        for mark in function.marks:
+            target = _PATCH.match(mark)
+            if target is not None:
+                self._override(self._replaced(target[1]), V(Instance(None, open=True)))
+            elif "patch" in mark:
+                raise GaveUp
+
+    def _override(self, key: tuple[str, str] | None, value: V) -> None:
+        if key is not None:
+            self.program.overrides[key] = value
 
     def _quietly(self, action: Callable[[], V]) -> V:
         try:
@@ -83,7 +99,7 @@ class Machine(Calls):
                 self.frame.names[name] = ANY
 
     def _record(self, raised: Raised, line: int) -> None:
-        if any(f.maybe for f in self.frames):
+        if raised.doubtful or any(f.maybe for f in self.frames):
             return
         where = raised.where or Origin(self.frame.unit.path, line)
         last = {t[0]: t for t in self.trace if t[0] in raised.origins}
@@ -102,6 +118,8 @@ class Machine(Calls):
         match stmt:
             case S.Assign():
                 self._assign(stmt)
+            case S.ExprStmt(value=E.Call(func=E.Attr(base=E.Name(id="monkeypatch"), name="setattr")) as value):
+                self._monkeypatch(value)
             case S.ExprStmt(value=value):
                 self.eval(value)
             case S.Return(value=value):
@@ -270,17 +288,21 @@ class Machine(Calls):
                     self.program.overrides[key] = old
 
     def _try(self, stmt: S.With) -> None:
+        """A body whose exceptions are handled: an unknown call in it may raise too."""
         was, self.frame.test = self.frame.test, False
+        before = self.unknowns
+        raised = True
         try:
             self.block(stmt.body)
+            raised = False
         except Raised:
             self._havoc(stmt.body)
-            for part in stmt.parts:
-                self._havoc(part)
-                if _may_leave(part):
-                    self.frame.maybe = True
         finally:
             self.frame.test = was
+            if raised or self.unknowns > before:
+                for part in stmt.parts:
+                    self._havoc(part)
+                self.frame.maybe = self.frame.maybe or any(_may_leave(p) for p in stmt.parts)
 
     def _enter(self, items: tuple[E.Expr, ...]) -> list[tuple[tuple[str, str], V | None]]:
         """Apply `mock.patch(...)` and `patch.object(...)`; gives what to restore."""
@@ -299,24 +321,42 @@ class Machine(Calls):
             self.program.overrides[key] = new if new is not None else V(Instance(None, open=True))
         return undo
 
+    def _monkeypatch(self, call: E.Call) -> None:
+        """`monkeypatch.setattr(owner, "name", value)` and its dotted form."""
+        args = [self.eval(a) for a in call.args]
+        match [a.value for a in args[:2]]:
+            case [Instance() as owner, str() as name] if len(args) > 2:
+                owner.attrs[name] = args[2]
+            case [ModuleRef() | ClassRef() as owner, str() as name]:
+                self._override(_key(owner, name), args[-1])
+            case [str() as target, *_]:
+                self._override(self._replaced(target), args[-1])
+
     def _patched(self, call: E.Call) -> tuple[str, str] | None:
         name = E.dotted(call.func) or ""
         if name.endswith("patch.object") and len(call.args) > 1:
-            owner, attr = self.eval(call.args[0]), self.eval(call.args[1])
-            if isinstance(owner.value, ModuleRef) and owner.value.unit and isinstance(attr.value, str):
-                return owner.value.unit.path, attr.value
-            if isinstance(owner.value, ClassRef) and isinstance(attr.value, str):
-                return owner.value.unit.path, f"{owner.value.cls.name}.{attr.value}"
-        elif name.endswith("patch") and call.args and isinstance(target := self.eval(call.args[0]).value, str):
-            module, _, attr_name = target.rpartition(".")
-            found = self.program.module(module)
-            if found.unit is not None:
-                return found.unit.path, attr_name
-            above, _, cls = module.rpartition(".")
-            found = self.program.module(above) if above else found
-            if found.unit is not None:
-                return found.unit.path, f"{cls}.{attr_name}"
+            owner, attr = self.eval(call.args[0]).value, self.eval(call.args[1]).value
+            return _key(owner, attr) if isinstance(owner, ModuleRef | ClassRef) and isinstance(attr, str) else None
+        if name.endswith("patch") and call.args and isinstance(target := self.eval(call.args[0]).value, str):
+            return self._replaced(target)
         return None
+
+    def _replaced(self, target: str) -> tuple[str, str] | None:
+        """What a patch of the dotted name `target` replaces: a file's name, or a class's attribute in it."""
+        module, _, name = target.rpartition(".")
+        found = self.program.module(module)
+        if found.unit is not None:
+            return found.unit.path, name
+        above, _, cls = module.rpartition(".")
+        found = self.program.module(above) if above else found
+        return (found.unit.path, f"{cls}.{name}") if found.unit is not None else None
+
+
+def _key(owner: ModuleRef | ClassRef, name: str) -> tuple[str, str] | None:
+    """Where a patch of `owner.name` is kept among the overrides."""
+    if isinstance(owner, ClassRef):
+        return owner.unit.path, f"{owner.cls.name}.{name}"
+    return (owner.unit.path, name) if owner.unit is not None else None
 
 
 def _assigned(body: tuple[S.Stmt, ...]) -> set[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -9,6 +10,7 @@ from pathlib import PurePosixPath
 from checks.interp.values import ANY, ClassRef, FuncRef, ModuleRef, Native, V
 from checks.ir.unit import Class, Import, Unit
 
+_DYNAMIC = re.compile(r"setattr\(|__dict__|__getattr|\bvars\(")
 PREFIXES = ("", "python/", "src/")
 
 
@@ -81,6 +83,11 @@ class Program:
                 return None
             chain += above
         return chain
+
+    @staticmethod
+    def dynamic(chain: list[ClassRef]) -> bool:
+        """Whether one of these classes gives its objects attributes that no assignment names."""
+        return any(_DYNAMIC.search(r.unit.text(r.cls.start_line, r.cls.end_line)) for r in chain)
 
     def ancestors(self, ref: ClassRef) -> list[ClassRef]:
         """Like `bases`, leaving out those that are not in the tree."""

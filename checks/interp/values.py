@@ -191,7 +191,10 @@ def truth(v: V) -> bool | None:
 
 
 class Raised(Exception):
-    """The interpreted code raises `name` at `where`; `origins` are the lines the culprit came through."""
+    """The interpreted code raises `name` at `where`; `origins` are the lines the culprit came through.
+
+    `doubtful`: it is only raised on some paths.
+    """
 
     def __init__(self, name: str, detail: str, origins: Origins) -> None:
         super().__init__(name, detail)
@@ -199,6 +202,7 @@ class Raised(Exception):
         self.detail = detail
         self.origins = origins
         self.where: Origin | None = None
+        self.doubtful = False
 
 
 class GaveUp(Exception):
