@@ -16,6 +16,7 @@ _KEPT_FORMAT = frozenset("\u200c\u200d")
 _MARKDOWN = re.compile(r"[\\`*_{}\[\]<>()#!|~$&]")
 _LEADING = re.compile(r"^(\d*)([-+=.)])")
 _LIVE = re.compile(r"@(?=\w)|(?<!&)\\?#(?=\d)|\bGH-(?=\d)|\b(?:https?|ftp|www)(?=[:.])", re.IGNORECASE)
+_SPAN = re.compile(r"(?<!`)(`+)(?!`) ?(.+?) ?(?<!`)\1(?!`)")
 
 
 class Style(Protocol):
@@ -70,19 +71,24 @@ class Markdown:
         return _LIVE.sub("\\g<0>\u200b", escaped)
 
     def code(self, text: str) -> str:
-        """A code span, in which mentions and references are dead."""
-        shown = one_line(text)
-        if "|" in shown or not shown.strip():
-            # No backslash is safe in front of a pipe in a table's code span; an entity is.
-            return f"<code>{''.join(_entity(c) for c in shown)}</code>"
+        """A code span, in which mentions and references are dead; `cell` makes it fit for a table."""
+        shown = one_line(text) or "\\x20"
         ticks = "`" * (max((len(run) for run in re.findall(r"`+", shown)), default=0) + 1)
         pad = " " if shown.startswith("`") or shown.endswith("`") else ""
         return f"{ticks}{pad}{shown}{pad}{ticks}"
 
 
-def fence(lines: Sequence[str], language: str = "", *, keep_format: bool = False) -> str:
-    """A fenced block longer than any run of backticks in it. `keep_format` leaves invisible characters alone."""
-    shown = list(lines) if keep_format else [visible(line, keep="\t") for line in lines]
+def cell(text: str) -> str:
+    """Finished Markdown as a table's cell. Pipes are left only in code spans, where no backslash in front of one is
+    safe; an entity is."""
+    if "|" not in text:
+        return text
+    return _SPAN.sub(lambda m: f"<code>{''.join(_entity(c) for c in m.group(2))}</code>" if "|" in m.group(2) else m.group(), text)
+
+
+def fence(lines: Sequence[str], language: str = "") -> str:
+    """A fenced block longer than any run of backticks in it."""
+    shown = [visible(line, keep="\t") for line in lines]
     longest = max((len(run) for line in shown for run in re.findall(r"`+", line)), default=0)
     ticks = "`" * max(3, longest + 1)
     return "\n".join([ticks + language, *shown, ticks])
@@ -90,7 +96,7 @@ def fence(lines: Sequence[str], language: str = "", *, keep_format: bool = False
 
 def _escape(match: re.Match[str]) -> str:
     char = match.group()
-    return _entity(char) if char in "<>&|" else "\\" + char
+    return _entity(char) if char in "<>&|`" else "\\" + char
 
 
 def _entity(char: str) -> str:

@@ -56,7 +56,8 @@ def _report(change: ChangeSet, args: argparse.Namespace) -> Report:
     notes = []
     if args.config is None and change.base.read(FILE) != change.head.read(FILE):
         notes.append(Message("config-changed"))
-    return Report(outcome, facts(change, config), tuple(notes))
+    ran = tuple(rule.ID for rule in RULES if rule.ID not in config.rules.disable)
+    return Report(outcome, facts(change, config), ran, tuple(notes))
 
 
 def _progress(words: Words) -> Callable[[str], None]:

@@ -20,10 +20,11 @@ _MODULES = {"json": "jsonfmt"}
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What every format is written from. `notes` are remarks on the run, keys of `templates/words/notes.toml`."""
+    """What every format is written from. `rules` are the ids that ran; `notes` are remarks on the run, keys of `templates/words/notes.toml`."""
 
     review: Review
     facts: Facts
+    rules: tuple[str, ...] = ()
     notes: tuple[Message, ...] = ()
 
 

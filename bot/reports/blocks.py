@@ -35,11 +35,10 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Raw lines, escaped by whoever writes them. `paste` marks text to copy: it is shown as it is."""
+    """Raw lines, escaped by whoever writes them."""
 
     lines: tuple[str, ...]
     language: str = ""
-    paste: bool = False
 
 
 @dataclass(frozen=True, slots=True)

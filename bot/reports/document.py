@@ -13,6 +13,7 @@ from bot.words import Words, place
 from checks.finding import Finding, Severity
 
 _ORDER = tuple(Severity)
+_STOPS = ("。", "！", "？", ".", "!", "?")
 
 
 def document(report: Report, words: Words, *, details: bool = True) -> Iterator[Block]:
@@ -47,20 +48,19 @@ def convention_blocks(report: Report, words: Words) -> Iterator[Block]:
         texts = dict.fromkeys(pasted(f.message.args[key], words) for f in findings if f.message.args.get(key))
         for text in texts:
             yield Text(words(f"report.paste-{key}"))
-            yield Code(tuple(text.rstrip("\n").split("\n")), "markdown" if key == "body" else "", paste=True)
+            yield Code(tuple(text.rstrip("\n").split("\n")), "markdown" if key == "body" else "")
 
 
 def _convention(finding: Finding, words: Words) -> str:
-    parts = [words.message(finding.rule, finding.message)]
-    for more in (
+    said = [
+        words.message(finding.rule, finding.message),
         words.detail(finding.rule, finding.message),
         words.advice(finding.rule, finding.message),
-    ):
-        if more:
-            parts.append(more)
-    if finding.location.start_line:
-        parts.append(words.style.code(place(finding.location)))
-    return " ".join([*parts, words.style.code(finding.rule)])
+    ]
+    stop = words("report.stop")
+    text = "".join(s + (" " if stop.endswith(" ") else "") if s.endswith(_STOPS) else s + stop for s in said if s)
+    where = [words.style.code(place(finding.location))] if finding.location.start_line else []
+    return " ".join([text.rstrip(), *where, words.style.code(finding.rule)])
 
 
 def verdict_blocks(report: Report, words: Words) -> Iterator[Block]:
@@ -85,6 +85,10 @@ def verdict_blocks(report: Report, words: Words) -> Iterator[Block]:
         ]
     if lines:
         yield Items(tuple(lines))
+    found = {f.rule for f in review.findings}
+    quiet = [rule for rule in report.rules if rule not in found]
+    if quiet:
+        yield Text(words("report.quiet", rules=quiet))
 
 
 def closing_blocks(report: Report, words: Words) -> Iterator[Block]:

@@ -50,7 +50,7 @@ def _prefixes(block: Block) -> Iterator[Block]:
             yield from (replace(block, items=items[:n]) for n in _steps(len(items)))
         case Table(_, rows):
             yield from (replace(block, rows=rows[:n]) for n in _steps(len(rows)))
-        case Code(lines, _, _):
+        case Code(lines, _):
             yield from (replace(block, lines=lines[:n]) for n in _steps(len(lines)))
 
 

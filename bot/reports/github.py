@@ -73,7 +73,7 @@ def _comment(finding: Finding, anchor: Anchor, anchors: Anchors, report: Report,
     exact = edit is not None and anchors.of_edit(edit) == anchor
     blocks: list[Block] = [Heading(3, words(f"report.severity-{finding.severity}"))]
     blocks += detail(finding, report.review.change, words, patch=not exact)
-    tail = fence(edit.lines, "suggestion", keep_format=True) if exact else ""
+    tail = fence(edit.lines, "suggestion") if exact else ""
     comment: dict[str, Any] = {
         "path": anchor.path,
         "line": anchor.line,

@@ -36,6 +36,7 @@ def _data(report: Report, language: str) -> dict[str, Any]:
         "verdict": str(review.verdict),
         "pull": _plain(review.change.pull),
         "facts": _plain(report.facts),
+        "rules": list(report.rules),
         "findings": [_finding(f, voices) for f in review.findings],
         "not_analysed": [{"path": _text(p), "reason": reason} for p, reason in review.not_analysed],
         "notes": [n.key for n in report.notes],

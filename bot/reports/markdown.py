@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from bot.reports import Report
 from bot.reports.blocks import Block, Code, Folded, Heading, Items, Table, Text
 from bot.reports.document import document
-from bot.style import Markdown, fence
+from bot.style import Markdown, cell, fence
 from bot.words import Words
 
 
@@ -32,8 +32,8 @@ def write(block: Block) -> str:
         case Table(header, rows):
             lines = [_row(header), _row(("---",) * len(header)), *(_row(row) for row in rows)]
             return "\n".join(lines)
-        case Code(lines, language, paste):
-            return fence(lines, language, keep_format=paste)
+        case Code(lines, language):
+            return fence(lines, language)
         case Folded(title, blocks):
             inner = "\n\n".join(write(b) for b in blocks)
             return f"<details>\n<summary>{title}</summary>\n\n{inner}\n\n</details>"
@@ -44,4 +44,4 @@ def _item(text: str) -> str:
 
 
 def _row(cells: tuple[str, ...]) -> str:
-    return "| " + " | ".join(" ".join(cell.split("\n")) for cell in cells) + " |"
+    return "| " + " | ".join(cell(" ".join(c.split("\n"))) for c in cells) + " |"

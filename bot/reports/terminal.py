@@ -55,7 +55,7 @@ class _Writer:
                     yield from self._wrap(item.replace("\n", " "), lead, " " * len(lead))
             case Table(header, rows):
                 yield from self._table(header, rows)
-            case Code(lines, _, _):
+            case Code(lines, _):
                 yield from ("    " + visible(line, keep="\t") for line in lines)
             case Folded(title, blocks):
                 yield title
@@ -72,14 +72,15 @@ class _Writer:
     def _table(self, header: tuple[str, ...], rows: tuple[tuple[str, ...], ...]) -> Iterator[str]:
         widths = [max(width_of(row[i]) for row in (header, *rows)) for i in range(len(header))]
         if sum(widths) + 2 * (len(widths) - 1) > self._width:
-            yield from self._stacked(rows)
+            yield from self._stacked(header, rows)
             return
         yield self._paint(_aligned(header, widths), _DIM)
         for row in rows:
             yield self._coded(_aligned(row, widths))
 
-    def _stacked(self, rows: tuple[tuple[str, ...], ...]) -> Iterator[str]:
+    def _stacked(self, header: tuple[str, ...], rows: tuple[tuple[str, ...], ...]) -> Iterator[str]:
         """Rows too wide for one line: all cells but the last on the first line, the last below it."""
+        yield self._paint(" · ".join(h for h in header if h), _DIM)
         for row in rows:
             yield from self._wrap("  ".join(c for c in row[:-1] if c), "", "    ")
             yield from self._wrap(row[-1], "    ", "    ")

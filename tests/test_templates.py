@@ -1,0 +1,148 @@
+"""Every sentence exists in both languages, is used, and takes the same arguments in each."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from functools import cache
+from pathlib import Path
+
+import pytest
+from jinja2 import meta
+
+from bot.words import LANGUAGES, TEMPLATES, Words
+from checks.registry import RULES
+
+ROOT = Path(__file__).resolve().parent.parent
+GENERAL = sorted((TEMPLATES / "words").glob("*.toml"))
+OF_RULES = sorted((TEMPLATES / "rules").glob("*.toml"))
+TABLES = {"message", "detail", "advice"}
+FAMILIES = {rule.ID.split(".")[0] for rule in RULES}
+
+
+def name(path: Path) -> str:
+    return path.stem
+
+
+@cache
+def sentences(path: Path) -> dict[str, dict[str, str]]:
+    """Sentences of a file by `key` (general words) or `table.key` (a rule's)."""
+    data = tomllib.loads(path.read_text("utf-8"))
+    if path.parent.name == "words":
+        return data
+    made = {"summary": data["summary"]} if "summary" in data else {}
+    assert set(data) <= {*TABLES, "summary"}, path
+    return made | {f"{table}.{key}": said for table in TABLES for key, said in data.get(table, {}).items()}
+
+
+@pytest.mark.parametrize("path", [*GENERAL, *OF_RULES], ids=name)
+def test_both_languages_say_the_same(path):
+    environment = Words("en")._environment
+    for key, said in sentences(path).items():
+        assert sorted(said) == sorted(LANGUAGES), key
+        assert all(text.strip() for text in said.values()), key
+        wanted = {
+            language: meta.find_undeclared_variables(environment.parse(text)) for language, text in said.items()
+        }
+        assert wanted["zh"] == wanted["en"], key
+
+
+@pytest.mark.parametrize("path", [*GENERAL, *OF_RULES], ids=name)
+def test_sentences_are_well_formed(path):
+    for key, said in sentences(path).items():
+        for language, text in said.items():
+            Words(language)._environment.from_string(text)
+            if key.startswith("message.") or key == "summary":
+                assert "\n" not in text.strip(), key
+        zh = re.sub(r"\{[{%].*?[}%]\}|`[^`]*`", "码", said["zh"])
+        assert not re.search(r"[\u4e00-\u9fff）][,;:!?](?![\w/])|[\u4e00-\u9fff],", zh), (key, said["zh"])
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.ID)
+def test_every_rule_has_its_words(rule):
+    family = TEMPLATES / "rules" / f"{rule.ID.split('.')[0]}.toml"
+    own = TEMPLATES / "rules" / f"{rule.ID}.toml"
+    assert own.is_file(), f"templates/rules/{rule.ID}.toml is missing"
+    known = {**(sentences(family) if family.is_file() else {}), **sentences(own)}
+    assert "summary" in sentences(own)
+    for key in message_keys(ROOT / Path(rule.__file__).relative_to(ROOT)):
+        assert f"message.{key}" in known, f"[message.{key}] is missing for {rule.ID}"
+
+
+@pytest.mark.parametrize("family", sorted(FAMILIES))
+def test_helpers_use_words_of_their_family(family):
+    known = {key for path in OF_RULES if family_of(path) == family for key in sentences(path)}
+    for module in (ROOT / "checks" / family).rglob("*.py"):
+        for key in message_keys(module):
+            assert f"message.{key}" in known, f"[message.{key}] of {module.name} is in no file of {family}"
+
+
+@pytest.mark.parametrize("path", OF_RULES, ids=name)
+def test_every_sentence_of_a_rule_is_used(path):
+    assert family_of(path) in FAMILIES, "no rule of this family is registered"
+    if "." in path.stem:
+        assert path.stem in {rule.ID for rule in RULES}, "no rule has this id"
+    used = {text for module in (ROOT / "checks").rglob("*.py") for text in strings(module)}
+    for key in sentences(path):
+        assert key == "summary" or key.split(".", 1)[1] in used, f"{key} is used nowhere in checks/"
+
+
+def test_every_general_word_exists_and_is_used():
+    modules = list((ROOT / "bot").rglob("*.py"))
+    used = {text for module in modules for text in strings(module)}
+    begun = {text for text in used if re.fullmatch(r"[a-z]+\.[a-z-]*", text)}
+    known = {f"{path.stem}.{key}" for path in GENERAL for key in sentences(path)}
+    raised = {key for module in modules for key in error_keys(module)}
+    for word in begun:
+        if word.split(".")[0] in {path.stem for path in GENERAL}:
+            assert any(k == word or k.startswith(word) for k in known), f"{word} is used and nowhere defined"
+    for key in raised:
+        assert any(k.startswith(f"errors.{key}") for k in known), f"[{key}] is missing in errors.toml"
+    starts = tuple(b for b in begun if b.endswith(("-", ".")))
+    for word in known:
+        file, key = word.split(".", 1)
+        if file == "errors" and (key in used or key.startswith("config-")):
+            continue
+        if file == "notes" and key in used:
+            continue
+        assert word in used or (file != "errors" and word.startswith(starts)), f"{word} is used nowhere in bot/"
+
+
+def family_of(path: Path) -> str:
+    return path.stem.split(".")[0]
+
+
+@cache
+def tree(module: Path) -> ast.Module:
+    return ast.parse(module.read_text("utf-8"))
+
+
+def strings(module: Path) -> set[str]:
+    return {n.value for n in ast.walk(tree(module)) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+
+
+def message_keys(module: Path) -> set[str]:
+    """Keys written out in a call of `Message`."""
+    return set(first_arguments(module, "Message"))
+
+
+def error_keys(module: Path) -> set[str]:
+    return set(first_arguments(module, "UserError"))
+
+
+def first_arguments(module: Path, function: str):
+    for node in ast.walk(tree(module)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == function and node.args:
+            yield from literals(node.args[0])
+
+
+def literals(node: ast.expr):
+    """The strings that an argument can be: a literal, either side of a conditional, the start of an f-string."""
+    if isinstance(node, ast.Constant):
+        yield node.value
+    elif isinstance(node, ast.IfExp):
+        yield from literals(node.body)
+        yield from literals(node.orelse)
+    elif isinstance(node, ast.JoinedStr):
+        yield from literals(node.values[0])
