@@ -11,9 +11,9 @@ from checks.semantics.pairs import Sides
 from checks.semantics.trials import Trial, Trials
 
 
-def answered(sides: Sides, moved: set[str], tests: set[str]) -> Iterator[Finding]:
+def answered(sides: Sides, known: Trials, moved: set[str], tests: set[str]) -> Iterator[Finding]:
     """For each op that keeps the addressing another op gave up, and is right to: both writers' lines, once."""
-    trials = [t for path in sorted(tests) for t in Trials(sides.head).of(path)]
+    trials = [t for path in sorted(tests) for t in known.of(path)] if moved else []
     told: set[str] = set()
     for op in sorted(moved):
         for changed in sides.head.meetings(op):

@@ -41,12 +41,9 @@ class Site:
         keys = {name: self.scope.key(expr, near) for name, expr in pairs}
         return {name: key for name, key in keys.items() if key is not None}
 
-    def mentions(self, word: str) -> bool:
-        """Whether the call has `word` as a name or key anywhere in its arguments (a copy of the buffer may)."""
-        return word in self.words
-
     @cached_property
     def words(self) -> frozenset[str]:
+        """Every name and key in the arguments, a field's own name among them."""
         found: set[str] = set()
         for expr in walk(self.call):
             match expr:

@@ -78,10 +78,10 @@ class Product:
         self.library = library
         self.buffers = Buffers(library)
 
-    def meetings(self, op: str) -> list[Meeting]:
+    def meetings(self, op: str, hardware: str | None = None) -> list[Meeting]:
         """Every convention of `op` at every call site where both buffer and index could be followed."""
         found: list[Meeting] = []
-        for facts in self.library.facts(op):
+        for facts in self.library.facts(op, hardware):
             known = of_op(facts)
             for site in self.buffers.of(op) if known else ():
                 if site.runs(facts):
@@ -98,16 +98,15 @@ class Product:
 
     def partners(self, meeting: Meeting) -> list[Meeting]:
         """The other side of `meeting`: writers for a reader and readers for a writer, on the same hardware."""
-        word = meeting.buffer.rsplit(".", 1)[-1]
-        ops = sorted({s.op for s in self.buffers.sites if s.mentions(word)})
+        words = {key.rsplit(".", 1)[-1] for key in (meeting.buffer, meeting.index)}
+        ops = sorted({s.op for s in self.buffers.sites if words <= s.words})
         wanted = "read" if meeting.convention.role == "write" else "write"
         found = [
             other
             for op in ops
-            for other in self.meetings(op)
+            for other in self.meetings(op, meeting.facts.hardware)
             if other.convention.role == wanted
             and (other.buffer, other.index) == (meeting.buffer, meeting.index)
-            and other.facts.hardware == meeting.facts.hardware
         ]
         return list({(m.facts.path, m.convention): m for m in reversed(found)}.values())[::-1]
 

@@ -312,7 +312,8 @@ class Interpreter(Evaluator):
             new = value if op == "=" else self.combine(op[:-1], old, value, state, line)
             new = self.number(new, state)
             state.set_cell(place.buffer, new if new is not None else self.later(place.buffer))
-            self.advanced(place.buffer, line)
+            if op != "-=":
+                self.advanced(place.buffer, line)
             return
         low, high = self.span(target, place, state)
         before = len(state.writes)

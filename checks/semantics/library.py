@@ -42,7 +42,11 @@ class OpFacts:
 class Library:
     """The files of one side of a change that hold an index as a word; all else of the tree is never read."""
 
-    def __init__(self, change: ChangeSet, side: Side, config: Config, watch: Watch) -> None:
+    def __init__(
+        self, change: ChangeSet, side: Side, config: Config, watch: Watch, twin: Library | None = None
+    ) -> None:
+        """`twin` is the other side: what it found in files that did not change holds here too."""
+        self.twin = twin
         self.change = change
         self.side = side
         self.config = config
@@ -77,16 +81,26 @@ class Library:
                     found.setdefault(name.decode(), []).append(path)
         return {name: tuple(dict.fromkeys(paths)) for name, paths in found.items() if name != "name"}
 
-    def facts(self, name: str) -> list[OpFacts]:
-        """What the op `name` does, one entry for each file that registers it."""
-        made = [self.facts_in(name, path) for path in self.ops.get(name, ())]
+    def facts(self, name: str, hardware: str | None = None) -> list[OpFacts]:
+        """What the op `name` does, one entry for each file (for `hardware`, where given) that registers it."""
+        paths = [
+            p for p in self.ops.get(name, ()) if hardware is None or self.config.hardware_of(p) == hardware
+        ]
+        made = [self.facts_in(name, path) for path in paths]
         return [f for f in made if f is not None]
 
     def facts_in(self, name: str, path: str) -> OpFacts | None:
         key = (name, path)
         if key not in self._facts:
-            self._facts[key] = self._evaluate(name, path)
+            known = self.twin.facts_in(name, path) if self.twin and path in self.twin.ops.get(name, ()) else None
+            same = known is not None and not known.paths & self._changed
+            self._facts[key] = known if same else self._evaluate(name, path)
         return self._facts[key]
+
+    @cached_property
+    def _changed(self) -> frozenset[str]:
+        files = self.change.files
+        return frozenset(p for f in files for p in (f.base_path, f.head_path) if p is not None)
 
     def _evaluate(self, name: str, path: str) -> OpFacts | None:
         unit = self.unit(path)

@@ -39,7 +39,7 @@ from checks.semantics.pairs import Sides, copies, disagreements
 from checks.semantics.phase import half_moved, too_early
 from checks.semantics.report import ID
 from checks.semantics.touched import Touched, ops_of, touched
-from checks.semantics.trials import stale
+from checks.semantics.trials import Trials, stale
 
 SUMMARY = "An index is read with another meaning than the one its buffer's writer gives it"
 INDICES = ("step_idx",)
@@ -52,18 +52,19 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     if not found:
         return
     head = Product(Library(change, Side.HEAD, config, watch))
-    base = Product(Library(change, Side.BASE, config, watch))
+    base = Product(Library(change, Side.BASE, config, watch, head.library))
     sides = Sides(head, base, config)
     ops = _ops(sides, found)
     moved = {op for op in ops if sides.moved(op)}
     bound = {op for op in ops - moved if _rebound(sides, op)}
     yield from disagreements(sides, moved | bound)
     yield from copies(sides, moved)
-    yield from stale(sides, moved, set(found.tests))
+    trials = Trials(head), Trials(base)
+    yield from stale(sides, trials, moved, set(found.tests))
     callers = {(path, name) for path, names in found.product.items() for name in names}
     yield from too_early(sides, callers | _callers(head, ops))
     yield from half_moved(sides, ops, callers)
-    yield from answered(sides, moved, set(found.tests))
+    yield from answered(sides, trials[0], moved, set(found.tests))
 
 
 def _ops(sides: Sides, found: Touched) -> set[str]:

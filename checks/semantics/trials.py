@@ -39,8 +39,8 @@ class Trials:
     """The tests of one side."""
 
     def __init__(self, product: Product) -> None:
-        self.product = product
         self.library = product.library
+        self._known: dict[str, list[Trial]] = {}
 
     def paths(self, ops: set[str]) -> list[str]:
         """Test files that name one of `ops`."""
@@ -49,6 +49,11 @@ class Trials:
 
     def of(self, path: str) -> list[Trial]:
         """Every fixture and reference of a test file for the ops that it calls."""
+        if path not in self._known:
+            self._known[path] = self._find(path)
+        return self._known[path]
+
+    def _find(self, path: str) -> list[Trial]:
         unit = self.library.unit(path)
         if unit is None:
             return []
@@ -97,9 +102,12 @@ class Trials:
                     yield Trial("reference", facts, convention, mine.offset.const, *where, use.test)
 
 
-def stale(sides: Sides, ops: set[str], changed: set[str]) -> Iterator[Finding]:
-    """Fixtures and references that disagree with the op after the change and did not, in this way, before."""
-    now, then = Trials(sides.head), Trials(sides.base)
+def stale(
+    sides: Sides, trials: tuple[Trials, Trials], ops: set[str], changed: set[str]
+) -> Iterator[Finding]:
+    """Fixtures and references that disagree with the op after the change and did not, in this way, before.
+    `trials` are the head's and the base's."""
+    now, then = trials
     groups: dict[tuple[str, str, int, str], list[Trial]] = {}
     for path in sorted({*now.paths(ops), *changed}):
         old = {(t.place, t.last, t.convention.offset) for t in then.of(sides.was(path))}
@@ -108,11 +116,11 @@ def stale(sides: Sides, ops: set[str], changed: set[str]) -> Iterator[Finding]:
                 continue
             if (trial.place, trial.last, trial.convention.offset) not in old:
                 groups.setdefault((trial.path, trial.op.name, trial.line, trial.kind), []).append(trial)
-    for _, trials in sorted(groups.items()):
-        yield _finding(sides, trials)
+    for _, found in sorted(groups.items()):
+        yield _finding(sides, then, found)
 
 
-def _finding(sides: Sides, trials: list[Trial]) -> Finding:
+def _finding(sides: Sides, then: Trials, trials: list[Trial]) -> Finding:
     """One finding for a fixture or reference: against it, or against the op where the op's writer takes its side."""
     trial = trials[0]
     library = sides.head.library
@@ -140,7 +148,7 @@ def _finding(sides: Sides, trials: list[Trial]) -> Finding:
     ]
     if writer is not None:
         evidence.append(report.step(library, report.at(writer.convention.access), "writer-stores", **args))
-    proved = not trial.guessed and (trial.last < trial.convention.offset.const or _agreed(sides, trial))
+    proved = not trial.guessed and (trial.last < trial.convention.offset.const or _agreed(sides, then, trial))
     message = Message("against-test" if blamed else trial.kind, args)
     return report.finding(
         library,
@@ -154,7 +162,7 @@ def _finding(sides: Sides, trials: list[Trial]) -> Finding:
     )
 
 
-def _agreed(sides: Sides, trial: Trial) -> bool:
+def _agreed(sides: Sides, then: Trials, trial: Trial) -> bool:
     """Whether the same fixture or reference agreed with the op before the change."""
-    then = Trials(sides.base).of(sides.was(trial.path))
-    return any(t.place == trial.place and t.last == t.convention.offset.const for t in then)
+    old = then.of(sides.was(trial.path))
+    return any(t.place == trial.place and t.last == t.convention.offset.const for t in old)
