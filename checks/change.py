@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from checks.finding import Side
 from checks.ir.unit import Function, Unit
 from checks.source import parse
 from checks.tree import OverlayTree, Tree
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,7 @@ class ChangeSet:
     base_rev: str = ""
     head_rev: str = ""
     _units: dict[tuple[Side, str], Unit | None] = field(default_factory=dict, repr=False)
+    _made: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def tree(self, side: Side) -> Tree:
         return self.head if side is Side.HEAD else self.base
@@ -97,6 +101,13 @@ class ChangeSet:
     @staticmethod
     def _other(side: Side) -> Side:
         return Side.BASE if side is Side.HEAD else Side.HEAD
+
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What `make` gives, made the first time `key` is asked for: what several rules derive from this change."""
+        if key not in self._made:
+            self._made[key] = make()
+        made: T = self._made[key]
+        return made
 
     def changed(self, path: str) -> FileChange | None:
         """The change of `path` (as named in the head, or in the base when deleted)."""

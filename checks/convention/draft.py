@@ -15,6 +15,7 @@ from checks.convention.effects import changed_sources, changed_tests
 from checks.convention.markdown import Section, normal, split, strip_comments, written
 from checks.convention.template import Template, find
 from checks.convention.titles import Title, is_slip, key, nearest, parse, same, without_references
+from checks.facts import Facts, facts
 
 _TEST = re.compile(r"\b(unit[ -]?)?(tests?|tested)\b|\bUTs?\b|单测|测试|用例", re.I)
 _WHY = re.compile(
@@ -38,6 +39,10 @@ class Draft:
     @cached_property
     def title(self) -> Title:
         return parse(self.change.pull.title, self.template.tags)
+
+    @cached_property
+    def facts(self) -> Facts:
+        return facts(self.change, self.config)
 
     @cached_property
     def sources(self) -> list[FileChange]:
@@ -168,5 +173,5 @@ class Draft:
 
 
 def draft(change: ChangeSet, config: Config) -> Draft:
-    """The draft of `change`; the rules share nothing but this function."""
-    return Draft(change, config)
+    """The draft of `change`, made once for all the rules."""
+    return change.once((Draft, config), lambda: Draft(change, config))

@@ -12,7 +12,7 @@ from checks.change import FileChange
 from checks.convention.draft import Draft
 from checks.convention.effects import Rewrite, rewrites
 from checks.convention.proposal import PENDING, Line
-from checks.facts import Facts, FileFact, FunctionFact, facts
+from checks.facts import Facts, FileFact, FunctionFact
 from checks.finding import Message
 
 MOST_FILES = 20
@@ -55,7 +55,7 @@ def lines(section: str, draft: Draft) -> Iterator[str | Line]:
 def _motivation(draft: Draft) -> Iterator[str | Line]:
     if draft.title.words:
         yield f"{draft.title.words}\n"
-    found = facts(draft.change, draft.config)
+    found = draft.facts
     folders = [f"{a.folder}/" for a in found.areas if a.folder != "."]
     if folders:
         args = {"folders": folders[:MOST_NAMES], "more": len(folders) - MOST_NAMES}
@@ -63,7 +63,7 @@ def _motivation(draft: Draft) -> Iterator[str | Line]:
 
 
 def _modifications(draft: Draft) -> Iterator[str | Line]:
-    found = facts(draft.change, draft.config)
+    found = draft.facts
     changes = {f.path: f for f in draft.change.files}
     # Product code first: it is what a description is read for.
     ordered = sorted(found.files, key=lambda f: (f.kind != "source", f.kind in ("test", "e2e"), f.path))
@@ -77,7 +77,7 @@ def _file(file: FileFact, change: FileChange, found: Facts, draft: Draft) -> Ite
     # A registration macro such as PYBIND11_MODULE is no function to a reader.
     own = [f for f in found.functions if f.path == file.path and not f.name.isupper()]
     groups = {
-        what: [f.name for f in own if f.what in whats]
+        what: [_short(f.name) for f in own if f.what in whats]
         for what, whats in (
             ("added", ("added",)),
             ("removed", ("removed",)),
@@ -104,16 +104,12 @@ def _file(file: FileFact, change: FileChange, found: Facts, draft: Draft) -> Ite
 def _details(file: FileFact, change: FileChange, own: list[FunctionFact], found: Facts, draft: Draft) -> Iterator[Line]:
     for function in own:
         if function.what == "signature":
-            args = {
-                "name": function.name,
-                "gained": function.added_params,
-                "lost": function.removed_params,
-            }
-            yield Line(Message("paste-signature", args), "  - ")
+            yield from _signature(function)
     for op in (o for o in found.ops if o.path == file.path):
         args = {"name": op.name, "what": op.what, "gained": op.gained, "lost": op.lost}
         yield Line(Message("paste-op", args), "  - ")
-    for constant in (c for c in found.constants if c.path == file.path):
+    # Of a macro over several lines the first may be the same on both sides.
+    for constant in (c for c in found.constants if c.path == file.path and c.old != c.new):
         args = {"name": constant.name, "old": constant.old, "new": constant.new}
         yield Line(Message("paste-constant", args), "  - ")
     if file.kind == "source":
@@ -121,6 +117,31 @@ def _details(file: FileFact, change: FileChange, own: list[FunctionFact], found:
         several = len({r.function for r in found_here}) > 1
         for changed in _spread(found_here):
             yield Line(_rewrite(changed, several), "  - ")
+
+
+def _signature(function: FunctionFact) -> Iterator[Line]:
+    """Parameters gained and lost; those that are only spaced differently are the same."""
+    old = {_squeezed(p) for p in function.old_params}
+    new = {_squeezed(p) for p in function.new_params}
+    gained = [p for p in function.new_params if _squeezed(p) not in old]
+    lost = [p for p in function.old_params if _squeezed(p) not in new]
+    args = {
+        "name": _short(function.name),
+        "gained": gained[:MOST_NAMES],
+        "lost": lost[:MOST_NAMES],
+        "more": max(len(gained) - MOST_NAMES, 0) + max(len(lost) - MOST_NAMES, 0),
+    }
+    if gained or lost or list(map(_squeezed, function.old_params)) != list(map(_squeezed, function.new_params)):
+        yield Line(Message("paste-signature", args), "  - ")
+
+
+def _squeezed(text: str) -> str:
+    return re.sub(r"\s+", "", text)
+
+
+def _short(name: str) -> str:
+    """A qualified name without its C++ namespaces."""
+    return name.rpartition("::")[2]
 
 
 def _spread(found: list[Rewrite]) -> Iterator[Rewrite]:
@@ -136,7 +157,7 @@ def _spread(found: list[Rewrite]) -> Iterator[Rewrite]:
 def _rewrite(changed: Rewrite, named: bool) -> Message:
     """The sentence of a rewrite; its function is `named` where the file has several."""
     args = {
-        "function": changed.function if named else "",
+        "function": _short(changed.function) if named else "",
         "target": changed.target,
         "before": changed.before,
         "after": changed.after,
@@ -178,8 +199,6 @@ def _commands(draft: Draft) -> Iterator[str | Line]:
 def _accuracy(draft: Draft) -> Line:
     if not draft.sources:
         return Line(Message("paste-accuracy-untouched"))
-    names = [
-        f.name for f in facts(draft.change, draft.config).functions if f.what != "removed" and not f.name.isupper()
-    ]
+    names = [_short(f.name) for f in draft.facts.functions if f.what != "removed" and not f.name.isupper()]
     more = max(len(names) - MOST_IN_SENTENCE, 0)
     return Line(Message("paste-accuracy-open", {"names": names[:MOST_IN_SENTENCE], "more": more}), PENDING)

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from checks.finding import Message
 
-
 PENDING = "TODO: "
 """Stands before what only the author can fill in; a section with nothing else still counts as empty."""
 

@@ -28,7 +28,6 @@ from collections.abc import Iterator
 from checks.change import ChangeSet
 from checks.config import Config
 from checks.convention.draft import Draft, draft
-from checks.facts import facts
 from checks.finding import Confidence, Finding, Location, Message, Severity
 
 ID = "convention.tests"
@@ -62,7 +61,7 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
 def _places(written: Draft) -> Iterator[str]:
     """Test files that mention changed functions, the ones that mention most first."""
     mentions: dict[str, int] = {}
-    found = facts(written.change, written.config).functions
+    found = written.facts.functions
     names = dict.fromkeys(f.name.rpartition(".")[2].rpartition("::")[2] for f in found)
     for name in [n for n in names if not n.startswith("__")][:MOST_FUNCTIONS]:
         for path in {h.path for h in written.change.head.find(name)}:
