@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from dataclasses import dataclass
 
@@ -127,3 +128,15 @@ def global_names(unit: Unit) -> frozenset[str]:
         return frozenset()
     lines = [t.partition("#")[0].split() for t in unit.lines if "global " in t]
     return frozenset(w.strip(",") for words in lines if words[:1] == ["global"] for w in words[1:])
+
+
+def is_template_parameter(name: str, function: Function | None, owner: str, unit: Unit) -> bool:
+    """Whether `name` is, in C++, a parameter of the template around it, which hides what is outside."""
+    heads = [mark for mark in function.marks if mark.startswith("template")] if function else []
+    if owner:
+        places = [c.start_line for c in unit.classes if c.name == owner]
+        places += [s.start_line for s in unit.structs if s.name == owner]
+        # The parameters stand above the name of the class, on a few lines at most.
+        heads += [unit.text(max(1, line - 4), line) for line in places]
+    word = re.compile(rf"template\b[^{{}};]*\b{re.escape(name)}\b", re.DOTALL)
+    return any(word.search(head) for head in heads)

@@ -15,6 +15,7 @@ from checks.ir.expr import Expr
 from checks.ir.resolver import Frame, Resolver
 from checks.ir.unit import Constant, Function, Unit
 from checks.ir.values import known
+from checks.source import language
 
 Plain = int | float | str | bool | tuple[object, ...] | None
 
@@ -54,10 +55,9 @@ class Constants:
 
     def definitions(self, name: str) -> tuple[Constant, ...]:
         """Every definition of `name` at file or class level in the tree, in order of place."""
-        word = re.escape(name)
-        shape = re.compile(rf"define\s+{word}\b|(?<![\w.]){word}\s*(\[[^\]]*\]\s*)?([=,:}}{{;]|/[/*]|#|$)")
+        shapes = _shapes(name)
         hits = self._tree.find(name)
-        paths = sorted({h.path for h in hits if shape.search(h.text)})
+        paths = sorted({h.path for h in hits if shapes[language(h.path)].search(h.text)})
         units = [self._resolver.scopes.unit(path) for path in paths]
         return tuple(c for u in units if u is not None for c in u.constants if c.name == name)
 
@@ -67,3 +67,17 @@ class Constants:
         if not known(value) or not isinstance(value, int | float | str | tuple | None):
             return None
         return Value(value, tuple(dict.fromkeys(frame.trace)))
+
+
+def _shapes(name: str) -> dict[str, re.Pattern[str]]:
+    """What a line that defines `name` looks like, by language: only files with one are parsed."""
+    word = re.escape(name)
+    listed = rf"(?:\w+\s*,\s*)*{word}\s*(?:,\s*\w+\s*)*(?::|=(?!=))"
+    return {
+        "python": re.compile(rf"(?:^|;)\s*{listed}|=\s*{word}\s*=(?!=)"),
+        "cpp": re.compile(
+            rf"\bdefine\s+{word}\b|\benum\b.*\b{word}\b|\bconst\w*\b[^()]*\b{word}\s*[=\[{{]"
+            rf"|^\s*{word}\s*(?:[=,}}]|/[/*]|$)"
+        ),
+        "": re.compile(r"(?!)"),
+    }

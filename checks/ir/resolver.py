@@ -15,6 +15,7 @@ from checks.ir.bindings import (
     bindings,
     class_of,
     global_names,
+    is_template_parameter,
     per_instance,
 )
 from checks.ir.c_values import CRules
@@ -110,6 +111,8 @@ class Resolver:
                 inside = partial(Source, name, unit=unit, function=function, owner=function.owner)
                 return self.agree([inside(p.value, type=p.type, line=p.line) for p in places], frame)
             function = around(function, unit)
+        if unit.language == "cpp" and is_template_parameter(name, frame.function, frame.owner, unit):
+            return UNKNOWN
         found: list[Constant | None] = []
         if frame.owner and (unit.language == "cpp" or frame.function is None):
             found = [c for c in unit.constants if (c.name, c.owner) == (name, frame.owner)]

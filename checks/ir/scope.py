@@ -173,17 +173,25 @@ def _visible(unit: Unit, function: str) -> list[Import]:
 def _constants(unit: Unit, name: str) -> list[Constant]:
     qualifier, _, word = name.rpartition("::")
     owner = qualifier.rpartition("::")[2]
-    return [c for c in unit.constants if c.name == word and c.kind != "alias" and _seen(c, owner, unit.language)]
+    same = [c for c in unit.constants if c.name == word and c.kind != "alias"]
+    return [c for c in same if _seen(c, owner, unit)]
 
 
-def _seen(constant: Constant, owner: str, language: str) -> bool:
-    """Whether a plain name reaches `constant`: namespaces are not kept, and enums of C++ are
-    open."""
-    if not constant.owner or (owner and constant.owner.rpartition("::")[2] == owner):
-        return True
-    return language == "cpp" and not owner and constant.kind == "enum"
+def _seen(constant: Constant, owner: str, unit: Unit) -> bool:
+    """Whether a plain name, or `owner::name`, reaches `constant`."""
+    if owner and constant.owner:
+        return constant.owner.rpartition("::")[2] == owner
+    if owner:
+        # A namespace is not kept as an owner; a template's parameter must not pass for one.
+        spaces = (line for line in unit.lines if "namespace" in line)
+        return any(re.search(rf"namespace\s[\w:\s]*\b{re.escape(owner)}\b", s) for s in spaces)
+    # The members of C++'s enums are taken as open.
+    return not constant.owner or (unit.language == "cpp" and constant.kind == "enum")
 
 
 def _functions(unit: Unit, name: str) -> list[Function]:
-    word = name.rsplit("::", 1)[-1]
-    return [f for f in unit.functions if f.name == word and not f.owner]
+    if unit.language == "python":
+        return [f for f in unit.functions if f.qualname == name]
+    plain = name.removeprefix("::")
+    free = [f for f in unit.functions if not f.owner]
+    return [f for f in free if f.name == plain or f"::{f.qualname}".endswith(f"::{plain}")]

@@ -269,6 +269,24 @@ def test_definitions_of_one_name_in_both_languages() -> None:
     ]
 
 
+def test_a_template_parameter_hides_a_constant_of_its_name() -> None:
+    source = """\
+constexpr int K = 20;
+namespace deep { constexpr int N = 3; }
+template <typename T, int K>
+__global__ void wide(T *out) { out[0] = K; }
+template <class Traits>
+struct Holder { static constexpr int SIZE = Traits::K; static constexpr int TEN = K / 2; };
+template <int K>
+struct Other { static constexpr int HALF = K / 2; };
+"""
+    assert plain(look({"a.cu": source}, "a.cu", "K")) == 20
+    assert plain(look({"a.cu": source}, "a.cu", "K", "wide")) == "unknown"
+    assert plain(look({"a.cu": source}, "a.cu", "Holder::SIZE")) == "unknown"
+    assert plain(look({"a.cu": source}, "a.cu", "Other::HALF")) == "unknown"
+    assert plain(look({"a.cu": source}, "a.cu", "deep::N")) == 3
+
+
 def test_each_side_has_its_own_values() -> None:
     base, head = MemoryTree({"m.py": "K = 1\n"}), MemoryTree({"m.py": "K = 2\n"})
     change = ChangeSet(base, head, ())
