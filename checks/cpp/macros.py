@@ -16,7 +16,10 @@ _TYPES = (
     rb"(?:(?:unsigned|signed)\s+)?(?:bool|char|short|int|long|float|double|void|size_t|unsigned|signed"
     rb"|u?int(?:8|16|32|64)_t)"
 )
-_TYPE_ARGUMENT = re.compile(rb"(?<=[(,])(\s*)((?:const\s+)?" + _TYPES + rb")(?=\s*[,)])")
+_TYPE_ARGUMENT = re.compile(
+    rb"(?<=[(,])(\s*)((?:const\s+)?(?:" + _TYPES + rb"|[\w:]+(?=(?:\s+const)?\s*[*&]))"
+    rb"(?:\s+const)?(?:\s*[*&]+)?)(?=\s*[,)])"
+)
 _STATEMENT = re.compile(rb"\s*(?:switch|if|for|while|do|return)\b")
 # Longer than any call; a scan of an unbalanced bracket must not cost the file's length each time.
 _LONGEST = 60_000
@@ -51,7 +54,7 @@ def mask_calls(plain: bytes, code: bytearray) -> Blocks:
 
 def _as_name(words: bytes) -> bytes:
     """A name as long as the type `words`, which may hold spaces."""
-    return re.sub(rb"[ \t\r]", b"_", words[:1].upper() + words[1:])
+    return re.sub(rb"[ \t\r*&]", b"_", words[:1].upper() + words[1:])
 
 
 def _shape(plain: bytes, opened: int) -> _Shape | None:

@@ -1,7 +1,7 @@
 """Blank what the grammar cannot read, in place: no byte moves, so every position stays true.
 
 Blanked are comments (a grammar that meets them inside a `#define` loses its way), attribute macros
-(launch bounds, visibility, inlining, alignment, address spaces), `typename` before a name, the
+(launch bounds, visibility, inlining, alignment, address spaces), `#pragma`, `typename` before a name, the
 `template` of an explicit instantiation, the frame of macros that take statements
 (`DISPATCH(x, { ... })` leaves its block), and macros called at file level without a `;`.
 A built-in type passed to a macro (`CHECK_PTR(ctx, int, n, p)`) is no C++ expression: its first letter
@@ -29,6 +29,8 @@ _WITH_ARGUMENTS = {
     b"alignas": rb"alignas",
     b"__attribute__": rb"__attribute__",
     b"__declspec": rb"__declspec",
+    b"struct ": rb"(?<=struct )[A-Z_][A-Z0-9_]+",
+    b"class ": rb"(?<=class )[A-Z_][A-Z0-9_]+",
 }
 _BARE = rb"(?!\s*[(=,;)\]>])"
 _WORDS = {
@@ -56,6 +58,9 @@ _ALWAYS = (
     rb"typename(?=\s+(?:::|\w))(?!\s+\w+\s*[,>=])",
     rb"template(?=\s+(?:class|struct)\s)",
 )
+# `SOME_NAMESPACE_BEGIN` on a line of its own.
+_ALONE = re.compile(rb"^[A-Z_][A-Z0-9_]{3,}(?=[ \t\r]*$)(?!\s*[,}=({])", re.MULTILINE)
+_PRAGMA = re.compile(rb"#[ \t]*pragma\b[^\n]*(?:(?:(?<=\\)|(?<=\\\r))\n[^\n]*)*")
 _LAMBDA_QUALIFIER = re.compile(rb"\]\s*((?:__(?:device|host)__\s*)+)(?=[({])")
 _NAMED_VARIADIC = re.compile(rb"#[ \t]*define[ \t]+\w+\([^)\n]*?(\w+)\.\.\.[ \t]*\)")
 _LOCAL = re.compile(
@@ -105,6 +110,11 @@ def _attributes(quiet: bytes, plain: bytes) -> Iterator[tuple[int, int]]:
         yield match.span()
     for match in _LAMBDA_QUALIFIER.finditer(plain):
         yield match.span(1)
+    for match in _ALONE.finditer(plain):
+        if plain[max(0, match.start() - 4096) : match.start()].rstrip()[-1:] in (b";", b"}", b")", b""):
+            yield match.span()
+    for match in _PRAGMA.finditer(quiet):
+        yield match.span()
     if b"..." in quiet:
         for match in _NAMED_VARIADIC.finditer(quiet):
             yield match.span(1)
