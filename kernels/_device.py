@@ -24,6 +24,12 @@ def read_logit(x):
 
 
 @triton.jit
+def read_id(id):
+    """int32, which is what chunks are numbered in: half the registers of a 64-bit comparison a logit."""
+    return tl.minimum(id, 2147483647).to(tl.int32)
+
+
+@triton.jit
 def order_key(x, BITS: tl.constexpr):
     """A uint32 that orders as the float32 does, in the lowest ``BITS`` bits; -0.0 ties with 0.0, and 0 is free."""
     x = tl.where(x == 0.0, 0.0, x)

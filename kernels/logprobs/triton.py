@@ -15,7 +15,7 @@ import torch
 import triton
 import triton.language as tl
 
-from .._device import LOG2E, ORDER_BITS, is_kept, order_key, read_logit, select_best
+from .._device import LOG2E, ORDER_BITS, is_kept, order_key, read_id, read_logit, select_best
 
 CHUNK = 8192
 GROUP = 64
@@ -96,10 +96,10 @@ def _entry(
         temperature = tl.load(temperature_ptr + entry * temperature_stride)
         temperature = tl.where(temperature == 0.0, 1.0, temperature)
     cut_logit = float("-inf")
-    cut_id = tl.full([], 0, tl.int64)
+    cut_id = tl.full([], 0, tl.int32)
     if HAS_CUT:
         cut_logit = read_logit(tl.load(cut_logit_ptr + entry * cut_logit_stride))
-        cut_id = tl.load(cut_id_ptr + entry * cut_id_stride)
+        cut_id = read_id(tl.load(cut_id_ptr + entry * cut_id_stride))
     return row, temperature, cut_logit, cut_id
 
 
@@ -272,8 +272,8 @@ def _merge_kernel(
                 (other_x[None, :] == x[:, None]) & (place[None, :] < place[:, None])
             )
             order = tl.sum(before.to(tl.int32), axis=1)
-            lp = tl.where(
+            best_lp = tl.where(
                 x == float("-inf"), float("-inf"), (x - origin) / temperature - log_total
             )
             tl.store(topk_ids_ptr + entry * k + order, id.to(tl.int64), mask=place < k)
-            tl.store(topk_logprobs_ptr + entry * k + order, lp, mask=place < k)
+            tl.store(topk_logprobs_ptr + entry * k + order, best_lp, mask=place < k)

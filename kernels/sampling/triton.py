@@ -19,6 +19,7 @@ from .._device import (
     load_chunk,
     order_key,
     pick,
+    read_id,
     read_logit,
     uniforms,
 )
@@ -179,7 +180,7 @@ def _last_kept(
         number = seen + tl.cumsum(tied, 0)
         last_id += tl.sum(tl.where((tied > 0) & (number == wanted), id, 0))
         seen += tl.sum(tied)
-    return last_logit, last_id.to(tl.int64)
+    return last_logit, last_id
 
 
 @triton.jit(do_not_specialize=["vocab"])
@@ -200,7 +201,7 @@ def _cut_kernel(
     k = tl.where(temperature == 0.0, 1, k)
 
     cut_logit = tl.full([], float("-inf"), tl.float32)
-    cut_id = tl.full([], 0, tl.int64) + vocab - 1  # keeps everything
+    cut_id = tl.full([], 0, tl.int32) + vocab - 1  # keeps everything
     if k < vocab:
         cut_logit, cut_id = _last_kept(
             row_ptr, stride_v, vocab, k.to(tl.float32), 0.0, 1.0, cut_logit, cut_id,
@@ -232,7 +233,7 @@ def _cut_kernel(
                     True, BITS, BLOCK,
                 )  # fmt: skip
     tl.store(cut_logit_ptr + row, cut_logit)
-    tl.store(cut_id_ptr + row, cut_id)
+    tl.store(cut_id_ptr + row, cut_id.to(tl.int64))
 
 
 @triton.jit(do_not_specialize=["vocab", "chunks"])
@@ -246,10 +247,10 @@ def _sample_stats_kernel(
     program = tl.program_id(0).to(tl.int64)
     row = program // chunks
     cut_logit = float("-inf")
-    cut_id = tl.full([], 0, tl.int64)
+    cut_id = tl.full([], 0, tl.int32)
     if cut_logit_ptr is not None:
         cut_logit = read_logit(tl.load(cut_logit_ptr + row))
-        cut_id = tl.load(cut_id_ptr + row)
+        cut_id = read_id(tl.load(cut_id_ptr + row))
     x, token = load_chunk(
         logits_ptr + row * stride_r, stride_v, program % chunks, vocab, cut_logit, cut_id,
         cut_logit_ptr is not None, CHUNK,
@@ -286,10 +287,10 @@ def _sample_kernel(
         )
         chosen = pick(seconds * tl.exp2((tops - origin) * scale), chunk_uniform, CHUNKS)
         cut_logit = float("-inf")
-        cut_id = tl.full([], 0, tl.int64)
+        cut_id = tl.full([], 0, tl.int32)
         if cut_logit_ptr is not None:
             cut_logit = read_logit(tl.load(cut_logit_ptr + row))
-            cut_id = tl.load(cut_id_ptr + row)
+            cut_id = read_id(tl.load(cut_id_ptr + row))
         x, _ = load_chunk(
             logits_ptr + row * stride_r, stride_v, chosen, vocab, cut_logit, cut_id,
             cut_logit_ptr is not None, CHUNK,

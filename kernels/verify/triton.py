@@ -23,6 +23,7 @@ from .._device import (
     load_chunk,
     merge_chunks,
     pick,
+    read_id,
     read_logit,
     uniforms,
 )
@@ -247,10 +248,10 @@ def _stats_kernel(
         if (slot <= limit) & (n > 0):
             row = first_row + slot
             cut_logit = float("-inf")
-            cut_id = tl.full([], 0, tl.int64)
+            cut_id = tl.full([], 0, tl.int32)
             if target_cut_logit_ptr is not None:
                 cut_logit = read_logit(tl.load(target_cut_logit_ptr + row))
-                cut_id = tl.load(target_cut_id_ptr + row)
+                cut_id = read_id(tl.load(target_cut_id_ptr + row))
             x, token = load_chunk(
                 target_ptr + row * target_stride_t, target_stride_v, chunk, vocab,
                 cut_logit, cut_id, target_cut_logit_ptr is not None, CHUNK,
@@ -262,10 +263,10 @@ def _stats_kernel(
         column = slot - WIDTH
         if column < limit:
             cut_logit = float("-inf")
-            cut_id = tl.full([], 0, tl.int64)
+            cut_id = tl.full([], 0, tl.int32)
             if draft_cut_logit_ptr is not None:
                 cut_logit = read_logit(tl.load(draft_cut_logit_ptr + b * (WIDTH - 1) + column))
-                cut_id = tl.load(draft_cut_id_ptr + b * (WIDTH - 1) + column)
+                cut_id = read_id(tl.load(draft_cut_id_ptr + b * (WIDTH - 1) + column))
             x, token = load_chunk(
                 draft_ptr + b * draft_stride_b + column * draft_stride_k, draft_stride_v, chunk,
                 draft_vocab, cut_logit, cut_id, draft_cut_logit_ptr is not None, CHUNK,
@@ -321,7 +322,7 @@ def _judge(
     x = read_logit(x)
     if target_cut_logit_ptr is not None:
         cut_logit = read_logit(tl.load(target_cut_logit_ptr + row, mask=known, other=0.0))
-        cut_id = tl.load(target_cut_id_ptr + row, mask=known, other=0)
+        cut_id = read_id(tl.load(target_cut_id_ptr + row, mask=known, other=0))
         x = tl.where(is_kept(x, draft, cut_logit, cut_id), x, float("-inf"))
     log_p = _log_mass(x, origin, total, temperature)
 
@@ -334,7 +335,7 @@ def _judge(
             partial_ptr, b, WIDTH + column, column < limit, slots, chunks, CHUNKS
         )
         scale = tl.where(temperature == 0.0, 1.0, temperature)
-        draft_origin, draft_total, _ = merge_chunks(tops, seconds, scale)
+        draft_origin, draft_total, _best = merge_chunks(tops, seconds, scale)
         drafted = (column < limit) & (draft >= 0) & (draft < draft_vocab)
         y = tl.load(
             draft_ptr + b * draft_stride_b + column * draft_stride_k + draft * draft_stride_v,
@@ -344,7 +345,7 @@ def _judge(
         if draft_cut_logit_ptr is not None:
             at = b * (WIDTH - 1) + column
             cut_logit = read_logit(tl.load(draft_cut_logit_ptr + at, mask=drafted, other=0.0))
-            cut_id = tl.load(draft_cut_id_ptr + at, mask=drafted, other=0)
+            cut_id = read_id(tl.load(draft_cut_id_ptr + at, mask=drafted, other=0))
             y = tl.where(is_kept(y, draft, cut_logit, cut_id), y, float("-inf"))
         log_q = _log_mass(y, draft_origin, draft_total, scale)
         if not ACCEPT_ALL:
@@ -352,7 +353,7 @@ def _judge(
             declared = drafted & (tl.exp(log_q) > 0)
     limit = _leading(declared, limit, COLUMNS)
 
-    uniform, _ = uniforms(seed, step_idx + column, ACCEPT)
+    uniform, _second = uniforms(seed, step_idx + column, ACCEPT)
     log_uniform = tl.log(uniform)
     log_ratio = tl.where(column < limit, log_p - log_q, 0.0)
     stays = log_uniform < log_ratio
@@ -390,10 +391,10 @@ def _residual_weights(
     draw, so both see the same numbers.
     """
     cut_logit = float("-inf")
-    cut_id = tl.full([], 0, tl.int64)
+    cut_id = tl.full([], 0, tl.int32)
     if target_cut_logit_ptr is not None:
         cut_logit = read_logit(tl.load(target_cut_logit_ptr + row))
-        cut_id = tl.load(target_cut_id_ptr + row)
+        cut_id = read_id(tl.load(target_cut_id_ptr + row))
     x, token = load_chunk(
         target_ptr + row * target_stride_t, target_stride_v, chunk, vocab,
         cut_logit, cut_id, target_cut_logit_ptr is not None, CHUNK,
@@ -403,12 +404,12 @@ def _residual_weights(
     if draft_ptr is not None:
         if with_draft:
             cut_logit = float("-inf")
-            cut_id = tl.full([], 0, tl.int64)
+            cut_id = tl.full([], 0, tl.int32)
             if draft_cut_logit_ptr is not None:
                 at = b * (WIDTH - 1) + column
                 cut_logit = read_logit(tl.load(draft_cut_logit_ptr + at))
-                cut_id = tl.load(draft_cut_id_ptr + at)
-            y, _ = load_chunk(
+                cut_id = read_id(tl.load(draft_cut_id_ptr + at))
+            y, _ids = load_chunk(
                 draft_ptr + b * draft_stride_b + column * draft_stride_k, draft_stride_v, chunk,
                 draft_vocab, cut_logit, cut_id, draft_cut_logit_ptr is not None, CHUNK,
             )  # fmt: skip
@@ -442,7 +443,7 @@ def _residual_kernel(
     if (n > 0) & (temperature > 0.0):
         draft = _load_drafts(ids_ptr, ids_stride_b, ids_stride_s, b, WIDTH, COLUMNS)
         (
-            limit, accepted, log_weight, _, origin, total, draft_origin, draft_total, _,
+            limit, accepted, log_weight, _uniform, origin, total, draft_origin, draft_total, _best,
         ) = _judge(
             b, limit, first_row, temperature, draft,
             tl.load(seed_ptr + b), tl.load(step_idx_ptr + b),
@@ -458,7 +459,7 @@ def _residual_kernel(
         else:
             column = accepted.to(tl.int64)
         if column < limit:
-            mass, _ = _residual_weights(
+            mass, _ids = _residual_weights(
                 b, column, first_row + column, chunk, temperature, weight,
                 _at(origin, column, COLUMNS), _at(total, column, COLUMNS),
                 _at(draft_origin, column, COLUMNS), _at(draft_total, column, COLUMNS),
@@ -605,7 +606,7 @@ def _longest_block(
         x = read_logit(x)
         if target_cut_logit_ptr is not None:
             cut_logit = read_logit(tl.load(target_cut_logit_ptr + row, mask=known, other=0.0))
-            cut_id = tl.load(target_cut_id_ptr + row, mask=known, other=0)
+            cut_id = read_id(tl.load(target_cut_id_ptr + row, mask=known, other=0))
             x = tl.where(is_kept(x, draft, cut_logit, cut_id), x, float("-inf"))
         p = tl.exp(_log_mass(x, origins, totals, temperature))
         # A target row without a finite logit has no mass to leave.
@@ -652,7 +653,7 @@ def _draw_kernel(
                 tl.load(seed_ptr + b), tl.load(step_idx_ptr + b) + column, RECOVER
             )
             chosen = pick(mass, chunk_uniform, CHUNKS)
-            p, _ = _residual_weights(
+            p, _ids = _residual_weights(
                 b, column, first_row + column, chosen, temperature, 1.0, origin, 1.0, 0.0, 1.0,
                 target_ptr, target_stride_t, target_stride_v, vocab,
                 target_cut_logit_ptr, target_cut_id_ptr,
@@ -729,7 +730,7 @@ def _topp_kernel(
     # A second best stands if the drafts after it are the best, ``window`` times in a row: it takes them all along.
     accepted = limit * 0
     walking = n > 0
-    for _ in range(WIDTH - 1):
+    for _step in range(WIDTH - 1):
         if walking & (accepted < limit):
             following = _leading(best | (column <= accepted), limit, COLUMNS) - accepted - 1
             by_window = (_at(second.to(tl.int32), accepted, COLUMNS) > 0) & (following >= window)
@@ -740,14 +741,14 @@ def _topp_kernel(
     last = tl.full([], -1, tl.int64)
     if n > 0:
         row = first_row + accepted
-        chance, _ = uniforms(
+        chance, _unused = uniforms(
             tl.load(seed_ptr + b), tl.load(step_idx_ptr + b) + accepted.to(tl.int64), RECOVER
         )
-        length = tl.minimum(tl.load(length_ptr + row), candidates)
+        have = tl.minimum(tl.load(length_ptr + row), candidates)
         score = tl.load(
-            score_ptr + row * score_stride_t + place * score_stride_c, mask=place < length, other=0.0
+            score_ptr + row * score_stride_t + place * score_stride_c, mask=place < have, other=0.0
         )
-        reached = (tl.cumsum(score, 0) >= chance * tl.load(top_p_ptr + b)) & (place < length)
+        reached = (tl.cumsum(score, 0) >= chance * tl.load(top_p_ptr + b)) & (place < have)
         index = tl.min(tl.where(reached, place, CANDIDATES))
         index = tl.where(index < CANDIDATES, index, 0)
         last = tl.load(candidate_ptr + row * candidate_stride_t + index * candidate_stride_c)
