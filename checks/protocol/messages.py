@@ -147,18 +147,24 @@ class Messages:
 
     def peers(self, end: Endpoint) -> tuple[Endpoint, ...]:
         """The other ends of the same message on the same hardware, senders and receivers, in path order."""
-        return tuple(e for e in self.speaking(end.struct.name) if e is not end and self._same(end, e))
+        hardware = self.config.hardware_of(end.unit.path)
+        return tuple(e for e in self.speaking(end.struct.name, hardware) if e is not end and self.same(end, e))
 
-    def speaking(self, struct: str) -> Iterator[Endpoint]:
-        """Every end in the tree whose struct has this name, whatever its definition."""
+    def speaking(self, struct: str, hardware: str | None = None) -> Iterator[Endpoint]:
+        """Every end in the tree (of `hardware`) whose struct has this name, whatever its definition."""
         hits = self.change.tree(self.side).find(struct)
         for path in sorted({h.path for h in hits if language(h.path) == "cpp"}):
+            if hardware is not None and self.config.hardware_of(path) != hardware:
+                continue
             unit = self.change.unit(path, self.side)
             yield from (e for e in (self.of_unit(unit) if unit is not None else ()) if e.struct.name == struct)
 
-    def _same(self, one: Endpoint, other: Endpoint) -> bool:
-        """One definition is one message. Copies of it are, where the ops' names agree but for the end, or where the
-        members do and are too many to do so by chance (`long mtype; int mtext[]` is nothing special)."""
+    def same(self, one: Endpoint, other: Endpoint) -> bool:
+        """Whether both are ends of one message: they share its definition, or have copies of it.
+
+        Copies are told by the ops' names, which agree but for the end, or by their members where those are too many
+        to agree by chance (`long mtype; int mtext[]` is nothing special).
+        """
         if self.config.hardware_of(one.unit.path) != self.config.hardware_of(other.unit.path):
             return False
         if (one.struct.path, one.struct.start_line) == (other.struct.path, other.struct.start_line):

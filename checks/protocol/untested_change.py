@@ -1,0 +1,258 @@
+"""A message's protocol changed on one side, and no test exercises it.
+
+## What it does
+
+Compares what each C++ sender and receiver of a message does before and after the change: which member gets which value
+under which conditions, where it is handed on, and how large the members are, with locals put back in, so that
+comments, log lines and moved code do not count. Where that changed and no test calls any of the ops that changed, it
+says so once for the message. It also names an op whose source this change rewrites while the change deletes its tests.
+
+## Why it matters
+
+PaddlePaddle/FastDeploy#7884 packed a second field into a message word at two senders and a receiver. The tests near it
+wrote the word by hand, in the old form: no test calls one of the three ops. #6493 rewrote two kernels and deleted both
+operator tests.
+
+## Example
+
+```cpp
+-  msg.meta[1] = message_flag;
++  msg.meta[1] = message_flag | (width << 8);    // and nothing under tests/ calls save_rows
+```
+
+## Known limits
+
+A test exercises an op when it calls or imports it by name; one that reaches it through a Python wrapper is not seen. A
+message sent without a struct (a byte buffer, a Python object) is not followed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from checks.change import ChangeSet, FileChange
+from checks.config import Config
+from checks.finding import Confidence, Finding, Location, Message, Related, Severity, Side
+from checks.ir import expr as E
+from checks.ir.stmt import Assert, Assign, ExprStmt, Guarded, If, Return, flatten
+from checks.ir.unit import Function, Unit
+from checks.protocol.messages import Endpoint, Messages
+from checks.protocol.places import Move, moves
+from checks.source import language
+
+ID = "protocol.untested-change"
+SUMMARY = "A protocol changed, and no test exercises it"
+
+_MOST_NAMES = 6
+
+
+@dataclass(frozen=True)
+class _Altered:
+    """An end of a message that does something else now; `place` is the first line that shows it."""
+
+    end: Endpoint
+    place: Location
+    on_message: bool
+
+
+def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
+    files = [f for f in change.files if language(f.path) == "cpp" and not config.is_test(f.path)]
+    if not files:
+        return
+    yield from _deleted_tests(files, change, config)
+    head, base = Messages(change, config), Messages(change, config, Side.BASE)
+    altered = [a for f in files if f.head_path and f.base_path for a in _altered(f, head, base, change)]
+    for group in _protocols(altered, head):
+        ops = list(dict.fromkeys(op for a in group for op in a.end.ops))
+        if ops and not any(_exercised(op, change, config) for op in ops):
+            yield _finding(group, ops)
+
+
+def _altered(file: FileChange, head: Messages, base: Messages, change: ChangeSet) -> Iterator[_Altered]:
+    unit = change.unit(file.head_path) if file.head_path else None
+    old = change.unit(file.base_path, Side.BASE) if file.base_path else None
+    if unit is None or old is None:
+        return
+    before = {(e.function.qualname, e.role): e for e in base.of_unit(old)}
+    for end in head.of_unit(unit):
+        earlier = before.get((end.function.qualname, end.role))
+        if earlier is None:
+            continue
+        place, on_message = _difference(earlier, end, old, unit, change)
+        if place is None and head.layout(end.struct, unit) != base.layout(earlier.struct, old):
+            place, on_message = _first_touched(unit, change, end), False
+        if place is not None:
+            yield _Altered(end, place, on_message)
+
+
+def _difference(
+    old: Endpoint, new: Endpoint, old_unit: Unit, unit: Unit, change: ChangeSet
+) -> tuple[Location | None, bool]:
+    """The first line of the change that makes `new` treat the message otherwise than `old`, and whether it writes or
+    reads the message itself."""
+    gone = _gone_line(old, change)
+    if not change.touches(unit.path, new.function.start_line, new.function.end_line) and gone is None:
+        return None, False
+    before = {_key(m): m for m in _on_message(old)}
+    now = {_key(m): m for m in _on_message(new)}
+    fresh = [m for k, m in now.items() if k not in before]
+    if not fresh and all(k in now for k in before):
+        return None, False
+    lines = [m.guarded.stmt for m in fresh if change.touches(unit.path, m.line, m.guarded.stmt.end_line)]
+    if lines:
+        return Location(unit.path, lines[0].line, lines[0].end_line), True
+    touched = _touched_statement(new.function, unit, change)
+    if touched is not None:
+        return Location(unit.path, touched.stmt.line), False
+    return (Location(old_unit.path, gone, side=Side.BASE) if gone else None), False
+
+
+def _gone_line(end: Endpoint, change: ChangeSet) -> int | None:
+    """The first line of the end's function, in the base, that the change removed."""
+    lines = {n for f in change.files if f.base_path == end.unit.path for n in f.base_lines()}
+    return min((n for n in lines if end.function.covers(n)), default=None)
+
+
+def _on_message(end: Endpoint) -> Iterator[Move]:
+    for move in moves(end.function):
+        if end.variable in (move.target.root, move.source.root if move.source is not None else ""):
+            yield move
+
+
+def _key(move: Move) -> tuple[object, ...]:
+    """What a store does, whatever its place in the file and whatever copies the value passed through."""
+    loops = tuple((loop.target, loop.start, loop.stop) for loop in move.guarded.loops)
+    target = (move.target.root, move.target.path, move.target.indices, move.target.element)
+    return target, E.substitute(move.value, _without_copies), move.guarded.guards, loops
+
+
+def _without_copies(expr: E.Expr) -> E.Expr | None:
+    match expr:
+        case E.Call(func=E.Attr(base=base, name="copy_to" | "clone" | "cpu" | "contiguous")):
+            return E.substitute(base, _without_copies)
+        case E.Cast(operand=operand):
+            return E.substitute(operand, _without_copies)
+        case _:
+            return None
+
+
+def _touched_statement(function: Function, unit: Unit, change: ChangeSet) -> Guarded | None:
+    """The first statement on a line of the change that is more than a log line."""
+    for guarded in flatten(function.body):
+        stmt = guarded.stmt
+        last = stmt.line if isinstance(stmt, If) else stmt.end_line
+        plain = isinstance(stmt, Assign | If | Return | Assert) or (
+            isinstance(stmt, ExprStmt) and isinstance(stmt.value, E.Call) and not _logs(stmt.value)
+        )
+        if plain and change.touches(unit.path, stmt.line, last):
+            return guarded
+    return None
+
+
+def _logs(call: E.Call) -> bool:
+    return re.search(r"(?i)log|print|cout|cerr", E.callee(call)) is not None
+
+
+def _first_touched(unit: Unit, change: ChangeSet, end: Endpoint) -> Location | None:
+    """The changed line that the layout comes from: in the struct, else a constant of this file, else nowhere here."""
+    file = change.changed(unit.path)
+    lines = sorted(file.head_lines()) if file is not None else []
+    struct = end.struct
+    inside = [n for n in lines if struct.path == unit.path and struct.start_line <= n <= struct.end_line]
+    constants = {c.line for c in unit.constants}
+    line = next(iter(inside), next((n for n in lines if n in constants), None))
+    return Location(unit.path, line) if line is not None else None
+
+
+def _protocols(altered: list[_Altered], messages: Messages) -> list[list[_Altered]]:
+    """The altered ends, grouped by message."""
+    groups: list[list[_Altered]] = []
+    for one in altered:
+        home = next((g for g in groups if any(_one_message(one.end, o.end, messages) for o in g)), None)
+        if home is None:
+            groups.append([one])
+        else:
+            home.append(one)
+    return [sorted(g, key=lambda a: (not a.on_message, a.place.path, a.place.start_line)) for g in groups]
+
+
+def _one_message(one: Endpoint, other: Endpoint, messages: Messages) -> bool:
+    return one.struct.name == other.struct.name and messages.same(one, other)
+
+
+def _exercised(op: str, change: ChangeSet, config: Config) -> bool:
+    """Whether a test of the head calls the op, or imports it to do so. A stub of the same name does not count."""
+    word = re.escape(op)
+    use = re.compile(rf"(?<!def )(?<![\"'\w]){word}\s*\(|\bimport\b.*\b{word}\b|^\s*{word},?\s*(#.*)?$")
+    return any(
+        config.is_test(h.path) and not h.text.lstrip().startswith("#") and use.search(h.text)
+        for h in change.head.find(op)
+    )
+
+
+def _finding(group: list[_Altered], ops: list[str]) -> Finding:
+    first, *others = group
+    args = {
+        "struct": first.end.struct.name, "ops": ops[:_MOST_NAMES], "role": first.end.role,
+        "function": first.end.function.name, "count": len(group),
+    }  # fmt: skip
+    related = tuple(
+        Related(a.place, Message("also", {"function": a.end.function.name, "role": a.end.role})) for a in others
+    )
+    return Finding(
+        rule=ID,
+        severity=Severity.SUGGESTION,
+        confidence=Confidence.HIGH,
+        location=first.place,
+        message=Message("untested", args),
+        symbol=first.end.function.qualname,
+        subject=first.end.struct.name,
+        related=related,
+    )
+
+
+def _deleted_tests(files: list[FileChange], change: ChangeSet, config: Config) -> Iterator[Finding]:
+    """Ops that this change rewrites while it deletes the only tests that called them."""
+    tests = [f for f in change.files if f.head_path is None and f.base_path and config.is_test(f.base_path)]
+    texts = {f.path: (change.base.read(f.path) or b"").decode("utf-8", "replace") for f in tests}
+    seen: set[str] = set()
+    for file in files if texts else ():
+        unit = change.unit(file.head_path) if file.head_path else None
+        if unit is None or unit.path in seen or not (unit.ops or unit.bindings):
+            continue
+        for name in _rewritten(file, unit, change):
+            # A test of `op_v1` was a test of what is `op` now.
+            called = re.compile(rf"(?<!\w){re.escape(_plain(name))}(_v\d+)?\s*\(")
+            lost = [path for path, text in texts.items() if called.search(text)]
+            if lost and not _exercised(name, change, config):
+                seen.add(unit.path)
+                yield _lost(file, unit, name, lost, change)
+                break
+
+
+def _rewritten(file: FileChange, unit: Unit, change: ChangeSet) -> Iterator[str]:
+    """The ops of this file whose kernel function the change wrote or altered."""
+    touched = {f.name for f in unit.functions if change.touches(unit.path, f.start_line, f.end_line)}
+    for op in unit.ops:
+        if op.kernel.rsplit("::", 1)[-1] in touched or file.base_path is None:
+            yield op.name
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"_v\d+$", "", name)
+
+
+def _lost(file: FileChange, unit: Unit, name: str, lost: list[str], change: ChangeSet) -> Finding:
+    line = min(file.head_lines(), default=1)
+    return Finding(
+        rule=ID,
+        severity=Severity.SUGGESTION,
+        confidence=Confidence.HIGH,
+        location=Location(unit.path, line),
+        message=Message("deleted", {"op": name, "tests": lost[:_MOST_NAMES]}),
+        symbol=name,
+        subject=" ".join(lost),
+        related=tuple(Related(Location(path, 0, side=Side.BASE), Message("was-tested", {"op": name})) for path in lost),
+    )
