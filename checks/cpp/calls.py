@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from checks.cpp.context import Context, named
+from checks.cpp.dispatch import lower_expr
 from checks.ir.expr import Attr, Binary, Call, Cast, Const, Expr, Name
 
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ _CONTEXTS = frozenset({"ctx", "context", "ctx_", "xpu_ctx"})
 
 def lower_call(ctx: Context, node: Node) -> Expr:
     """`f(x)`, `f<T>(x)`, `o->f<T>(x)`, `k<<<g, b>>>(x)`, and the casts `int(x)`, `static_cast<T>(x)`."""
-    from checks.cpp.expressions import lower_expr
-
     target, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
     if target is None or arguments is None:
         return ctx.unknown(node)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from checks.cpp import loops
 from checks.cpp.context import DEEPEST, Context, named, squeeze
 from checks.cpp.declarators import declared
-from checks.cpp.expressions import lower_expr
+from checks.cpp.dispatch import lower_expr
 from checks.cpp.lower import Stmts, ends, lower_all, lower_block, lower_stmt, opaque
 from checks.cpp.statements import lower_declaration, lower_effect
 from checks.ir.expr import Binary, Const, Expr, Name, Unknown

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from checks.cpp.context import Context, named, squeeze
+from checks.cpp.dispatch import lower_expr
+from checks.cpp.snippets import expression
 from checks.ir.expr import Call, Expr, Name
 from checks.ir.unit import Param
 
@@ -124,8 +126,6 @@ def parameters(ctx: Context, function: Node) -> tuple[Param, ...]:
 
 
 def _parameter(ctx: Context, node: Node) -> Param:
-    from checks.cpp.expressions import lower_expr
-
     line = ctx.line(node)
     default = node.child_by_field_name("default_value")
     value = lower_expr(ctx, default) if default is not None else None
@@ -138,8 +138,6 @@ def _parameter(ctx: Context, node: Node) -> Param:
 
 def initial(ctx: Context, node: Node, one: Declared) -> Expr | None:
     """What a declarator is set to. `T x(a, b)` is a call of `T`; `int x(a)` and `int x{a}` are just `a`."""
-    from checks.cpp.expressions import lower_expr
-
     kind = node.child_by_field_name("type")
     name = ctx.span(kind.start_byte, kind.end_byte) if kind is not None else ""
     line = ctx.line(one.node)
@@ -164,8 +162,6 @@ def initial(ctx: Context, node: Node, one: Declared) -> Expr | None:
 
 def _vexing(ctx: Context, one: Declared) -> tuple[Expr, ...] | None:
     """`dim3 grid(n);` reads as a function of an unnamed `n`; inside a function it is a variable."""
-    from checks.cpp.snippets import expression
-
     if one.function is None:
         return None
     listed = one.function.child_by_field_name("parameters")

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from checks.cpp.context import Context, named, squeeze
-from checks.cpp.expressions import lower_expr
+from checks.cpp.dispatch import lower_expr
 from checks.ir.expr import Call, Cast, Const, Expr, Name, Sequence, Unary, callee
 from checks.ir.unit import Binding, Op
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from checks.cpp import literals
 from checks.cpp.context import LONGEST, Context, named, squeeze
+from checks.cpp.dispatch import lower_expr
 from checks.ir.expr import Expr, Name, Unknown
 
 if TYPE_CHECKING:
@@ -43,8 +44,6 @@ def expression(text: bytes, line: int, depth: int = 0) -> Expr:
 
 
 def _parsed(text: bytes, line: int, depth: int) -> Expr | None:
-    from checks.cpp.expressions import lower_expr
-
     if not text.strip() or len(text) > _LONGEST_SNIPPET:
         return None
     code = b"auto _ = " + text.strip() + b"\n;"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from checks.cpp import calls
 from checks.cpp.context import Context, named, squeeze
 from checks.cpp.declarators import declared, initial
-from checks.cpp.expressions import lower_expr
+from checks.cpp.dispatch import lower_expr
 from checks.cpp.lower import Stmts, ends, lower_all, opaque
 from checks.cpp.snippets import expression
 from checks.ir.expr import Const, Expr, Name, Sequence

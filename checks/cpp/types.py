@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from checks.cpp.context import Context, named, squeeze
 from checks.cpp.declarators import Declared, declared, initial
-from checks.cpp.expressions import lower_expr
+from checks.cpp.dispatch import lower_expr
 from checks.ir.expr import Binary, Const, Expr, Unary
 from checks.ir.unit import Constant, Member
 

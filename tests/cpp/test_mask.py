@@ -47,7 +47,7 @@ def test_length_and_lines_stay(source: bytes) -> None:
 def test_a_byte_is_kept_blanked_or_made_part_of_a_name(source: bytes) -> None:
     for before, after in zip(source, mask(source).code, strict=True):
         kept_or_blank = after in (before, 32)
-        as_name = chr(after).lower() == chr(before) or (after == 95 and before in b" \t\r")
+        as_name = chr(after).lower() == chr(before) or (after == 95 and before in b" \t\r*&")
         assert kept_or_blank or as_name
 
 
