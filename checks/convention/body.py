@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from checks.convention import fill
 from checks.convention.boxes import Claim, Kind, claims
 from checks.convention.draft import Draft
-from checks.convention.markdown import Section, box_text, normal, strip_comments, tick
+from checks.convention.markdown import Section, box_text, is_boilerplate, normal, strip_comments, tick
 from checks.convention.proposal import Line, Paste
 from checks.convention.titles import parse
 
@@ -64,14 +64,14 @@ def _section(section: Section, draft: Draft, loose: list[Section]) -> Iterator[s
         yield from texts
     else:
         yield from fill.lines(section.name, draft)
+    if any(box_text(line) is not None for line in section.lines):
+        yield f"\n{_ticked_lines(section, draft)}"
 
 
 def _own_text(section: Section, draft: Draft) -> str:
     """The section's lines but the template's own; code blocks and blank lines stay."""
     text = strip_comments("\n".join(section.lines))
-    kept = [
-        x for x in text.split("\n") if not x.strip() or normal(x) not in draft.template.boilerplate or not normal(x)
-    ]
+    kept = [x for x in text.split("\n") if not is_boilerplate(x, draft.template.boilerplate)]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip("\n")
 
 
@@ -80,15 +80,17 @@ def _whole(section: Section, draft: Draft) -> str:
 
 
 def _checklist(section: Section, draft: Draft) -> str:
-    """The template's checklist, a box ticked where the facts prove it, or where the author did and
-    nothing is against it.
-    """
+    return f"{section.title}\n\n{_ticked_lines(section, draft)}"
+
+
+def _ticked_lines(section: Section, draft: Draft) -> str:
+    """The template's lines, a box ticked where facts prove it, or the author did and nothing is against it."""
     found = {c.text: c for c in claims(draft)}
     lines = []
     for line in strip_comments("\n".join(section.lines)).strip("\n").split("\n"):
         text = box_text(line)
         lines.append(line if text is None else tick(line, _ticked(found[text], draft)))
-    return f"{section.title}\n\n" + "\n".join(lines)
+    return "\n".join(lines)
 
 
 def _ticked(claim: Claim, draft: Draft) -> bool:

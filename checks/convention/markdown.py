@@ -19,6 +19,7 @@ _COMMENT = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _BOX = re.compile(r"(\s*(?:[-*+]|\d+[.)])\s+)\[([ xX])\](\s+)(.*)")
+_ANSWERS = ("n/a", "na", "none", "无", "不涉及")
 _PENDING = re.compile(r"(todo|tbd|wip|xxx|待补充|待填写)(?!\w)")
 
 
@@ -126,8 +127,21 @@ def tick(line: str, ticked: bool) -> str:
 
 
 def boilerplate(template: str) -> frozenset[str]:
-    """Every line of a template, in its comments too, in the form `written` compares with."""
-    return frozenset(normal(re.sub(r"<!--|-->", " ", line)) for line in template.split("\n"))
+    """Every line of a template, in its comments too, in the form `is_boilerplate` compares with. An answer that the
+    template already gives (`N/A`) is one wherever it stands.
+    """
+    lines = (_content(re.sub(r"<!--|-->", " ", line)) for line in template.split("\n"))
+    return frozenset(line for line in lines if line not in _ANSWERS)
+
+
+def is_boilerplate(line: str, known: frozenset[str]) -> bool:
+    """Whether `line` is one of the template's, ticked or not."""
+    return bool(normal(line)) and _content(line) in known
+
+
+def _content(line: str) -> str:
+    """A line for comparison; of a box its text, so that a tick alone does not make it the author's."""
+    return normal(box_text(line) or line)
 
 
 def written(lines: Iterable[str], known: frozenset[str] = frozenset()) -> list[str]:
@@ -142,6 +156,6 @@ def written(lines: Iterable[str], known: frozenset[str] = frozenset()) -> list[s
 
 def _says(line: str, known: frozenset[str]) -> bool:
     text = normal(line)
-    if not re.search(r"\w|!\[|<img", line) or _PENDING.match(text) or text in known:
+    if not re.search(r"\w|!\[|<img", line) or _PENDING.match(text) or is_boilerplate(line, known):
         return False
     return _ATX.fullmatch(line) is None or not re.match(r" {0,3}#+\s", line)

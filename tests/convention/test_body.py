@@ -174,3 +174,31 @@ def test_pasted_as_it_is_only_what_the_author_knows_is_open(text: str) -> None:
     again = change(BASE, HEAD, "[OP] widen the word", once)
     assert [f.message.args["empty"] for f in description.run(again, config)] == [("Accuracy Tests",)]
     assert body(once) == once
+
+
+MIXED = """## Purpose
+
+## Test Result
+
+---
+<details>
+<summary>Before you merge</summary>
+
+- [ ] The purpose is clear.
+- [ ] The tests are listed.
+</details>
+"""
+
+
+def test_boxes_in_a_section_of_text_stay_and_do_not_fill_it() -> None:
+    text = MIXED.replace("## Purpose", "## Purpose\n\nwider").replace("[ ]", "[x]")
+    base = BASE | {".github/pull_request_template.md": MIXED}
+    made = ChangeSet(MemoryTree(base), MemoryTree(base), (), PullRequest("x", text, known=True))
+    config = load(None)
+    assert [f.message.args["empty"] for f in description.run(made, config)] == [("Test Result",)]
+    proposed = pasted(propose(Draft(made, config)), Words("en"))
+    assert proposed.startswith("## Purpose\n\nwider\n\n## Test Result\n\nN/A")
+    assert (
+        "<summary>Before you merge</summary>\n\n- [x] The purpose is clear.\n- [x] The tests are listed.\n</details>\n"
+        in proposed
+    )
