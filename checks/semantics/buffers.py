@@ -80,6 +80,12 @@ class Buffers:
                 found += self._sites_in(unit)
         return tuple(sorted(found, key=lambda s: (s.path, s.line)))
 
+    def within(self, path: str, functions: set[str]) -> list[Site]:
+        """The calls in some functions of one file, in line order, without looking at any other file."""
+        unit = self.library.unit(path) if path in self.library.files else None
+        found = list(self._sites_in(unit)) if unit is not None else []
+        return sorted((s for s in found if s.function in functions), key=lambda s: s.line)
+
     def of(self, op: str) -> list[Site]:
         return [s for s in self.sites if s.op == op]
 

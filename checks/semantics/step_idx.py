@@ -54,42 +54,38 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     head = Product(Library(change, Side.HEAD, config, watch))
     base = Product(Library(change, Side.BASE, config, watch, head.library))
     sides = Sides(head, base, config)
-    ops = _ops(sides, found)
+    ops = {op for path, names in found.cpp.items() for side in (head, base) for op in ops_of(side.library, path, names)}
     moved = {op for op in ops if sides.moved(op)}
-    bound = {op for op in ops - moved if _rebound(sides, op)}
-    yield from disagreements(sides, moved | bound)
-    yield from copies(sides, moved)
+    bound, callers = _called_otherwise(sides, found)
     trials = Trials(head), Trials(base)
-    yield from stale(sides, trials, moved, set(found.tests))
-    callers = {(path, name) for path, names in found.product.items() for name in names}
-    yield from too_early(sides, callers | _callers(head, ops))
+    told = list(disagreements(sides, moved | bound))
+    told += _elsewhere(stale(sides, trials, moved, set(found.tests)), told)
+    told += _elsewhere(copies(sides, moved), told)
+    yield from told
+    callers |= {(s.path, s.function) for op in ops for s in head.buffers.of(op)}
+    yield from too_early(sides, callers)
     yield from half_moved(sides, ops, callers)
     yield from answered(sides, trials[0], moved, set(found.tests))
 
 
-def _ops(sides: Sides, found: Touched) -> set[str]:
-    """The ops that a changed kernel, wrapper or caller is about."""
+def _elsewhere(findings: Iterator[Finding], told: list[Finding]) -> list[Finding]:
+    """Those of `findings` that do not say again, from other evidence, what was said about the same line."""
+    places = {f.location for f in told}
+    return [f for f in findings if f.location not in places]
+
+
+def _called_otherwise(sides: Sides, found: Touched) -> tuple[set[str], set[tuple[str, str]]]:
+    """Ops that a changed Python function gives other arguments, and functions in which the calls differ at all."""
     ops: set[str] = set()
-    for path, names in found.cpp.items():
-        for product in (sides.head, sides.base):
-            ops |= ops_of(product.library, path, names)
+    functions: set[tuple[str, str]] = set()
     for path, names in found.product.items():
-        for product in (sides.head, sides.base):
-            ops |= {s.op for s in product.buffers.sites if s.path == path and s.function in names}
-    return ops
-
-
-def _callers(product: Product, ops: set[str]) -> set[tuple[str, str]]:
-    return {(s.path, s.function) for op in ops for s in product.buffers.of(op)}
-
-
-def _rebound(sides: Sides, op: str) -> bool:
-    """Whether `op` gets other buffers than before."""
-    now, then = (
-        {(m.buffer, m.index, m.convention.role, m.facts.hardware) for m in side.meetings(op)}
-        for side in (sides.head, sides.base)
-    )
-    return bool(now - then)
+        now = sides.head.buffers.within(path, names)
+        then = sides.base.buffers.within(sides.was(path), names)
+        if [s.call for s in now] == [s.call for s in then]:
+            continue
+        functions |= {(s.path, s.function) for s in now}
+        ops |= {s.op for s in now if s.call not in [t.call for t in then]}
+    return ops, functions
 
 
 __all__ = ["ID", "SUMMARY", "run"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from checks.finding import Confidence, Finding, Location, Message, Related, Severity
 from checks.ir.unit import Function, Unit
 from checks.semantics import report
-from checks.semantics.conventions import Convention, Product, conventions, of_op
+from checks.semantics.conventions import Convention, Meeting, Product, conventions, of_op
 from checks.semantics.fixtures import Filled, Use, filled, uses
 from checks.semantics.library import OpFacts
 from checks.semantics.pairs import Sides
@@ -108,16 +108,31 @@ def stale(
     """Fixtures and references that disagree with the op after the change and did not, in this way, before.
     `trials` are the head's and the base's."""
     now, then = trials
-    groups: dict[tuple[str, str, int, str], list[Trial]] = {}
+    groups: dict[tuple[object, ...], list[Trial]] = {}
     for path in sorted({*now.paths(ops), *changed}):
         old = {(t.place, t.last, t.convention.offset) for t in then.of(sides.was(path))}
         for trial in now.of(path):
             if trial.last == trial.convention.offset.const:
                 continue
             if (trial.place, trial.last, trial.convention.offset) not in old:
-                groups.setdefault((trial.path, trial.op.name, trial.line, trial.kind), []).append(trial)
-    for _, found in sorted(groups.items()):
+                groups.setdefault(_group(sides, trial), []).append(trial)
+    for _, found in sorted(groups.items(), key=lambda item: str(item[0])):
+        found.sort(key=lambda t: (t.guessed, t.kind, t.path, t.line, t.test))
         yield _finding(sides, then, found)
+
+
+def _group(sides: Sides, trial: Trial) -> tuple[object, ...]:
+    """What one finding is about: the test's line, or the op's own line where its writer takes the test's side."""
+    access = trial.convention.access
+    if _blamed(sides, trial):
+        return "op", access.path, access.line
+    return "test", trial.path, trial.line, trial.op.name, trial.kind
+
+
+def _blamed(sides: Sides, trial: Trial) -> Meeting | None:
+    """The settled writer that agrees with the test and not with the op."""
+    writer = sides.head.writer(trial.op, trial.convention) if trial.convention.role == "read" else None
+    return writer if writer is not None and writer.convention.offset.const == trial.last else None
 
 
 def _finding(sides: Sides, then: Trials, trials: list[Trial]) -> Finding:
@@ -125,37 +140,35 @@ def _finding(sides: Sides, then: Trials, trials: list[Trial]) -> Finding:
     trial = trials[0]
     library = sides.head.library
     access = trial.convention.access
+    blamed = _blamed(sides, trial) is not None
     writer = sides.head.writer(trial.op, trial.convention) if trial.convention.role == "read" else None
-    blamed = writer is not None and writer.convention.offset.const == trial.last != trial.convention.offset.const
-    place, other = Location(trial.path, trial.line), report.at(access)
-    if blamed:
-        place, other = other, place
+    tests = sorted({t.test for t in trials})
     args = {
         "kind": trial.kind,
         "op": trial.op.name,
         "where": access.function if blamed else trial.function,
         "other": trial.function if blamed else access.function,
-        "tests": sorted({t.test for t in trials})[:3],
-        "count": len({t.test for t in trials}),
+        "tests": tests[:3],
+        "count": len(tests),
         "mine": report.position(trial.convention.index, trial.last),
         "reads": report.position(trial.convention.index, trial.convention.offset),
         "role": trial.convention.role,
         "writer": writer.convention.access.function if writer else "",
     }
-    evidence = [
-        report.step(library, report.at(access), "op-looks", **args),
-        report.step(library, Location(trial.path, trial.line), "test-says", **args),
-    ]
+    lines = list(dict.fromkeys((t.path, t.line) for t in trials))
+    evidence = [report.step(library, report.at(access), "op-looks", **args)]
+    evidence += [report.step(library, Location(*line), "test-says", **args) for line in lines[:4]]
     if writer is not None:
         evidence.append(report.step(library, report.at(writer.convention.access), "writer-stores", **args))
     proved = not trial.guessed and (trial.last < trial.convention.offset.const or _agreed(sides, then, trial))
-    message = Message("against-test" if blamed else trial.kind, args)
+    places = [Location(trial.path, trial.line), report.at(access)]
+    place, other = reversed(places) if blamed else places
     return report.finding(
         library,
         place,
         Severity.BUG if proved else Severity.QUESTION,
         Confidence.HIGH if proved else Confidence.MEDIUM,
-        message,
+        Message("against-test" if blamed else trial.kind, args),
         symbol=access.function if blamed else trial.function,
         evidence=evidence,
         related=(Related(other, Message("compare-with", {"op": trial.op.name})),),
