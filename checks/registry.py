@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from checks.check import Check
 from checks.convention import checklist, cherry_pick, description, tests, title
-from checks.protocol import stale_fixture, unmasked_pack
+from checks.protocol import pack_unpack_mismatch, stale_fixture, unmasked_pack
 
 RULES: tuple[Check, ...] = (
     unmasked_pack,
+    pack_unpack_mismatch,
     stale_fixture,
     title,
     description,

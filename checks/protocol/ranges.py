@@ -183,6 +183,8 @@ def show(e: E.Expr) -> str:
             return f"{show(func)}({', '.join(map(show, args))})"
         case E.Unary(op=op, operand=operand):
             return f"{'!' if op == 'not' else op}{show(operand)}"
+        case E.Binary(op="&", left=left, right=E.Const(value=int() as mask)) if mask > 9:
+            return f"{_nest(left, '&')} & 0x{mask:X}"
         case E.Binary(op=op, left=left, right=right):
             return f"{_nest(left, op)} {_SPELL.get(op, op)} {_nest(right, op)}"
         case E.Cast(type=text, operand=operand):
