@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import os
-import platform
 import re
 import sys
-import tempfile
-import traceback
 from collections.abc import Callable, Sequence
-from importlib import metadata
 
 import bot
 from bot.errors import UserError
@@ -43,6 +39,8 @@ def _say(sentence: str) -> None:
 
 
 def _report(error: Exception, arguments: Sequence[str], words: Words) -> None:
+    import tempfile
+
     text = _SECRETS.sub("***", _describe(error, arguments))
     try:
         with tempfile.NamedTemporaryFile(
@@ -57,6 +55,10 @@ def _report(error: Exception, arguments: Sequence[str], words: Words) -> None:
 
 
 def _describe(error: Exception, arguments: Sequence[str]) -> str:
+    import platform
+    import traceback
+    from importlib import metadata
+
     versions = [f"specbot {bot.__version__}", f"python {platform.python_version()}", platform.platform()]
     for name in ("jinja2", "tree-sitter", "tree-sitter-cuda", "tree-sitter-python", "z3-solver"):
         try:

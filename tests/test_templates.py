@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from jinja2 import meta
 
+from bot.style import Markdown
 from bot.words import LANGUAGES, TEMPLATES, Words
 from checks.registry import RULES
 
@@ -38,7 +39,7 @@ def sentences(path: Path) -> dict[str, dict[str, str]]:
 
 @pytest.mark.parametrize("path", [*GENERAL, *OF_RULES], ids=name)
 def test_both_languages_say_the_same(path):
-    environment = Words("en")._environment
+    environment = Words("en").phrases.environment
     for key, said in sentences(path).items():
         assert sorted(said) == sorted(LANGUAGES), key
         assert all(text.strip() for text in said.values()), key
@@ -52,11 +53,25 @@ def test_both_languages_say_the_same(path):
 def test_sentences_are_well_formed(path):
     for key, said in sentences(path).items():
         for language, text in said.items():
-            Words(language)._environment.from_string(text)
+            Words(language).phrases.environment.from_string(text)
             if key.startswith("message.") or key == "summary":
                 assert "\n" not in text.strip(), key
         zh = re.sub(r"\{[{%].*?[}%]\}|`[^`]*`", "码", said["zh"])
         assert not re.search(r"[\u4e00-\u9fff）][,;:!?](?![\w/])|[\u4e00-\u9fff],", zh), (key, said["zh"])
+
+
+@pytest.mark.parametrize("path", [*GENERAL, *OF_RULES], ids=name)
+def test_the_short_way_says_what_jinja_says(path):
+    phrases = Words("zh", Markdown()).phrases
+    for said in sentences(path).values():
+        for text in said.values():
+            names = meta.find_undeclared_variables(phrases.environment.parse(text))
+            args = dict.fromkeys(names, "a_b@c")
+            for filter_, value in (("codes", ["x", "y|z"]), ("items", ["x", "y_z"]), ("hex", 31)):
+                found = re.findall(rf"(\w+) *\| *{filter_}\b", text)
+                args |= dict.fromkeys(found, value)
+            if "{%" not in text:
+                assert phrases.render(text, args) == phrases.environment.from_string(text).render(args)
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.ID)

@@ -8,6 +8,7 @@ from bot.git.diff import diff
 from bot.git.revisions import Range, resolve
 from bot.git.tree import GitTree, trees
 from checks.change import ChangeSet, PullRequest
+from checks.source import language
 
 __all__ = ["Blobs", "Git", "GitTree", "Range", "change_set", "head_tree", "resolve"]
 
@@ -16,6 +17,8 @@ def change_set(git: Git, blobs: Blobs, compared: Range, pull: PullRequest) -> Ch
     """The change from `compared.base` to `compared.head`; the trees read through `blobs` while it is open."""
     base, head = trees(git, blobs, compared.base, compared.head)
     files = diff(git, compared.base, compared.head)
+    if any(language(f.path) for f in files):
+        blobs.prefetch()
     return ChangeSet(base, head, files, pull, compared.base, compared.head)
 
 

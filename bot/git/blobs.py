@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import subprocess
+import tempfile
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from typing import IO
 
 from bot.errors import UserError
 from bot.git.command import Git, fail
@@ -18,7 +20,9 @@ class Blobs:
         self._git = git
         self._process: subprocess.Popen[bytes] | None = None
         self._read: dict[str, bytes] = {}
-        self._ground: Callable[[], Iterable[str]] | None = None
+        self._reader: subprocess.Popen[bytes] | None = None
+        self._sources: IO[bytes] | None = None
+        self._loaded = True
         self._buffer = b""
         self._starts: list[int] = []
         self._ids: list[str] = []
@@ -32,11 +36,14 @@ class Blobs:
         self.close()
 
     def close(self) -> None:
-        """End the git process; what was read stays readable."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.communicate()
-            self._process = None
+        """End the git processes; what was read stays readable."""
+        for process in (self._process, self._reader):
+            if process is not None:
+                process.kill()
+                process.communicate()
+        if self._sources is not None:
+            self._sources.close()
+        self._process = self._reader = self._sources = None
 
     def read(self, oid: str) -> bytes:
         """The bytes of one blob."""
@@ -61,17 +68,31 @@ class Blobs:
             raise UserError("missing-object", oid=oid)
         return process.stdout.read(int(header[2]) + 1)[:-1]
 
-    def search_in(self, oids: Callable[[], Iterable[str]]) -> None:
-        """Name the blobs that `find` looks through; they are read at its first call."""
-        self._ground = oids
-
-    def _load(self, oids: Iterable[str]) -> None:
-        """Read all of `oids` in one go: 20 MB of sources take 0.1 s."""
+    def search_in(self, oids: Iterable[str]) -> None:
+        """Name the blobs that `find` looks through."""
         self._ids = sorted(set(oids))
-        asked = "".join(f"{oid}\n" for oid in self._ids).encode()
-        process = self._git.start("cat-file", "--batch", "--buffer")
-        self._buffer = self._git.finish(process, asked) if self._ids else b""
+        self._loaded = False
+
+    def prefetch(self) -> None:
+        """Let git read those blobs while we do something else (20 MB of sources take 0.1 s). It writes to a file, so
+        that neither side waits for the other."""
+        self._sources = tempfile.TemporaryFile()
+        with tempfile.TemporaryFile() as asked:
+            asked.write("".join(f"{oid}\n" for oid in self._ids).encode("ascii"))
+            asked.seek(0)
+            self._reader = self._git.start("cat-file", "--batch", "--buffer", stdin=asked, stdout=self._sources)
+
+    def _load(self) -> None:
+        if self._reader is None:
+            self.prefetch()
+        assert self._reader is not None and self._sources is not None
+        Git.finish(self._reader)
+        with self._sources as file:
+            file.seek(0)
+            self._buffer = file.read()
+        self._reader = self._sources = None
         self._index()
+        self._loaded = True
         self._read.clear()
 
     def _index(self) -> None:
@@ -89,9 +110,8 @@ class Blobs:
 
     def find(self, word: str) -> dict[str, list[tuple[int, str]]]:
         """Object id to (line, text) of the lines of searched blobs that hold `word` as a whole word."""
-        if self._ground is not None:
-            ground, self._ground = self._ground, None
-            self._load(ground())
+        if not self._loaded:
+            self._load()
         if word not in self._found:
             holders = dict.fromkeys(self._holders(word.encode()))
             hits = {oid: find_word(self.read(oid), word) for oid in holders}

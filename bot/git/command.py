@@ -6,11 +6,13 @@ import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import IO, TypeVar
 
 from bot.errors import UserError
 
 T = TypeVar("T")
+File = int | IO[bytes]
+PIPE = subprocess.PIPE
 
 # `protocol.allow` keeps a partial clone from fetching file by file over the network.
 _SETTINGS = (
@@ -54,12 +56,16 @@ class Git:
             raise UserError("not-a-repository", path=str(directory))
         return os.fsdecode(done.stdout.rstrip(b"\n"))
 
-    def start(self, *args: str) -> subprocess.Popen[bytes]:
-        """A running git with pipes at its three ends."""
-        pipe = subprocess.PIPE
+    def start(self, *args: str, stdin: File = PIPE, stdout: File = PIPE) -> subprocess.Popen[bytes]:
+        """A running git, with pipes at its ends where no file is given."""
         return _guard(
             lambda: subprocess.Popen(
-                [*_base(), *args], stdin=pipe, stdout=pipe, stderr=pipe, cwd=self._git_dir, env=self._environment()
+                [*_base(), *args],
+                stdin=stdin,
+                stdout=stdout,
+                stderr=PIPE,
+                cwd=self._git_dir,
+                env=self._environment(),
             )
         )
 
@@ -74,8 +80,8 @@ class Git:
         return out if process.returncode == 0 else None
 
     @staticmethod
-    def finish(process: subprocess.Popen[bytes], data: bytes = b"") -> bytes:
-        """Feed `data`, wait, and give the output; the failures as for `run`."""
+    def finish(process: subprocess.Popen[bytes], data: bytes | None = None) -> bytes:
+        """Feed `data`, wait, and give the output (None where it goes to a file); the failures as for `run`."""
         out, err = process.communicate(data)
         if process.returncode:
             fail(err)

@@ -47,11 +47,11 @@ class GitTree:
 
 
 def trees(git: Git, blobs: Blobs, base: str, head: str) -> tuple[GitTree, GitTree]:
-    """The two trees over the same blobs; the sources of both are read when one is first searched."""
+    """The two trees over the same blobs; what both of them search is read once."""
     listings = [git.start("ls-tree", "-r", "-z", "-l", "--full-tree", tree) for tree in (base, head)]
     first, second = (_entries(git.finish(listing)) for listing in listings)
     made = GitTree(blobs, *first), GitTree(blobs, *second)
-    blobs.search_in(lambda: made[0].searched() | made[1].searched())
+    blobs.search_in(made[0].searched() | made[1].searched())
     return made
 
 

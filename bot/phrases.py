@@ -1,0 +1,113 @@
+"""Templates of sentences: Jinja2, with a short way for those that only put arguments in.
+
+Most sentences are of that kind, and compiling each with Jinja2 takes longer than the rest of a report.
+`tests/test_templates.py` holds both ways against each other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from bot.style import Style
+from checks.finding import Location
+
+if TYPE_CHECKING:
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+_PLACEHOLDER = re.compile(r"\{\{ *(\w+)(?: *\| *(code|codes|items|hex))? *\}\}")
+
+Phrase = Callable[[Mapping[str, Any]], str]
+
+
+class Ready(str):
+    """Text that is already written for the output at hand."""
+
+    __slots__ = ()
+
+
+class Phrases:
+    """Compiles templates for one style and one language's list separator. A compiled phrase raises KeyError where
+    an argument is missing."""
+
+    def __init__(self, style: Style, comma: str) -> None:
+        self.filters: dict[str | None, Callable[..., Ready]] = {
+            None: partial(_written, style.prose),
+            "code": partial(_written, style.code),
+            "codes": lambda values: Ready(comma.join(_written(style.code, v) for v in values)),
+            "items": lambda values: Ready(comma.join(_written(style.prose, v) for v in values)),
+            "hex": lambda value: Ready(style.code(f"{value:#x}")),
+            "plural": lambda count, one, many: Ready(one if count == 1 else many),
+        }
+        self._environment: ImmutableSandboxedEnvironment | None = None
+        self._compiled: dict[str, Phrase] = {}
+
+    def render(self, source: str, args: Mapping[str, Any]) -> str:
+        """The sentence of template `source`."""
+        if source not in self._compiled:
+            parts = _PLACEHOLDER.split(source)
+            plain = not any("{" in text or "}" in text for text in parts[::3])
+            self._compiled[source] = _Simple(tuple(parts), self.filters) if plain else self._jinja(source)
+        return self._compiled[source](args)
+
+    def _jinja(self, source: str) -> Phrase:
+        from jinja2 import UndefinedError
+
+        template = self.environment.from_string(source)
+
+        def phrase(args: Mapping[str, Any]) -> str:
+            try:
+                return template.render(args)
+            except UndefinedError as error:
+                raise KeyError(str(error)) from error
+
+        return phrase
+
+    @property
+    def environment(self) -> ImmutableSandboxedEnvironment:
+        """The Jinja2 environment, made when the first template needs it."""
+        if self._environment is None:
+            from jinja2 import StrictUndefined
+            from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+            self._environment = ImmutableSandboxedEnvironment(
+                undefined=StrictUndefined,
+                finalize=self.filters[None],
+                autoescape=False,
+                trim_blocks=True,
+                lstrip_blocks=True,
+            )
+            self._environment.filters.update((name, f) for name, f in self.filters.items() if name)
+        return self._environment
+
+
+@dataclass(frozen=True, slots=True)
+class _Simple:
+    """Text, name, filter, text, name, filter, ..., text."""
+
+    parts: tuple[str | None, ...]
+    filters: Mapping[str | None, Callable[..., Ready]]
+
+    def __call__(self, args: Mapping[str, Any]) -> str:
+        made = [self.parts[0] or ""]
+        for i in range(1, len(self.parts), 3):
+            name, filter_, text = self.parts[i : i + 3]
+            made += (self.filters[filter_](args[name or ""]), text or "")
+        return "".join(made).removesuffix("\n")
+
+
+def _written(write: Callable[[str], str], value: Any) -> Ready:
+    if isinstance(value, Ready):
+        return value
+    return Ready(write(place(value) if isinstance(value, Location) else str(value)))
+
+
+def place(location: Location) -> str:
+    """`path:12`, `path:12-14`, or the path alone for a whole file."""
+    if not location.start_line:
+        return location.path
+    end = f"-{location.end_line}" if location.end_line > location.start_line else ""
+    return f"{location.path}:{location.start_line}{end}"
