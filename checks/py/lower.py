@@ -185,9 +185,7 @@ class Statements:
         parts = [self.block(handler.body) for handler in node.handlers]
         if node.finalbody:
             parts.append(self.block(node.finalbody))
-        caught = tuple(
-            [self.expressions.lower(h.type) for h in node.handlers if h.type is not None]
-        )
+        caught = tuple([self.expressions.lower(h.type) for h in node.handlers if h.type is not None])
         return (With("try", body, tuple(parts), caught, line=node.lineno, end_line=end(node)),)
 
     def match(self, node: ast.Match) -> Body:

@@ -67,12 +67,21 @@ class _Repair:
         for first, last in self.syntax.foreign:
             self._replace(first, last, "pass")
         body: list[ast.stmt] = []
-        edges = sorted({1, *self.syntax.starts, len(self.lines) + 1})
+        starts = [n for n in self.syntax.starts if not self._inside(n)]
+        edges = sorted({1, *starts, len(self.lines) + 1})
         for first, after in pairwise(edges):
             body += self._piece(first, after - 1)
         ranges = tuple(sorted(self.broken.items()))
         texts = {first: "\n".join(self.original[first - 1 : last]) for first, last in ranges}
         return Recovered(ast.Module(body, []), texts, _joined(ranges))
+
+    def _inside(self, line: int) -> bool:
+        """Whether a statement at the margin stands inside an indented block: one that slipped out of it."""
+        if self.syntax.simple.get(line) != (line, line):
+            return False
+        before = next((t for t in reversed(self.lines[max(0, line - 50) : line - 1]) if t.strip()), "")
+        after = next((t for t in self.lines[line : line + 50] if t.strip()), "")
+        return _indent(before) > 0 and _indent(after) > 0
 
     def _piece(self, first: int, last: int) -> list[ast.stmt]:
         """The statements of lines `first`..`last`, with what Python refuses replaced."""
@@ -98,11 +107,7 @@ class _Repair:
         """Cut a piece again, where the text alone says that a definition starts at the margin."""
         # Line n stands at index n - 1; a decorator stays with what it decorates.
         before = zip(range(first + 1, last + 1), self.original[first - 1 :], strict=False)
-        cuts = [
-            n
-            for n, old in before
-            if _MARGIN.match(self.original[n - 1]) and not old.startswith("@")
-        ]
+        cuts = [n for n, old in before if _MARGIN.match(self.original[n - 1]) and not old.startswith("@")]
         if not cuts:
             return self._outline(first, last)
         edges = [first, *cuts, last + 1]
@@ -122,13 +127,23 @@ class _Repair:
         if start in self.broken or not (first <= start and end <= last):
             start = end = line
         if isinstance(error, IndentationError):
-            return self._replace(start, end, "")
+            stray = self._stray(line, first)
+            return self._replace(stray, stray, "") if stray else self._replace(start, end, "")
         return self._replace(start, end, self._stand_in(start))
+
+    def _stray(self, line: int, first: int) -> int:
+        """The line above `line` where that one alone is out of its block: the lines on both sides
+        of it are indented at least as much as `line`. 0 where it is `line` that is out of place."""
+        above = [n for n in range(line - 1, max(first, line - 50) - 1, -1) if self.lines[n - 1].strip()]
+        if len(above) < 2:
+            return 0
+        here, before = _indent(self.lines[line - 1]), _indent(self.lines[above[1] - 1])
+        return above[0] if _indent(self.lines[above[0] - 1]) < here <= before else 0
 
     def _stand_in(self, line: int) -> str:
         """What may stand in place of `line`: a header stays a header of its kind."""
         header = _HEADER.match(self.lines[line - 1])
-        following = next((t for t in self.lines[line:] if t.strip()), "")
+        following = next((t for t in self.lines[line : line + 50] if t.strip()), "")
         if header is None or _indent(following) <= _indent(self.lines[line - 1]):
             return self._block_like(line)
         match header[1]:
@@ -147,9 +162,7 @@ class _Repair:
         """A whole statement for a header without a block, keeping the name that it defines."""
         header = _HEADER.match(self.lines[line - 1])
         if header is not None and header[2] and header[1] in ("def", "class"):
-            return (
-                f"{header[1]} {header[2]}{'(*args, **kwargs)' if header[1] == 'def' else ''}: pass"
-            )
+            return f"{header[1]} {header[2]}{'(*args, **kwargs)' if header[1] == 'def' else ''}: pass"
         return "pass"
 
     def _replace(self, first: int, last: int, text: str) -> bool:
@@ -168,11 +181,7 @@ class _Repair:
 
     def _flatten(self, first: int, last: int) -> bool:
         """Replace the deepest statement of a piece that is nested too deeply for Python."""
-        inside = [
-            (d, n)
-            for n, d in self.syntax.depths.items()
-            if first <= n <= last and n not in self.broken
-        ]
+        inside = [(d, n) for n, d in self.syntax.depths.items() if first <= n <= last and n not in self.broken]
         if not inside:
             return False
         _, line = max(inside)
