@@ -1,0 +1,188 @@
+"""The workloads over logits: what each moves at least, and what else could do it.
+
+Floors count each input once and each output once; what an op re-reads counts against it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+
+from ..accept import accept
+from ..logprobs import logprobs
+from ..sampling import DRAFT, sample, top_k_top_p_cut
+from ..verify import Strategy, verify
+
+Call = Callable[[], object]
+VOCAB = 151_936
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One row of the table. ``build(i)`` makes the i-th input set and the calls over it."""
+
+    name: str
+    op: str  # whose tests must be green
+    bytes: int  # what it must read and write
+    build: Callable[[int], dict[str, Call]]  # "ours", and peers by name
+    at_most_floor: float | None = None  # target as a multiple of the floor
+    at_most_us: float | None = None  # target in microseconds
+    compiled: bool = False  # torch.compile of the "torch" call is measured too
+    tags: tuple[str, ...] = field(default=())
+
+
+def workloads() -> list[Workload]:
+    """All of them, in the order of the table."""
+    from .small import small_workloads
+
+    found = []
+    for rows, floor, micros in ((32, None, 12.0), (256, 1.33, None), (1024, 1.33, None)):
+        found.append(_logprobs(rows, 20, floor, micros, compiled=rows != 1024))
+    for rows, floor in ((32, None), (256, 1.25), (1024, None)):
+        found.append(_logprobs(rows, 0, floor, None, compiled=False))
+    found.append(_verify("rejection, dense draft", 256, 0.7, True, Strategy.REJECTION, 1.5))
+    found.append(_verify("rejection, dense draft", 256, 1.0, True, Strategy.REJECTION, None))
+    found.append(_verify("rejection, dense draft", 64, 1.0, True, Strategy.REJECTION, 1.75))
+    found.append(_verify("rejection, dense draft", 64, 0.7, True, Strategy.REJECTION, None))
+    found.append(_verify("rejection, one-hot draft", 256, 0.7, False, Strategy.REJECTION, None))
+    found.append(_verify("block verification, dense draft", 256, 0.7, True, Strategy.BLOCK, None))
+    found.append(_verify("greedy", 256, 0.0, False, Strategy.GREEDY, None))
+    found += [_sample(256), _cut(256), _accept_copy(64)]
+    return found + small_workloads()
+
+
+def random_logits(*shape: int, seed: int) -> torch.Tensor:
+    gen = torch.Generator(device="cuda").manual_seed(seed)
+    return (torch.randn(shape, generator=gen, device="cuda") * 3).bfloat16()
+
+
+def _logprobs(
+    rows: int, k: int, floor: float | None, micros: float | None, compiled: bool
+) -> Workload:
+    def build(i: int) -> dict[str, Call]:
+        logits = random_logits(rows, VOCAB, seed=i)
+        tokens = torch.randint(0, VOCAB, (rows,), device="cuda")
+        return {
+            "ours": lambda: logprobs(logits, tokens, k),
+            "torch": lambda: _torch_logprobs(logits, tokens, k),
+        }
+
+    what = f"top-{k} logprobs + rank" if k else "sampled-token logprob + rank"
+    size = rows * VOCAB * 2 + rows * (20 + 12 * k)
+    return Workload(f"{what}, {rows} rows", "logprobs", size, build, floor, micros, compiled)
+
+
+def _torch_logprobs(logits: torch.Tensor, tokens: torch.Tensor, k: int) -> tuple[torch.Tensor, ...]:
+    lp = logits.float().log_softmax(dim=1)
+    chosen = lp.gather(1, tokens[:, None])
+    rank = (lp >= chosen).sum(dim=1)
+    return chosen, rank, *(lp.topk(k, dim=1) if k else ())
+
+
+def _verify(
+    what: str, batch: int, temperature: float, dense: bool, strategy: Strategy, floor: float | None
+) -> Workload:
+    width = 4
+
+    def build(i: int) -> dict[str, Call]:
+        target = random_logits(batch * width, VOCAB, seed=i)
+        near = target.view(batch, width, VOCAB)[:, : width - 1]
+        draft = (near + 0.5 * random_logits(batch, width - 1, VOCAB, seed=i + 100)).contiguous()
+        seeds = torch.arange(batch, device="cuda") + 1000 * i
+        step = torch.full((batch,), 17, device="cuda")
+        warm = torch.full((batch,), temperature, device="cuda")
+        flat = (width - 1) * batch
+        places = (step[:, None] + torch.arange(width - 1, device="cuda")).flatten()
+        drafts = sample(
+            draft.view(flat, VOCAB), seeds.repeat_interleave(width - 1), places,
+            warm.repeat_interleave(width - 1), stream=DRAFT,
+        )  # fmt: skip
+        ids = torch.cat([torch.zeros(batch, 1, dtype=torch.int64, device="cuda"), drafts.view(batch, -1)], 1)
+        lens = torch.full((batch,), width, dtype=torch.int32, device="cuda")
+        cu = torch.arange(batch + 1, dtype=torch.int32, device="cuda") * width
+        end = torch.tensor([VOCAB - 1], device="cuda")
+        room = step + 100
+        options = {"draft_logits": draft} if dense else {}
+        if strategy != Strategy.GREEDY:
+            options |= {"temperature": warm, "seeds": seeds}
+        calls: dict[str, Call] = {
+            "ours": lambda: verify(
+                ids, lens, cu, step, room, end, strategy=strategy, target_logits=target, **options
+            )
+        }
+        if dense and strategy == Strategy.REJECTION:
+            calls["torch"] = lambda: _torch_rejection(target, draft, ids, temperature)
+        return calls
+
+    rows = batch * (2 * width - 1 if dense else width)
+    name = f"{what}, K={width - 1}, {batch} requests, temperature {temperature:g}"
+    return Workload(name, "verify", rows * VOCAB * 2 + batch * 80, build, floor)
+
+
+def _torch_rejection(
+    target: torch.Tensor, draft: torch.Tensor, ids: torch.Tensor, temperature: float
+) -> torch.Tensor:
+    """The textbook version, without stops, flags and seeds: what an engine writes first."""
+    batch, width = ids.shape
+    p = (target.float() / temperature).softmax(dim=1).view(batch, width, -1)
+    q = (draft.float() / temperature).softmax(dim=2)
+    x = ids[:, 1:, None]
+    ratio = p[:, :-1].gather(2, x) / q.gather(2, x)
+    stays = (torch.rand_like(ratio) < ratio)[..., 0]
+    accepted = stays.int().cumprod(dim=1).sum(dim=1)
+    at = accepted[:, None, None].expand(-1, 1, p.shape[2])
+    last_p = p.gather(1, at)[:, 0]
+    last_q = q.gather(1, at.clamp(max=width - 2))[:, 0]
+    left = torch.where((accepted < width - 1)[:, None], (last_p - last_q).clamp(min=0), last_p)
+    return torch.multinomial(left + 1e-20, 1)
+
+
+def _sample(rows: int) -> Workload:
+    def build(i: int) -> dict[str, Call]:
+        logits = random_logits(rows, VOCAB, seed=i)
+        seeds = torch.arange(rows, device="cuda")
+        warm = torch.full((rows,), 0.7, device="cuda")
+        return {
+            "ours": lambda: sample(logits, seeds, seeds, warm),
+            "torch": lambda: torch.multinomial((logits.float() / 0.7).softmax(dim=1), 1),
+        }
+
+    return Workload(f"sample, {rows} rows", "sampling", rows * VOCAB * 2, build)
+
+
+def _cut(rows: int) -> Workload:
+    def build(i: int) -> dict[str, Call]:
+        logits = random_logits(rows, VOCAB, seed=i)
+        warm = torch.full((rows,), 0.7, device="cuda")
+        k = torch.full((rows,), 50, device="cuda")
+        p = torch.full((rows,), 0.95, device="cuda")
+
+        def sorted_cut() -> torch.Tensor:
+            value, _ = (logits.float() / 0.7).sort(dim=1, descending=True, stable=True)
+            until = value.softmax(dim=1).cumsum(dim=1)
+            return (until < 0.95).sum(dim=1)
+
+        return {"ours": lambda: top_k_top_p_cut(logits, warm, k, p), "torch": sorted_cut}
+
+    return Workload(f"top-k 50 and top-p 0.95, {rows} rows", "sampling", rows * VOCAB * 2, build)
+
+
+def _accept_copy(batch: int) -> Workload:
+    width, taken = 4, 3
+
+    def build(i: int) -> dict[str, Call]:
+        logits = random_logits(batch * width, VOCAB, seed=i)
+        tokens = torch.zeros(batch, width, dtype=torch.int64, device="cuda")
+        num = torch.full((batch,), taken, dtype=torch.int32, device="cuda")
+        cu = torch.arange(batch + 1, dtype=torch.int32, device="cuda") * width
+        encoder = torch.zeros(batch, dtype=torch.int32, device="cuda")
+        index = torch.arange(batch * width, device="cuda").view(batch, width)[:, :taken].flatten()
+        return {
+            "ours": lambda: accept(tokens, num, cu, encoder, logits=logits),
+            "torch": lambda: logits[index],
+        }
+
+    size = 2 * batch * taken * VOCAB * 2
+    return Workload(f"accept with copied logits, {batch} requests", "accept", size, build)

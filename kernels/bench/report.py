@@ -1,0 +1,77 @@
+"""The results as a table and as a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+
+def table(results: dict[str, Any]) -> str:
+    """Markdown."""
+    device = results["device"]
+    lines = [
+        f"{device['gpu']}, torch {device['torch']}, triton {device['triton']}, CUDA {device['cuda']}; "
+        f"copy bandwidth {results['copy_bandwidth_tb_s']:.2f} TB/s in the same run; medians over cold inputs",
+        "",
+        "| work (bf16 logits, V=151,936) | floor us | graph us | eager us | x floor | at most us | reached "
+        "| torch eager | torch.compile |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    return "\n".join(lines + [_line(row) for row in results["workloads"]]) + "\n"
+
+
+def _line(row: dict[str, Any]) -> str:
+    if "refused" in row:
+        return f"| {row['name']} | refused: {row['refused']} |" + " |" * 7
+    peers = [row["peers"].get(name) for name in ("torch eager", "torch.compile")]
+    ratios = [f"{peer:.0f} us ({peer / row['graph_us']:.1f} x)" if peer else "" for peer in peers]
+    limit = f"{row['at_most_us']:.1f}" if "at_most_us" in row else ""
+    reached = {True: "yes", False: "no"}.get(row.get("reached"), "")
+    return (
+        f"| {row['name']} | {row['floor_us']:.1f} | {row['graph_us']:.1f} | {row['eager_us']:.1f} "
+        f"| {row['times_floor']:.2f} | {limit} | {reached} | {ratios[0]} | {ratios[1]} |"
+    )
+
+
+def tests_table(results: dict[str, Any], examples: int) -> str:
+    """What the gate saw, in Markdown."""
+    lines = [
+        f"{results['device']['gpu']}, {examples:,} cases a property",
+        "",
+        "| op | passed | failed | skipped |",
+        "|---|---|---|---|",
+    ]
+    lines += [f"| {t['op']} | {t['passed']} | {t['failed']} | {t['skipped']} |" for t in results["tests"]]
+    return "\n".join(lines) + "\n"
+
+
+def plot(results: dict[str, Any], path: Path) -> bool:
+    """Writes the picture: fraction of the floor reached, and times faster than torch. False without matplotlib."""
+    try:
+        import matplotlib
+    except ImportError:
+        return False
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    rows = [row for row in results["workloads"] if "refused" not in row][::-1]
+    names = [row["name"] for row in rows]
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(15, 0.42 * len(rows) + 1.6), sharey=True)
+    left.barh(names, [row["floor_us"] / row["graph_us"] for row in rows], color="#3b6ea5")
+    left.set_xlim(0, 1.05)
+    left.axvline(1, color="black", linewidth=0.8)
+    left.set_xlabel("fraction of the memory floor (CUDA graph)")
+    for peer, colour, shift in (("torch eager", "#b5533c", 0.2), ("torch.compile", "#d9a441", -0.2)):
+        values = [row["peers"].get(peer, 0) / row["graph_us"] for row in rows]
+        at = [place + shift for place in range(len(rows))]
+        right.barh(at, values, height=0.4, color=colour, label=peer)
+    right.axvline(1, color="black", linewidth=0.8)
+    right.set_xlabel("times faster than")
+    right.set_xscale("symlog", linthresh=1)
+    right.legend(loc="lower right")
+    device = results["device"]
+    figure.suptitle(f"{device['gpu']}, copy {results['copy_bandwidth_tb_s']:.2f} TB/s")
+    figure.tight_layout()
+    figure.savefig(path, dpi=110)
+    pyplot.close(figure)
+    return True

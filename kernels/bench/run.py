@@ -1,0 +1,63 @@
+"""Runs the workloads behind the gate and gathers one record."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import torch
+
+from .cases import Workload
+from .gate import Outcome
+from .measure import copy_bandwidth, device_key, eager_seconds, graph_seconds, sets_needed
+
+
+def run_bench(chosen: list[Workload], tests: dict[str, Outcome], compiled: bool) -> dict[str, Any]:
+    """The results file's content. A workload of an op whose tests are not green has no numbers, only the reason."""
+    bandwidth = copy_bandwidth()
+    rows = []
+    for workload in chosen:
+        outcome = tests.get(workload.op)
+        if outcome is None or not outcome.green:
+            why = outcome.said if outcome else "its tests were not run"
+            rows.append({"name": workload.name, "op": workload.op, "refused": f"tests not green: {why}"})
+            continue
+        rows.append(_measure(workload, bandwidth, compiled))
+        print(f"{workload.name}: {rows[-1]['graph_us']:.1f} us", file=sys.stderr, flush=True)
+        torch.cuda.empty_cache()
+    return {
+        "device": device_key(),
+        "copy_bandwidth_tb_s": bandwidth / 1e12,
+        "tests": [outcome.record() for outcome in tests.values()],
+        "workloads": rows,
+    }
+
+
+def _measure(workload: Workload, bandwidth: float, compiled: bool) -> dict[str, Any]:
+    sets = [workload.build(i) for i in range(sets_needed(workload.bytes))]
+    floor = workload.bytes / bandwidth
+    ours = [calls["ours"] for calls in sets]
+    graph = graph_seconds(ours)
+    row: dict[str, Any] = {
+        "name": workload.name,
+        "op": workload.op,
+        "bytes": workload.bytes,
+        "floor_us": floor * 1e6,
+        "graph_us": graph * 1e6,
+        "eager_us": eager_seconds(ours) * 1e6,
+        "times_floor": graph / floor,
+        "peers": {},
+    }
+    if workload.at_most_floor is not None:
+        row["at_most_us"] = workload.at_most_floor * floor * 1e6
+    if workload.at_most_us is not None:
+        row["at_most_us"] = workload.at_most_us
+    if "at_most_us" in row:
+        row["reached"] = row["graph_us"] <= row["at_most_us"]
+    if "torch" in sets[0]:
+        peer = [calls["torch"] for calls in sets[:4]]
+        row["peers"]["torch eager"] = graph_seconds(peer, rounds=5) * 1e6
+        if compiled and workload.compiled:
+            peer = [torch.compile(call, dynamic=False) for call in peer[:3]]
+            row["peers"]["torch.compile"] = graph_seconds(peer, rounds=5) * 1e6
+    return row
