@@ -26,8 +26,9 @@ LONGEST_CODE = 120
 class Rewrite:
     """What one statement of `function` was and is now, as source text.
 
-    `kind`: `value` (an assignment to `target`), `loop` (over `target`), `condition` (the only branch
-    that changed), or `new` (an assignment to a target that was not set before).
+    `kind`: `value` (an assignment to `target`), `part` (a long one; the words that differ), `loop`
+    (over `target`), `condition` (the only branch that changed), `new` (an assignment to a target
+    that was not set before), or `branch` (a condition that only one side has; the other is empty).
     """
 
     kind: str
@@ -100,12 +101,36 @@ def rewrites(change: ChangeSet, file: FileChange) -> Iterator[Rewrite]:
 
 
 def _compared(function: str, had: dict[Key, str], has: dict[Key, str], set_before: set[Key]) -> Iterator[Rewrite]:
-    both = [k for k in has if k in had and had[k] != has[k]]
-    for kind, target in both:
-        yield Rewrite(kind, function, target, had[kind, target], has[kind, target])
-    for kind, target in has:
-        if kind == "value" and (kind, target) not in set_before:
-            yield Rewrite("new", function, target, "", has[kind, target])
+    for (kind, target), after in has.items():
+        before = had.get((kind, target), after)
+        if before != after:
+            yield from _rewrite(kind, function, target, before, after)
+    for (kind, target), after in has.items():
+        if kind == "value" and (kind, target) not in set_before and len(after) <= LONGEST_CODE:
+            yield Rewrite("new", function, target, "", after)
+    branch = ("condition", "")
+    before, after = had.get(branch, ""), has.get(branch, "")
+    if (branch in had) != (branch in has) and len(before + after) <= LONGEST_CODE:
+        yield Rewrite("branch", function, "", before, after)
+
+
+def _rewrite(kind: str, function: str, target: str, before: str, after: str) -> Iterator[Rewrite]:
+    """Both texts, or of longer ones the part in which they differ, where that is short enough."""
+    if max(len(before), len(after)) <= LONGEST_CODE:
+        yield Rewrite(kind, function, target, before, after)
+        return
+    old, new = before.split(), after.split()
+    start = _common(old, new)
+    end = _common(old[start:][::-1], new[start:][::-1])
+    lost, gained = " ".join(old[start : len(old) - end]), " ".join(new[start : len(new) - end])
+    if kind == "value" and max(len(lost), len(gained)) <= LONGEST_CODE:
+        yield Rewrite("part", function, target, lost, gained)
+
+
+def _common(one: list[str], other: list[str]) -> int:
+    """How many first words are the same."""
+    pairs = zip(one, other, strict=False)
+    return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
 
 def _touched(unit: Unit, lines: set[int]) -> list[Function]:
@@ -122,7 +147,7 @@ def _statements(function: Function, unit: Unit, lines: set[int]) -> dict[Key, st
         if not lines.isdisjoint(range(stmt.line, _header_end(stmt) + 1))
     ]
     keys = [key for key, _, _ in found]
-    return {k: t for k, t, _ in found if keys.count(k) == 1 and len(t) <= LONGEST_CODE}
+    return {k: t for k, t, _ in found if keys.count(k) == 1}
 
 
 def _all_targets(function: Function, unit: Unit) -> list[tuple[Key, str]]:
@@ -151,7 +176,9 @@ def _header_end(stmt: Stmt) -> int:
 
 def _header(unit: Unit, stmt: Stmt) -> str:
     """The statement's text on one line; of a loop or branch its first line, without what opens it."""
-    text = re.sub(r"\s+", " ", unit.text(stmt.line, _header_end(stmt))).strip()
+    note = r"\s+#[^'\"]*$" if unit.language == "python" else r"\s*//[^'\"]*$"
+    source = re.sub(note, "", unit.text(stmt.line, _header_end(stmt)), flags=re.MULTILINE)
+    text = re.sub(r"\s+", " ", source).strip()
     if isinstance(stmt, For | If):
         return _bare(re.sub(r"^(\}? ?else )?(el)?(if|for) ?|[ {:]+$", "", text))
     return text.rstrip("; ")

@@ -167,6 +167,10 @@ def _rewrite(changed: Rewrite, named: bool) -> Message:
             return Message("paste-loop", args)
         case "condition":
             return Message("paste-condition", args)
+        case "part":
+            return Message("paste-part", args)
+        case "branch":
+            return Message("paste-branch", args)
         case "new":
             return Message("paste-new", args)
         case _:
