@@ -40,7 +40,12 @@ def resolve(code: bytes, quiet: bytes) -> tuple[bytes, tuple[tuple[int, int], ..
     """`code` with the conditionals that cut a statement resolved, and the byte spans of the arms that went."""
     result = bytearray(code)
     gone: list[tuple[int, int]] = []
+    # Each level of nesting is looked at once more: a limit for what was written to be deep.
+    budget = 20 * len(quiet)
     for group in _groups(quiet):
+        budget -= group.directives[-1][1] - group.directives[0][0]
+        if budget < 0:
+            break
         if any(start <= group.directives[0][0] < end for start, end in gone) or not _cuts(quiet, group):
             continue
         arms = group.arms

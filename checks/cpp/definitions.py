@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from checks.cpp import types
-from checks.cpp.context import Context, named
+from checks.cpp.context import LONGEST, Context, named
 from checks.cpp.declarators import declared
 from checks.cpp.functions import declaration, function, inner_functions
 from checks.cpp.preprocessor import define, include
@@ -94,7 +94,8 @@ def _container(ctx: Context, node: Node, scope: Scope) -> list[tuple[Node, Scope
     if kind in _PREPROCESSOR:
         head = node.child_by_field_name("name") or node.child_by_field_name("condition")
         guard = ctx.span(node.start_byte, head.end_byte) if head is not None else "#else"
-        guard = f"{scope.guard} {guard}".strip()
+        # Cut, or thousands of nested arms would cost the square of their number.
+        guard = f"{scope.guard} {guard}".strip()[-LONGEST:]
         inner = Scope(scope.names, scope.owner, scope.marks, scope.template, guard)
         return [(child, inner) for child in node.children if child != head]
     if kind in ("ERROR", "declaration_list", "field_declaration_list"):

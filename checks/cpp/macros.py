@@ -37,9 +37,14 @@ class _Shape:
 def mask_calls(plain: bytes, code: bytearray) -> Blocks:
     """Changes `code` in place; `plain` has no comments, strings or directives."""
     blocks: Blocks = {}
+    # Nested calls are scanned once a level; brackets that never close must not make that quadratic.
+    budget = 20 * len(plain) + 2_000_000
     for match in _CALL.finditer(plain):
         start, opened = match.start(), match.end()
         shape = _shape(plain, opened)
+        budget -= shape.closed - opened if shape is not None else _LONGEST
+        if budget < 0:
+            break
         if shape is None:
             continue
         if shape.statement:

@@ -100,9 +100,11 @@ def mask(data: bytes) -> Masked:
 def _attributes(quiet: bytes, plain: bytes) -> Iterator[tuple[int, int]]:
     called = [word for key, word in _WITH_ARGUMENTS.items() if key in plain]
     if called:
+        last = 0
         for match in re.finditer(rb"\b(?:" + b"|".join(called) + rb")\s*\(", plain):
-            if stop := _closing(plain, match.end()):
+            if match.start() >= last and (stop := _closing(plain, match.end())):
                 yield match.start(), stop
+                last = stop
     words = [word for key, word in _WORDS.items() if key in plain]
     local = sorted({m[1] for m in _LOCAL.finditer(quiet)} if b"define" in quiet else ())
     words += [name + rb"\b" + _BARE for name in local]
@@ -121,12 +123,14 @@ def _attributes(quiet: bytes, plain: bytes) -> Iterator[tuple[int, int]]:
 
 
 _PARENTHESIS = re.compile(rb"[()]")
+# The arguments of launch bounds and alignments are short.
+_LONGEST = 1000
 
 
 def _closing(text: bytes, start: int) -> int:
-    """Where the bracket that opens before `start` is closed (one past it), 0 if it is not."""
+    """Where the bracket that opens before `start` is closed (one past it), 0 if it is not soon."""
     depth = 1
-    for match in _PARENTHESIS.finditer(text, start):
+    for match in _PARENTHESIS.finditer(text, start, start + _LONGEST):
         depth += 1 if match[0] == b"(" else -1
         if not depth:
             return match.end()
