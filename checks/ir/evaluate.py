@@ -18,7 +18,7 @@ from checks.ir.values import MOST_ITEMS, UNKNOWN, Rules, Unset, known
 __all__ = ["UNKNOWN", "Evaluator", "Unset", "difference", "evaluate", "fold", "known", "linear"]
 
 Resolve = Callable[[ir.Expr], object]
-_DEEPEST = 200
+_DEEPEST = 120
 
 
 def evaluate(
@@ -52,23 +52,24 @@ class Evaluator:
         types: Mapping[str, str] | None = None,
         resolve: Resolve | None = None,
         bound: frozenset[str] = frozenset(),
+        depth: int = 0,
     ) -> None:
         self.bound = bound
         self.rules = rules
         self.env = env
         self.types = types or {}
         self.resolve = resolve
-        self._depth = 0
+        self.depth = depth
 
     def value(self, expr: ir.Expr) -> object:
         """`expr` in the terms of `rules`, or `UNKNOWN`."""
-        if self._depth >= _DEEPEST:
+        if self.depth >= _DEEPEST:
             return UNKNOWN
-        self._depth += 1
+        self.depth += 1
         try:
             return self._value(expr)
         finally:
-            self._depth -= 1
+            self.depth -= 1
 
     def _value(self, expr: ir.Expr) -> object:
         match expr:
@@ -187,7 +188,7 @@ class Evaluator:
         result: list[object] = []
         for item in items:
             env = {**self.env, target.id: item}
-            inner = Evaluator(self.rules, env, self.types, self.resolve, self.bound | {target.id})
+            inner = Evaluator(self.rules, env, self.types, self.resolve, self.bound | {target.id}, self.depth)
             for condition in conditions:
                 truth = self.rules.truth(inner.value(condition))
                 if truth is UNKNOWN:

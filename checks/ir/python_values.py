@@ -111,5 +111,7 @@ def _too_large(op: str, left: object, right: object) -> bool:
         length = next((len(v) for v in (left, right) if isinstance(v, list | tuple | str)), 0)
         times = next((v for v in (left, right) if isinstance(v, int)), 0)
         return length * times > MOST_ITEMS
+    if op == "+" and isinstance(left, list | tuple | str) and isinstance(right, list | tuple | str):
+        return len(left) + len(right) > MOST_ITEMS
     # `%` on a string may pad it to any width.
     return op == "%" and isinstance(left, str)

@@ -28,7 +28,7 @@ from checks.ir.stmt import Return
 from checks.ir.unit import Constant, Function, Unit
 from checks.ir.values import UNKNOWN, Rules
 
-_DEEPEST = 40
+_DEEPEST = 25
 _SIZE_T = IntType(64, False)
 
 
@@ -71,6 +71,7 @@ class Resolver:
     def __init__(self, change: ChangeSet, side: Side) -> None:
         self.scopes = Scopes(change, side)
         self._side = side
+        self._evaluator: Evaluator | None = None
         self._active: set[tuple[object, ...]] = set()
         self._known: dict[tuple[object, ...], tuple[object, tuple[Location, ...]]] = {}
         self._bindings: dict[tuple[str, str, int], dict[str, list[Bound]]] = {}
@@ -89,7 +90,14 @@ class Resolver:
         if len(self._active) >= _DEEPEST:
             return UNKNOWN
         rules = self.rules_of(frame.unit)
-        return Evaluator(rules, frame.env, resolve=partial(self._look, frame)).value(expr)
+        # One definition leads to the next from inside an evaluation: their depths add up.
+        outer, depth = self._evaluator, self._evaluator.depth if self._evaluator else 0
+        look = partial(self._look, frame)
+        self._evaluator = Evaluator(rules, frame.env, resolve=look, depth=depth)
+        try:
+            return self._evaluator.value(expr)
+        finally:
+            self._evaluator = outer
 
     def _look(self, frame: Frame, expr: Expr) -> object:
         """What the evaluator asks: the value of a name, a dotted name or a call."""
@@ -213,16 +221,18 @@ class Resolver:
 
     def agree(self, sources: Iterable[Source | None], frame: Frame) -> object:
         """The one value of all `sources`; unknown where there are none, or two values."""
-        results: list[object] = []
+        result: object = UNKNOWN
         trace: list[Location] = []
         for source in sources:
             value, places = (UNKNOWN, ()) if source is None else self._evaluated(source)
-            if value is UNKNOWN or (results and not _same(results[0], value)):
+            if value is UNKNOWN or not (result is UNKNOWN or _same(result, value)):
                 return UNKNOWN
-            results.append(value)
+            # Of one value in two types the type is not known.
+            both = isinstance(result, Typed) and isinstance(value, Typed) and result != value
+            result = Typed(value.value) if both and isinstance(value, Typed) else value
             trace += places
         frame.trace += trace
-        return results[0] if results else UNKNOWN
+        return result
 
     def _evaluated(self, source: Source) -> tuple[object, tuple[Location, ...]]:
         site = source.site.path if source.site is not None else ""
@@ -240,15 +250,14 @@ class Resolver:
         finally:
             self._active.discard(key)
         here = Location(source.unit.path, source.line, side=self._side)
-        result = (value, (here, *frame.trace))
-        if not self._active or value is not UNKNOWN:
-            # Unknown only because of a cycle that began elsewhere must not be kept.
-            self._known[key] = result
-        return result
+        self._known[key] = (value, tuple(dict.fromkeys((here, *frame.trace))))
+        return self._known[key]
 
 
 def _same(left: object, right: object) -> bool:
-    """Equal, and of one type: `1`, `1.0` and `True` are three values."""
+    """Equal, and of one kind: `1`, `1.0` and `True` are three values. C's types may differ."""
+    if isinstance(left, Typed) and isinstance(right, Typed):
+        return left.value == right.value
     return type(left) is type(right) and left == right
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from checks.ir.expr import Binary, Expr, Sequence
+from checks.ir.stmt import Stmt
 from checks.ir.unit import Class, Constant, Function, Import, Param
 from checks.py.expressions import OPERATORS
 from checks.py.lower import Statements, end
@@ -112,7 +114,7 @@ class Definitions:
                 params=self._params(node.args),
                 start_line=start,
                 end_line=last,
-                lower=partial(self.statements.function, node),
+                lower=self._lowering(node),
                 returns=self._text(node.returns),
                 owner=scope.owner,
                 marks=self._marks(node),
@@ -123,6 +125,13 @@ class Definitions:
         )
         inner = _Scope(f"{qualname}.", function=qualname, guards=scope.guards)
         self._block(node.body, inner)
+
+    def _lowering(self, node: _Definition) -> Callable[[], tuple[Stmt, ...]]:
+        """Lowers the body of `node` when called. Its text is read again then: trees of all functions of all files,
+        most of which nobody asks for, would take 30 bytes of memory a byte of source."""
+        if self.broken:
+            return partial(self.statements.function, node)
+        return partial(self.statements.again, node.lineno, end(node))
 
     def _marks(self, node: _Definition) -> tuple[str, ...]:
         marks = tuple([self._text(d) for d in node.decorator_list])

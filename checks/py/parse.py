@@ -6,7 +6,7 @@ from checks.ir.unit import Unit
 from checks.py.comments import comments
 from checks.py.definitions import Definitions
 from checks.py.lower import Statements
-from checks.py.text import read
+from checks.py.text import REFUSED, parse, read
 
 
 def parse_python(path: str, data: bytes) -> Unit:
@@ -15,18 +15,21 @@ def parse_python(path: str, data: bytes) -> Unit:
     Never raises: what does not parse is listed in `Unit.broken`, its statements are `Opaque`, and
     the functions around it are not `clean`.
     """
-    from checks.py.recover import REFUSED, Recovered, parse, recover
-
     source = read(data)
+    replaced: dict[int, str] = {}
+    broken = [(line, line) for line in sorted(source.damaged)]
     try:
-        found = Recovered(parse("\n".join(source.lines)))
+        module = parse("\n".join(source.lines))
     except REFUSED:
+        # Here, so that tree-sitter is not loaded for files that are well.
+        from checks.py.recover import recover
+
         found = recover(source)
-    damaged = tuple((line, line) for line in sorted(source.damaged))
-    broken = tuple(sorted({*found.ranges, *damaged}))
-    statements = Statements(source, found.broken)
-    definitions = Definitions(path, statements, broken)
-    definitions.collect(found.module)
+        module, replaced = found.module, found.broken
+        broken = sorted({*found.ranges, *broken})
+    statements = Statements(source, replaced)
+    definitions = Definitions(path, statements, tuple(broken))
+    definitions.collect(module)
     return Unit(
         path=path,
         language="python",
@@ -36,6 +39,6 @@ def parse_python(path: str, data: bytes) -> Unit:
         constants=tuple(definitions.constants),
         imports=tuple(definitions.imports),
         comments=comments(source.lines),
-        broken=broken,
-        top=statements.block(found.module.body),
+        broken=tuple(broken),
+        top=statements.block(module.body),
     )

@@ -9,14 +9,11 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 from checks.py.syntax import Outline, Syntax, examine
-from checks.py.text import Source
-
-REFUSED = (SyntaxError, ValueError, RecursionError, MemoryError)
+from checks.py.text import REFUSED, Source, parse
 
 # Characters read again and again in search of errors, over the whole file: about half a second.
 _BUDGET = 2_000_000
@@ -33,13 +30,6 @@ class Recovered:
     module: ast.Module
     broken: dict[int, str] = field(default_factory=dict)
     ranges: tuple[tuple[int, int], ...] = ()
-
-
-def parse(text: str) -> ast.Module:
-    """`ast.parse` without its warnings; raises one of `REFUSED`."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return ast.parse(text)
 
 
 def recover(source: Source) -> Recovered:

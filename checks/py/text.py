@@ -6,7 +6,10 @@ import ast
 import codecs
 import io
 import tokenize
+import warnings
 from dataclasses import dataclass
+
+REFUSED = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,13 @@ def _columns(line: str, start: int, end: int | None) -> str:
     if line.isascii():
         return line[start:end]
     return line.encode()[start:end].decode("utf-8", "replace")
+
+
+def parse(text: str) -> ast.Module:
+    """`ast.parse` without its warnings; raises one of `REFUSED`."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(text)
 
 
 def read(data: bytes) -> Source:

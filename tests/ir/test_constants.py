@@ -306,6 +306,33 @@ def test_imports_in_a_circle_end() -> None:
     assert constants.resolve(parsed("X", "python"), unit) is None
 
 
+@pytest.mark.parametrize("first", ["1", "missing", "'a'"])
+def test_a_dense_web_of_definitions_is_walked_once(first: str) -> None:
+    text = f"X0 = {first}\n" + "".join(f"X{i} = X{i - 1} + X{i - 1}\n" for i in range(1, 60))
+    change, constants = make({"a.py": text})
+    unit = change.unit("a.py")
+    assert unit is not None
+    for n in range(60):
+        found = constants.resolve(parsed(f"X{n}", "python"), unit)
+        assert found is None or len(found.locations) == n + 1
+    assert (plain(constants.resolve(parsed("X59", "python"), unit)) == 2**59) == (first == "1")
+
+
+def test_deep_definitions_do_not_exhaust_the_stack() -> None:
+    deep = "(" * 60 + "X{}" + "+ 1)" * 60
+    text = "X0 = 1\n" + "".join(f"X{i} = {deep.format(i - 1)}\n" for i in range(1, 24))
+    change, constants = make({"a.py": text})
+    unit = change.unit("a.py")
+    assert unit is not None
+    assert constants.resolve(parsed("X23", "python"), unit) is None
+    assert plain(constants.resolve(parsed("X1", "python"), unit)) == 61
+
+
+def test_definitions_of_one_value_in_two_types_agree() -> None:
+    source = "#ifdef A\nconstexpr int64_t N = 5;\n#else\n#define N 5\n#endif\n"
+    assert plain(look({"a.cc": source}, "a.cc", "N")) == 5
+
+
 def test_a_long_chain_is_cut_off() -> None:
     text = "X0 = 1\n" + "".join(f"X{i} = X{i - 1} + 1\n" for i in range(1, 200))
     change, constants = make({"a.py": text})

@@ -181,6 +181,15 @@ def test_small_statements() -> None:
     assert isinstance(body[3], Jump)
 
 
+def test_bodies_are_read_where_they_stand() -> None:
+    source = "class A:\n\t@(\n\t\tmark\n\t)\n\tdef f(self):\n\t\tx = '''a\nb'''; y = 1\n\t\treturn (\n1)\n"
+    (function,) = parse_python("m.py", source.encode()).functions
+    assert function.start_line == 3
+    first, second, third = function.body
+    assert isinstance(first, Assign) and first.value == Const("a\nb")
+    assert [(s.line, s.end_line) for s in (first, second, third)] == [(6, 7), (7, 7), (8, 9)]
+
+
 def test_body_is_without_its_docstring() -> None:
     unit = parse_python("m.py", b'def f():\n    """Words."""\n    return 1\n')
     (function,) = unit.functions
