@@ -81,7 +81,7 @@ class ChangeSet:
     base_rev: str = ""
     head_rev: str = ""
     _units: dict[tuple[Side, str], Unit | None] = field(default_factory=dict, repr=False)
-    _made: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
+    _made: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def tree(self, side: Side) -> Tree:
         return self.head if side is Side.HEAD else self.base

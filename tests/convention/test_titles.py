@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from checks.change import ChangeSet, FileChange, Hunk, PullRequest
@@ -141,3 +143,9 @@ def test_without_a_tag_list_every_tag_is_known() -> None:
     made = draft(change("[A][B] x", "ops/save.cc"), Config())
     assert made.official_tags == ["A", "B"]
     assert made.better_title == "[A] x"
+
+
+def test_what_was_made_for_one_text_is_not_taken_for_another() -> None:
+    first = change("[A] x", "ops/save.cc")
+    second = replace(first, pull=replace(first.pull, title="[B] y"))
+    assert [draft(c, Config()).title.words for c in (first, second, first)] == ["x", "y", "x"]
