@@ -23,7 +23,8 @@ WRAPS = frozenset({"to_tensor", "array", "asarray", "tensor", "as_tensor"})
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Positions `..high` of `buffer` were filled at `line`; `guessed` where that was read off a literal's padding."""
+    """Positions up to `high` of `buffer` were filled at `line`; `guessed` where it is not a slice that says so, but a
+    single element, or a literal whose end is read off its padding."""
 
     buffer: str
     high: Linear
@@ -118,7 +119,8 @@ class FixtureRun(Interpreter):
         if len(target.indices) > 1 or place.row:
             _, high = self.span(target, place, state)
             if high is not None:
-                self.filled.append(Write(place.buffer, high, line))
+                single = not isinstance(target.indices[-1], Slice)
+                self.filled.append(Write(place.buffer, high, line, guessed=single))
 
     def hold(self, buffer: str, form: Linear, line: int) -> None:
         where = self.stack[-1]

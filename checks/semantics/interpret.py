@@ -326,7 +326,8 @@ class Interpreter(Evaluator):
     def computed(self, target: Expr, line: int, state: State) -> int:
         """The line, a few above at most, where the subscript of `target` was computed."""
         used = {n for i in target.indices for n in names(i)} if isinstance(target, Index) else set()
-        return min((n for v in used if line - 8 <= (n := state.lines.get(v, line)) <= line), default=line)
+        moving = {n for n in used if isinstance(v := state.env.get(n), Linear) and v.symbols("index")}
+        return min((n for v in moving if line - 8 <= (n := state.lines.get(v, line)) <= line), default=line)
 
     def record(
         self,

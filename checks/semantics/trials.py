@@ -106,13 +106,17 @@ def stale(
     sides: Sides, trials: tuple[Trials, Trials], ops: set[str], changed: set[str]
 ) -> Iterator[Finding]:
     """Fixtures and references that disagree with the op after the change and did not, in this way, before.
-    `trials` are the head's and the base's."""
+
+    `trials` are the head's and the base's. Proved is what agreed before: a new fixture may mean to fill less.
+    """
     now, then = trials
     groups: dict[tuple[object, ...], list[Trial]] = {}
     for path in sorted({*now.paths(ops), *changed}):
         old = {(t.place, t.last, t.convention.offset) for t in then.of(sides.was(path))}
         for trial in now.of(path):
             if trial.last == trial.convention.offset.const:
+                continue
+            if trial.guessed and not _agreed(sides, then, trial):
                 continue
             if (trial.place, trial.last, trial.convention.offset) not in old:
                 groups.setdefault(_group(sides, trial), []).append(trial)
@@ -160,7 +164,7 @@ def _finding(sides: Sides, then: Trials, trials: list[Trial]) -> Finding:
     evidence += [report.step(library, Location(*line), "test-says", **args) for line in lines[:4]]
     if writer is not None:
         evidence.append(report.step(library, report.at(writer.convention.access), "writer-stores", **args))
-    proved = not trial.guessed and (trial.last < trial.convention.offset.const or _agreed(sides, then, trial))
+    proved = not trial.guessed and _agreed(sides, then, trial)
     places = [Location(trial.path, trial.line), report.at(access)]
     place, other = reversed(places) if blamed else places
     return report.finding(
