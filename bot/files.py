@@ -25,15 +25,17 @@ def read_text(name: str) -> str:
 def write_output(text: str, name: str | None) -> None:
     """Write `text` to file `name`, or to standard output where that is None, as UTF-8."""
     data = text.encode("utf-8", "backslashreplace")
-    if name is None:
+    try:
+        if name is not None:
+            _replace(Path(name), data)
+            return
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
-        return
-    try:
-        _replace(Path(name), data)
+    except BrokenPipeError:
+        raise
     except OSError as error:
-        raise UserError("unwritable", path=name, reason=error.strerror) from error
+        raise UserError("unwritable", path=name or "-", reason=error.strerror) from error
 
 
 def _replace(path: Path, data: bytes) -> None:

@@ -83,7 +83,9 @@ def cell(text: str) -> str:
     safe; an entity is."""
     if "|" not in text:
         return text
-    return _SPAN.sub(lambda m: f"<code>{''.join(_entity(c) for c in m.group(2))}</code>" if "|" in m.group(2) else m.group(), text)
+    return _SPAN.sub(
+        lambda m: f"<code>{''.join(_entity(c) for c in m.group(2))}</code>" if "|" in m.group(2) else m.group(), text
+    )
 
 
 def fence(lines: Sequence[str], language: str = "") -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from checks.change import ChangeSet, FileChange
@@ -31,7 +31,8 @@ class FileFact:
 
 @dataclass(frozen=True, slots=True)
 class FunctionFact:
-    """A function in which a line changed. `what`: added, removed, signature (its parameters changed) or body."""
+    """A function in which a line changed. `what`: added, removed, renamed (the same text under another name),
+    signature (its parameters changed) or body."""
 
     path: str
     name: str
@@ -39,6 +40,7 @@ class FunctionFact:
     line: int
     old_params: tuple[str, ...] = ()
     new_params: tuple[str, ...] = ()
+    old_name: str = ""
 
     @property
     def added_params(self) -> tuple[str, ...]:
@@ -157,11 +159,34 @@ def _units(change: ChangeSet, file: FileChange) -> tuple[Unit | None, Unit | Non
 
 
 def _functions(change: ChangeSet, config: Config) -> Iterator[FunctionFact]:
-    for base, head in change.changed_functions():
-        now = head or base
-        assert now is not None
-        if not config.is_test(now.path):
-            yield _function(base, head, now)
+    pairs = [p for p in change.changed_functions() if not config.is_test(_now(*p).path)]
+    gone = {_shape(change, base, Side.BASE): base for base, head in pairs if base is not None and head is None}
+    renamed = {}
+    for base, head in pairs:
+        if base is None and head is not None:
+            before = gone.pop(_shape(change, head, Side.HEAD), None)
+            if before is not None:
+                renamed[head.qualname] = before
+    old = set(map(id, renamed.values()))
+    for base, head in pairs:
+        if base is not None and id(base) in old:
+            continue
+        known = renamed.get(head.qualname) if head is not None and base is None else None
+        made = _function(known or base, head, _now(base, head))
+        yield replace(made, what="renamed", old_name=known.qualname) if known else made
+
+
+def _now(base: Function | None, head: Function | None) -> Function:
+    now = head or base
+    assert now is not None
+    return now
+
+
+def _shape(change: ChangeSet, function: Function, side: Side) -> tuple[str, str, str]:
+    """What stays when a function gets another name: its file, its owner, and its text without the name."""
+    unit = change.unit(function.path, side)
+    text = unit.text(function.start_line, function.end_line) if unit else ""
+    return function.path, function.owner, text.replace(function.name, "")
 
 
 def _function(base: Function | None, head: Function | None, now: Function) -> FunctionFact:

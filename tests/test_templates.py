@@ -43,9 +43,7 @@ def test_both_languages_say_the_same(path):
     for key, said in sentences(path).items():
         assert sorted(said) == sorted(LANGUAGES), key
         assert all(text.strip() for text in said.values()), key
-        wanted = {
-            language: meta.find_undeclared_variables(environment.parse(text)) for language, text in said.items()
-        }
+        wanted = {language: meta.find_undeclared_variables(environment.parse(text)) for language, text in said.items()}
         assert wanted["zh"] == wanted["en"], key
 
 
@@ -133,6 +131,7 @@ def tree(module: Path) -> ast.Module:
     return ast.parse(module.read_text("utf-8"))
 
 
+@cache
 def strings(module: Path) -> set[str]:
     return {n.value for n in ast.walk(tree(module)) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
 

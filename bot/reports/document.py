@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from bot.reports import Report
-from bot.reports.blocks import Block, Code, Heading, Items, Text
+from bot.reports.blocks import Block, Code, Folded, Heading, Items, Text
 from bot.reports.findings import detail, heading, table, technical
 from bot.reports.paste import pasted
 from bot.reports.summary import summary_blocks
@@ -16,7 +16,7 @@ _ORDER = tuple(Severity)
 _STOPS = ("。", "！", "？", ".", "!", "?")
 
 
-def document(report: Report, words: Words, *, details: bool = True) -> Iterator[Block]:
+def document(report: Report, words: Words) -> Iterator[Block]:
     """Summary, findings, conventions, judgement, what was not analysed, and each finding in full."""
     review = report.review
     yield Heading(2, words("report.heading-summary"))
@@ -28,7 +28,7 @@ def document(report: Report, words: Words, *, details: bool = True) -> Iterator[
     yield Heading(2, words("report.heading-verdict"))
     yield from verdict_blocks(report, words)
     yield from closing_blocks(report, words)
-    if details and found:
+    if found:
         yield Heading(2, words("report.heading-details"))
         for finding in found:
             yield heading(finding, words)
@@ -44,11 +44,16 @@ def convention_blocks(report: Report, words: Words) -> Iterator[Block]:
         yield Text(words("report.convention-kept" if known else "report.convention-unknown"))
         return
     yield Items(tuple(_convention(f, words) for f in findings))
-    for key in ("title", "body"):
-        texts = dict.fromkeys(pasted(f.message.args[key], words) for f in findings if f.message.args.get(key))
-        for text in texts:
-            yield Text(words(f"report.paste-{key}"))
-            yield Code(tuple(text.rstrip("\n").split("\n")), "markdown" if key == "body" else "")
+    for title in _texts(findings, "title", words):
+        yield Text(words("report.paste-title"))
+        yield Code((title,))
+    for body in _texts(findings, "body", words):
+        yield Folded(words("report.paste-body"), (Code(tuple(body.rstrip("\n").split("\n")), "markdown"),))
+
+
+def _texts(findings: Iterable[Finding], key: str, words: Words) -> dict[str, None]:
+    """What the findings propose, each text once."""
+    return dict.fromkeys(pasted(f.message.args[key], words) for f in findings if f.message.args.get(key))
 
 
 def _convention(finding: Finding, words: Words) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from bot.reports.blocks import Block, Code, Items, Table
+from bot.reports.blocks import Block, Code, Folded, Items, Table
 from bot.reports.markdown import write
 from bot.words import Words
 
@@ -50,6 +50,8 @@ def _prefixes(block: Block) -> Iterator[Block]:
             yield from (replace(block, items=items[:n]) for n in _steps(len(items)))
         case Table(_, rows):
             yield from (replace(block, rows=rows[:n]) for n in _steps(len(rows)))
+        case Folded(_, (inner,)):
+            yield from (replace(block, blocks=(smaller,)) for smaller in _prefixes(inner))
         case Code(lines, _):
             yield from (replace(block, lines=lines[:n]) for n in _steps(len(lines)))
 

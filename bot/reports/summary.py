@@ -35,10 +35,10 @@ def summary_blocks(report: Report, words: Words) -> Iterator[Block]:
     if tags:
         lines.append(words("report.tags", tags=tags))
     yield Items(tuple(lines))
-    changes = list(_changes(facts, words))
+    changes = dict(_changes(facts, words))
     if changes:
         yield Text(words("report.what-changed"))
-        yield Items(tuple(_cut(changes, _MOST_FILES, words)))
+        yield Items(tuple(_largest(changes, facts, words)))
 
 
 def tag_names(facts: Facts, words: Words) -> list[str]:
@@ -71,15 +71,24 @@ def _cut(lines: list[str], most: int, words: Words) -> list[str]:
     return [*lines[:most], words("report.more", count=len(lines) - most)]
 
 
-def _changes(facts: Facts, words: Words) -> Iterator[str]:
-    """One line a file: which functions, ops and constants changed in it."""
+def _largest(changes: dict[str, str], facts: Facts, words: Words) -> Iterator[str]:
+    """The lines of the files that changed most, in path order, and a count of the rest."""
+    sizes = {f.path: f.added + f.removed for f in facts.files}
+    kept = sorted(changes, key=lambda path: (-sizes[path], path))[:_MOST_FILES]
+    yield from (line for path, line in changes.items() if path in kept)
+    if len(changes) > len(kept):
+        yield words("report.more", count=len(changes) - len(kept))
+
+
+def _changes(facts: Facts, words: Words) -> Iterator[tuple[str, str]]:
+    """A line for each file: which functions, ops and constants changed in it."""
     for file in facts.files:
         if file.kind in ("test", "e2e"):
             continue
         parts = [*_file_parts(file, words), *_parts(facts, file, words)]
         if parts:
             head = words("report.file", path=file.path, added=file.added, removed=file.removed)
-            yield head + words("report.semicolon").join(parts)
+            yield file.path, head + words("report.semicolon").join(parts)
 
 
 def _file_parts(file: FileFact, words: Words) -> Iterator[str]:
@@ -102,6 +111,8 @@ def _parts(facts: Facts, file: FileFact, words: Words) -> Iterator[str]:
             gained=function.added_params,
             lost=function.removed_params,
         )
+    for function in (f for f in functions if f.what == "renamed"):
+        yield words("report.function-renamed", old=function.old_name, name=function.name)
     for what in ("added", "removed", "body"):
         names = [f for f in functions if f.what == what]
         if names and not (file.status in "AD" and what != "body" and len(names) > _MOST_NAMES):

@@ -20,14 +20,18 @@ BODY = "Made faster.\n"
 def change(repo):
     """A pull request with a bug that has a fix, a question in context lines, one far away, and a rename."""
     filler = "".join(f"line{n} = {n}\n" for n in range(40))
-    repo.commit({"src/a.py": filler, "src/old.py": filler + "x\n", "far.py": "QUERY = 1\n" + filler, "gone.cu": "int x;\n"})
+    repo.commit(
+        {"src/a.py": filler, "src/old.py": filler + "x\n", "far.py": "QUERY = 1\n" + filler, "gone.cu": "int x;\n"}
+    )
     (repo.path / "src/old.py").rename(repo.path / "src/new.py")
-    repo.commit({
-        "src/a.py": filler.replace("line20 = 20", "word = UNMASKED | (count << 8)").replace("line22 = 22", "QUERY"),
-        "src/new.py": filler + "y\nz\n",
-        "far.py": "QUERY = 1\n" + filler + "more = 1\n",
-        "gone.cu": None,
-    })
+    repo.commit(
+        {
+            "src/a.py": filler.replace("line20 = 20", "word = UNMASKED | (count << 8)").replace("line22 = 22", "QUERY"),
+            "src/new.py": filler + "y\nz\n",
+            "far.py": "QUERY = 1\n" + filler + "more = 1\n",
+            "gone.cu": None,
+        }
+    )
     return ("review", "--repo", repo.path, "--base", "HEAD~1", "--head", "HEAD")
 
 
@@ -83,7 +87,13 @@ def test_json(written):
     first = data["findings"][0]
     assert first["message"]["zh"].startswith("标记 `word") and first["message"]["en"].startswith("Marked `word")
     assert {e["type"] for e in first["evidence"]} == {
-        "Counterexample", "PredictedFailure", "Sibling", "Definition", "KernelRun", "History", "Step"
+        "Counterexample",
+        "PredictedFailure",
+        "Sibling",
+        "Definition",
+        "KernelRun",
+        "History",
+        "Step",
     }
     assert {f["status"] for f in data["facts"]["files"]} == {"M", "R", "D"}
 
@@ -103,9 +113,19 @@ def test_github(written, repo):
 def test_markdown_has_every_part(written):
     text = written("markdown")
     for part in (
-        "## Summary", "## Findings", "## Pull request conventions", "## Judgement", "## Details",
-        "renamed from `src/old.py`", "| 🔴 Bug | `src/a.py:21` |", "[Tag] better", "Made faster.",
-        "| `flag` | `256 (0x100)` | `0` | differs |", "`0x1500`", "`tests/a.py::test`", "+word = MASKED | (count << 8)",
+        "## Summary",
+        "## Findings",
+        "## Pull request conventions",
+        "## Judgement",
+        "## Details",
+        "renamed from `src/old.py`",
+        "| 🔴 Bug | `src/a.py:21` |",
+        "[Tag] better",
+        "Made faster.",
+        "| `flag` | `256 (0x100)` | `0` | differs |",
+        "`0x1500`",
+        "`tests/a.py::test`",
+        "+word = MASKED | (count << 8)",
     ):
         assert part in text, part
     assert "Not ready to merge" in text
