@@ -1,0 +1,88 @@
+"""Tests that compare logprobs with a stored baseline, and the engine they start to get them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from checks.change import ChangeSet
+from checks.config import Config
+from checks.ir import expr as E
+from checks.ir.stmt import Assert, flatten
+from checks.ir.unit import Function, Unit
+from checks.ops import calls_of
+from checks.source import language
+
+# A line that quotes the name of something stored: the cheap sieve before a test is parsed.
+_QUOTED = re.compile(rb"(?i)[\"'][\w./{}-]*log_?probs?[\w./{}-]*[\"']")
+_READS = re.compile(r"(?i)load|save|open|read|record|join|path|baseline|golden|snapshot|compare")
+_BASELINE = (b"baseline", b"golden", b"snapshot", b"BASELINE")
+_SPECULATIVE = re.compile(
+    r"(?i)--?speculative[-_]|speculative_?(config|decoding|method)?\s*[=:(]|num_speculative_tokens"
+)
+_OFF = re.compile(r"(?i)speculative\w*\s*[=:]\s*(None|False|\{\})")
+
+
+@dataclass(frozen=True)
+class BaselineTest:
+    """A test function that holds its logprobs against a stored baseline: `line` names what is stored, as `stored`.
+
+    `speculative` is the line where it turns speculative decoding on, 0 where it does not.
+    """
+
+    unit: Unit
+    function: Function
+    line: int
+    stored: str
+    speculative: int
+
+    @property
+    def node(self) -> str:
+        return "::".join((self.unit.path, *self.function.qualname.split(".")))
+
+
+def baseline_tests(change: ChangeSet, config: Config) -> Iterator[BaselineTest]:
+    """Every such test of the head, one for each file: the first in it."""
+    paths = {h.path for h in change.head.find("logprobs")}
+    for path in sorted(p for p in paths if language(p) == "python" and (config.is_test(p) or config.is_e2e(p))):
+        unit = change.unit(path) if _may_store(change.head.read(path) or b"") else None
+        found = next(_in_unit(unit), None) if unit is not None else None
+        if found is not None:
+            yield found
+
+
+def _may_store(data: bytes) -> bool:
+    if not any(word in data for word in _BASELINE):
+        return False
+    return any(b"ogprob" in line and _QUOTED.search(line) and _READS.search(line.decode("utf-8", "replace"))
+               for line in data.splitlines())  # fmt: skip
+
+
+def _in_unit(unit: Unit) -> Iterator[BaselineTest]:
+    for function in unit.functions:
+        if not function.name.startswith("test"):
+            continue
+        if not any(isinstance(g.stmt, Assert) for g in flatten(function.body)):
+            continue
+        for call, _ in calls_of(function.body):
+            stored = _stored(call)
+            if stored:
+                yield BaselineTest(unit, function, call.line, stored, _speculative(unit))
+                break
+
+
+def _stored(call: E.Call) -> str:
+    """The name of the stored logprobs that a call loads, saves or makes a path of."""
+    if not _READS.search(E.callee(call)):
+        return ""
+    texts = [a.value for a in call.args if isinstance(a, E.Const) and isinstance(a.value, str)]
+    return next((t for t in texts if re.search(r"(?i)log_?prob", t) and " " not in t.strip()), "")
+
+
+def _speculative(unit: Unit) -> int:
+    """The line on which the test's engine gets speculative decoding, 0 where none does."""
+    for number, text in enumerate(unit.lines, 1):
+        if _SPECULATIVE.search(text) and not _OFF.search(text) and not text.lstrip().startswith("#"):
+            return number
+    return 0

@@ -1,0 +1,284 @@
+"""Changed statements of the logprob path: what they decide, and whether only speculative decoding runs them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from checks.change import ChangeSet
+from checks.config import Config
+from checks.finding import Side
+from checks.ir import expr as E
+from checks.ir.stmt import Assign, ExprStmt, Guarded, If, Return, Stmt, flatten, negate
+from checks.ir.unit import Function, Unit
+from checks.ops import expressions
+from checks.source import language
+
+WIDTH, SEED, ORDER, VALUE = "width", "seed", "order", "value"
+_RANKS = {WIDTH: 0, SEED: 1, ORDER: 2, VALUE: 3}
+
+_ANY = re.compile(r"(?i)log_?prob|top_?k|seed")
+# The prompt's own logprobs are no part of what the tests store.
+_LOGPROB = re.compile(r"(?i)^(?!.*prompt_log_?prob).*log_?prob")
+_WIDTH = re.compile(r"(?i)^(max|num|n|top|real|actual|ori)_?(num_?|top_?)?(log_?probs?|top_?k)$|log_?prob_?k$")
+_SEED = re.compile(r"(?i)(^|_)seeds?($|_)")
+_ORDERS = frozenset({"topk", "top_k", "argmax", "argsort", "sort", "argmin", "stable_sort"})
+_SPECULATIVE = re.compile(r"(?i)specul|spec_(method|decod|config)|proposer|draft|accept_(num|tokens)|\bmtp|_mtp")
+_LOGS = re.compile(r"(?i)^(debug|info|warning|warn|error|print|printf|log|v?log)$|logger|cout|cerr")
+
+
+@dataclass(frozen=True)
+class Altered:
+    """A changed statement: `name` is what it sets or calls, `kind` what of a logprob that decides.
+
+    `speculative` is True or False where only one mode runs it, None for both. `certain` means that the number of
+    columns is another one now.
+    """
+
+    path: str
+    line: int
+    text: str
+    function: str
+    name: str
+    kind: str
+    speculative: bool | None
+    certain: bool = False
+
+    @property
+    def order(self) -> tuple[int, bool, str, int]:
+        """What to name first: what is certain, then what decides most, then what speaks of logprobs itself."""
+        plain = not _LOGPROB.search(self.name)
+        return _RANKS[self.kind] + (0 if self.certain else 4), plain, self.path, self.line
+
+
+def mentions(change: ChangeSet, config: Config) -> bool:
+    """Whether any changed line of product code could be of the logprob path at all."""
+    for file in change.files:
+        if not language(file.path) or config.is_test(file.path):
+            continue
+        for path, side, lines in (
+            (file.head_path, Side.HEAD, file.head_lines()),
+            (file.base_path, Side.BASE, file.base_lines()),
+        ):
+            data = (change.tree(side).read(path) if path else None) or b""
+            if lines and _ANY.search(data.decode("utf-8", "replace")):
+                return True
+    return False
+
+
+def altered(change: ChangeSet, config: Config) -> Iterator[Altered]:
+    """The statements and constants of the head that do something else for logprobs than the base did."""
+    for file in change.files:
+        now = change.unit(file.head_path) if file.head_path else None
+        was = change.unit(file.base_path, Side.BASE) if file.base_path else None
+        if now is not None and was is not None and not config.is_test(now.path):
+            yield from _constants(was, now, change)
+    for base, head in change.changed_functions():
+        if base is None or head is None or config.is_test(head.path):
+            continue
+        unit, old = change.unit(head.path), change.unit(base.path, Side.BASE)
+        text = unit.text(head.start_line, head.end_line) if unit is not None else ""
+        if unit is not None and old is not None and _ANY.search(text):
+            yield from _in_function(base, head, unit, old, change)
+
+
+def _constants(old: Unit, head: Unit, change: ChangeSet) -> Iterator[Altered]:
+    before = {c.name: c.value for c in old.constants if c.params is None}
+    for constant in head.constants:
+        name, value = constant.name, constant.value
+        kind = SEED if _SEED.search(name) else WIDTH if _WIDTH.search(name) else ""
+        was = before.get(name)
+        if not kind or value is None or was is None or was == value:
+            continue
+        if change.touches(head.path, constant.line, constant.line):
+            mode = True if _SPECULATIVE.search(name) or name.startswith("SPEC_") else None
+            text = head.text(constant.line).strip()
+            certain = kind == WIDTH and _certain(was, value)
+            yield Altered(head.path, constant.line, text, "", name, kind, mode, certain)
+
+
+def _in_function(base: Function, head: Function, unit: Unit, old: Unit, change: ChangeSet) -> Iterator[Altered]:
+    now = [g for g in flatten(head.body) if not _logs(g.stmt)]
+    touched = [(g, told) for g in now if _touched(g.stmt, unit, change) and (told := _kind(g.stmt, head)) is not None]
+    if not touched:
+        return
+    before = [g for g in flatten(base.body) if not _logs(g.stmt)]
+    local = _locals(before)
+    known = Counter(_key(g.stmt, local) for g in before)
+    local = _locals(now)
+    moved = _removed_lines(old, change)
+    for guarded, (name, kind) in touched:
+        stmt, key = guarded.stmt, _key(guarded.stmt, local)
+        if known[key] > 0:
+            known[key] -= 1
+            continue
+        if all(line.strip() in moved for line in unit.lines[stmt.line - 1 : _last(stmt)]):
+            continue
+        mode, certain = _mode(guarded, head), False
+        if kind == WIDTH and isinstance(stmt, Assign):
+            mode, certain = _width(guarded, before, mode)
+        text = unit.text(stmt.line).strip()
+        yield Altered(unit.path, stmt.line, text, head.qualname, name, kind, mode, certain)
+
+
+def _touched(stmt: Stmt, unit: Unit, change: ChangeSet) -> bool:
+    return change.touches(unit.path, stmt.line, _last(stmt))
+
+
+def _removed_lines(old: Unit, change: ChangeSet) -> set[str]:
+    """What the change took out of the file: a line that is there again elsewhere was only moved."""
+    file = next((f for f in change.files if f.base_path == old.path), None)
+    return {old.lines[n - 1].strip() for n in file.base_lines() if n <= len(old.lines)} if file is not None else set()
+
+
+def _last(stmt: Stmt) -> int:
+    return stmt.line if isinstance(stmt, If) else stmt.end_line
+
+
+def _logs(stmt: Stmt) -> bool:
+    """A log line, or a statement that only holds others."""
+    if isinstance(stmt, ExprStmt):
+        names = {E.callee(e) for e in E.walk(stmt.value) if isinstance(e, E.Call)} | E.names(stmt.value)
+        return any(_LOGS.search(n) for n in names)
+    return not isinstance(stmt, Assign | Return | If)
+
+
+def _locals(body: list[Guarded]) -> set[str]:
+    return {g.stmt.target.id for g in body if isinstance(g.stmt, Assign) and isinstance(g.stmt.target, E.Name)}
+
+
+def _key(stmt: Stmt, local: set[str]) -> tuple[object, ...]:
+    """What a statement does, whatever its locals are called."""
+
+    def anonymous(expr: E.Expr) -> E.Expr | None:
+        return E.Name("_") if isinstance(expr, E.Name) and expr.id in local else None
+
+    parts = tuple(E.substitute(e, anonymous) for e in expressions(stmt))
+    return type(stmt).__name__, getattr(stmt, "op", ""), parts
+
+
+def _kind(stmt: Stmt, function: Function) -> tuple[str, str] | None:
+    """(name, kind) of what a statement decides for logprobs, None where it decides nothing."""
+    targets = _targets(stmt)
+    calls = [E.callee(e) for top in expressions(stmt) for e in E.walk(top) if isinstance(e, E.Call)]
+    near = _of_logprobs(function)
+    for name in targets:
+        if _WIDTH.search(name) and (near or _LOGPROB.search(name)):
+            return name, WIDTH
+        if _SEED.search(name):
+            return name, SEED
+    for name in calls:
+        if name in _ORDERS and near:
+            return name, ORDER
+    for name in [*targets, *calls]:
+        if _LOGPROB.search(name):
+            return name, VALUE
+    if _LOGPROB.search(function.name) and (targets or calls):
+        return (targets or calls)[0], VALUE
+    return None
+
+
+def _targets(stmt: Stmt) -> list[str]:
+    """The last names of what a statement sets."""
+    if not isinstance(stmt, Assign):
+        return []
+    parts = stmt.target.items if isinstance(stmt.target, E.Sequence) else (stmt.target,)
+    found = []
+    for part in parts:
+        while isinstance(part, E.Index):
+            key = part.indices[0] if len(part.indices) == 1 else None
+            if isinstance(key, E.Const) and isinstance(key.value, str):
+                found.append(key.value)
+            part = part.base
+        whole = E.dotted(part)
+        if whole:
+            found.append(whole.rsplit(".", 1)[-1])
+    return found
+
+
+def _of_logprobs(function: Function) -> bool:
+    return bool(_LOGPROB.search(function.qualname)) or any(_LOGPROB.search(p.name) for p in function.params)
+
+
+def _mode(guarded: Guarded, function: Function) -> bool | None:
+    """True where only speculative decoding runs the statement, False where only decoding without it does."""
+    for guard in guarded.guards:
+        mode = polarity(guard)
+        if mode is not None:
+            return mode
+    where = f"{function.path.rsplit('/', 1)[-1]} {function.qualname}"
+    if _SPECULATIVE.search(where) or any(_SPECULATIVE.search(p.name) for p in function.params):
+        return True
+    used = {n for top in expressions(guarded.stmt) for e in E.walk(top) for n in _words(e)}
+    return True if any(_SPECULATIVE.search(w) for w in used) else None
+
+
+def _words(expr: E.Expr) -> Iterator[str]:
+    match expr:
+        case E.Name(id=name) | E.Attr(name=name) | E.Const(value=str() as name):
+            yield name
+
+
+def polarity(test: E.Expr) -> bool | None:
+    """Whether a condition holds only under speculative decoding (True), only without it (False), or says nothing."""
+    match test:
+        case E.Unary(op="not", operand=operand):
+            inner = polarity(operand)
+            return None if inner is None else not inner
+        case E.Binary(op="and", left=left, right=right):
+            known = [p for p in (polarity(left), polarity(right)) if p is not None]
+            return known[0] if known else None
+        case E.Binary(op="is" | "==" as op, left=left, right=E.Const(value=None | False)) if op:
+            inner = polarity(left)
+            return None if inner is None else not inner
+        case E.Binary(op="is-not" | "!=", left=left, right=E.Const(value=None | False)):
+            return polarity(left)
+        case E.Binary(op="==" | "is" | "in", left=left):
+            return True if polarity(left) else None
+        case E.Name() | E.Attr() | E.Index() | E.Call():
+            whole = E.dotted(test) or " ".join(w for e in E.walk(test) for w in _words(e))
+            return True if _SPECULATIVE.search(whole) else None
+        case _:
+            return None
+
+
+def _width(guarded: Guarded, before: list[Guarded], mode: bool | None) -> tuple[bool | None, bool]:
+    """(mode, whether the number of columns certainly changed) of a changed width.
+
+    Against `x if not speculative else 20`, a plain `x` changes only what the other arm was.
+    """
+    stmt = guarded.stmt
+    assert isinstance(stmt, Assign)
+    olds = [g for g in before if isinstance(g.stmt, Assign) and g.stmt.target == stmt.target and g.stmt.value]
+    olds = [g for g in olds if g.guards == guarded.guards] or olds
+    if len(olds) != 1 or stmt.value is None or olds[0].stmt.value is None:  # type: ignore[union-attr]
+        return mode, False
+    old: E.Expr = olds[0].stmt.value  # type: ignore[union-attr]
+    differ = list(_differences(old, stmt.value))
+    modes = {polarity(test) if test is not None else None for test, _, _ in differ}
+    told = modes.pop() if len(modes) == 1 else None
+    return (told if told is not None else mode), any(_certain(a, b) for _, a, b in differ)
+
+
+def _differences(old: E.Expr, new: E.Expr) -> Iterator[tuple[E.Expr | None, E.Expr, E.Expr]]:
+    """(condition, before, after) for each arm of a conditional value that differs."""
+    if old == new:
+        return
+    match old, new:
+        case E.Ternary(test=a, then=x, orelse=y), E.Ternary(test=b, then=u, orelse=v) if a == b:
+            arms = ((a, x, u), (negate(a), y, v))
+        case E.Ternary(test=a, then=x, orelse=y), _:
+            arms = ((a, x, new), (negate(a), y, new))
+        case _, E.Ternary(test=b, then=u, orelse=v):
+            arms = ((b, old, u), (negate(b), old, v))
+        case _:
+            yield None, old, new
+            return
+    yield from ((test, before, after) for test, before, after in arms if before != after)
+
+
+def _certain(old: E.Expr, new: E.Expr) -> bool:
+    """Two numbers, or a number against what depends on the request."""
+    return isinstance(old, E.Const) != isinstance(new, E.Const) or (isinstance(old, E.Const) and old != new)
