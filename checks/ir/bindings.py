@@ -13,8 +13,7 @@ from checks.ir.unit import Constant, Function, Unit
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """One place where a name gets a value; `value` is None where that cannot be said in an
-    expression."""
+    """One place where a name gets a value; `value` is None where that cannot be said in an expression."""
 
     value: Expr | None
     line: int

@@ -1,5 +1,4 @@
-"""C's and C++'s operations on values: integers of their types, floating-point numbers, strings,
-arrays."""
+"""C's and C++'s operations on values: integers of their types, floating-point numbers, strings, arrays."""
 
 from __future__ import annotations
 
@@ -15,8 +14,7 @@ _INFINITE = (OverflowError, ValueError, ZeroDivisionError)
 
 
 class CRules:
-    """C's semantics. An integer is a `Typed`, an array a list; `aliases` maps a type's name to what
-    it stands for."""
+    """C's semantics. An integer is a `Typed`, an array a list; `aliases` maps a type's name to what it stands for."""
 
     def __init__(self, aliases: dict[str, str] | None = None) -> None:
         self._aliases = aliases or {}

@@ -42,8 +42,7 @@ def evaluate(
 
 
 class Evaluator:
-    """One evaluation; the values inside are those of `rules`. `bound` names are never asked of
-    `resolve`."""
+    """One evaluation; the values inside are those of `rules`. `bound` names are never asked of `resolve`."""
 
     def __init__(
         self,

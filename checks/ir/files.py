@@ -10,8 +10,7 @@ from checks.tree import Tree
 
 
 class Files:
-    """Looks names up among the paths of `tree`; what lies outside it (`<cuda.h>`, `torch`) is not
-    found."""
+    """Looks names up among the paths of `tree`; what lies outside it (`<cuda.h>`, `torch`) is not found."""
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
@@ -41,8 +40,7 @@ class Files:
         return _nearest(start, found)
 
     def module(self, start: str, name: str) -> list[str]:
-        """The files that are the Python module `name` for an import in `start`; leading dots are
-        relative."""
+        """The files that are the Python module `name` for an import in `start`; leading dots are relative."""
         dots = len(name) - len(name.lstrip("."))
         parts = [p for p in name[dots:].split(".") if p]
         if dots:

@@ -98,8 +98,7 @@ def promote(kind: IntType | None) -> IntType | None:
 
 
 def common(left: IntType | None, right: IntType | None) -> IntType | None:
-    """The type in which C does arithmetic on both; the wider wins, at equal width the unsigned
-    one."""
+    """The type in which C does arithmetic on both; the wider wins, at equal width the unsigned one."""
     left, right = promote(left), promote(right)
     if left is None or right is None:
         return None

@@ -75,8 +75,7 @@ def difference(left: ir.Expr, right: ir.Expr) -> int | None:
 
 
 def fold(expr: ir.Expr) -> ir.Expr:
-    """`expr` in canonical form: sums put in order, constants added up; what is no sum is folded
-    inside."""
+    """`expr` in canonical form: sums put in order, constants added up; what is no sum is folded inside."""
 
     def inside(part: ir.Expr) -> ir.Expr | None:
         form = form_of(part) if _is_sum(part) else None
@@ -86,8 +85,7 @@ def fold(expr: ir.Expr) -> ir.Expr:
 
 
 def form_of(expr: ir.Expr) -> Form | None:
-    """The form of `expr` with what its symbols stand for, or None where it is not an integer
-    expression."""
+    """The form of `expr` with what its symbols stand for, or None where it is not an integer expression."""
     match expr:
         case ir.Const(value=bool() | None | str() | float()):
             return None
@@ -111,8 +109,7 @@ _ZERO = Form({}, {})
 
 
 def _quotient(expr: ir.Expr, op: str, left: ir.Expr, right: ir.Expr) -> Form | None:
-    """A number where both sides are, else a symbol. Of numbers below zero the languages think
-    differently."""
+    """A number where both sides are, else a symbol. Of numbers below zero the languages think differently."""
     a, b = form_of(left), form_of(right)
     if a is None or b is None:
         return None
@@ -144,8 +141,7 @@ def _sum(op: str, left: ir.Expr, right: ir.Expr) -> Form | None:
 
 
 def _symbol(expr: ir.Expr) -> str | None:
-    """The canonical text of what stands for a number, None for what may not, or may change between
-    two looks."""
+    """The canonical text of what stands for a number, None for what may not, or may change between two looks."""
     match expr:
         case ir.Name(id=name):
             return name

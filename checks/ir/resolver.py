@@ -34,8 +34,7 @@ _SIZE_T = IntType(64, False)
 
 @dataclass
 class Frame:
-    """Where an expression stands: `env` are the parameters of a macro or function that is being
-    expanded."""
+    """Where an expression stands: `env` are the parameters of a macro or function that is being expanded."""
 
     unit: Unit
     function: Function | None = None
@@ -203,8 +202,7 @@ class Resolver:
         env: dict[str, object] | None = None,
         site: Unit | None = None,
     ) -> Source | None:
-        """How to evaluate `constant`, used in the file `site`; None for what may change as it
-        runs."""
+        """How to evaluate `constant`, used in the file `site`; None for what may change as it runs."""
         unit = self.scopes.unit(constant.path) if constant is not None else None
         if constant is None or unit is None or (constant.params is not None and env is None):
             return None

@@ -24,8 +24,7 @@ Space = tuple[Unit, str]
 
 
 class Scopes:
-    """Lookup over one side of a change. A `Space` is a Python module, or with a name a class in
-    it."""
+    """Lookup over one side of a change. A `Space` is a Python module, or with a name a class in it."""
 
     def __init__(self, change: ChangeSet, side: Side) -> None:
         self._change = change
@@ -104,8 +103,7 @@ class Scopes:
         return [u for u in units if u is not None]
 
     def attribute(self, unit: Unit, parts: list[str], function: str = "") -> list[Constant | None]:
-        """The definitions of the dotted Python name `parts`: `module.K`, `Class.K`,
-        `module.Class.K`."""
+        """The definitions of the dotted Python name `parts`: `module.K`, `Class.K`, `module.Class.K`."""
         found: list[Constant | None] = []
         for space in self.spaces(unit, parts[:-1], function):
             if space is None:

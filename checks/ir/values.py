@@ -34,8 +34,7 @@ def known(value: object) -> bool:
 
 
 class Rules(Protocol):
-    """The operations of one language. Each gives `UNKNOWN` where it has no answer, and never
-    raises."""
+    """The operations of one language. Each gives `UNKNOWN` where it has no answer, and never raises."""
 
     def constant(self, const: Const) -> object:
         """A literal."""
