@@ -51,13 +51,13 @@ class Program:
         found = self.defined(unit, name) if unit is not None else None
         if found is not None:
             return found
+        again = [i for i in unit.imports if (i.alias or i.name) == name and not i.function] if unit is not None else []
+        if unit is not None and len(again) == 1 and again[0].module != module.name:
+            return self.imported(again[0], unit)
         inner = self.module(f"{module.name}.{name}")
         if inner.unit is not None:
             return V(inner)
-        if unit is None:
-            return V(Native(f"{module.name}.{name}"))
-        again = [i for i in unit.imports if (i.alias or i.name) == name and not i.function]
-        return self.imported(again[0], unit) if len(again) == 1 and again[0].module != module.name else ANY
+        return V(Native(f"{module.name}.{name}")) if unit is None else ANY
 
     def defined(self, unit: Unit, name: str) -> V | None:
         """A function or class that `unit` defines at its top level, or what a patch put there."""

@@ -1,0 +1,201 @@
+"""A function or op changed its parameters and a caller was left behind, or a new call does not fit.
+
+## What it does
+
+For every Python function and device op whose parameters the change altered, looks at each call in the tree, and for
+every call that the change wrote, at what it reaches: missing, extra, renamed or unknown arguments are an error that
+will be raised. A new parameter that may be None, is used without a check, and is not passed is one too. So is a name
+that the change uses on all hardware but imports on some only, and a list of names that became an index for want of a
+comma.
+
+## Why it matters
+
+PaddlePaddle/FastDeploy#6493 dropped a parameter of `post_process`; the runner of one hardware went on passing it by
+name. #6069 gave an op a new input and three branches of one file, for other hardware, went on passing twelve.
+
+## Example
+
+```python
+def post_process(output, state): ...          # the change dropped `line_break`
+
+post_process(output, state, line_break=13)    # another runner: TypeError
+```
+
+## Known limits
+
+A method is followed only from `self` and constructors only by name; what a decorator wraps, `*args` and calls in tests
+are left out (tests are `protocol.stale-fixture`'s). Ops of other hardware without a registration of their own are taken
+to share the signature that their call fitted before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from checks.change import ChangeSet
+from checks.config import Config
+from checks.finding import Confidence, Definition, Finding, Location, Message, Severity, Side
+from checks.ir import expr as E
+from checks.ir.unit import Function, Unit
+from checks.ops import OpInfo, Ops, calls_of
+from checks.source import language
+from checks.sync import imports, optional
+from checks.sync.targets import Misfit, Target, Targets, misfit, nearest_imports, signature
+
+ID = "sync.signature"
+SUMMARY = "A call does not fit the parameters of what it calls"
+
+
+def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
+    seen: set[tuple[str, int]] = set()
+    for finding in _all(change, config):
+        key = (finding.location.path, finding.location.start_line)
+        if key not in seen:
+            seen.add(key)
+            yield finding
+
+
+def _all(change: ChangeSet, config: Config) -> Iterator[Finding]:
+    targets, before = Targets(change), Targets(change, Side.BASE)
+    for unit, function, call in _calls(change, config):
+        target = targets.of(call, function, unit)
+        if target is not None:
+            yield from _python(call, function, unit, target, change, before)
+            yield from optional.missing(call, function, unit, target, targets, change, ID)
+    yield from _ops(change, config)
+    yield from imports.unbound(change, config, ID)
+    yield from imports.lost_comma(change, config, ID)
+
+
+def _calls(change: ChangeSet, config: Config) -> Iterator[tuple[Unit, Function, E.Call]]:
+    """Calls on lines of the change, and calls of every Python function whose parameters it altered."""
+    names: set[str] = set()
+    for old, head in change.changed_functions():
+        if head is None or language(head.path) != "python" or config.is_test(head.path):
+            continue
+        unit = change.unit(head.path)
+        if unit is None:
+            continue
+        for call, _ in calls_of(head.body):
+            if change.touches(unit.path, call.line, call.line):
+                yield unit, head, call
+        renewed = old is not None and (signature(old) != signature(head) or optional.newly_needed(old, head))
+        if renewed or optional.passed_on(head, unit, change):
+            names.add(head.owner if head.name == "__init__" else head.name)
+    for name in sorted(names):
+        yield from _callers(name, change, config)
+
+
+def _callers(name: str, change: ChangeSet, config: Config) -> Iterator[tuple[Unit, Function, E.Call]]:
+    paths = {h.path for h in change.head.find(name) if language(h.path) == "python" and not config.is_test(h.path)}
+    for path in sorted(paths):
+        unit = change.unit(path)
+        for function in unit.functions if unit is not None else ():
+            if unit is None or name not in unit.text(function.start_line, function.end_line):
+                continue
+            for call, _ in calls_of(function.body):
+                if E.callee(call) == name and unit.function_at(call.line) is function:
+                    yield unit, function, call
+
+
+def _python(
+    call: E.Call, function: Function, unit: Unit, target: Target, change: ChangeSet, before: Targets
+) -> Iterator[Finding]:
+    wrong = misfit(call, target)
+    if wrong is None or (not _touched(change, unit, call) and _was_wrong(call, function, unit, change, before)):
+        return
+    place = Location(target.unit.path, target.function.start_line)
+    yield _finding(wrong, call, function, unit, target.function.name, place, target.unit.text(place.start_line).strip())
+
+
+def _touched(change: ChangeSet, unit: Unit, call: E.Call) -> bool:
+    return change.touches(unit.path, call.line, call.line)
+
+
+def _was_wrong(call: E.Call, function: Function, unit: Unit, change: ChangeSet, before: Targets) -> bool:
+    """Whether the same call did not fit in the base either."""
+    file = change.changed(unit.path)
+    old_unit = change.unit((file.base_path or unit.path) if file else unit.path, Side.BASE)
+    for old in old_unit.named(function.qualname) if old_unit is not None else ():
+        for other, _ in calls_of(old.body):
+            if other == call and old_unit is not None:
+                target = before.of(other, old, old_unit)
+                return target is None or misfit(other, target) is not None
+    return True
+
+
+def _finding(
+    wrong: Misfit, call: E.Call, function: Function, unit: Unit, name: str, place: Location, excerpt: str
+) -> Finding:
+    args = {"name": name, "argument": wrong.name, "given": wrong.given, "wanted": wrong.wanted, "at": place}
+    key = {"missing": "missing", "unexpected": "unexpected", "many": "many"}[wrong.kind]
+    lines = [v.line for k, v in call.keywords if k == wrong.name and v.line] if wrong.kind == "unexpected" else []
+    return Finding(
+        rule=ID,
+        severity=Severity.BUG,
+        confidence=Confidence.HIGH,
+        location=Location(unit.path, (lines or [call.line])[0]),
+        message=Message(key, args),
+        symbol=function.qualname,
+        subject=f"{name} {wrong.name}",
+        evidence=(Definition(name, place, excerpt),),
+    )
+
+
+def _ops(change: ChangeSet, config: Config) -> Iterator[Finding]:
+    """Calls of ops whose number of arguments the change altered, and calls of ops on its lines."""
+    head, base = Ops(change), Ops(change, Side.BASE)
+    for name in sorted(_altered_ops(change)):
+        paths = {h.path for h in change.head.find(name) if language(h.path) == "python" and not config.is_test(h.path)}
+        for path in sorted(paths):
+            unit = change.unit(path)
+            for function in unit.functions if unit is not None else ():
+                if unit is not None and name in unit.text(function.start_line, function.end_line):
+                    yield from _op_calls(name, function, unit, head, base, change, config)
+
+
+def _altered_ops(change: ChangeSet) -> set[str]:
+    names: set[str] = set()
+    for file in change.files:
+        old = change.unit(file.base_path, Side.BASE) if file.base_path and language(file.base_path) == "cpp" else None
+        new = change.unit(file.head_path) if file.head_path and language(file.head_path) == "cpp" else None
+        if old is not None and new is not None:
+            before = {o.name: (o.inputs, o.attrs) for o in old.ops}
+            names |= {o.name for o in new.ops if before.get(o.name, (o.inputs, o.attrs)) != (o.inputs, o.attrs)}
+    return names
+
+
+def _op_calls(
+    name: str, function: Function, unit: Unit, head: Ops, base: Ops, change: ChangeSet, config: Config
+) -> Iterator[Finding]:
+    for call, _ in calls_of(function.body):
+        if call.func != E.Name(name) or E.starred(call):
+            continue
+        for item in nearest_imports(name, call.line, function, unit):
+            hardware = item.module.rsplit(".", 1)[-1]
+            own = [i for i in head.named(name) if config.hardware_of(i.unit.path) == hardware]
+            infos = own or [i for i in head.named(name) if i.registration is not None]
+            old = [i for i in base.named(name) if any(i.unit.path == n.unit.path for n in infos)]
+            if not infos or any(_fits(call, i) for i in infos) or not any(_fits(call, i) for i in old):
+                continue
+            yield _op_finding(call, infos[0], function, unit, bool(own))
+            break
+
+
+def _fits(call: E.Call, op: OpInfo) -> bool:
+    return len(call.args) + len(call.keywords) == len(op.params) and all(k in op.params for k, _ in call.keywords)
+
+
+def _op_finding(call: E.Call, op: OpInfo, function: Function, unit: Unit, own: bool) -> Finding:
+    given, place = len(call.args) + len(call.keywords), Location(op.unit.path, op.line)
+    args = {"name": op.name, "given": given, "wanted": len(op.params), "at": place, "argument": ""}
+    return Finding(
+        rule=ID,
+        severity=Severity.BUG,
+        confidence=Confidence.HIGH if own else Confidence.MEDIUM,
+        location=Location(unit.path, call.line),
+        message=Message("op", args),
+        symbol=function.qualname,
+        subject=f"{op.name} {len(op.params)}",
+        evidence=(Definition(op.name, place, ", ".join(op.params)),),
+    )
