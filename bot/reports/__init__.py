@@ -20,7 +20,8 @@ _MODULES = {"json": "jsonfmt"}
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What every format is written from. `rules` are the ids that ran; `notes` are remarks on the run, keys of `templates/words/notes.toml`."""
+    """What every format is written from. `rules` are the ids that ran; `notes` are remarks on the run, keys of
+    `templates/words/notes.toml`."""
 
     review: Review
     facts: Facts
