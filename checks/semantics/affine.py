@@ -112,7 +112,7 @@ class Bounds:
         return None if steps[-1].symbols("loop") else steps[-1]
 
     def steps(self, form: Linear, *, top: bool) -> list[Linear]:
-        """`form`, then with its loops taken to their bounds one by one, inner loops first, as far as bounds are known."""
+        """`form`, then with its loops taken to their bounds one by one, inner first, as far as bounds are known."""
         forms = [form]
         while (loops := forms[-1].symbols("loop")) and len(forms) < 32:
             inner = max(loops, key=lambda s: (self._depth(s), s))

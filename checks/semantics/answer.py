@@ -49,9 +49,7 @@ def _headers(sides: Sides, path: str) -> set[str]:
     return {name.rsplit("/", 1)[-1] for name in quoted if name.endswith(".cuh")}
 
 
-def _kept(
-    sides: Sides, twin: str, changed: Meeting, old: Convention
-) -> tuple[Meeting, Meeting] | None:
+def _kept(sides: Sides, twin: str, changed: Meeting, old: Convention) -> tuple[Meeting, Meeting] | None:
     """The twin's reader with the old addressing, and the writer of its buffer, which agrees with it."""
     for meeting in sides.head.meetings(twin):
         other = meeting.buffer != changed.buffer and meeting.convention.role == "read"

@@ -14,7 +14,7 @@ from functools import cached_property
 from checks.ir.expr import Attr, Call, Const, Expr, Index, Name, Ternary, callee, dotted, walk
 from checks.ir.stmt import Assign, Stmt, flatten
 from checks.ir.unit import Function, Unit
-from checks.semantics.evaluate import SAME
+from checks.semantics.calls import SAME
 from checks.semantics.library import Library, OpFacts
 
 

@@ -1,4 +1,4 @@
-"""What an index means to one function: the last token's position, counted from the index, for each buffer it touches."""
+"""What an index means to one function: the last token's position from the index, for each buffer it touches."""
 
 from __future__ import annotations
 
@@ -105,8 +105,7 @@ class Product:
             other
             for op in ops
             for other in self.meetings(op, meeting.facts.hardware)
-            if other.convention.role == wanted
-            and (other.buffer, other.index) == (meeting.buffer, meeting.index)
+            if other.convention.role == wanted and (other.buffer, other.index) == (meeting.buffer, meeting.index)
         ]
         return list({(m.facts.path, m.convention): m for m in reversed(found)}.values())[::-1]
 

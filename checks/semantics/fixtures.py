@@ -113,9 +113,9 @@ class FixtureRun(Interpreter):
             super().store(target, op, value, line, state)
             return
         form = self.number(value, state)
-        if len(target.indices) == 1 or not isinstance(target.indices[-1], Slice):
-            if form is not None and op == "=":
-                self.hold(place.buffer, form, line)
+        whole = len(target.indices) == 1 or not isinstance(target.indices[-1], Slice)
+        if whole and form is not None and op == "=":
+            self.hold(place.buffer, form, line)
         if len(target.indices) > 1 or place.row:
             _, high = self.span(target, place, state)
             if high is not None:

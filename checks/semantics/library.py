@@ -1,4 +1,4 @@
-"""Where the watched indices are used in one tree: source files, op registrations, and what each op does with its index."""
+"""Where the watched indices are used in one tree: files, op registrations, and what each op does with its index."""
 
 from __future__ import annotations
 
@@ -83,9 +83,7 @@ class Library:
 
     def facts(self, name: str, hardware: str | None = None) -> list[OpFacts]:
         """What the op `name` does, one entry for each file (for `hardware`, where given) that registers it."""
-        paths = [
-            p for p in self.ops.get(name, ()) if hardware is None or self.config.hardware_of(p) == hardware
-        ]
+        paths = [p for p in self.ops.get(name, ()) if hardware is None or self.config.hardware_of(p) == hardware]
         made = [self.facts_in(name, path) for path in paths]
         return [f for f in made if f is not None]
 

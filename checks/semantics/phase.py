@@ -74,7 +74,7 @@ def too_early(sides: Sides, functions: set[tuple[str, str]]) -> Iterator[Finding
 
 
 def _too_early(product: Product, item: Early, access: Access) -> Finding:
-    (facts, site), (mover, later) = item.user, item.mover
+    (_, site), (mover, later) = item.user, item.mover
     args = _args(item, access)
     advanced = next(v for k, v in mover.advances if later.keys(mover).get(k) == item.index)
     library = product.library

@@ -10,7 +10,8 @@ Why it matters
 FastDeploy #7370 made `unified_update_model_status` store the k-th token at `k - 1` instead of `k`. `ngram_match` still
 took its pattern from `step_idx + 1 - n`, so that it held a slot nobody had written and never matched, until #7774 five
 weeks later. In #7774 a reviewer asked whether the hybrid kernel, which keeps the old formula, should follow: it should
-not, because it reads another buffer with another writer. The rule answers that question, once, with both writers' lines.
+not, because it reads another buffer with another writer. The rule answers that question once, with both writers'
+lines.
 
 Example
     base = cur_step_idx - output_len;                     // the writer: the last token is at step_idx - 1

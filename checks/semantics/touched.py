@@ -28,7 +28,7 @@ class Touched:
 
 
 def touched(change: ChangeSet, config: Config, watch: Watch) -> Touched:
-    """The changed functions in which an index stands as a word, on either side. Files without the word are not parsed."""
+    """The changed functions that have an index as a word, on either side. Files without the word are not parsed."""
     word = re.compile(rb"\b(?:" + b"|".join(re.escape(n.encode()) for n in watch.names) + rb")\b")
     found = Touched()
     for file in change.files:

@@ -16,7 +16,7 @@ from checks.semantics.pairs import Sides
 
 @dataclass(frozen=True)
 class Trial:
-    """A fixture that an op gets in a test, or a reference that stands beside the op: `last` is its own last position."""
+    """A fixture that an op gets in a test, or a reference beside the op: `last` is its own last position."""
 
     kind: str
     op: OpFacts
@@ -102,9 +102,7 @@ class Trials:
                     yield Trial("reference", facts, convention, mine.offset.const, *where, use.test)
 
 
-def stale(
-    sides: Sides, trials: tuple[Trials, Trials], ops: set[str], changed: set[str]
-) -> Iterator[Finding]:
+def stale(sides: Sides, trials: tuple[Trials, Trials], ops: set[str], changed: set[str]) -> Iterator[Finding]:
     """Fixtures and references that disagree with the op after the change and did not, in this way, before.
 
     `trials` are the head's and the base's. Proved is what agreed before: a new fixture may mean to fill less.

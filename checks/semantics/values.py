@@ -125,8 +125,8 @@ def assigned(body: Sequence_[Stmt], *, carried: bool = False) -> tuple[set[str],
                 names |= {e.id for e in walk(target) if isinstance(e, Name)} if target is not None else set()
                 _merge(names, places, assigned(inner))
             case With(body=inner, parts=parts):
-                for part in (inner, *parts):
-                    _merge(names, places, assigned(part, carried=carried))
+                for block in (inner, *parts):
+                    _merge(names, places, assigned(block, carried=carried))
             case _:
                 pass
     return names, places
