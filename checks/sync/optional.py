@@ -10,7 +10,7 @@ from checks.ir import expr as E
 from checks.ir.stmt import Assign, For, flatten
 from checks.ir.unit import Function, Unit
 from checks.ops import arguments, calls_of, expressions
-from checks.sync.targets import Target, Targets
+from checks.sync.targets import Target, Targets, called
 
 _ITERATES = frozenset({"any", "all", "len", "sum", "max", "min", "sorted", "list", "enumerate", "zip", "tuple"})
 
@@ -95,7 +95,7 @@ def missing(
         place = _use_through(target, parameter.name, targets)
         if place is None or not _new(place, parameter.name, target, change):
             continue
-        args = {"name": target.function.name, "argument": parameter.name, "at": place, "given": 0, "wanted": 0}
+        args = {"name": called(target.function), "argument": parameter.name, "at": place, "given": 0, "wanted": 0}
         excerpt = _excerpt(place, change)
         yield Finding(
             rule=rule,
@@ -104,7 +104,7 @@ def missing(
             location=Location(unit.path, call.line),
             message=Message("none", args),
             symbol=function.qualname,
-            subject=f"{target.function.name} {parameter.name}",
+            subject=f"{called(target.function)} {parameter.name}",
             evidence=(Definition(parameter.name, place, "None", excerpt),),
         )
 

@@ -40,7 +40,7 @@ from checks.ir.unit import Function, Unit
 from checks.ops import OpInfo, Ops, calls_of
 from checks.source import language
 from checks.sync import imports, optional
-from checks.sync.targets import Misfit, Target, Targets, misfit, nearest_imports, signature
+from checks.sync.targets import Misfit, Target, Targets, called, misfit, nearest_imports, signature
 
 ID = "sync.signature"
 SUMMARY = "A call does not fit the parameters of what it calls"
@@ -105,7 +105,9 @@ def _python(
     if wrong is None or (not _touched(change, unit, call) and _was_wrong(call, function, unit, change, before)):
         return
     place = Location(target.unit.path, target.function.start_line)
-    yield _finding(wrong, call, function, unit, target.function.name, place, target.unit.text(place.start_line).strip())
+    yield _finding(
+        wrong, call, function, unit, called(target.function), place, target.unit.text(place.start_line).strip()
+    )
 
 
 def _touched(change: ChangeSet, unit: Unit, call: E.Call) -> bool:

@@ -175,3 +175,8 @@ def misfit(call: E.Call, target: Target) -> Misfit | None:
 def signature(function: Function) -> tuple[tuple[str, str, bool], ...]:
     """What callers see of the parameters: name, kind, and whether there is a default."""
     return tuple((p.name, p.kind, p.default is not None) for p in function.params)
+
+
+def called(function: Function) -> str:
+    """What a caller writes: the class for a constructor."""
+    return function.owner if function.name == "__init__" and function.owner else function.name
