@@ -107,11 +107,13 @@ class Facts:
 def facts(change: ChangeSet, config: Config) -> Facts:
     """The facts of `change`, each list in path order."""
     files = tuple(_file(f, config) for f in change.files)
-    units = [(f, *_units(change, f)) for f in change.files]
+    # What changed inside tests is not told, so they need not be parsed for it.
+    product = replace(change, files=tuple(f for f in change.files if not config.is_test(f.path)))
+    units = [(f, *_units(change, f)) for f in product.files]
     ops = tuple(fact for f, base, head in units for fact in _ops(f.path, base, head))
     return Facts(
         files=files,
-        functions=tuple(_functions(change, config)),
+        functions=tuple(_functions(product)),
         ops=ops,
         constants=tuple(fact for f, base, head in units for fact in _constants(f.path, base, head)),
         areas=_areas(files),
@@ -158,8 +160,8 @@ def _units(change: ChangeSet, file: FileChange) -> tuple[Unit | None, Unit | Non
     return base, head
 
 
-def _functions(change: ChangeSet, config: Config) -> Iterator[FunctionFact]:
-    pairs = [p for p in change.changed_functions() if not config.is_test(_now(*p).path)]
+def _functions(change: ChangeSet) -> Iterator[FunctionFact]:
+    pairs = list(change.changed_functions())
     gone = {_shape(change, base, Side.BASE): base for base, head in pairs if base is not None and head is None}
     renamed = {}
     for base, head in pairs:
