@@ -32,6 +32,7 @@ def propose(draft: Draft) -> Paste:
             parts += [_whole(s, draft) for s in extra]
             extra = []
             parts.append(_checklist(section, draft))
+            parts += _own_notes(section, draft)
         else:
             parts += _section(section, draft, loose)
             loose = []
@@ -81,6 +82,12 @@ def _whole(section: Section, draft: Draft) -> str:
 
 def _checklist(section: Section, draft: Draft) -> str:
     return f"{section.title}\n\n{_ticked_lines(section, draft)}"
+
+
+def _own_notes(section: Section, draft: Draft) -> list[str]:
+    """What the author wrote under the checklist besides ticks."""
+    given = [s for s in draft.sections if normal(s.name) == normal(section.name) and draft.says(s)]
+    return [f"\n{_own_text(s, draft)}" for s in given]
 
 
 def _ticked_lines(section: Section, draft: Draft) -> str:

@@ -47,7 +47,7 @@ def normal(text: str) -> str:
     """`text` for comparison: one case, no Markdown marks, emoji codes or edge punctuation, single
     spaces.
     """
-    plain = re.sub(r":[a-z_]+:|[*_`#>]", " ", text.casefold())
+    plain = re.sub(r"[*_`#>]", "", re.sub(r":[a-z_]+:", " ", text.casefold()))
     return re.sub(r"\s+", " ", plain).strip(" \t-.,:;!?()（）：，。；！？")
 
 
@@ -140,8 +140,8 @@ def is_boilerplate(line: str, known: frozenset[str]) -> bool:
 
 
 def _content(line: str) -> str:
-    """A line for comparison; of a box its text, so that a tick alone does not make it the author's."""
-    return normal(box_text(line) or line)
+    """A line for comparison; of a list item or box its text, so that a tick alone does not make it the author's."""
+    return normal(box_text(line) or re.sub(r"^\s*[-+*•·]\s+", "", line))
 
 
 def written(lines: Iterable[str], known: frozenset[str] = frozenset()) -> list[str]:

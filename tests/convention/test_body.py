@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from bot.reports.paste import pasted
 from bot.words import Words
@@ -13,6 +15,7 @@ from checks.config import load
 from checks.convention import description
 from checks.convention.body import propose
 from checks.convention.draft import Draft
+from checks.convention.markdown import box_text
 from checks.tree import MemoryTree
 
 TEMPLATE = """<!-- Thank you. -->
@@ -202,3 +205,26 @@ def test_boxes_in_a_section_of_text_stay_and_do_not_fill_it() -> None:
         "<summary>Before you merge</summary>\n\n- [x] The purpose is clear.\n- [x] The tests are listed.\n</details>\n"
         in proposed
     )
+
+
+_HEADINGS = ["## Motivation", "**Modifications**", "Usage or Command", "# Own heading", "### below", "## Checklist"]
+_TEXTS = ["text", "N/A", "TODO", "", "```", "~~~", "<!-- hidden -->", "<!-- open", "-->", "Motivation\n==="]
+_BOXES = ["- [x] Run `pre-commit`.", "- [ ] own box", "• Provide accuracy results."]
+_LINES = st.lists(st.sampled_from(_HEADINGS + _TEXTS + _BOXES) | st.text(max_size=12), max_size=12)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(_LINES)
+def test_whatever_the_author_wrote_stays(lines: list[str]) -> None:
+    text = "\n".join(lines)
+    config = load('[paths]\nsources = ["ops/**"]\n')
+    written = Draft(change(BASE, HEAD, "[OP] x", text), config)
+    proposed = str(propose(written))
+    for line in written.own_lines:
+        # A box of the template appears in the checklist with its own mark.
+        assert line in proposed or box_text(line) in written.template.boxes or is_title(line, written)
+
+
+def is_title(line: str, written: Draft) -> bool:
+    """A heading in bold or bare is written as the template writes it."""
+    return any(section.title == line for section in written.sections)
