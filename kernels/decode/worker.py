@@ -8,12 +8,13 @@ import torch
 
 from kernels.accept import accept
 from kernels.decode.model import Model
-from kernels.decode.propose import propose
+from kernels.decode.propose import Drafts, propose
 from kernels.decode.settings import Request, Settings
 from kernels.logprobs import Logprobs, logprobs
 from kernels.message import TARGET, copy_to_host, pack_message
+from kernels.sampling import top_k_top_p_cut
 from kernels.schedule import OutputSchedule, gather_next_token, output_schedule, update_status
-from kernels.verify import Strategy, verify
+from kernels.verify import Strategy, Verified, verify
 
 
 @dataclass
@@ -82,7 +83,8 @@ class Worker:
         self.cache = model.new_cache(settings.max_bsz, settings.max_model_len)
         self.end_tokens = torch.tensor(settings.end_tokens, dtype=torch.int64, device=model.device)
         self.guess: Guess | None = None
-        self.draft_logits: torch.Tensor | None = None  # [B, K, V] of the drafts in `slots`, None for lookups
+        self.drafts: Drafts | None = None
+        self.truncated = [False] * settings.max_bsz  # which slots' requests have a top-k or top-p
 
     def admit(self, slot: int, request: Request) -> None:
         """Put a request into a slot that no longer runs. Its prompt is read by `read_prompt`."""
@@ -102,6 +104,7 @@ class Worker:
         ):
             values[slot] = value
         s.draft_tokens[slot] = -1
+        self.truncated[slot] = request.top_k > 0 or request.top_p < 1.0
 
     def read_prompt(self, slot: int, tokens: int) -> None:
         """Let the next step read that many more tokens of the slot's prompt."""
@@ -121,7 +124,11 @@ class Worker:
         # NaN where nobody may look
         logits = self.model.head(out_hidden).masked_fill(padding[:, None], float("nan"))
 
-        verified = self._verify(schedule, logits)
+        of_row = schedule.batch_id_per_token_output.clamp(min=0).long()
+        cut = None
+        if any(self.truncated):
+            cut = top_k_top_p_cut(logits, s.temperature[of_row], s.top_k[of_row], s.top_p[of_row])
+        verified = self._verify(schedule, logits, cut)
         _, running = update_status(
             verified.accept_tokens,
             verified.accept_num,
@@ -143,7 +150,9 @@ class Worker:
         accepted = accept(
             verified.accept_tokens, verified.accept_num, schedule.cu_seqlens_q_output, encoder
         )
-        scored = self._score(schedule, logits, accepted.token_ids, accepted.row_index)
+        scored = self._score(
+            logits, accepted.token_ids, accepted.row_index, s.temperature[of_row], cut
+        )
         message = pack_message(
             accepted.token_ids,
             torch.cat([accepted.token_ids[:, None], scored.topk_ids], dim=1),
@@ -161,7 +170,9 @@ class Worker:
 
     def propose(self) -> None:
         """Drafts for the next step."""
-        self.draft_logits = propose(self.model, self.settings, self.slots, self.guess)
+        self.drafts = propose(
+            self.model, self.settings, self.slots, self.guess, truncate=any(self.truncated)
+        )
 
     def _forward(self, schedule: OutputSchedule, capacity: int) -> tuple[torch.Tensor, torch.Tensor]:
         """The packed input tokens [capacity] and their hidden states [capacity, D], NaN where there is no token."""
@@ -180,11 +191,17 @@ class Worker:
         hidden = self.model.forward(token, slot, position, self.cache)
         return token, hidden.masked_fill(~real[:, None], float("nan"))
 
-    def _verify(self, schedule: OutputSchedule, logits: torch.Tensor):
+    def _verify(
+        self,
+        schedule: OutputSchedule,
+        logits: torch.Tensor,
+        cut: tuple[torch.Tensor, torch.Tensor] | None,
+    ) -> Verified:
         s = self.slots
         # inside a prompt there is nothing to draw yet
         unread = (s.seq_lens_encoder > 0) & (s.seq_lens_decoder + s.seq_lens_encoder < s.prompt_lens)
-        dense = self.settings.strategy in (Strategy.REJECTION, Strategy.BLOCK)
+        strategy = self.settings.strategy
+        drafts = self.drafts if strategy in (Strategy.REJECTION, Strategy.BLOCK) else None
         return verify(
             s.draft_tokens,
             s.seq_lens_this_time,
@@ -192,11 +209,13 @@ class Worker:
             s.step_idx,
             s.max_dec_len,
             self.end_tokens,
-            strategy=self.settings.strategy,
+            strategy=strategy,
             target_logits=logits,
-            draft_logits=self.draft_logits if dense else None,
+            draft_logits=None if drafts is None else drafts.logits,
             temperature=s.temperature,
             seeds=s.seeds,
+            target_cut=cut,
+            draft_cut=None if drafts is None else drafts.cut,
             seq_lens_encoder=s.seq_lens_encoder,
             stop_flags=s.stop_flags | unread,
         )
@@ -211,10 +230,24 @@ class Worker:
         return Guess(hidden[last], tokens[source])
 
     def _score(
-        self, schedule: OutputSchedule, logits: torch.Tensor, token_ids: torch.Tensor, rows: torch.Tensor
+        self,
+        logits: torch.Tensor,  # [N, V]
+        token_ids: torch.Tensor,  # [R]
+        rows: torch.Tensor,  # [R], -1 for none
+        temperature: torch.Tensor,  # [N]
+        cut: tuple[torch.Tensor, torch.Tensor] | None,  # [N] each
     ) -> Logprobs:
         k = self.settings.logprobs
         if self.settings.mode == "raw":
             return logprobs(logits, token_ids, k, rows=rows)
-        slot = schedule.batch_id_per_token_output[rows.clamp(min=0)].clamp(min=0).long()
-        return logprobs(logits, token_ids, k, rows=rows, temperature=self.slots.temperature[slot])
+        row = rows.clamp(min=0)
+        cut_logit, cut_id = (None, None) if cut is None else (part[row] for part in cut)
+        return logprobs(
+            logits,
+            token_ids,
+            k,
+            rows=rows,
+            temperature=temperature[row],
+            cut_logit=cut_logit,
+            cut_id=cut_id,
+        )

@@ -8,7 +8,7 @@ import triton.language as tl
 
 from kernels.message.layout import CURRENT, INVALID, PREEMPTED
 
-BLOCK = 256
+BLOCK = 128
 
 
 @triton.jit

@@ -10,7 +10,7 @@ import torch
 import triton
 import triton.language as tl
 
-BLOCK = 1024
+BLOCK = 2048
 # More programs than this only wait for a slot: eight of 128 threads on each of the 132 processors of an H100 or H200.
 PROGRAMS = 1056
 # (rows, splits) of one tile of the second kernel. Two shapes, because few rows want many splits and the reverse.
@@ -18,9 +18,8 @@ MANY_ROWS, FEW_ROWS = (256, 8), (32, 64)
 NO_BUDGET = 1 << 62
 
 
-@triton.jit(
-    do_not_specialize=["tokens_stride", "rows", "length", "max_ngram", "min_ngram", "splits"]
-)
+# tokens_stride stays specialised: a row that starts on 16 bytes is read 16 bytes at a time.
+@triton.jit(do_not_specialize=["rows", "length", "max_ngram", "min_ngram", "splits"])
 def _ngram_match_kernel(
     tokens,  # [B, L]
     tokens_stride,
@@ -42,43 +41,55 @@ def _ngram_match_kernel(
 ):
     row = tl.program_id(0).to(tl.int64)
     split = tl.program_id(1)
+    history = tokens + row * tokens_stride
     prompt = tl.load(prompt_lens + row).to(tl.int64)
     step = tl.load(step_idx + row).to(tl.int64)
     decoding = (tl.load(lens_encoder + row) <= 0) & (tl.load(lens_decoder + row) > 0)
-    end = prompt + SHIFT + step  # the slot after the last token
     # each against the length first: the sum of two absurd values could wrap around
-    active = decoding & (prompt >= 0) & (step >= 0) & (prompt <= length) & (step <= length)
-    active = active & (end <= length)
-    recent = prompt + step if ONE_HISTORY else step
-    limit = tl.where(active, tl.minimum(recent, max_ngram), 0)
-    history = tokens + row * tokens_stride
+    fits = (prompt >= 0) & (step >= 0) & (prompt <= length) & (step <= length)
+    fits = fits & (prompt + SHIFT + step <= length)
+    # from here on 32 bits: no place is beyond L, and L is below 2**31
+    prompt = tl.where(fits, prompt, 0).to(tl.int32)
+    end = tl.where(fits & decoding, prompt + SHIFT + step, 0).to(tl.int32)  # the slot after the last token
+    recent = end if ONE_HISTORY else end - SHIFT - prompt
+    limit = tl.minimum(recent, max_ngram)
+    last = tl.load(history + (end - 1).to(tl.int64) * tokens_column, mask=limit >= 1, other=-1)
+    stop = tl.where((limit >= min_ngram) & (last >= 0), end - 1, 0)
 
-    best = tl.zeros([BLOCK], tl.int64)
-    stop = tl.where(limit >= min_ngram, end, 0)
+    lane = tl.arange(0, BLOCK)
+    best = tl.full([], 0, tl.int64)
     for first in range(split * BLOCK, stop, splits * BLOCK):
-        place = first + tl.arange(0, BLOCK).to(tl.int64)
-        asked = place < prompt
-        # a match must lie in one haystack: it may not reach back beyond the start of its own
-        behind = place if ONE_HISTORY else tl.where(asked, place, place - (prompt + SHIFT))
-        alive = (place < end) & (behind >= 1)
-        matched = tl.zeros([BLOCK], tl.int32)
-        back = 1
-        while (back <= limit) & (tl.max(alive.to(tl.int32), 0) > 0):
-            wanted = tl.load(history + (end - back) * tokens_column)
-            alive = alive & (behind >= back)
-            token = tl.load(history + (place - back) * tokens_column, mask=alive, other=-1)
-            alive = alive & (token == wanted) & (token >= 0)
-            matched += alive.to(tl.int32)
-            back += 1
-        found = matched >= min_ngram
-        following = tl.load(history + place * tokens_column, mask=found, other=-1)
-        found = found & (following >= 0)
-        order = place if RIGHTMOST else 0xFFFFFFFF - place
-        key = (matched.to(tl.int64) << 33) | order
-        if not ONE_HISTORY:
-            key |= asked.to(tl.int64) << 32
-        best = tl.maximum(best, tl.where(found, key, 0))
-    tl.store(keys + split * rows.to(tl.int64) + row, tl.max(best, 0))
+        before = tl.multiple_of(first, BLOCK) + lane
+        token = tl.load(history + before.to(tl.int64) * tokens_column, mask=before < stop, other=-1)
+        hit = token == last
+        # most blocks of a long history end here
+        if tl.max(hit.to(tl.int32), 0) > 0:
+            place = before + 1
+            asked = place < prompt
+            # a match must lie in one haystack: it may not reach back beyond the start of its own
+            behind = place if ONE_HISTORY else tl.where(asked, place, place - (prompt + SHIFT))
+            alive = hit & (behind >= 1)
+            matched = alive.to(tl.int32)
+            back = 2
+            while (back <= limit) & (tl.max(alive.to(tl.int32), 0) > 0):
+                wanted = tl.load(history + (end - back).to(tl.int64) * tokens_column)
+                alive = alive & (behind >= back)
+                source = history + (place - back).to(tl.int64) * tokens_column
+                token = tl.load(source, mask=alive, other=-1)
+                alive = alive & (token == wanted) & (token >= 0)
+                matched += alive.to(tl.int32)
+                back += 1
+            found = matched >= min_ngram
+            following = tl.load(history + place.to(tl.int64) * tokens_column, mask=found, other=-1)
+            rank = matched * 2 if ONE_HISTORY else matched * 2 + asked.to(tl.int32)
+            order = lane if RIGHTMOST else BLOCK - 1 - lane
+            top = tl.max(tl.where(found & (following >= 0), rank * BLOCK + order, 0), 0)
+            winner = top % BLOCK if RIGHTMOST else BLOCK - 1 - top % BLOCK
+            winner = (first + winner + 1).to(tl.int64)
+            winner = winner if RIGHTMOST else 0xFFFFFFFF - winner
+            key = ((top // BLOCK).to(tl.int64) << 32) | winner
+            best = tl.maximum(best, tl.where(top > 0, key, 0))
+    tl.store(keys + split * rows.to(tl.int64) + row, best)
 
 
 @triton.jit
@@ -91,7 +102,8 @@ def _base_tokens(lens_this_time, lens_encoder, lens_decoder, row, mask, APPEND: 
     return base, encoder, decoding
 
 
-@triton.jit(do_not_specialize=["tokens_stride", "drafts_stride", "rows", "length", "splits", "budget", "width"])
+@triton.jit(do_not_specialize=["tokens_stride", "drafts_stride", "rows", "length", "splits", "budget", "width"]
+)  # fmt: skip
 def _ngram_propose_kernel(
     tokens,  # [B, L]
     tokens_stride,

@@ -96,7 +96,7 @@ def _gather_next_token_kernel(
 
 @triton.jit(
     do_not_specialize=[
-        "tokens_stride", "history_stride", "input_stride", "slots", "width", "length", "end_count"
+        "tokens_stride", "history_stride", "input_stride", "slots", "width", "length"
     ]
 )  # fmt: skip
 def _update_status_kernel(
@@ -123,7 +123,7 @@ def _update_status_kernel(
     slots,
     width,
     length,
-    end_count,
+    ENDS: tl.constexpr,
     HAS_BLOCKED: tl.constexpr,
     PREFILL_STOP: tl.constexpr,
     END_WHEN_FULL: tl.constexpr,
@@ -151,15 +151,16 @@ def _update_status_kernel(
         column = tl.arange(0, WIDTH)[None, :]  # [1, WIDTH]
         place = tokens + row[:, None] * tokens_stride + column.to(tl.int64) * tokens_column
         valid = column < count[:, None]  # [ROWS, WIDTH]
-        token = tl.load(place, mask=mine[:, None] & valid, other=0)
+        # all of the row, not only what is valid: that would wait for the counts
+        token = tl.load(place, mask=live[:, None] & (column < width), other=0)
         is_end = tl.zeros([ROWS, WIDTH], tl.int32)
-        for e in range(0, end_count):
+        for e in tl.static_range(ENDS):
             is_end |= (token == tl.load(end_tokens + e)).to(tl.int32)
         full = step[:, None] + column + 1 >= tl.minimum(most, length - prompt)[:, None]
         last = tl.min(tl.where(valid & ((is_end != 0) | full), column, WIDTH), 1)
         stops = last < WIDTH
         count = tl.where(stops, last + 1, count)
-        if END_WHEN_FULL and end_count > 0:
+        if END_WHEN_FULL and ENDS > 0:
             # a request cut short still ends with an end token
             cut = stops[:, None] & (column == last[:, None]) & (is_end == 0)
             token = tl.where(cut, tl.load(end_tokens).to(token.dtype), token)
@@ -280,7 +281,7 @@ def update_status_triton(
         slots,
         width,
         token_ids_all.shape[1],
-        end_tokens.shape[0],
+        ENDS=end_tokens.shape[0],
         HAS_BLOCKED=is_block_step is not None,
         PREFILL_STOP=prefill_one_step_stop,
         END_WHEN_FULL=end_when_full,
