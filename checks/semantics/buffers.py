@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from checks.ir.expr import Attr, Call, Const, Expr, Index, Name, Ternary, callee, dotted, walk
-from checks.ir.stmt import Assign, Stmt, flatten
+from checks.ir.stmt import Assign, If, Stmt, flatten
 from checks.ir.unit import Function, Unit
 from checks.semantics.calls import SAME
 from checks.semantics.library import Library, OpFacts
@@ -66,6 +66,7 @@ class Buffers:
     def __init__(self, library: Library) -> None:
         self.library = library
         self._fields: dict[str, list[tuple[str, dict[str, str]]]] = {}
+        self._choices: dict[frozenset[str], bool] = {}
 
     @cached_property
     def sites(self) -> tuple[Site, ...]:
@@ -88,6 +89,30 @@ class Buffers:
 
     def of(self, op: str) -> list[Site]:
         return [s for s in self.sites if s.op == op]
+
+    def exclusive(self, one: Site, other: Site) -> bool:
+        """Whether the functions of two calls are the two arms of one choice, so that a run takes only one of them."""
+        first, second = (s.function.rsplit(".", 1)[-1] for s in (one, other))
+        if first == second or one.path != other.path:
+            return False
+        pair = frozenset({first, second})
+        if pair not in self._choices:
+            paths = self.library.holding("python", first)
+            self._choices[pair] = any(self._chooses(path, first, second) for path in paths)
+        return self._choices[pair]
+
+    def _chooses(self, path: str, first: str, second: str) -> bool:
+        unit = self.library.unit(path) if second.encode() in self.library.files[path] else None
+        for function in unit.functions if unit is not None else ():
+            text = unit.text(function.start_line, function.end_line) if unit is not None else ""
+            if f"{first}(" not in text or f"{second}(" not in text:
+                continue
+            for item in flatten(function.body):
+                if isinstance(item.stmt, If):
+                    arms = [{callee(c) for c in calls(arm)} for arm in (item.stmt.then, item.stmt.orelse)]
+                    if any(first in a and second in b and second not in a for a, b in (arms, arms[::-1])):
+                        return True
+        return False
 
     def _sites_in(self, unit: Unit) -> Iterator[Site]:
         modules = _modules(unit)

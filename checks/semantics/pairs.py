@@ -87,6 +87,8 @@ def disagreements(sides: Sides, ops: set[str]) -> Iterator[Finding]:
                 if key in seen or not writer.settled or reader.offset.loads != writer.offset.loads:
                     continue
                 seen.add(key)
+                if sides.head.buffers.exclusive(reader.site, writer.site):
+                    continue
                 if reader.offset.const != writer.offset.const and not sides.same_as_before(reader, writer):
                     yield _disagreement(sides, reader, writer)
 
