@@ -5,11 +5,13 @@ from __future__ import annotations
 from checks.check import Check
 from checks.convention import checklist, cherry_pick, description, tests, title
 from checks.protocol import pack_unpack_mismatch, stale_fixture, unmasked_pack
+from checks.sync import signature
 
 RULES: tuple[Check, ...] = (
     unmasked_pack,
     pack_unpack_mismatch,
     stale_fixture,
+    signature,
     title,
     description,
     checklist,

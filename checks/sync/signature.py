@@ -147,7 +147,7 @@ def _finding(
 def _ops(change: ChangeSet, config: Config) -> Iterator[Finding]:
     """Calls of ops whose number of arguments the change altered, and calls of ops on its lines."""
     head, base = Ops(change), Ops(change, Side.BASE)
-    for name in sorted(_altered_ops(change)):
+    for name in sorted(_touched_ops(change)):
         paths = {h.path for h in change.head.find(name) if language(h.path) == "python" and not config.is_test(h.path)}
         for path in sorted(paths):
             unit = change.unit(path)
@@ -156,14 +156,16 @@ def _ops(change: ChangeSet, config: Config) -> Iterator[Finding]:
                     yield from _op_calls(name, function, unit, head, base, change, config)
 
 
-def _altered_ops(change: ChangeSet) -> set[str]:
+def _touched_ops(change: ChangeSet) -> set[str]:
+    """Ops whose registration or function the change touched."""
     names: set[str] = set()
     for file in change.files:
-        old = change.unit(file.base_path, Side.BASE) if file.base_path and language(file.base_path) == "cpp" else None
-        new = change.unit(file.head_path) if file.head_path and language(file.head_path) == "cpp" else None
-        if old is not None and new is not None:
-            before = {o.name: (o.inputs, o.attrs) for o in old.ops}
-            names |= {o.name for o in new.ops if before.get(o.name, (o.inputs, o.attrs)) != (o.inputs, o.attrs)}
+        unit = change.unit(file.head_path) if file.head_path and language(file.head_path) == "cpp" else None
+        for op in unit.ops if unit is not None else ():
+            function = next(iter(unit.named(op.kernel)), None) if unit is not None else None
+            spans = [(op.line, op.end_line), *([(function.start_line, function.end_line)] if function else [])]
+            if any(change.touches(file.path, *span) for span in spans):
+                names.add(op.name)
     return names
 
 
@@ -178,25 +180,27 @@ def _op_calls(
             own = [i for i in head.named(name) if config.hardware_of(i.unit.path) == hardware]
             infos = own or [i for i in head.named(name) if i.registration is not None]
             old = [i for i in base.named(name) if any(i.unit.path == n.unit.path for n in infos)]
-            if not infos or any(_fits(call, i) for i in infos) or not any(_fits(call, i) for i in old):
+            if not infos or any(_fits(call, i) for i in infos):
                 continue
-            yield _op_finding(call, infos[0], function, unit, bool(own))
-            break
+            fitted = any(_fits(call, i) for i in old)
+            if fitted or own:
+                yield _op_finding(call, infos[0], function, unit, bool(own), "op" if fitted else "op-before")
+                break
 
 
 def _fits(call: E.Call, op: OpInfo) -> bool:
     return len(call.args) + len(call.keywords) == len(op.params) and all(k in op.params for k, _ in call.keywords)
 
 
-def _op_finding(call: E.Call, op: OpInfo, function: Function, unit: Unit, own: bool) -> Finding:
+def _op_finding(call: E.Call, op: OpInfo, function: Function, unit: Unit, own: bool, key: str) -> Finding:
     given, place = len(call.args) + len(call.keywords), Location(op.unit.path, op.line)
     args = {"name": op.name, "given": given, "wanted": len(op.params), "at": place, "argument": ""}
     return Finding(
         rule=ID,
-        severity=Severity.BUG,
+        severity=Severity.BUG if key == "op" else Severity.SUGGESTION,
         confidence=Confidence.HIGH if own else Confidence.MEDIUM,
         location=Location(unit.path, call.line),
-        message=Message("op", args),
+        message=Message(key, args),
         symbol=function.qualname,
         subject=f"{op.name} {len(op.params)}",
         evidence=(Definition(op.name, place, ", ".join(op.params)),),
