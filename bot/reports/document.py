@@ -17,22 +17,31 @@ _STOPS = ("。", "！", "？", ".", "!", "?")
 
 
 def document(report: Report, words: Words) -> Iterator[Block]:
-    """Summary, findings, conventions, judgement, what was not analysed, and each finding in full."""
-    review = report.review
+    """Summary, findings, each finding in full, conventions, judgement, and what was not analysed."""
+    found = technical(report.review.findings)
+    yield from opening_blocks(report, words)
+    if found:
+        yield Heading(2, words("report.heading-details"))
+        yield from detail_blocks(found, report, words)
+    yield from convention_blocks(report, words)
+    yield from verdict_blocks(report, words)
+    yield from closing_blocks(report, words)
+
+
+def opening_blocks(report: Report, words: Words) -> Iterator[Block]:
+    """What the change does, and the table of findings."""
+    found = technical(report.review.findings)
     yield Heading(2, words("report.heading-summary"))
     yield from summary_blocks(report, words)
     yield Heading(2, words("report.heading-findings"))
-    found = technical(review.findings)
     yield table(found, words) if found else Text(words("report.no-findings"))
-    yield from convention_blocks(report, words)
-    yield Heading(2, words("report.heading-verdict"))
-    yield from verdict_blocks(report, words)
-    yield from closing_blocks(report, words)
-    if found:
-        yield Heading(2, words("report.heading-details"))
-        for finding in found:
-            yield heading(finding, words)
-            yield from detail(finding, review.change, words)
+
+
+def detail_blocks(findings: Iterable[Finding], report: Report, words: Words) -> Iterator[Block]:
+    """Each finding under a heading of its own."""
+    for finding in findings:
+        yield heading(finding, words)
+        yield from detail(finding, report.review.change, words)
 
 
 def convention_blocks(report: Report, words: Words) -> Iterator[Block]:
@@ -71,6 +80,7 @@ def _convention(finding: Finding, words: Words) -> str:
 def verdict_blocks(report: Report, words: Words) -> Iterator[Block]:
     """The judgement, and the counts and rules that it rests on."""
     review = report.review
+    yield Heading(2, words("report.heading-verdict"))
     yield Text(words(f"report.verdict-{review.verdict}"))
     lines = []
     for severity in _ORDER:

@@ -12,11 +12,16 @@ from typing import Any
 
 from bot.reports import Report
 from bot.reports.anchors import Anchor, Anchors
-from bot.reports.blocks import Block, Heading, Text
-from bot.reports.document import closing_blocks, convention_blocks, verdict_blocks
-from bot.reports.findings import detail, heading, table, technical
+from bot.reports.blocks import Block, Heading
+from bot.reports.document import (
+    closing_blocks,
+    convention_blocks,
+    detail_blocks,
+    opening_blocks,
+    verdict_blocks,
+)
+from bot.reports.findings import detail, technical
 from bot.reports.fitting import fit
-from bot.reports.summary import summary_blocks
 from bot.style import Markdown, fence, visible
 from bot.words import Words
 from checks.finding import Finding
@@ -86,19 +91,11 @@ def _comment(finding: Finding, anchor: Anchor, anchors: Anchors, report: Report,
 
 
 def _body(report: Report, left: list[Finding], words: Words) -> Iterable[Block]:
-    """The report without the details that stand in comments."""
-    review = report.review
-    found = technical(review.findings)
-    yield Heading(2, words("report.heading-summary"))
-    yield from summary_blocks(report, words)
-    yield Heading(2, words("report.heading-findings"))
-    yield table(found, words) if found else Text(words("report.no-findings"))
+    """The report, with the details that stand in no comment at its end, where a cut hurts least."""
+    yield from opening_blocks(report, words)
     yield from convention_blocks(report, words)
-    yield Heading(2, words("report.heading-verdict"))
     yield from verdict_blocks(report, words)
     yield from closing_blocks(report, words)
     if left:
         yield Heading(2, words("report.heading-inline"))
-        for finding in left:
-            yield heading(finding, words)
-            yield from detail(finding, review.change, words)
+        yield from detail_blocks(left, report, words)
