@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from checks.config import Config
 
-_TAG = re.compile(r"\s*(?:\[([^\[\]]+)\]|【([^【】]+)】)\s*[:：]?")
+_TAG = re.compile(r"\s*(?:\[{1,2}([^\[\]]+)\]|【([^【】]+)】)\s*[:：]?")
 _SYNONYMS = (
     {"bugfix", "fix", "bug", "bugfixes", "hotfix"},
     {"optimization", "optimisation", "optim", "opt", "optimize", "perf", "performance"},
@@ -17,7 +17,8 @@ _SYNONYMS = (
     {"others", "other", "misc", "chore"},
 )
 _ENDING = re.compile(r"\s*(?:[(（]\s*#\d+(?:[\s,，、]+#\d+)*\s*[)）]\s*)+$|\s*#\d+\s*$")
-_ONE_REFERENCE = re.compile(r"\s*[(（]\s*#(\d+)\s*[)）]")
+# Of a number, or of a placeholder that nobody filled in: `(#ORIG)`, `(#NNNN)`.
+_ONE_REFERENCE = re.compile(r"\s*[(（]\s*#(\d+|[A-Za-z]+|\?+)\s*[)）]")
 
 CLOSE = 0.8
 """Similarity from which another spelling is taken for a slip of the pen."""
@@ -36,12 +37,16 @@ class Title:
     numbers: tuple[int, ...]
 
     def picks(self, config: Config) -> list[str]:
-        """The tags that mean a cherry-pick, however they are spelt."""
-        return [t for t in self.tags if key(t) == key(config.title.cherry_pick_tag)]
+        """The tags that mean a cherry-pick, however they are spelt (`[cherry pick]`, `[Cherry-Pick 2.5]`)."""
+        return [t for t in self.tags if _is_pick(t, config)]
 
     def impact(self, config: Config) -> list[str]:
         """The tags but the cherry-pick tag."""
-        return [t for t in self.tags if key(t) != key(config.title.cherry_pick_tag)]
+        return [t for t in self.tags if not _is_pick(t, config)]
+
+
+def _is_pick(tag: str, config: Config) -> bool:
+    return key(tag).rstrip("0123456789") == key(config.title.cherry_pick_tag)
 
 
 def key(tag: str) -> str:
@@ -67,7 +72,7 @@ def parse(text: str, allowed: tuple[str, ...] = ()) -> Title:
 
 
 def without_references(words: str) -> str:
-    """`words` without `(#1234)` in their midst."""
+    """`words` without `(#1234)`, or a placeholder for it."""
     return _ONE_REFERENCE.sub("", words).strip()
 
 

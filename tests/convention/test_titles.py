@@ -128,6 +128,9 @@ def test_a_tag_for_a_title_without(words: str, share: dict[str, float], only: st
         ("[OP] mask it", "release/1", "see #12 and #13", "[Cherry-Pick][OP] mask it (#NNNN)"),
         ("[OP] mask it", "release/1", "https://example.org/o/r/pull/12", "[Cherry-Pick][OP] mask it (#12)"),
         ("[Cherry-Pick][OP] mask it(#12)", "main", "", "[Cherry-Pick][OP] mask it(#12)"),
+        ("[OP] mask it (#NNNN)", "release/1", "", "[Cherry-Pick][OP] mask it (#NNNN)"),
+        ("[Cherry-Pick 2.5][OP] mask it(#12)", "release/1", "", "[Cherry-Pick][OP] mask it(#12)"),
+        ("[[Cherry-Pick][OP] mask it(#12)", "release/1", "", "[Cherry-Pick][OP] mask it(#12)"),
         ("[OP]", "main", "", ""),
     ],
 )
