@@ -94,6 +94,14 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
+class Semantics:
+    """Names of the indices whose meaning is checked: a buffer is one of them by this name, or by one that ends in it
+    (`target_model_step_idx`)."""
+
+    index: tuple[str, ...] = ("step_idx",)
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     profile: str = "generic"
     paths: Paths = field(default_factory=Paths)
@@ -101,6 +109,7 @@ class Config:
     description: Description = field(default_factory=Description)
     branches: Branches = field(default_factory=Branches)
     rules: Rules = field(default_factory=Rules)
+    semantics: Semantics = field(default_factory=Semantics)
     family: tuple[Family, ...] = ()
     hardware: tuple[Hardware, ...] = ()
 

@@ -43,12 +43,11 @@ from checks.semantics.touched import Touched, ops_of, touched
 from checks.semantics.trials import Trials, stale
 
 SUMMARY = "An index is read with another meaning than the one its buffer's writer gives it"
-INDICES = ("step_idx",)
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     """Every disagreement about an index that this change made or left behind."""
-    watch = Watch(INDICES)
+    watch = Watch(config.semantics.index)
     found = touched(change, config, watch)
     if not found:
         return
