@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
-from checks.facts import Facts
-from checks.finding import Message
-from checks.review import Review
+if TYPE_CHECKING:
+    # The command line asks this package for the names of the formats alone, and `specbot --help` must not load rules.
+    from checks.facts import Facts
+    from checks.finding import Message
+    from checks.review import Review
 
 FORMATS = ("terminal", "markdown", "json", "sarif", "rdjson", "github")
 _MODULES = {"json": "jsonfmt"}

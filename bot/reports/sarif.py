@@ -22,8 +22,10 @@ _RANK = {Confidence.HIGH: 90.0, Confidence.MEDIUM: 60.0, Confidence.LOW: 30.0}
 
 
 def render(report: Report, language: str) -> str:
-    """The findings as one run; places in the base tree are named in the message, for SARIF has one tree only."""
+    """The findings as one run. SARIF has one tree: a place in the base is said to be one in the message. What has no
+    place at all (a title, a description) is a notification, because code scanning refuses results without one."""
     words = Words(language)
+    placed = [f for f in report.review.findings if f.location.path]
     rules = sorted({f.rule for f in report.review.findings})
     run = {
         "tool": {"driver": _driver(rules, words)},
@@ -31,7 +33,7 @@ def render(report: Report, language: str) -> str:
         "columnKind": "utf16CodeUnits",
         "originalUriBaseIds": {"ROOT": {"description": {"text": words("report.root")}}},
         "invocations": [_invocation(report, words)],
-        "results": [_result(f, rules.index(f.rule), words) for f in report.review.findings],
+        "results": [_result(f, rules.index(f.rule), words) for f in placed],
     }
     log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
     return json.dumps(log, ensure_ascii=False, indent=2) + "\n"
@@ -46,13 +48,18 @@ def _driver(rules: list[str], words: Words) -> dict[str, Any]:
 
 
 def _invocation(report: Report, words: Words) -> dict[str, Any]:
-    notes = [
+    notes: list[dict[str, Any]] = [
         {
             "level": "warning",
             "message": {"text": words("report.not-analysed", path=path) + words(f"report.reason-{reason}")},
             "locations": [{"physicalLocation": _physical(Location(path, 0))}],
         }
         for path, reason in report.review.not_analysed
+    ]
+    notes += [
+        {"level": _LEVEL[f.severity], "message": {"text": _text(f, words)}, "associatedRule": {"id": f.rule}}
+        for f in report.review.findings
+        if not f.location.path
     ]
     invocation: dict[str, Any] = {"executionSuccessful": True}
     if notes:
@@ -67,7 +74,7 @@ def _result(finding: Finding, index: int, words: Words) -> dict[str, Any]:
         "level": _LEVEL[finding.severity],
         "rank": _RANK[finding.confidence],
         "message": {"text": _text(finding, words)},
-        "locations": [_location(finding.location)] if finding.location.path else [],
+        "locations": [_location(finding.location)],
         "partialFingerprints": {"specbot/v1": finding.fingerprint},
         "properties": {"severity": str(finding.severity), "confidence": str(finding.confidence)},
     }

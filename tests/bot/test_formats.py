@@ -68,7 +68,9 @@ def valid(document: str, schema: Path) -> dict:
 @pytest.mark.parametrize("language", ["zh", "en"])
 def test_sarif(written, language):
     run = valid(written("sarif", "--lang", language), SCHEMAS / "sarif-2.1.0.json")["runs"][0]
-    assert [r["level"] for r in run["results"]] == ["error", "note", "note", "note"]
+    assert [r["level"] for r in run["results"]] == ["error", "note", "note"]
+    (notice,) = run["invocations"][0]["toolExecutionNotifications"]
+    assert notice["associatedRule"] == {"id": "marker.line"}
     (fix,) = run["results"][0]["fixes"]
     (edit,) = fix["artifactChanges"][0]["replacements"]
     assert edit["insertedContent"]["text"] == "word = MASKED | (count << 8)\n"

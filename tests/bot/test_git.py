@@ -254,3 +254,30 @@ def test_output_file(repo, specbot, tmp_path):
     assert target.read_text().startswith("## Summary") and link.is_symlink()
     assert stat.S_IMODE(target.stat().st_mode) == 0o640
     assert sorted(p.name for p in tmp_path.iterdir()) == ["link.md", "out.md", "repo"]
+
+
+def test_a_file_that_becomes_a_submodule(repo, compare):
+    first = repo.commit({"lib": "x\n", "a.py": "x\n"})
+    (repo.path / "lib").unlink()
+    repo.git("update-index", "--add", "--cacheinfo", f"160000,{first},lib")
+    repo.git("commit", "-q", "-m", "submodule")
+    assert [(f.status, f.mode, f.hunks) for f in compare().files] == [("T", "submodule", ())]
+    assert [(f.status, f.mode, f.hunks) for f in compare("HEAD", "HEAD~1", merge_base=False).files] == [
+        ("T", "file", (Hunk(1, 0, 1, 1),))
+    ]
+
+
+def test_sha256_repository(repo_at, tmp_path, specbot):
+    subprocess.run(["git", "init", "-q", "-b", "main", "--object-format=sha256", tmp_path / "r"], check=True)
+    repo = repo_at(tmp_path / "r")
+    repo.commit({"a.py": "1\n"})
+    head = repo.commit({"a.py": "2\n"})
+    result = specbot("review", "--repo", repo.path, "--base", "HEAD~1", "--format", "json")
+    assert (result.code, len(head), head in result.out) == (0, 64, True)
+
+
+def test_a_tag_and_an_annotated_tag_as_revisions(repo, compare):
+    repo.commit({"a.py": "1\n"})
+    repo.git("tag", "-a", "v1", "-m", "one")
+    repo.commit({"a.py": "2\n"})
+    assert [f.path for f in compare("v1", "main").files] == ["a.py"]
