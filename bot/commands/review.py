@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from bot.configuration import configuration
@@ -26,12 +28,23 @@ def run(args: argparse.Namespace) -> int:
     pull = _pull(args)
     git = Git(Path(args.repo))
     compared = resolve(git, args.base, args.head, merge_base=args.merge_base)
-    with Blobs(git) as blobs:
+    with _no_collection(), Blobs(git) as blobs:
         change = change_set(git, blobs, compared, _aimed(pull, compared, args.target_branch))
         report = _report(change, args)
         text = format_named(args.format).render(report, args.lang)
     write_output(text, args.output)
     return _exit_code(report.review, args.fail_on)
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """A review makes many small objects that live to its end; looking for garbage among them takes a tenth of its
+    time."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def _pull(args: argparse.Namespace) -> PullRequest:
