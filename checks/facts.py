@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
@@ -207,7 +208,8 @@ def _function(base: Function | None, head: Function | None, now: Function) -> Fu
 def _param(param: Param, cpp: bool) -> str:
     """A parameter in one line: C++'s with its type, Python's with its default and without its annotation."""
     if cpp:
-        return " ".join(f"{param.type} {param.name}".split())
+        # However the author spaces it: `const Tensor& x`, `int64_t *x`.
+        return re.sub(r" ?([*&]+) ?", r"\1 ", " ".join(f"{param.type} {param.name}".split()))
     stars = {"args": "*", "kwargs": "**"}.get(param.kind, "")
     return f"{stars}{param.name}{_default(param.default)}"
 

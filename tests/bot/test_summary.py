@@ -59,7 +59,7 @@ def test_in_english(summary):
 
 def test_in_chinese(summary):
     text = summary("zh")
-    for part in ("算子 `verify` 的接口 增加 `lens`", "`old_name` 改名为 `new_name`", "`K = 20` 改为 `K = 5`"):
+    for part in ("算子 `verify` 的接口增加 `lens`", "`old_name` 改名为 `new_name`", "`K = 20` 改为 `K = 5`"):
         assert part in text, part
 
 
