@@ -38,6 +38,10 @@ def _run(arguments: list[str], language: str) -> int:
         from bot.commands import rules
 
         return rules.run(args)
+    if args.command == "eval":
+        from bot.commands import evaluate
+
+        return evaluate.run(args)
     from bot.commands import config
 
     return config.run(args)
@@ -68,11 +72,26 @@ def _parser(words: Words, language: str) -> argparse.ArgumentParser:
     _review(commands.add_parser("review", help=words("cli.review"), parents=[shared], allow_abbrev=False), words)
     rules = commands.add_parser("rules", help=words("cli.rules"), parents=[shared], allow_abbrev=False)
     rules.add_argument("id", nargs="?", metavar="ID", help=words("cli.rules-id"))
+    _eval(commands.add_parser("eval", help=words("cli.eval"), parents=[shared], allow_abbrev=False), words)
     config = commands.add_parser("config", help=words("cli.config"), allow_abbrev=False)
     actions = config.add_subparsers(dest="action", required=True, metavar="ACTION")
     check = actions.add_parser("check", help=words("cli.config"), parents=[shared], allow_abbrev=False)
     check.add_argument("file", nargs="?", metavar="FILE", help=words("cli.config-file"))
     return parser
+
+
+def _eval(parser: argparse.ArgumentParser, words: Words) -> None:
+    add = parser.add_argument
+    add("cases", nargs="?", metavar="CASES", help=words("cli.eval-cases"))
+    add("--repo", default=".", metavar="DIR", help=words("cli.repo"))
+    add("--rule", action="append", metavar="ID", help=words("cli.eval-rule"))
+    add("--history", type=int, default=0, metavar="N", help=words("cli.eval-history"))
+    add("--path", action="append", default=[], metavar="P", help=words("cli.eval-path"))
+    add("-j", "--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help=words("cli.eval-jobs"))
+    add("--resume", metavar="FILE", help=words("cli.eval-resume"))
+    add("--plot", metavar="FILE", help=words("cli.eval-plot"))
+    add("--persona", choices=_PERSONAS, default="regular", help=words("cli.persona"))
+    add("-o", "--output", metavar="FILE", help=words("cli.output"))
 
 
 def _review(parser: argparse.ArgumentParser, words: Words) -> None:

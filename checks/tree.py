@@ -94,6 +94,27 @@ class OverlayTree:
         return tuple(sorted(kept + new, key=lambda h: (h.path, h.line)))
 
 
+class PatchedTree:
+    """`above` with the folders `prefixes` taken from `below`."""
+
+    def __init__(self, above: Tree, below: Tree, prefixes: tuple[str, ...]) -> None:
+        self._above = above
+        self._below = below
+        self._prefixes = prefixes
+
+    def paths(self) -> tuple[str, ...]:
+        kept = [p for p in self._above.paths() if not p.startswith(self._prefixes)]
+        return tuple(sorted([*kept, *under(self._below.paths(), *self._prefixes)]))
+
+    def read(self, path: str) -> bytes | None:
+        return (self._below if path.startswith(self._prefixes) else self._above).read(path)
+
+    def find(self, word: str) -> tuple[Hit, ...]:
+        kept = [h for h in self._above.find(word) if not h.path.startswith(self._prefixes)]
+        taken = [h for h in self._below.find(word) if h.path.startswith(self._prefixes)]
+        return tuple(sorted(kept + taken, key=lambda h: (h.path, h.line)))
+
+
 def under(paths: Iterable[str], *prefixes: str) -> list[str]:
     """The paths that lie below one of `prefixes`."""
     return [p for p in paths if p.startswith(prefixes)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import sys
 import time
 import traceback
@@ -19,7 +18,7 @@ from bot.errors import UserError
 from bot.files import read_text, write_output
 from bot.git import Blobs, Git, change_set, resolve
 from bot.reports.evaluation import summary, table
-from bot.words import Words, message
+from bot.words import Words
 from checks.change import ChangeSet, PullRequest
 from checks.evaluation import Case, CaseError, Outcome, Reported, parse_cases, score
 from checks.registry import RULES
@@ -145,10 +144,11 @@ def _findings(job: _Job) -> Iterator[Reported]:
     with Blobs(git) as blobs:
         compared = resolve(git, job.base, job.head, merge_base=False)
         change = _variant(change_set(git, blobs, compared, PullRequest()), job.from_base)
+        words = Words("en")
         outcome = review(change, configuration(change.base, None, None), rules, pedantic=job.pedantic)
         for f in outcome.findings:
             place = f.location
-            text = message(f, "en")
+            text = words.message(f.rule, f.message)
             yield Reported(f.rule, f.severity.value, place.path, place.start_line, place.end_line, text)
 
 
@@ -159,10 +159,3 @@ def _variant(change: ChangeSet, folders: tuple[str, ...]) -> ChangeSet:
     head = PatchedTree(change.head, change.base, folders)
     files = tuple(f for f in change.files if not f.path.startswith(folders))
     return ChangeSet(change.base, head, files, change.pull, change.base_rev, change.head_rev)
-
-
-def peak_megabytes() -> float:
-    """The most memory that this process or a finished child held, in MB."""
-    own, children = (resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return round(max(own, children) / 1024, 1)
-

@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from unicodedata import category, east_asian_width
 
 from bot.reports import Report
@@ -31,8 +31,13 @@ def render(report: Report, language: str) -> str:
 
 def text(report: Report, language: str, *, width: int = 80, colour: bool = False) -> str:
     """The report at a given width."""
+    return written(document(report, Words(language, Plain())), width, colour=colour)
+
+
+def written(blocks: Iterable[Block], width: int = 80, *, colour: bool = False) -> str:
+    """Any blocks at a given width."""
     writer = _Writer(width, colour)
-    parts = [list(writer.write(b)) for b in document(report, Words(language, Plain()))]
+    parts = [list(writer.write(b)) for b in blocks]
     return "\n\n".join("\n".join(lines) for lines in parts) + "\n"
 
 

@@ -21,6 +21,7 @@ class Program:
     unit: Callable[[str], Unit | None]
     overrides: dict[tuple[str, str], V] = field(default_factory=dict)
     _modules: dict[str, ModuleRef] = field(default_factory=dict)
+    _following: set[tuple[str, str]] = field(default_factory=set)
 
     def module(self, name: str) -> ModuleRef:
         """The module with this dotted name; foreign when the tree has no such file."""
@@ -52,8 +53,12 @@ class Program:
         if found is not None:
             return found
         again = [i for i in unit.imports if (i.alias or i.name) == name and not i.function] if unit is not None else []
-        if unit is not None and len(again) == 1 and again[0].module != module.name:
-            return self.imported(again[0], unit)
+        if unit is not None and len(again) == 1 and (unit.path, name) not in self._following:
+            self._following.add((unit.path, name))
+            found = self.imported(again[0], unit)
+            self._following.discard((unit.path, name))
+            if found.known:
+                return found
         inner = self.module(f"{module.name}.{name}")
         if inner.unit is not None:
             return V(inner)
