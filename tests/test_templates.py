@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from jinja2 import meta
 
+from bot.phrases import _PLACEHOLDER as PLACEHOLDER
 from bot.style import Markdown
 from bot.words import LANGUAGES, TEMPLATES, Words
 from checks.registry import RULES
@@ -68,7 +69,7 @@ def test_the_short_way_says_what_jinja_says(path):
             for filter_, value in (("codes", ["x", "y|z"]), ("items", ["x", "y_z"]), ("hex", 31)):
                 found = re.findall(rf"(\w+) *\| *{filter_}\b", text)
                 args |= dict.fromkeys(found, value)
-            if "{%" not in text:
+            if "{" not in PLACEHOLDER.sub("", text):
                 assert phrases.render(text, args) == phrases.environment.from_string(text).render(args)
 
 
