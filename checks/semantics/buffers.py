@@ -6,7 +6,6 @@ Two holders with different names are two buffers, even where the names of what t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +14,7 @@ from checks.ir.expr import Attr, Call, Const, Expr, Index, Name, Ternary, callee
 from checks.ir.stmt import Assign, If, Stmt, flatten
 from checks.ir.unit import Function, Unit
 from checks.semantics.calls import SAME
-from checks.semantics.library import Library, OpFacts
+from checks.semantics.library import Library, OpFacts, places
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,15 +42,7 @@ class Site:
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """Every name and key in the arguments, a field's own name among them."""
-        found: set[str] = set()
-        for expr in walk(self.call):
-            match expr:
-                case Name(id=name) | Attr(name=name) | Const(value=str(name)):
-                    found.add(name)
-                case _:
-                    pass
-        return frozenset(found)
+        return words(self.call)
 
     def runs(self, facts: OpFacts) -> bool:
         """Whether this call can reach that implementation."""
@@ -66,29 +57,30 @@ class Buffers:
     def __init__(self, library: Library) -> None:
         self.library = library
         self._fields: dict[str, list[tuple[str, dict[str, str]]]] = {}
+        self._within: dict[str, list[Site]] = {}
         self._choices: dict[frozenset[str], bool] = {}
 
-    @cached_property
-    def sites(self) -> tuple[Site, ...]:
-        """Every call of a registered op in product Python, in path and line order."""
-        ops = self.library.ops
-        if not ops:
-            return ()
-        found: list[Site] = []
-        for path in self.library.holding("python", *ops):
-            unit = None if self.library.config.is_test(path) else self.library.unit(path)
-            if unit is not None:
-                found += self._sites_in(unit)
-        return tuple(sorted(found, key=lambda s: (s.path, s.line)))
-
-    def within(self, path: str, functions: set[str]) -> list[Site]:
-        """The calls in some functions of one file, in line order, without looking at any other file."""
-        unit = self.library.unit(path) if path in self.library.files else None
-        found = list(self._sites_in(unit)) if unit is not None else []
-        return sorted((s for s in found if s.function in functions), key=lambda s: s.line)
+    def within(self, path: str, functions: set[str] | None) -> list[Site]:
+        """The calls in some functions (None: in all) of one file, in line order, without looking at any other file."""
+        if path not in self._within:
+            data = self.library.files.get(path, b"")
+            called = any(op.encode() in data for op in self.library.ops)
+            unit = self.library.unit(path) if called else None
+            found = self._sites_in(unit) if unit is not None else ()
+            self._within[path] = sorted(found, key=lambda s: s.line)
+        return [s for s in self._within[path] if functions is None or s.function in functions]
 
     def of(self, op: str) -> list[Site]:
-        return [s for s in self.sites if s.op == op]
+        """The calls of one op in product Python, in path and line order."""
+        return [s for s in self._in_files(self.library.holding("python", op)) if s.op == op]
+
+    def mentioning(self, words: set[str]) -> list[Site]:
+        """The calls of any op that have all of `words` as names or keys in their arguments."""
+        paths = set.intersection(*(set(self.library.holding("python", w)) for w in words))
+        return [s for s in self._in_files(sorted(paths)) if words <= s.words]
+
+    def _in_files(self, paths: list[str]) -> list[Site]:
+        return [s for p in paths if not self.library.config.is_test(p) for s in self.within(p, None)]
 
     def exclusive(self, one: Site, other: Site) -> bool:
         """Whether the functions of two calls are the two arms of one choice, so that a run takes only one of them."""
@@ -115,15 +107,16 @@ class Buffers:
         return False
 
     def _sites_in(self, unit: Unit) -> Iterator[Site]:
-        modules = _modules(unit)
-        word = re.compile(r"\b(" + "|".join(map(re.escape, sorted(self.library.ops))) + r")\s*\(")
-        for function in unit.functions:
-            if not word.search(unit.text(function.start_line, function.end_line)):
-                continue
+        data = self.library.files[unit.path]
+        starts = [at for op in self.library.ops for at in places(data, op.encode())]
+        lines = {data.count(b"\n", 0, at) + 1 for at in starts}
+        holding = {id(f): f for n in sorted(lines) if (f := unit.function_at(n)) is not None}
+        modules = _modules(unit) if holding else {}
+        for function in holding.values():
             scope = Scope(function, unit, self)
             for call in calls(function.body):
                 name = callee(call)
-                if name in self.library.ops and function is unit.function_at(call.line):
+                if name in self.library.ops:
                     hardware = self.library.config.hardware_of(unit.path)
                     known = modules.get(name, frozenset())
                     yield Site(name, unit.path, function.qualname, call, scope, hardware, known)
@@ -160,7 +153,12 @@ class Scope:
         self.unit = unit
         self.buffers = buffers
         self.types = {p.name: p.type.strip("\"' ") for p in function.params}
-        self.locals = _single_assignments(function)
+        self.function = function
+
+    @cached_property
+    def locals(self) -> dict[str, Expr]:
+        """Variables that the function assigns once."""
+        return _single_assignments(self.function)
 
     def key(self, expr: Expr, hardware: str, depth: int = 0) -> str | None:
         """The buffer that `expr` is on `hardware`, without copies and views of it."""
@@ -198,6 +196,18 @@ def calls(body: tuple[Stmt, ...]) -> Iterator[Call]:
             expr = getattr(item.stmt, part, None)
             if expr is not None:
                 yield from (e for e in walk(expr) if isinstance(e, Call))
+
+
+def words(call: Call) -> frozenset[str]:
+    """Every name and key in the arguments of a call, a field's own name among them."""
+    found: set[str] = set()
+    for expr in walk(call):
+        match expr:
+            case Name(id=name) | Attr(name=name) | Const(value=str(name)):
+                found.add(name)
+            case _:
+                pass
+    return frozenset(found)
 
 
 def _single_assignments(function: Function) -> dict[str, Expr]:

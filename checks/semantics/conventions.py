@@ -77,16 +77,18 @@ class Product:
     def __init__(self, library: Library) -> None:
         self.library = library
         self.buffers = Buffers(library)
+        self._meetings: dict[tuple[str, str | None], list[Meeting]] = {}
 
     def meetings(self, op: str, hardware: str | None = None) -> list[Meeting]:
         """Every convention of `op` at every call site where both buffer and index could be followed."""
-        found: list[Meeting] = []
-        for facts in self.library.facts(op, hardware):
-            known = of_op(facts)
-            for site in self.buffers.of(op) if known else ():
-                if site.runs(facts):
-                    found += list(self._at(facts, site, known))
-        return found
+        key = (op, hardware)
+        if key not in self._meetings:
+            known = [(facts, of_op(facts)) for facts in self.library.facts(op, hardware)]
+            sites = self.buffers.of(op) if any(found for _, found in known) else []
+            self._meetings[key] = [
+                m for facts, found in known for s in sites if s.runs(facts) for m in self._at(facts, s, found)
+            ]
+        return self._meetings[key]
 
     def _at(self, facts: OpFacts, site: Site, known: list[Convention]) -> Iterable[Meeting]:
         keys = site.keys(facts)
@@ -99,7 +101,7 @@ class Product:
     def partners(self, meeting: Meeting) -> list[Meeting]:
         """The other side of `meeting`: writers for a reader and readers for a writer, on the same hardware."""
         words = {key.rsplit(".", 1)[-1] for key in (meeting.buffer, meeting.index)}
-        ops = sorted({s.op for s in self.buffers.sites if words <= s.words})
+        ops = sorted({s.op for s in self.buffers.mentioning(words)})
         wanted = "read" if meeting.convention.role == "write" else "write"
         found = [
             other

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -52,6 +53,7 @@ class Library:
         self.config = config
         self.watch = watch
         self._facts: dict[tuple[str, str], OpFacts | None] = {}
+        self._references: dict[tuple[str, str], list[Access]] = {}
         self._seen: set[str] = set()
         self._functions: dict[tuple[str, str, int], Function | None] = {}
 
@@ -65,8 +67,8 @@ class Library:
 
     def holding(self, kind: str, *words: str) -> list[str]:
         """Files of the language `kind` that hold any of `words` as a word."""
-        wanted = re.compile(rb"\b(?:" + b"|".join(re.escape(w.encode()) for w in words) + rb")\b")
-        return [p for p, data in self.files.items() if language(p) == kind and wanted.search(data)]
+        needles = [w.encode() for w in words]
+        return [p for p, data in self.files.items() if language(p) == kind and any(has_word(data, n) for n in needles)]
 
     def unit(self, path: str) -> Unit | None:
         return self.change.unit(path, self.side)
@@ -118,7 +120,10 @@ class Library:
 
     def function_accesses(self, function: Function) -> list[Access]:
         """The uses that a Python function makes of its parameters (a reference implementation)."""
-        return Interpreter(self.watch, self.find, python=True).enter(function)
+        key = (function.path, function.qualname)
+        if key not in self._references:
+            self._references[key] = Interpreter(self.watch, self.find, python=True).enter(function)
+        return self._references[key]
 
     def find(self, name: str, path: str, arity: int) -> Function | None:
         """The function that a call of `name` with `arity` arguments means in `path`: one of the same file, of a file
@@ -158,13 +163,30 @@ class Library:
         for other, data in self.files.items():
             if language(other) != "cpp" or other == path or self.config.hardware_of(other) != near:
                 continue
-            if not opened.search(data) or other.endswith((".h", ".hpp")):
+            if name.encode() not in data or not opened.search(data) or other.endswith((".h", ".hpp")):
                 continue
             unit = self.unit(other)
             found = _named(unit, name, arity) if unit else None
             if found is not None:
                 return found
         return None
+
+
+_EDGES = frozenset(bytes([c]) for c in b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
+
+
+def places(data: bytes, word: bytes) -> Iterator[int]:
+    """Where `word` stands in `data` as a whole word."""
+    start = data.find(word)
+    while start >= 0:
+        end = start + len(word)
+        if data[start - 1 : start] not in _EDGES and data[end : end + 1] not in _EDGES:
+            yield start
+        start = data.find(word, end)
+
+
+def has_word(data: bytes, word: bytes) -> bool:
+    return next(places(data, word), None) is not None
 
 
 def _named(unit: Unit, name: str, arity: int) -> Function | None:

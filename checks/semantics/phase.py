@@ -31,11 +31,8 @@ class Early:
 
 def early(product: Product, wanted: set[tuple[str, str]]) -> Iterator[Early]:
     """Every use of an index before it moves, in the functions `wanted` (path, qualified name)."""
-    groups: dict[tuple[str, str], list[Site]] = {}
-    for site in product.buffers.sites:
-        if (site.path, site.function) in wanted:
-            groups.setdefault((site.path, site.function), []).append(site)
-    for sites in groups.values():
+    for path, function in sorted(wanted):
+        sites = product.buffers.within(path, {function})
         bound = [(f, s, s.keys(f)) for s in sites for f in product.library.facts(s.op) if s.runs(f)]
         movers = [(f, s, i, k[i]) for f, s, k in bound for i, _ in f.advances if i in k]
         for mover, where, _, index in movers:

@@ -32,7 +32,9 @@ from collections.abc import Iterator
 from checks.change import ChangeSet
 from checks.config import Config
 from checks.finding import Finding, Side
+from checks.ir.expr import Call
 from checks.semantics.answer import answered
+from checks.semantics.buffers import calls, words
 from checks.semantics.conventions import Product
 from checks.semantics.interpret import Watch
 from checks.semantics.library import Library
@@ -79,13 +81,22 @@ def _called_otherwise(sides: Sides, found: Touched) -> tuple[set[str], set[tuple
     ops: set[str] = set()
     functions: set[tuple[str, str]] = set()
     for path, names in found.product.items():
-        now = sides.head.buffers.within(path, names)
-        then = sides.base.buffers.within(sides.was(path), names)
-        if [s.call for s in now] == [s.call for s in then]:
-            continue
-        functions |= {(s.path, s.function) for s in now}
-        ops |= {s.op for s in now if s.call not in [t.call for t in then]}
+        old = sides.was(path)
+        changed = {n for n in names if _index_calls(sides.head, path, n) != _index_calls(sides.base, old, n)}
+        if changed:
+            now = sides.head.buffers.within(path, changed)
+            then = [s.call for s in sides.base.buffers.within(old, changed)]
+            functions |= {(s.path, s.function) for s in now}
+            ops |= {s.op for s in now if s.call not in then}
     return ops, functions
+
+
+def _index_calls(side: Product, path: str, name: str) -> list[Call]:
+    """The calls of a Python function that are given an index, in order; known without knowing what an op is."""
+    unit = side.library.unit(path)
+    functions = unit.named(name) if unit is not None else []
+    watch = side.library.watch
+    return [c for f in functions for c in calls(f.body) if any(watch(n) for n in words(c))]
 
 
 __all__ = ["ID", "SUMMARY", "run"]

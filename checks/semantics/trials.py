@@ -110,10 +110,9 @@ def stale(sides: Sides, trials: tuple[Trials, Trials], ops: set[str], changed: s
     now, then = trials
     groups: dict[tuple[object, ...], list[Trial]] = {}
     for path in sorted({*now.paths(ops), *changed}):
-        old = {(t.place, t.last, t.convention.offset) for t in then.of(sides.was(path))}
-        for trial in now.of(path):
-            if trial.last == trial.convention.offset.const:
-                continue
+        wrong = [t for t in now.of(path) if t.last != t.convention.offset.const]
+        old = {(t.place, t.last, t.convention.offset) for t in then.of(sides.was(path))} if wrong else set()
+        for trial in wrong:
             if trial.guessed and not _agreed(sides, then, trial):
                 continue
             if (trial.place, trial.last, trial.convention.offset) not in old:

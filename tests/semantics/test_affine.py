@@ -39,10 +39,12 @@ def test_replacing_a_symbol_is_evaluating_it_there(a, b, point):
 def test_an_inner_loop_is_bounded_before_the_loop_that_bounds_it():
     n, j = symbol("loop", "n"), symbol("loop", "j")
     index = symbol("index", "idx", "idx")
-    bounds = Bounds({
-        n.terms[0][0]: Range(number(1), number(3), 1),
-        j.terms[0][0]: Range(number(0), n.plus(-1), 2),
-    })
+    bounds = Bounds(
+        {
+            n.terms[0][0]: Range(number(1), number(3), 1),
+            j.terms[0][0]: Range(number(0), n.plus(-1), 2),
+        }
+    )
     assert bounds.extreme(index - n + j, top=True) == index.plus(-1)
 
 

@@ -42,7 +42,7 @@ def product(**files: str) -> Buffers:
 def keys(call: str, before: str = "", head: str = "def finish(share_inputs, data: RoundData):") -> dict[str, str]:
     code = f"from engine.ops.gpu import take\n{head}\n    {before or 'pass'}\n    {call}\n"
     buffers = product(**{"fastdeploy/finish.py": code, "fastdeploy/worker/gpu_model_runner.py": RUNNER})
-    (site,) = buffers.sites
+    (site,) = buffers.of("take")
     (facts,) = buffers.library.facts("take")
     assert site.runs(facts)
     return site.keys(facts)
@@ -99,6 +99,6 @@ def step(share_inputs, speculative):
     both(share_inputs)
 """
     buffers = product(**{"fastdeploy/step.py": code})
-    spec, plain, both = buffers.sites
+    spec, plain, both = buffers.of("take")
     assert buffers.exclusive(spec, plain)
     assert not buffers.exclusive(spec, both)

@@ -21,24 +21,34 @@ def meanings(path: str, code: str, name: str) -> dict[tuple[str, str], Offset]:
 
 
 def cuda(body: str, helpers: str = "") -> dict[tuple[str, str], Offset]:
-    head = "__global__ void k(long* hist, long* step_idx, const int* n, const long* out, const long* lens, int L, int m)"
+    head = (
+        "__global__ void k(long* hist, long* step_idx, const int* n, const long* out, const long* lens, int L, int m)"
+    )
     return meanings("k.cu", f"{helpers}\n{head} {{ int b = threadIdx.x; {body} }}", "k")
 
 
 WRITES = {
-    "a count, forwards": ("step_idx[b] += n[b]; long base = step_idx[b] - n[b];"
-                          "for (int i = 0; i < n[b]; i++) hist[b * L + base + i] = out[i];", -1),
-    "the last index, backwards": ("step_idx[b] += n[b];"
-                                  "for (int i = 0; i < n[b]; i++) hist[b * L + step_idx[b] - i] = out[i];", 0),
+    "a count, forwards": (
+        "step_idx[b] += n[b]; long base = step_idx[b] - n[b];"
+        "for (int i = 0; i < n[b]; i++) hist[b * L + base + i] = out[i];",
+        -1,
+    ),
+    "the last index, backwards": (
+        "step_idx[b] += n[b];for (int i = 0; i < n[b]; i++) hist[b * L + step_idx[b] - i] = out[i];",
+        0,
+    ),
     "one token, before the index moves": ("hist[b * L + step_idx[b]] = out[b]; step_idx[b] += 1;", -1),
     "one token, after the index moved": ("step_idx[b]++; hist[b * L + step_idx[b]] = out[b];", 0),
     "through a local that a loop advances": (
         "long cur = step_idx[b]; for (int i = 0; i < n[b]; i++) { cur++; if (out[i] == 2) break; }"
         "long* row = &hist[b * L + lens[b]]; step_idx[b] = cur; long base = cur - m;"
-        "for (int i = 0; i < m; i++) row[base + i] = out[i];", -1),
+        "for (int i = 0; i < m; i++) row[base + i] = out[i];",
+        -1,
+    ),
     "written before the local is stored": (
-        "long cur = step_idx[b]; for (int i = 0; i < n[b]; i++) cur++;"
-        "hist[b * L + cur] = out[b]; step_idx[b] = cur;", 0),
+        "long cur = step_idx[b]; for (int i = 0; i < n[b]; i++) cur++;hist[b * L + cur] = out[b]; step_idx[b] = cur;",
+        0,
+    ),
     "only on one branch": ("if (n[b] > 0) { step_idx[b] += n[b]; hist[b * L + step_idx[b] - 1] = out[b]; }", -1),
     "a pointer that moves": ("long* p = hist + b * L; p += step_idx[b]; *p = out[b]; step_idx[b] += 1;", -1),
 }
@@ -50,16 +60,29 @@ def test_a_writer(code, const):
 
 
 READS = {
-    "a window that ends before the index": ("const long* t = hist + b * L + (step_idx[b] - m);"
-                                            "for (int j = 0; j < m; j++) if (t[j] == 2) return;", -1),
-    "a window that ends at the index": ("const long* t = hist + b * L + (step_idx[b] + 1 - m);"
-                                        "for (int j = 0; j < m; j++) if (t[j] == 2) return;", 0),
-    "a window over every size": ("for (int w = m; w >= 1; --w) { const long* t = hist + b * L + (step_idx[b] - w);"
-                                 "for (int j = 0; j < w; j++) if (t[j] == 2) return; }", -1),
-    "single tokens from the end": ("long s = step_idx[b]; long x = s >= 1 ? hist[b * L + s - 1] : -1;"
-                                   "long y = s >= 2 ? hist[b * L + s - 2] : -1; if (x == y) return;", -1),
-    "bounded by a condition": ("for (int i = m; i < L; i++) { int at = i - m - n[b]; if (at >= 0) continue;"
-                               "if (hist[b * L + step_idx[b] + at] == 2) return; }", -1),
+    "a window that ends before the index": (
+        "const long* t = hist + b * L + (step_idx[b] - m);for (int j = 0; j < m; j++) if (t[j] == 2) return;",
+        -1,
+    ),
+    "a window that ends at the index": (
+        "const long* t = hist + b * L + (step_idx[b] + 1 - m);for (int j = 0; j < m; j++) if (t[j] == 2) return;",
+        0,
+    ),
+    "a window over every size": (
+        "for (int w = m; w >= 1; --w) { const long* t = hist + b * L + (step_idx[b] - w);"
+        "for (int j = 0; j < w; j++) if (t[j] == 2) return; }",
+        -1,
+    ),
+    "single tokens from the end": (
+        "long s = step_idx[b]; long x = s >= 1 ? hist[b * L + s - 1] : -1;"
+        "long y = s >= 2 ? hist[b * L + s - 2] : -1; if (x == y) return;",
+        -1,
+    ),
+    "bounded by a condition": (
+        "for (int i = m; i < L; i++) { int at = i - m - n[b]; if (at >= 0) continue;"
+        "if (hist[b * L + step_idx[b] + at] == 2) return; }",
+        -1,
+    ),
     "through a helper": ("probe(hist + b * L + step_idx[b] - m, m);", -1),
     "a helper with a size in its template": ("if (m == 3) probe3<3>(hist + b * L + step_idx[b] - m);", -1),
 }
