@@ -29,8 +29,15 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class Table:
+    """Rows under a header. Columns with nothing in any row are left out."""
+
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+
+    def __post_init__(self) -> None:
+        used = [i for i in range(len(self.header)) if any(row[i] for row in self.rows)]
+        object.__setattr__(self, "header", tuple(self.header[i] for i in used))
+        object.__setattr__(self, "rows", tuple(tuple(row[i] for i in used) for row in self.rows))
 
 
 @dataclass(frozen=True, slots=True)

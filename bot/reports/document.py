@@ -101,7 +101,8 @@ def verdict_blocks(report: Report, words: Words) -> Iterator[Block]:
     if lines:
         yield Items(tuple(lines))
     found = {f.rule for f in review.findings}
-    quiet = [rule for rule in report.rules if rule not in found]
+    known = review.change.pull.known
+    quiet = [r for r in report.rules if r not in found and (known or not r.startswith("convention."))]
     if quiet:
         yield Text(words("report.quiet", rules=quiet))
 

@@ -88,7 +88,8 @@ class _Writer:
         yield self._paint(" · ".join(h for h in header if h), _DIM)
         for row in rows:
             yield from self._wrap("  ".join(c for c in row[:-1] if c), "", "    ")
-            yield from self._wrap(row[-1], "    ", "    ")
+            if row[-1]:
+                yield from self._wrap(row[-1], "    ", "    ")
 
     def _wrap(self, line: str, first: str, rest: str) -> Iterator[str]:
         for wrapped in wrap(line, self._width, first, rest):

@@ -142,6 +142,14 @@ def test_terminal_fits_eighty_columns_or_keeps_a_name_whole(written):
             assert width_of(line) <= 80 or max(map(len, line.split())) > 30, line
 
 
+def test_what_was_not_checked_is_not_said_to_be_clean(repo, specbot):
+    repo.commit({"a.py": "x\n"})
+    common = ("review", "--repo", repo.path, "--base", "main")
+    assert "`convention." not in specbot(*common).out
+    checked = specbot(*common, "--title", "[Tag] words").out
+    assert "Checked without a finding" in checked and "`convention." in checked
+
+
 def test_exit_codes(change, marker, specbot):
     assert specbot(*change).code == 1
     assert specbot(*change, "--fail-on", "never").code == 0
