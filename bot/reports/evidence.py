@@ -90,17 +90,13 @@ def _failure(piece: PredictedFailure, words: Words) -> Iterator[Block]:
 
 def _siblings(pieces: list[Sibling], rule: str, words: Words) -> Table:
     code = words.style.code
-    header = (
-        words("evidence.hardware"),
-        words("evidence.place"),
-        words("evidence.function"),
-        words("evidence.why"),
-    )
+    header = tuple(words(f"evidence.{name}") for name in ("hardware", "place", "function", "source", "why"))
     rows = tuple(
         (
             words.style.prose(p.hardware),
             code(place(p.location)),
             code(p.function) if p.function else "",
+            code(p.excerpt) if p.excerpt else "",
             words.message(rule, p.verdict),
         )
         for p in pieces

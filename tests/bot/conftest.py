@@ -130,7 +130,7 @@ class Marker:
         evidence = (
             Counterexample(rows, packed=0x1500, expression=line.strip()),
             PredictedFailure("tests/a.py::test", place, "x >> 8", "0", "IndexError: list", place, ("x = 4",)),
-            Sibling(place, "save", "xpu", Message("sibling", {"code": line})),
+            Sibling(place, "save", "xpu", Message("sibling", {"code": line}), "other = 1"),
             Definition("K", place, "20", line),
             KernelRun("ngram", "ms", 1.0, 2.5, 0.1),
             History("main", line),

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from checks.registry import RULES
+
 
 def refused(result, *parts: str) -> None:
     assert result.code == 2, result
@@ -151,6 +153,18 @@ def test_arguments(specbot):
     refused(specbot(), "COMMAND")
     assert specbot("--version").out.startswith("specbot ")
     assert "--no-merge-base" in specbot("review", "--help").out
+
+
+def test_rules(specbot):
+    listed = specbot("rules", "--lang", "zh")
+    assert listed.code == 0 and all(rule.ID in listed.out for rule in RULES)
+    for rule in RULES:
+        page = specbot("rules", rule.ID)
+        assert page.code == 0 and page.out.startswith(f"{rule.ID}\n\n")
+        for part in ("What it does", "Why it matters", "Example", "Known limits"):
+            assert part in page.out, (rule.ID, part)
+    refused(specbot("rules", "protocol.unmasked-pak"), "`protocol.unmasked-pack`")
+    refused(specbot("rules", "xyz"), "`xyz`")
 
 
 def test_messages_in_chinese(repo, specbot):
