@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from checks.ir.expr import Attr, Binary, Call, Expr, Unknown, callee, dotted
+from checks.ir.expr import Attr, Binary, Call, Expr, Name, Unknown, callee, dotted
 from checks.ir.unit import Function
 from checks.semantics.affine import Linear, number, product, symbol
 from checks.semantics.places import Places
@@ -16,8 +16,11 @@ SAME = frozenset(
     | {"ravel", "reshape", "flatten", "squeeze", "view", "astype", "cast", "tolist"}
 )
 CASTS = frozenset(("int", "float", "long", "size_t", "int32_t", "int64_t", "np.int32", "np.int64"))
-# Block copies: (source argument, destination argument). memcpy is C's, the others are Kunlun's local memory moves.
-COPIES = {"memcpy": (1, 0), "GM2LM": (0, 1), "GM2LM_ASYNC": (0, 1), "LM2GM": (0, 1), "LM2GM_ASYNC": (0, 1)}
+# Block copies: (source argument, destination argument). memcpy is C's; the others move between Kunlun's global, shared
+# and local memory, `GM2SM_ASYNC(source, destination, bytes)`.
+COPIES = {"memcpy": (1, 0)} | {
+    f"{a}2{b}{how}": (0, 1) for a in ("GM", "SM", "LM") for b in ("GM", "SM", "LM") if a != b for how in ("", "_ASYNC")
+}
 DEEPEST = 8
 
 
@@ -65,7 +68,10 @@ class Calls(Places):
         elif isinstance(source, Pointer):
             self.record("read", source.buffer, source.offset, _last(source, extent), expr.line, state)
             got = symbol("load", f"{source.buffer}[{source.offset}]", source.buffer)
-        if isinstance(target, Reference):
+        if isinstance(dst, Name) and isinstance(source, Pointer) and not isinstance(target, Pointer):
+            # A local array is from now on the part of the buffer that was copied into it.
+            state.env[dst.id] = source
+        elif isinstance(target, Reference):
             state.env[target.name] = got if got is not None else self.unknown(target.name)
         elif isinstance(target, Pointer) and target.buffer in state.cells:
             form = self.number(got, state)

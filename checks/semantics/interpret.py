@@ -118,6 +118,8 @@ class Interpreter(Loops):
             state.cells[name] = values.pop() if same else self.later(name)
 
     def meet(self, name: str, values: list[Value]) -> Value:
+        """What `name` is after paths that gave it `values`; one that left it unset says nothing."""
+        values = [v for v in values if v != _unset(name)] or values
         first = values[0]
         if all(v == first for v in values):
             return first
@@ -131,6 +133,9 @@ class Interpreter(Loops):
         return None
 
     def assign(self, stmt: Assign, state: State) -> None:
+        if stmt.value is None and stmt.declares and (name := dotted(stmt.target)):
+            state.env[name] = _unset(name)
+            return
         value = self.value(stmt.value, state) if stmt.value is not None else None
         targets = stmt.target.items if isinstance(stmt.target, Sequence) else (stmt.target,)
         parts = stmt.value.items if isinstance(stmt.value, Sequence) and len(targets) > 1 else ()
@@ -171,6 +176,10 @@ class Interpreter(Loops):
 
     def finish(self, writes: Iterable[Pending]) -> None:
         self.accesses += [replace(w.access, high=offset(w.high)) for w in writes]
+
+
+def _unset(name: str) -> Linear:
+    return symbol("opaque", f"unset {name}")
 
 
 __all__ = ["Interpreter", "Watch"]

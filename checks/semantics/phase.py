@@ -55,19 +55,27 @@ def _lagging(item: Early) -> list[Access]:
 
 def too_early(sides: Sides, functions: set[tuple[str, str]]) -> Iterator[Finding]:
     """Ops that subtract a round's tokens from an index to which they are not added yet, new with this change."""
-    then = {
-        (e.user[0].name, e.user[0].hardware, a.function)
-        for e in early(sides.base, {(sides.was(p), f) for p, f in functions})
-        for a in _lagging(e)
-    }
-    told: set[tuple[str, str, str]] = set()
+    told: set[tuple[str, str, str, str]] = set()
     for item in early(sides.head, functions):
+        facts = item.user[0]
         for access in sorted(_lagging(item), key=lambda a: (a.path, a.line)):
-            facts = item.user[0]
-            key = (facts.name, facts.hardware, access.function)
-            if key not in then and (access.path, *key[1:]) not in told:
-                told.add((access.path, *key[1:]))
+            key = (facts.name, facts.hardware, access.function, access.path)
+            if key not in told and not _was_early(sides.base, item, access):
                 yield _too_early(sides.head, item, access)
+            told.add(key)
+
+
+def _was_early(base: Product, item: Early, access: Access) -> bool:
+    """Whether the op was called too early before the change too, from any function: one may have been renamed."""
+    facts = item.user[0]
+    callers = {(s.path, s.function) for s in base.buffers.of(facts.name)}
+    return any(
+        other.user[0].name == facts.name
+        and other.user[0].hardware == facts.hardware
+        and old.function == access.function
+        for other in early(base, callers)
+        for old in _lagging(other)
+    )
 
 
 def _too_early(product: Product, item: Early, access: Access) -> Finding:
