@@ -73,6 +73,7 @@ class Messages:
     config: Config
     side: Side = Side.HEAD
     _ends: dict[str, tuple[Endpoint, ...]] = field(default_factory=dict)
+    _moves: dict[tuple[str, str, int], tuple[Move, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.constants = Constants(self.change, self.side)
@@ -178,13 +179,20 @@ class Messages:
         parameter's element and `source` the message's."""
         params = {p.name for p in end.function.params}
         return tuple(
-            m for m in moves(end.function)
+            m for m in self.moves(end)
             if m.target.root in params and not m.target.path and m.source is not None and m.source.root == end.variable
         )  # fmt: skip
 
     def writes(self, end: Endpoint) -> tuple[Move, ...]:
         """Of a sender: the stores into the message, `target` being the member and `value` what is put there."""
-        return tuple(m for m in moves(end.function) if m.target.root == end.variable)
+        return tuple(m for m in self.moves(end) if m.target.root == end.variable)
+
+    def moves(self, end: Endpoint) -> tuple[Move, ...]:
+        """Every store of the end's function."""
+        key = (end.unit.path, end.function.qualname, end.function.start_line)
+        if key not in self._moves:
+            self._moves[key] = tuple(moves(end.function))
+        return self._moves[key]
 
 
 _ROLE = re.compile(r"(?i)snd|send|rcv|recv|receive|put|push|publish|queue|get|pull|pop")

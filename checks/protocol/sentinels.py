@@ -1,0 +1,185 @@
+"""Values with a meaning of their own (`-9` for a preempted slot): what senders write, and what readers compare with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from checks.change import ChangeSet
+from checks.finding import Definition, Location, Side
+from checks.ir import expr as E
+from checks.ir.constants import Constants
+from checks.ir.stmt import flatten
+from checks.ir.unit import Function, Unit
+from checks.ops import Ops, expressions
+from checks.protocol.apart import Readable, Sides
+from checks.protocol.copies import Change
+from checks.protocol.messages import SEND, Endpoint, Messages
+from checks.protocol.readers import Reading
+
+
+@dataclass(frozen=True)
+class Marked:
+    """A sentinel in one place: `key` says which place that is, in both trees."""
+
+    key: tuple[object, ...]
+    value: int
+    place: Location
+    excerpt: str
+    rests_on: tuple[Location, ...] = ()
+
+    def definition(self, name: str) -> Definition:
+        return Definition(name, self.place, str(self.value), self.excerpt)
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A sentinel that one end changed from `was` to `now` while `other`, at the other end, still has `was`."""
+
+    was: int
+    now: Marked
+    other: Marked
+    end: Endpoint
+    sender_changed: bool
+
+
+def written(end: Endpoint, messages: Messages) -> list[Marked]:
+    """The numbers that a sender stores into the message as they are, but for 0 and 1, which say nothing."""
+    found = []
+    for move in messages.writes(end):
+        value = messages.constants.resolve(move.value, end.unit, end.function)
+        if value is not None and _tells(value.value):
+            at = Location(end.unit.path, move.line, side=messages.side)
+            key = (end.function.qualname, move.target.path, move.target.indices)
+            text = end.unit.text(move.line).strip()
+            found.append(Marked(key, int(str(value.value)), at, text, value.locations))
+    return found
+
+
+def passed(end: Endpoint, change: ChangeSet, messages: Messages) -> list[Marked]:
+    """The numbers that Python passes for a parameter which a sender stores into the message."""
+    params = [p.name for p in end.function.params]
+    stored = {n for m in messages.writes(end) for n in E.names(m.value)} & set(params)
+    ops = Ops(change, messages.side)
+    found = []
+    for op in end.ops:
+        for info in ops.named(op):
+            names = {p for p in info.params if info.cpp_name(p.split(":")[0].strip()) in stored}
+            for call in ops.calls(op) if names else ():
+                for name in sorted(names & set(call.args)):
+                    value = messages.constants.resolve(call.args[name], call.unit, call.function)
+                    if value is not None and _tells(value.value):
+                        at = Location(call.unit.path, call.call.line, side=messages.side)
+                        text = call.unit.text(at.start_line).strip()
+                        found.append(Marked((op, name), int(str(value.value)), at, text, value.locations))
+    return found
+
+
+def compared(unit: Unit, owner: str, constants: Constants, side: Side) -> list[Marked]:
+    """The numbers that the methods of a class compare something with."""
+    found: list[Marked] = []
+    for function in (f for f in unit.functions if f.owner == owner):
+        for guarded in flatten(function.body):
+            stmt = guarded.stmt
+            text = unit.text(stmt.line, min(stmt.end_line, stmt.line + 5))
+            for top in expressions(stmt) if "==" in text or "!=" in text else ():
+                for expr in E.walk(top):
+                    if isinstance(expr, E.Binary) and expr.op in ("==", "!=") and _may_be_number(expr.right):
+                        found += _compared(expr, unit, function, constants, side)
+    return found
+
+
+def _compared(
+    expr: E.Binary, unit: Unit, function: Function, constants: Constants, side: Side
+) -> Iterator[Marked]:
+    value = constants.resolve(expr.right, unit, function)
+    if value is not None and _tells(value.value):
+        at = Location(unit.path, expr.line, side=side)
+        key = (function.qualname, expr.op, expr.left)
+        yield Marked(key, int(str(value.value)), at, unit.text(expr.line).strip(), value.locations)
+
+
+def _may_be_number(expr: E.Expr) -> bool:
+    """A number, or a name that is written like a constant."""
+    match expr:
+        case E.Const(value=value):
+            return _tells(value)
+        case E.Unary(op="-", operand=E.Const()):
+            return True
+        case E.Name(id=name) | E.Attr(name=name):
+            return name.isupper()
+        case _:
+            return False
+
+
+def _tells(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value not in (0, 1)
+
+
+def lost(changed: list[Change], readable: list[Readable], both: Sides) -> Iterator[Lost]:
+    """Sentinels that only one end changed."""
+    for pair in changed:
+        if pair.new.role == SEND:
+            yield from _by_sender(pair, both)
+    altered: dict[tuple[str, str], list[tuple[int, Marked]]] = {}
+    for one in readable:
+        yield from _by_reader(one.ends, both, altered)
+
+
+def _altered(before: list[Marked], now: list[Marked]) -> Iterator[tuple[int, Marked]]:
+    """(old value, new) at each place that has one value on both sides, another one each."""
+    for new in now:
+        mine = {m.value for m in now if m.key == new.key}
+        was = {m.value for m in before if m.key == new.key}
+        if len(was) == len(mine) == 1 and was != mine:
+            yield was.pop(), new
+
+
+def _by_sender(pair: Change, both: Sides) -> Iterator[Lost]:
+    head = both.head
+    altered = list(_altered(written(pair.old, both.base), written(pair.new, head)))
+    if not altered:
+        return
+    found = [r for e in head.peers(pair.new) if e.role != SEND for r in both.head_readers.of(e)]
+    for unit, owner in _classes(found):
+        here = compared(unit, owner, head.constants, Side.HEAD)
+        for was, new in altered:
+            still = next((m for m in here if m.value == was), None)
+            if still is not None and all(m.value != new.value for m in here):
+                yield Lost(was, new, still, pair.new, True)
+
+
+def _by_reader(
+    pair: Change, both: Sides, known: dict[tuple[str, str], list[tuple[int, Marked]]]
+) -> Iterator[Lost]:
+    """`known` keeps what each class altered, which several receivers may feed."""
+    head, change = both.head, both.change
+    for unit, owner in _classes(list(both.head_readers.of(pair.new))):
+        if (unit.path, owner) not in known:
+            known[unit.path, owner] = _altered_in(unit, owner, both)
+        altered = known[unit.path, owner]
+        senders = [e for e in head.peers(pair.new) if e.role == SEND] if altered else []
+        sent = [m for e in senders for m in (*written(e, head), *passed(e, change, head))]
+        for was, new in altered:
+            still = next((m for m in sent if m.value == was), None)
+            if still is not None and all(m.value != new.value for m in sent):
+                yield Lost(was, new, still, pair.new, False)
+
+
+def _altered_in(unit: Unit, owner: str, both: Sides) -> list[tuple[int, Marked]]:
+    """The sentinels that a class compares with another value than before."""
+    file = both.change.changed(unit.path)
+    old = both.change.unit(file.base_path, Side.BASE) if file is not None and file.base_path else None
+    if file is None or old is None:
+        return []
+    constants = {c.line for c in unit.constants}
+    lines = file.head_lines()
+    if not any(n in constants or "==" in unit.lines[n - 1] or "!=" in unit.lines[n - 1] for n in lines):
+        return []
+    before = compared(old, owner, both.base.constants, Side.BASE)
+    return list(_altered(before, compared(unit, owner, both.head.constants, Side.HEAD)))
+
+
+def _classes(readings: list[Reading]) -> list[tuple[Unit, str]]:
+    found = {(r.unit.path, r.owner): r.unit for r in readings}
+    return [(unit, owner) for (_, owner), unit in found.items()]
