@@ -1,0 +1,161 @@
+"""What a change did to functions: pairs of before and after, and their code without comments."""
+
+from __future__ import annotations
+
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cached_property
+
+from checks.change import ChangeSet
+from checks.config import Config
+from checks.finding import Side
+from checks.ir import expr as E
+from checks.ir.stmt import Guarded, flatten
+from checks.ir.unit import Function, Unit
+
+_NOISE = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"", re.S)
+_PYTHON_TEXT = re.compile(r"""^[bBuU]?[rR]?["']""")
+
+
+@dataclass
+class Delta:
+    """A function that the change wrote or altered: `head` in `unit`, and what it was (`base`, None for a new one)."""
+
+    head: Function
+    unit: Unit
+    base: Function | None
+    base_unit: Unit | None
+    change: ChangeSet
+
+    @property
+    def python(self) -> bool:
+        return self.unit.language == "python"
+
+    def touched(self, start: int, end: int = 0) -> bool:
+        """Whether the change wrote any of these lines of the head."""
+        return self.change.touches(self.unit.path, start, max(start, end))
+
+    @cached_property
+    def flat(self) -> list[Guarded]:
+        """The statements of the head, with their guards and loops."""
+        return list(flatten(self.head.body))
+
+    @cached_property
+    def flat_base(self) -> list[Guarded]:
+        return list(flatten(self.base.body)) if self.base is not None else []
+
+    @cached_property
+    def code(self) -> str:
+        """The head's source without comments and plain strings."""
+        return code_of(self.unit, self.head)
+
+    @cached_property
+    def base_code(self) -> str:
+        return code_of(self.base_unit, self.base) if self.base is not None and self.base_unit is not None else ""
+
+
+def deltas(change: ChangeSet, config: Config) -> tuple[Delta, ...]:
+    """Every function outside tests of which the change touched a line, and that still exists.
+
+    A function that moved from one file of the change to another is paired with what it was there.
+    """
+    return change.once(("kernel.deltas", config.paths.tests), lambda: tuple(_deltas(change, config)))
+
+
+def _deltas(change: ChangeSet, config: Config) -> Iterator[Delta]:
+    pairs = list(change.changed_functions())
+    gone = [old for old, new in pairs if old is not None and new is None]
+    for old, head in pairs:
+        if head is None or config.is_test(head.path):
+            continue
+        unit = change.unit(head.path)
+        before = old or _moved(head, gone, change)
+        if unit is not None:
+            yield Delta(head, unit, before, change.unit(before.path, Side.BASE) if before else None, change)
+
+
+def _moved(head: Function, gone: list[Function], change: ChangeSet) -> Function | None:
+    """The one function that went away under this name: in the same file (it changed its namespace), else anywhere."""
+    named = [f for f in gone if f.name == head.name]
+    file = change.changed(head.path)
+    here = [f for f in named if file is not None and f.path == file.base_path]
+    found = here or named
+    return found[0] if len(found) == 1 else None
+
+
+def changed_units(change: ChangeSet, config: Config, language: str) -> Iterator[tuple[Unit, Unit | None]]:
+    """(head, base) of every changed source file of `language` outside tests."""
+    for file in change.files:
+        if file.head_path is None or config.is_test(file.head_path):
+            continue
+        unit = change.unit(file.head_path)
+        if unit is not None and unit.language == language:
+            yield unit, change.unit(file.base_path, Side.BASE) if file.base_path else None
+
+
+def code_of(unit: Unit, function: Function) -> str:
+    """The source of `function` without comments and without strings that hold no code."""
+    text = unit.text(function.start_line, function.end_line)
+    if unit.language == "python":
+        return _python_code(text)
+    return _NOISE.sub(" ", text)
+
+
+def _python_code(text: str) -> str:
+    lines = text.split("\n")
+    margin = len(lines[0]) - len(lines[0].lstrip())
+    source = "\n".join(line[margin:] if not line[:margin].strip() else line.lstrip() for line in lines)
+    words: list[str] = []
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(source).readline):
+            if token.type == tokenize.COMMENT or (token.type == tokenize.STRING and _PYTHON_TEXT.match(token.string)):
+                continue
+            words.append(token.string)
+    except (tokenize.TokenError, IndentationError):
+        return text
+    return " ".join(words)
+
+
+def body_code(function: Function, code: str) -> str:
+    """`code` of the function without its head: what follows the list of its parameters."""
+    start = re.search(rf"\b{re.escape(function.name)}\s*\(", code)
+    if start is None:
+        return code
+    depth = 0
+    for place in range(start.end() - 1, len(code)):
+        depth += {"(": 1, ")": -1}.get(code[place], 0)
+        if depth == 0:
+            return code[place + 1 :]
+    return code
+
+
+def uses(code: str, name: str) -> bool:
+    """Whether `name` stands in `code` as a whole word."""
+    return re.search(rf"\b{re.escape(name)}\b", code) is not None
+
+
+def same(a: object, b: object) -> bool:
+    """Whether two statements or expressions are equal whatever their lines."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    if is_dataclass(a) and not isinstance(a, type):
+        names = [f.name for f in fields(a) if f.name not in ("line", "end_line")]
+        return all(same(getattr(a, n), getattr(b, n)) for n in names)
+    return a == b
+
+
+def names_in(expr: E.Expr | None) -> set[str]:
+    """Plain names, attribute names and string keys in `expr`."""
+    found: set[str] = set()
+    for e in E.walk(expr) if expr is not None else ():
+        match e:
+            case E.Name(id=name) | E.Attr(name=name):
+                found.add(name)
+            case E.Const(value=str() as key):
+                found.add(key)
+    return found
