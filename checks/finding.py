@@ -192,7 +192,7 @@ class Finding:
         """16 hex digits, the same for the same claim whatever its line number."""
         code = re.sub(r"\s+", "", self.subject)
         text = "\0".join((self.rule, self.location.path, self.symbol, self.message.key, code))
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
     @property
     def sort_key(self) -> tuple[Any, ...]:

@@ -79,7 +79,7 @@ class Anchors:
         """The hunks of `path` (its name in the head, or in the base when deleted) as GitHub shows them."""
         if path not in self._shown:
             file = self._change.changed(path)
-            usable = file is not None and file.hunks and not file.binary
+            usable = file is not None and file.hunks and not file.binary and _has_a_name(path)
             self._shown[path] = self._of_file(file) if file is not None and usable else ()
         return self._shown[path]
 
@@ -87,6 +87,11 @@ class Anchors:
         data = self._change.head.read(file.head_path) if file.head_path else b""
         lines = _line_count(data or b"")
         return tuple(_shown(group, lines) for group in _groups(file.hunks))
+
+
+def _has_a_name(path: str) -> bool:
+    """Whether JSON can name `path`: git's may hold bytes that are no UTF-8."""
+    return not any("\ud800" <= char <= "\udfff" for char in path)
 
 
 def _groups(hunks: tuple[Hunk, ...]) -> list[list[Hunk]]:

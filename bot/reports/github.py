@@ -24,7 +24,7 @@ from bot.reports.findings import detail, technical
 from bot.reports.fitting import fit
 from bot.style import Markdown, fence, visible
 from bot.words import Words
-from checks.finding import Finding
+from checks.finding import Edit, Finding
 
 # GitHub refuses a body of 65,536 characters or more; it counts UTF-16 units, and some room is left for its own marks.
 LARGEST = 65_000
@@ -58,13 +58,17 @@ def payload(report: Report, language: str) -> dict[str, Any]:
 
 
 def _anchor(finding: Finding, anchors: Anchors) -> Anchor | None:
-    """The lines of the finding's suggestion where it has one, else its own."""
+    """The lines of the finding's suggestion where that is about its own line, or the only place there is; else its
+    own lines."""
+    own = anchors.of(finding)
     edit = _suggestion(finding)
-    exact = anchors.of_edit(edit) if edit is not None else None
-    return exact or anchors.of(finding)
+    if edit is None:
+        return own
+    about = edit.path == finding.location.path and edit.start_line <= finding.location.start_line <= edit.end_line
+    return anchors.of_edit(edit) or own if about or own is None else own
 
 
-def _suggestion(finding: Finding) -> Any:
+def _suggestion(finding: Finding) -> Edit | None:
     """The single edit of a proved fix, where it can be shown as it is: an edit with invisible characters cannot."""
     fix = finding.fix
     if fix is None or not fix.verified or len(fix.edits) != 1 or not fix.edits[0].lines:
@@ -78,7 +82,7 @@ def _comment(finding: Finding, anchor: Anchor, anchors: Anchors, report: Report,
     exact = edit is not None and anchors.of_edit(edit) == anchor
     blocks: list[Block] = [Heading(3, words(f"report.severity-{finding.severity}"))]
     blocks += detail(finding, report.review.change, words, patch=not exact)
-    tail = fence(edit.lines, "suggestion") if exact else ""
+    tail = fence(edit.lines, "suggestion") if edit is not None and exact else ""
     comment: dict[str, Any] = {
         "path": anchor.path,
         "line": anchor.line,

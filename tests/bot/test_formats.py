@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import jsonschema
@@ -198,3 +199,14 @@ def test_many_comments(repo, marker, specbot):
     repo.commit({"a.py": "QUERY\n" * 200})
     data = json.loads(specbot("review", "--repo", repo.path, "--base", "HEAD~1", "--format", "github").out)
     assert len(data["comments"]) == 40 and "`a.py:200`" in data["body"]
+
+
+def test_a_path_that_json_cannot_name_gets_no_comment(repo, marker, specbot):
+    repo.commit({"a.py": "x\n"})
+    repo.commit({os.fsdecode(b"caf\xe9.py"): "UNMASKED\n"})
+    for form in FORMATS:
+        result = specbot("review", "--repo", repo.path, "--base", "HEAD~1", "--format", form)
+        assert (result.code, result.err) == (1, "")
+        if form == "github":
+            data = json.loads(result.out)
+            assert data["comments"] == [] and "`caf\\xe9.py:1`" in data["body"]
