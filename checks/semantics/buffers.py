@@ -19,7 +19,8 @@ from checks.semantics.library import Library, OpFacts, places
 
 @dataclass(frozen=True, eq=False)
 class Site:
-    """A call of an op in product code."""
+    """A call of an op in product code. `hardware` is the one that its file or function is for, and `modules` those
+    whose op modules it imports; both are empty for code that serves them all."""
 
     op: str
     path: str
@@ -48,7 +49,7 @@ class Site:
         """Whether this call can reach that implementation."""
         if self.hardware == facts.hardware or not facts.hardware:
             return True
-        return facts.hardware in self.modules
+        return facts.hardware in self.modules or not (self.hardware or self.modules)
 
 
 class Buffers:
@@ -111,24 +112,29 @@ class Buffers:
         starts = [at for op in self.library.ops for at in places(data, op.encode())]
         lines = {data.count(b"\n", 0, at) + 1 for at in starts}
         holding = {id(f): f for n in sorted(lines) if (f := unit.function_at(n)) is not None}
-        modules = _modules(unit) if holding else {}
+        modules = _modules(unit, {kind.name for kind in self.library.config.hardware}) if holding else {}
         for function in holding.values():
             scope = Scope(function, unit, self)
             for call in calls(function.body):
                 name = callee(call)
                 if name in self.library.ops:
-                    hardware = self.library.config.hardware_of(unit.path)
+                    config = self.library.config
+                    hardware = config.hardware_of(unit.path) or config.hardware_of(function.name)
                     known = modules.get(name, frozenset())
                     yield Site(name, unit.path, function.qualname, call, scope, hardware, known)
 
     def field(self, kind: str, name: str, hardware: str) -> str | None:
         """The buffer that objects of the class `kind` get as `name`, where all that are made on `hardware` agree."""
-        if kind not in self._fields:
-            self._fields[kind] = list(self._made(kind))
-        made = self._fields[kind]
+        made = self._fields[kind] if self.known(kind) else []
         near = [fields for place, fields in made if place == hardware] or [fields for _, fields in made]
         keys = {fields[name] for fields in near if name in fields}
         return keys.pop() if len(keys) == 1 else None
+
+    def known(self, kind: str) -> bool:
+        """Whether product code makes objects of the class `kind` with fields by name."""
+        if kind not in self._fields:
+            self._fields[kind] = list(self._made(kind))
+        return bool(self._fields[kind])
 
     def _made(self, kind: str) -> Iterator[tuple[str, dict[str, str]]]:
         for path in self.library.holding("python", kind):
@@ -156,9 +162,9 @@ class Scope:
         self.function = function
 
     @cached_property
-    def locals(self) -> dict[str, Expr]:
-        """Variables that the function assigns once."""
-        return _single_assignments(self.function)
+    def locals(self) -> dict[str, list[Expr]]:
+        """What each variable of the function is assigned, on any path."""
+        return _assignments(self.function)
 
     def key(self, expr: Expr, hardware: str, depth: int = 0) -> str | None:
         """The buffer that `expr` is on `hardware`, without copies and views of it."""
@@ -171,8 +177,9 @@ class Scope:
                 return self.held(base, name, hardware)
             case Attr(base=base, name=name):
                 return self.held(base, name, hardware)
-            case Name(id=name) if name in self.locals and depth < 4:
-                return self.key(self.locals[name], hardware, depth + 1)
+            case Name(id=name) if depth < 4:
+                keys = {self.key(value, hardware, depth + 1) for value in self.locals.get(name, ())} - {None}
+                return keys.pop() if len(keys) == 1 else None
             case _:
                 return None
 
@@ -182,10 +189,8 @@ class Scope:
         if owner is None:
             return None
         kind = self.types.get(owner, "")
-        if kind[:1].isupper():
-            found = self.buffers.field(kind, name, hardware)
-            if found is not None:
-                return found
+        if kind[:1].isupper() and self.buffers.known(kind):
+            return self.buffers.field(kind, name, hardware)
         return f"{owner.removeprefix('self.')}.{name}"
 
 
@@ -210,7 +215,7 @@ def words(call: Call) -> frozenset[str]:
     return frozenset(found)
 
 
-def _single_assignments(function: Function) -> dict[str, Expr]:
+def _assignments(function: Function) -> dict[str, list[Expr]]:
     found: dict[str, list[Expr]] = {}
     for item in flatten(function.body):
         match item.stmt:
@@ -218,13 +223,13 @@ def _single_assignments(function: Function) -> dict[str, Expr]:
                 found.setdefault(name, []).append(value)
             case _:
                 pass
-    return {name: values[0] for name, values in found.items() if len(values) == 1}
+    return found
 
 
-def _modules(unit: Unit) -> dict[str, frozenset[str]]:
-    """Imported name to the last parts of the modules that it is imported from (`gpu` of `ops.gpu`)."""
+def _modules(unit: Unit, hardware: set[str]) -> dict[str, frozenset[str]]:
+    """Imported name to the hardware that its modules are for (`gpu` of `ops.gpu`)."""
     found: dict[str, set[str]] = {}
     for item in unit.imports:
-        if item.name:
+        if item.name and item.module.rsplit(".", 1)[-1] in hardware:
             found.setdefault(item.alias or item.name, set()).add(item.module.rsplit(".", 1)[-1])
     return {name: frozenset(parts) for name, parts in found.items()}
