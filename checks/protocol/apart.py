@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from checks.change import ChangeSet
+from checks.change import ChangeSet, FileChange
 from checks.config import Config
 from checks.finding import Side
 from checks.protocol import wire
+from checks.protocol.comparisons import compared
 from checks.protocol.copies import Change, earlier
 from checks.protocol.messages import RECEIVE, Endpoint, Messages
 from checks.protocol.readers import DTYPE, OFFSET, SIZE, STRIDE, Quantity, Readers, Reading
@@ -42,6 +43,7 @@ class Sides:
     config: Config
     head: Messages = field(init=False)
     base: Messages = field(init=False)
+    otherwise: dict[tuple[str, str], bool] = field(default_factory=dict)
     head_readers: Readers = field(init=False)
     base_readers: Readers = field(init=False)
 
@@ -75,17 +77,40 @@ def receivers(both: Sides, changed: list[Change]) -> Iterator[Readable]:
 
 
 def _read_by_changed_python(both: Sides) -> Iterator[Endpoint]:
-    texts = [
-        both.change.head.read(f.head_path) or b""
-        for f in both.change.files
-        if f.head_path and language(f.head_path) == "python" and not both.config.is_test(f.head_path)
-    ]
-    for path in sorted({h.path for h in both.change.head.find("msgrcv")} if texts else ()):
-        data = both.change.head.read(path) or b""
-        names = {a or b for a, b in _OP.findall(data)}
-        if any(name in text for name in names for text in texts):
+    """Receivers that a changed Python class calls, where what it has for the layout, or compares with, changed."""
+    changed = [
+        f for f in both.change.files
+        if f.head_path and f.base_path and language(f.head_path) == "python" and not both.config.is_test(f.head_path)
+    ]  # fmt: skip
+    for path in sorted({h.path for h in both.change.head.find("msgrcv")} if changed else ()):
+        ops = {(a or b).decode() for a, b in _OP.findall(both.change.head.read(path) or b"")}
+        if any(_reads_otherwise(op, file, both) for op in sorted(ops) for file in changed):
             unit = both.change.unit(path)
             yield from both.head.of_unit(unit) if unit is not None else ()
+
+
+def _reads_otherwise(op: str, file: FileChange, both: Sides) -> bool:
+    """Whether a class of a changed file that calls `op` has other numbers for any attribute it passes."""
+    key = (op, file.path)
+    if key not in both.otherwise:
+        text = both.change.head.read(file.path) or b""
+        called = re.search(rb"\b%s\s*\(" % op.encode(), text) is not None
+        sides = [_all_numbers(op, file, both, side) for side in (Side.BASE, Side.HEAD) if called]
+        both.otherwise[key] = called and sides[0] != sides[1]
+    return both.otherwise[key]
+
+
+def _all_numbers(op: str, file: FileChange, both: Sides, side: Side) -> list[object]:
+    head = side is Side.HEAD
+    readers = both.head_readers if head else both.base_readers
+    unit = both.change.unit((file.head_path if head else file.base_path) or "", side)
+    readings = list(readers.attributes_passed(op, unit)) if unit is not None else []
+    owners = dict.fromkeys(r.owner for r in readings)
+    found: list[object] = [(r.buffer, _numbers(list(readers.quantities(r)))) for r in readings]
+    for owner in owners if unit is not None else ():
+        constants = both.head.constants if head else both.base.constants
+        found.append([(m.key, m.value) for m in compared(unit, owner, constants, side)] if unit is not None else None)
+    return found
 
 
 def compare(readable: Readable, both: Sides) -> Iterator[Apart]:

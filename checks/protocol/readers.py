@@ -22,6 +22,8 @@ SIZE, OFFSET, STRIDE, DTYPE = "size", "offset", "stride", "dtype"
 _FILLS = frozenset({"full", "zeros", "ones", "empty"})
 _VIEWS = frozenset({"numpy", "cpu", "astype", "tolist", "flatten", "ravel"})
 
+_MOST_ARGUMENTS = 8
+
 Atoms = dict[E.Expr, bool]
 
 
@@ -97,6 +99,10 @@ class Readers:
                     buffer = E.dotted(call.args[place]) if place < len(call.args) else None
                     if buffer and buffer.startswith("self."):
                         yield Reading(op, buffer, param, unit, function.owner, call.line, tuple(atoms.items()))
+
+    def attributes_passed(self, op: str, unit: Unit) -> Iterator[Reading]:
+        """The readings of `op` in one file, whichever parameter each attribute is for."""
+        yield from self._in_unit(op, {n: str(n) for n in range(_MOST_ARGUMENTS)}, unit)
 
     def quantities(self, reading: Reading) -> Iterator[Quantity]:
         """What the class that reads has for the layout of the buffer, under conditions that allow the reading."""

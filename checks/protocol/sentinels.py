@@ -6,30 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from checks.change import ChangeSet
-from checks.finding import Definition, Location, Side
+from checks.finding import Location, Side
 from checks.ir import expr as E
-from checks.ir.constants import Constants
-from checks.ir.stmt import flatten
-from checks.ir.unit import Function, Unit
-from checks.ops import Ops, expressions
+from checks.ir.unit import Unit
+from checks.ops import Ops
 from checks.protocol.apart import Readable, Sides
+from checks.protocol.comparisons import Marked, compared, tells
 from checks.protocol.copies import Change
 from checks.protocol.messages import SEND, Endpoint, Messages
 from checks.protocol.readers import Reading
-
-
-@dataclass(frozen=True)
-class Marked:
-    """A sentinel in one place: `key` says which place that is, in both trees."""
-
-    key: tuple[object, ...]
-    value: int
-    place: Location
-    excerpt: str
-    rests_on: tuple[Location, ...] = ()
-
-    def definition(self, name: str) -> Definition:
-        return Definition(name, self.place, str(self.value), self.excerpt)
 
 
 @dataclass(frozen=True)
@@ -48,7 +33,7 @@ def written(end: Endpoint, messages: Messages) -> list[Marked]:
     found = []
     for move in messages.writes(end):
         value = messages.constants.resolve(move.value, end.unit, end.function)
-        if value is not None and _tells(value.value):
+        if value is not None and tells(value.value):
             at = Location(end.unit.path, move.line, side=messages.side)
             key = (end.function.qualname, move.target.path, move.target.indices)
             text = end.unit.text(move.line).strip()
@@ -68,52 +53,11 @@ def passed(end: Endpoint, change: ChangeSet, messages: Messages) -> list[Marked]
             for call in ops.calls(op) if names else ():
                 for name in sorted(names & set(call.args)):
                     value = messages.constants.resolve(call.args[name], call.unit, call.function)
-                    if value is not None and _tells(value.value):
+                    if value is not None and tells(value.value):
                         at = Location(call.unit.path, call.call.line, side=messages.side)
                         text = call.unit.text(at.start_line).strip()
                         found.append(Marked((op, name), int(str(value.value)), at, text, value.locations))
     return found
-
-
-def compared(unit: Unit, owner: str, constants: Constants, side: Side) -> list[Marked]:
-    """The numbers that the methods of a class compare something with."""
-    found: list[Marked] = []
-    for function in (f for f in unit.functions if f.owner == owner):
-        for guarded in flatten(function.body):
-            stmt = guarded.stmt
-            text = unit.text(stmt.line, min(stmt.end_line, stmt.line + 5))
-            for top in expressions(stmt) if "==" in text or "!=" in text else ():
-                for expr in E.walk(top):
-                    if isinstance(expr, E.Binary) and expr.op in ("==", "!=") and _may_be_number(expr.right):
-                        found += _compared(expr, unit, function, constants, side)
-    return found
-
-
-def _compared(
-    expr: E.Binary, unit: Unit, function: Function, constants: Constants, side: Side
-) -> Iterator[Marked]:
-    value = constants.resolve(expr.right, unit, function)
-    if value is not None and _tells(value.value):
-        at = Location(unit.path, expr.line, side=side)
-        key = (function.qualname, expr.op, expr.left)
-        yield Marked(key, int(str(value.value)), at, unit.text(expr.line).strip(), value.locations)
-
-
-def _may_be_number(expr: E.Expr) -> bool:
-    """A number, or a name that is written like a constant."""
-    match expr:
-        case E.Const(value=value):
-            return _tells(value)
-        case E.Unary(op="-", operand=E.Const()):
-            return True
-        case E.Name(id=name) | E.Attr(name=name):
-            return name.isupper()
-        case _:
-            return False
-
-
-def _tells(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value not in (0, 1)
 
 
 def lost(changed: list[Change], readable: list[Readable], both: Sides) -> Iterator[Lost]:
