@@ -60,8 +60,9 @@ def _area(area: Area, words: Words) -> str:
     if len(area.files) == 1:
         path = area.files[0] if area.folder == "." else f"{area.folder}/{area.files[0]}"
         return words("report.area-one", path=path)
+    folder = "/" if area.folder == "." else f"{area.folder}/"
     key = "report.area-many" if len(area.files) <= _MOST_NAMES else "report.area-count"
-    return words(key, folder=f"{area.folder}/", names=area.files, count=len(area.files))
+    return words(key, folder=folder, names=area.files, count=len(area.files))
 
 
 def _cut(lines: list[str], most: int, words: Words) -> list[str]:
