@@ -5,6 +5,7 @@ from __future__ import annotations
 from checks.check import Check
 from checks.convention import checklist, cherry_pick, description, tests, title
 from checks.protocol import pack_unpack_mismatch, stale_fixture, unmasked_pack
+from checks.semantics import step_idx
 from checks.sync import signature
 
 RULES: tuple[Check, ...] = (
@@ -12,6 +13,7 @@ RULES: tuple[Check, ...] = (
     pack_unpack_mismatch,
     stale_fixture,
     signature,
+    step_idx,
     title,
     description,
     checklist,
