@@ -176,6 +176,8 @@ def _copy(sides: Sides, moved: tuple[OpFacts, Convention], kept: tuple[OpFacts, 
         "role": new.role,
         "now": report.position(new.index, new.offset),
         "kept": report.position(old.index, old.offset),
+        "hardware": twin.hardware if twin.hardware != facts.hardware else "",
+        "changed_hardware": facts.hardware if twin.hardware != facts.hardware else "",
     }
     other = report.at(new.access)
     evidence = Sibling(
