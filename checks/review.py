@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -52,12 +53,14 @@ def review(
         if check.ID in config.rules.disable:
             continue
         progress(check.ID)
-        found += (_settle(f, check, change, config) for f in check.run(change, config) if pedantic or not f.pedantic)
+        reported = list(check.run(change, config))
+        before = Counter(f.fingerprint for f in reported)
+        found += (_settle(f, check, change, config, before) for f in reported if pedantic or not f.pedantic)
     unique = {(f.fingerprint, f.location): f for f in sorted(found, key=lambda f: f.sort_key)}
     return Review(change, config, tuple(unique.values()), tuple(_not_analysed(change)))
 
 
-def _settle(finding: Finding, check: Check, change: ChangeSet, config: Config) -> Finding:
+def _settle(finding: Finding, check: Check, change: ChangeSet, config: Config, before: Counter[str]) -> Finding:
     """Lower the claim where the code around it did not parse; keep a fix only when it is proved to work."""
     unit = change.unit(finding.location.path, finding.location.side)
     function = unit.function_at(finding.location.start_line) if unit else None
@@ -66,19 +69,21 @@ def _settle(finding: Finding, check: Check, change: ChangeSet, config: Config) -
         finding = replace(finding, unparsed=True, confidence=Confidence.LOW, severity=severity)
     if finding.fix is None:
         return finding
-    fixed = verify(finding, finding.fix, check, change, config)
+    fixed = verify(finding, finding.fix, check, change, config, before)
     return finding.with_fix(replace(finding.fix, verified=True) if fixed else None)
 
 
-def verify(finding: Finding, fix: Fix, check: Check, change: ChangeSet, config: Config) -> bool:
-    """Whether `fix`, applied to the head tree, makes `finding` go away and brings nothing new of this rule."""
+def verify(finding: Finding, fix: Fix, check: Check, change: ChangeSet, config: Config, before: Counter[str]) -> bool:
+    """Whether `fix`, applied to the head tree, makes `finding` go away and brings nothing new of this rule.
+
+    `before` counts the rule's findings without the fix, by fingerprint: the same claim may stand twice in a function.
+    """
     try:
         after = change.with_files(apply(fix.edits, change))
     except ValueError:
         return False
-    before = {f.fingerprint for f in check.run(change, config)}
-    left = {f.fingerprint for f in check.run(after, config)}
-    return finding.fingerprint not in left and left <= before
+    left = Counter(f.fingerprint for f in check.run(after, config))
+    return left[finding.fingerprint] < before[finding.fingerprint] and left <= before
 
 
 def apply(edits: Iterable[Edit], change: ChangeSet) -> dict[str, bytes]:
