@@ -133,7 +133,7 @@ class Buffers:
     def known(self, kind: str) -> bool:
         """Whether product code makes objects of the class `kind` with fields by name."""
         if kind not in self._fields:
-            self._fields[kind] = list(self._made(kind))
+            self._fields[kind] = [(place, fields) for place, fields in self._made(kind) if fields]
         return bool(self._fields[kind])
 
     def _made(self, kind: str) -> Iterator[tuple[str, dict[str, str]]]:

@@ -77,7 +77,7 @@ class Evaluator(Calls):
     def compare(self, left: Value, right: Value, expr: Binary, state: State) -> None:
         """Note a comparison of the index (alone, or moved by other loads) with a load: a limit of the index."""
         a, b = self.number(left, state), self.number(right, state)
-        if a is None or b is None or expr.op in ("==", "!="):
+        if a is None or b is None:
             return
         for moving, limit in ((a, b), (b, a)):
             loads = limit.symbols("load")

@@ -64,6 +64,17 @@ def test_an_argument_is_followed_to_what_holds_it(ids, before, key):
     assert found == {"ids": key, "step_idx": "share_inputs.step_idx", "out": "share_inputs.out"}
 
 
+def test_a_class_that_is_made_without_fields_is_a_plain_holder():
+    head = "def finish(share_inputs: Batch, data: RoundData):"
+    found = keys('take(share_inputs["ids"], data.step_idx, o)', "kept = Batch(1)", head)
+    assert found["ids"] == "share_inputs.ids"
+
+
+def test_a_variable_set_on_two_paths_is_followed_where_both_agree():
+    before = "if ready:\n        kept = data.ids\n    else:\n        kept = data.missing"
+    assert keys("take(kept, data.step_idx, o)", before)["ids"] == "share_inputs.token_ids_all"
+
+
 def test_what_cannot_be_followed_has_no_name():
     assert "ids" not in keys("take(build(), data.step_idx, out)")
 
