@@ -146,16 +146,36 @@ def _logs(stmt: Stmt) -> bool:
 
 
 def _locals(body: list[Guarded]) -> set[str]:
-    return {g.stmt.target.id for g in body if isinstance(g.stmt, Assign) and isinstance(g.stmt.target, E.Name)}
+    """The names that a function sets itself, `self.x` among them."""
+    found = (E.dotted(g.stmt.target) for g in body if isinstance(g.stmt, Assign))
+    return {name for name in found if name}
+
+
+# What moves or reshapes a value and does not compute one.
+_CARRIES = frozenset(
+    {"cpu", "cuda", "tolist", "numpy", "item", "clone", "contiguous", "detach", "copy_to", "pin_memory", "reshape"}
+)
+_WHERE = frozenset({"device", "place", "blocking"})
 
 
 def _key(stmt: Stmt, local: set[str]) -> tuple[object, ...]:
-    """What a statement does, whatever its locals are called."""
+    """What a statement does, whatever its locals are called and wherever its values lie."""
 
-    def anonymous(expr: E.Expr) -> E.Expr | None:
-        return E.Name("_") if isinstance(expr, E.Name) and expr.id in local else None
+    def plain(expr: E.Expr) -> E.Expr | None:
+        match expr:
+            case E.Name() | E.Attr() if E.dotted(expr) in local:
+                return E.Name("_")
+            case E.Call(func=E.Attr(base=E.Name(id="paddle" | "torch" | "np"), name="reshape"), args=(base, *_)):
+                return E.substitute(base, plain)
+            case E.Call(func=E.Attr(base=base, name=name)) if name in _CARRIES:
+                return E.substitute(base, plain)
+            case E.Call(keywords=words) if any(k in _WHERE for k, _ in words):
+                kept = tuple((k, v) for k, v in words if k not in _WHERE)
+                return E.substitute(E.Call(expr.func, expr.args, kept, expr.launch, expr.template), plain)
+            case _:
+                return None
 
-    parts = tuple(E.substitute(e, anonymous) for e in expressions(stmt))
+    parts = tuple(E.substitute(e, plain) for e in expressions(stmt))
     return type(stmt).__name__, getattr(stmt, "op", ""), parts
 
 

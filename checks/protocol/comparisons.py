@@ -41,9 +41,7 @@ def compared(unit: Unit, owner: str, constants: Constants, side: Side) -> list[M
     return found
 
 
-def _compared(
-    expr: E.Binary, unit: Unit, function: Function, constants: Constants, side: Side
-) -> Iterator[Marked]:
+def _compared(expr: E.Binary, unit: Unit, function: Function, constants: Constants, side: Side) -> Iterator[Marked]:
     value = constants.resolve(expr.right, unit, function)
     if value is not None and tells(value.value):
         at = Location(unit.path, expr.line, side=side)

@@ -95,8 +95,16 @@ def _place(end: Endpoint) -> tuple[str, int]:
     return end.struct.path, end.struct.start_line
 
 
+# Names of one type on the machines that these engines run on.
+_SAME_TYPE = {"int64_t": "long", "long long": "long", "int32_t": "int", "signed int": "int", "uint32_t": "unsigned int"}
+
+
 def _sizes(fields: tuple[Field, ...]) -> list[tuple[str, str, tuple[int | None, ...]]]:
-    return [(f.name, f.type, f.dims) for f in fields]
+    return [(f.name, _type(f), f.dims) for f in fields]
+
+
+def _type(field: Field) -> str:
+    return _SAME_TYPE.get(field.type, field.type)
 
 
 def _first_difference(
@@ -104,7 +112,7 @@ def _first_difference(
 ) -> Split | None:
     for mine, yours in zip(here, there, strict=False):
         known = None not in (*mine.dims, *yours.dims)
-        if (mine.name, mine.type) != (yours.name, yours.type) or (known and mine.dims != yours.dims):
+        if (mine.name, _type(mine)) != (yours.name, _type(yours)) or (known and mine.dims != yours.dims):
             return Split(one, other, mine.name, _definition(mine, one), _definition(yours, other))
     if len(here) != len(there):
         more, end = (here, one) if len(here) > len(there) else (there, other)

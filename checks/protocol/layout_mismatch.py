@@ -59,9 +59,7 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
         reported.add((finding.location.path, finding.location.start_line))
         yield finding
     behind = [(at, a.end) for a in apart if a.sure for at in a.python.rests_on]
-    for stale in stale_copies(change, behind, changed, both.head, both.base):
-        if (stale.constant.path, stale.constant.line) not in reported:
-            yield _copy_finding(stale, both)
+    yield from _copy_findings(list(stale_copies(change, behind, changed, both.head, both.base)), reported, both)
     for one in lost(changed, readable, both):
         yield _sentinel_finding(one, change)
 
@@ -134,21 +132,38 @@ def _constant(at: Location, both: Sides) -> Definition | None:
     return Definition(constant.name, at, str(value.value), unit.text(at.start_line).strip())
 
 
-def _copy_finding(stale: Stale, both: Sides) -> Finding:
-    constant, now = stale.constant, stale.changed
-    unit = both.change.unit(constant.path)
-    ops = [op for e in (both.head.of_unit(unit) if unit is not None else ()) for op in e.ops]
-    here, there = Location(constant.path, constant.line), Location(now.path, now.line)
-    args = {"name": constant.name, "old": stale.old, "new": stale.new, "at": there, "ops": list(dict.fromkeys(ops))}
+def _copy_findings(found: list[Stale], reported: set[tuple[str, int]], both: Sides) -> Iterator[Finding]:
+    """One finding at the changed constant for all copies that it left behind; each copy for itself where that line
+    has been reported already for what reads the message."""
+    groups: dict[tuple[str, int], list[Stale]] = {}
+    for stale in found:
+        groups.setdefault((stale.changed.path, stale.changed.line), []).append(stale)
+    for place, group in groups.items():
+        if place in reported:
+            for one in group:
+                yield _copy_finding([one], Location(one.constant.path, one.constant.line), "stale-copy", both)
+        else:
+            yield _copy_finding(group, Location(*place), "left-behind", both)
+
+
+def _copy_finding(group: list[Stale], place: Location, key: str, both: Sides) -> Finding:
+    first = group[0]
+    there = Location(first.changed.path, first.changed.line)
+    copies = [Location(s.constant.path, s.constant.line) for s in group]
+    ops = [op for at in copies if (u := both.change.unit(at.path)) for e in both.head.of_unit(u) for op in e.ops]
+    args = {
+        "name": first.constant.name, "old": first.old, "new": first.new, "at": there, "copies": copies,
+        "ops": list(dict.fromkeys(ops)), "count": len(copies),
+    }  # fmt: skip
     return Finding(
         rule=ID,
         severity=Severity.SUGGESTION,
         confidence=Confidence.MEDIUM,
-        location=here,
-        message=Message("stale-copy", args),
-        symbol=constant.name,
-        subject=f"{constant.name} {stale.old}",
-        evidence=tuple(d for d in (_constant(here, both), _constant(there, both)) if d is not None),
+        location=place,
+        message=Message(key, args),
+        symbol=first.constant.name,
+        subject=f"{first.constant.name} {first.old}",
+        evidence=tuple(d for at in (there, *copies) if (d := _constant(at, both)) is not None),
     )
 
 

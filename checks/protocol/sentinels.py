@@ -93,9 +93,7 @@ def _by_sender(pair: Change, both: Sides) -> Iterator[Lost]:
                 yield Lost(was, new, still, pair.new, True)
 
 
-def _by_reader(
-    pair: Change, both: Sides, known: dict[tuple[str, str], list[tuple[int, Marked]]]
-) -> Iterator[Lost]:
+def _by_reader(pair: Change, both: Sides, known: dict[tuple[str, str], list[tuple[int, Marked]]]) -> Iterator[Lost]:
     """`known` keeps what each class altered, which several receivers may feed."""
     head, change = both.head, both.change
     for unit, owner in _classes(list(both.head_readers.of(pair.new))):

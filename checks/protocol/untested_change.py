@@ -39,13 +39,15 @@ from checks.ir import expr as E
 from checks.ir.stmt import Assert, Assign, ExprStmt, Guarded, If, Return, flatten
 from checks.ir.unit import Function, Unit
 from checks.protocol.messages import Endpoint, Messages
-from checks.protocol.places import Move, moves
+from checks.protocol.places import Move
 from checks.source import language
 
 ID = "protocol.untested-change"
 SUMMARY = "A protocol changed, and no test exercises it"
 
 _MOST_NAMES = 6
+# A change of more messages than this is one change made everywhere, and said once.
+_MOST_PROTOCOLS = 2
 
 
 @dataclass(frozen=True)
@@ -64,10 +66,11 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     yield from _deleted_tests(files, change, config)
     head, base = Messages(change, config), Messages(change, config, Side.BASE)
     altered = [a for f in files if f.head_path and f.base_path for a in _altered(f, head, base, change)]
-    for group in _protocols(altered, head):
-        ops = list(dict.fromkeys(op for a in group for op in a.end.ops))
-        if ops and not any(_exercised(op, change, config) for op in ops):
-            yield _finding(group, ops)
+    open_groups = [g for g in _protocols(altered, head) if _untested(g, change, config)]
+    if len(open_groups) > _MOST_PROTOCOLS:
+        open_groups = [[a for g in open_groups for a in g]]
+    for group in open_groups:
+        yield _finding(group)
 
 
 def _altered(file: FileChange, head: Messages, base: Messages, change: ChangeSet) -> Iterator[_Altered]:
@@ -80,7 +83,7 @@ def _altered(file: FileChange, head: Messages, base: Messages, change: ChangeSet
         earlier = before.get((end.function.qualname, end.role))
         if earlier is None:
             continue
-        place, on_message = _difference(earlier, end, old, unit, change)
+        place, on_message = _difference(earlier, end, base, head)
         if place is None and head.layout(end.struct, unit) != base.layout(earlier.struct, old):
             place, on_message = _first_touched(unit, change, end), False
         if place is not None:
@@ -88,15 +91,16 @@ def _altered(file: FileChange, head: Messages, base: Messages, change: ChangeSet
 
 
 def _difference(
-    old: Endpoint, new: Endpoint, old_unit: Unit, unit: Unit, change: ChangeSet
+    old: Endpoint, new: Endpoint, base: Messages, head: Messages
 ) -> tuple[Location | None, bool]:
     """The first line of the change that makes `new` treat the message otherwise than `old`, and whether it writes or
     reads the message itself."""
+    change, unit, old_unit = head.change, new.unit, old.unit
     gone = _gone_line(old, change)
     if not change.touches(unit.path, new.function.start_line, new.function.end_line) and gone is None:
         return None, False
-    before = {_key(m): m for m in _on_message(old)}
-    now = {_key(m): m for m in _on_message(new)}
+    before = {_key(m, old, base): m for m in _on_message(old, base)}
+    now = {_key(m, new, head): m for m in _on_message(new, head)}
     fresh = [m for k, m in now.items() if k not in before]
     if not fresh and all(k in now for k in before):
         return None, False
@@ -115,27 +119,35 @@ def _gone_line(end: Endpoint, change: ChangeSet) -> int | None:
     return min((n for n in lines if end.function.covers(n)), default=None)
 
 
-def _on_message(end: Endpoint) -> Iterator[Move]:
-    for move in moves(end.function):
+def _on_message(end: Endpoint, messages: Messages) -> Iterator[Move]:
+    for move in messages.moves(end):
         if end.variable in (move.target.root, move.source.root if move.source is not None else ""):
             yield move
 
 
-def _key(move: Move) -> tuple[object, ...]:
-    """What a store does, whatever its place in the file and whatever copies the value passed through."""
-    loops = tuple((loop.target, loop.start, loop.stop) for loop in move.guarded.loops)
-    target = (move.target.root, move.target.path, move.target.indices, move.target.element)
-    return target, E.substitute(move.value, _without_copies), move.guarded.guards, loops
+def _key(move: Move, end: Endpoint, messages: Messages) -> tuple[object, ...]:
+    """What a store does, whatever its place in the file, what its constants are called and what copies it."""
 
+    def plain(expr: E.Expr) -> E.Expr | None:
+        match expr:
+            case E.Call(func=E.Attr(base=base, name="copy_to" | "clone" | "cpu" | "contiguous")):
+                return E.substitute(base, plain)
+            case E.Cast(operand=operand):
+                return E.substitute(operand, plain)
+            case E.Name(id=name) if name.isupper():
+                number = messages.number(expr, end.unit, end.function)
+                return E.Const(number) if number is not None else None
+            case _:
+                return None
 
-def _without_copies(expr: E.Expr) -> E.Expr | None:
-    match expr:
-        case E.Call(func=E.Attr(base=base, name="copy_to" | "clone" | "cpu" | "contiguous")):
-            return E.substitute(base, _without_copies)
-        case E.Cast(operand=operand):
-            return E.substitute(operand, _without_copies)
-        case _:
-            return None
+    def bare(expr: E.Expr | None) -> E.Expr | None:
+        return E.substitute(expr, plain) if expr is not None else None
+
+    loops = tuple((loop.target, bare(loop.start), bare(loop.stop)) for loop in move.guarded.loops)
+    target = (move.target.path, tuple(map(bare, move.target.indices)), move.target.element)
+    root = "" if move.target.root == end.variable else move.target.root
+    value = E.substitute(move.value, lambda e: E.Name("") if e == E.Name(end.variable) else plain(e))
+    return root, target, value, tuple(map(bare, move.guarded.guards)), loops
 
 
 def _touched_statement(function: Function, unit: Unit, change: ChangeSet) -> Guarded | None:
@@ -179,7 +191,13 @@ def _protocols(altered: list[_Altered], messages: Messages) -> list[list[_Altere
 
 
 def _one_message(one: Endpoint, other: Endpoint, messages: Messages) -> bool:
-    return one.struct.name == other.struct.name and messages.same(one, other)
+    """The same message, or the same op's message on other hardware."""
+    return bool(set(one.ops) & set(other.ops)) or (one.struct.name == other.struct.name and messages.same(one, other))
+
+
+def _untested(group: list[_Altered], change: ChangeSet, config: Config) -> bool:
+    ops = {op for a in group for op in a.end.ops}
+    return bool(ops) and not any(_exercised(op, change, config) for op in sorted(ops))
 
 
 def _exercised(op: str, change: ChangeSet, config: Config) -> bool:
@@ -192,8 +210,9 @@ def _exercised(op: str, change: ChangeSet, config: Config) -> bool:
     )
 
 
-def _finding(group: list[_Altered], ops: list[str]) -> Finding:
+def _finding(group: list[_Altered]) -> Finding:
     first, *others = group
+    ops = list(dict.fromkeys(op for a in group for op in a.end.ops))
     args = {
         "struct": first.end.struct.name, "ops": ops[:_MOST_NAMES], "role": first.end.role,
         "function": first.end.function.name, "count": len(group),
@@ -209,7 +228,7 @@ def _finding(group: list[_Altered], ops: list[str]) -> Finding:
         message=Message("untested", args),
         symbol=first.end.function.qualname,
         subject=first.end.struct.name,
-        related=related,
+        related=related[:_MOST_NAMES],
     )
 
 
