@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeVar
 
 from checks.finding import Side
@@ -113,7 +114,7 @@ class ChangeSet:
         """The change of `path` (as named in the head, or in the base when deleted)."""
         return self._by_path.get(path)
 
-    @property
+    @cached_property
     def _by_path(self) -> dict[str, FileChange]:
         return {f.path: f for f in self.files}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
+from posixpath import splitext
 
 from checks.ir.unit import Unit
 
@@ -15,7 +15,8 @@ LARGEST = 2_000_000
 
 def language(path: str) -> str:
     """`cpp`, `python`, or empty for what is not read."""
-    suffix = PurePosixPath(path).suffix.lower()
+    # Asked of every path of a repository: `PurePosixPath(path).suffix` takes ten times as long.
+    suffix = splitext(path)[1].lower()
     if suffix in CPP:
         return "cpp"
     return "python" if suffix in PYTHON else ""
