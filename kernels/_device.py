@@ -53,7 +53,7 @@ def kth_largest(key, k, BITS: tl.constexpr):
 
 @triton.jit
 def select_best(key, k, BITS: tl.constexpr):
-    """(chosen, slot): exactly ``k`` of the keys, the best by (key, lower position), numbered by position.
+    """(chosen, slot, k): exactly ``k`` of the keys, the best by (key, lower position), numbered by position.
 
     At most 32,767 keys: two counts share one prefix sum.
     """
@@ -65,7 +65,34 @@ def select_best(key, k, BITS: tl.constexpr):
     above_until = counted >> 16
     tied_until = counted & 65535
     chosen = (above > 0) | ((tied > 0) & (tied_until <= room))
-    return chosen, above_until + tl.minimum(tied_until, room) - 1
+    return chosen, above_until + tl.minimum(tied_until, room) - 1, k
+
+
+@triton.jit
+def select_at_least(key, there, threshold, k, ROOM: tl.constexpr, BITS: tl.constexpr):
+    """(chosen, slot, how many): a superset of the ``k`` best keys, numbered by position.
+
+    ``threshold`` is any value that ``k`` of the keys reach. Usually few more than ``k`` do, and all of them are chosen;
+    if they are more than ``ROOM``, the k best are searched for.
+    """
+    reach = (there & (key >= threshold)).to(tl.int32)
+    count = tl.sum(reach)
+    if count <= ROOM:
+        chosen = reach > 0
+        slot = tl.cumsum(reach, 0) - 1
+    else:
+        chosen, slot, count = select_best(tl.where(there, key, 0), k, BITS)
+    return chosen, slot, count
+
+
+@triton.jit
+def order_among(key, N: tl.constexpr):
+    """int32 [N]: how many of the N keys come before each, by (key descending, position ascending)."""
+    place = tl.arange(0, N)
+    before = (key[None, :] > key[:, None]) | (
+        (key[None, :] == key[:, None]) & (place[None, :] < place[:, None])
+    )
+    return tl.sum(before.to(tl.int32), axis=1)
 
 
 @triton.jit
@@ -102,13 +129,28 @@ def pick(mass, uniform, N: tl.constexpr):
 def load_chunk(
     row_ptr, stride, chunk, vocab, cut_logit, cut_id, HAS_CUT: tl.constexpr, CHUNK: tl.constexpr
 ):
-    """(logits float32 [CHUNK], token ids int32 [CHUNK]); -inf past the vocabulary and past the cut."""
+    """(logits float32 [CHUNK], token ids int32 [CHUNK]); -inf past the vocabulary and past the cut. Without a cut the
+    logits are as they stand: NaN and +inf are ``chunk_stats``'s to find, which costs less than to look for them here.
+    """
     token = (chunk * CHUNK).to(tl.int32) + tl.arange(0, CHUNK)
     x = tl.load(row_ptr + token.to(tl.int64) * stride, mask=token < vocab, other=float("-inf"))
-    x = read_logit(x)
+    x = x.to(tl.float32)
     if HAS_CUT:
+        x = read_logit(x)
         x = tl.where(is_kept(x, token, cut_logit, cut_id), x, float("-inf"))
     return x, token
+
+
+@triton.jit
+def sum_exponentials(x, top, scale):
+    """(max, sum of exp2((x - max) * scale)) of logits as they stand, ``top`` their max; (-inf, 0) where none is finite."""
+    total = tl.sum(tl.exp2((x - top) * scale))
+    # NaN, +inf or nothing but -inf: rare enough to start over, so that no logit pays for the check.
+    if (total != total) | (top == float("inf")):
+        y = read_logit(x)
+        top = tl.max(y)
+        total = tl.sum(tl.exp2((y - tl.where(top == float("-inf"), 0.0, top)) * scale))
+    return top, total
 
 
 @triton.jit
@@ -116,14 +158,13 @@ def chunk_stats(x, token, temperature):
     """(max, second) of a chunk: the sum of exp((x - max) / temperature), or at temperature 0 the bits of the id of
     its best token.
     """
-    top = tl.max(x)
     if temperature == 0.0:
-        best = tl.min(tl.where(x == top, token, 2147483647))
+        y = read_logit(x)
+        top = tl.max(y)
+        best = tl.min(tl.where(y == top, token, 2147483647))
         second = best.to(tl.float32, bitcast=True)
     else:
-        # A chunk of -inf: any finite origin gives exp(-inf) = 0 instead of NaN.
-        origin = tl.where(top == float("-inf"), 0.0, top)
-        second = tl.sum(tl.exp2((x - origin) * (LOG2E / temperature)))
+        top, second = sum_exponentials(x, tl.max(x), LOG2E / temperature)
     return top, second
 
 

@@ -32,7 +32,7 @@ class Logprobs:
 
 def logprobs(
     logits: torch.Tensor,
-    token_ids: torch.Tensor,
+    token_ids: torch.Tensor | None,
     k: int = 0,
     *,
     rows: torch.Tensor | None = None,
@@ -43,7 +43,7 @@ def logprobs(
     """Scores sampled tokens without materialising [rows, vocab].
 
     logits      bf16/fp16/fp32 [T, V], any strides
-    token_ids   int32/int64 [R]   the sampled token of each entry
+    token_ids   int32/int64 [R]   the sampled token of each entry; None: the top-k alone is wanted
     k           0..64, at most V; a run-time number, not a compile-time one
     rows        int64 [R]         row of ``logits`` of each entry, -1 for none; default: entry r is row r, R == T
     temperature float32 [R]       processed mode: logits are divided by it; 0 (greedy) is read as 1
@@ -64,7 +64,7 @@ def logprobs(
     if rows is None:
         args.sizes["R"] = args.sizes["T"]
     args.optional("rows", rows, ("R",), INT64)
-    args.tensor("token_ids", token_ids, ("R",), INTS)
+    args.optional("token_ids", token_ids, ("R",), INTS)
     args.optional("temperature", temperature, ("R",), FLOAT32)
     args.optional("cut_logit", cut_logit, ("R",), FLOAT32)
     args.optional("cut_id", cut_id, ("R",), INT64)

@@ -9,7 +9,7 @@ from .._logits import processed_logits
 
 def logprobs_reference(
     logits: torch.Tensor,  # [T, V]
-    token_ids: torch.Tensor,  # int [R]
+    token_ids: torch.Tensor | None,  # int [R]
     k: int,
     rows: torch.Tensor | None,  # int64 [R]
     temperature: torch.Tensor | None,  # float32 [R]
@@ -34,7 +34,7 @@ def logprobs_reference(
     lp = torch.where(z == float("-inf"), z, z - log_total[:, None])
     logz = origin / scale + log_total
 
-    token = token_ids.long()
+    token = torch.full_like(rows, -1) if token_ids is None else token_ids.long()
     known = present & (token >= 0) & (token < vocab)
     chosen = token.clamp(0, vocab - 1)[:, None]
     logprob = torch.where(known, lp.gather(1, chosen)[:, 0], float("nan"))

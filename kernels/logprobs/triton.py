@@ -15,16 +15,29 @@ import torch
 import triton
 import triton.language as tl
 
-from .._device import LOG2E, ORDER_BITS, is_kept, order_key, read_id, read_logit, select_best
+from .._device import (
+    LOG2E,
+    ORDER_BITS,
+    is_kept,
+    order_among,
+    order_key,
+    read_id,
+    read_logit,
+    select_at_least,
+    sum_exponentials,
+)
 
 CHUNK = 8192
 GROUP = 64
 MAX_K = 64
+CHUNK_WARPS = 4
+MERGE_WARPS = 4
+ROUND = 16  # picked groups looked into at a time
 
 
 def logprobs_triton(
     logits: torch.Tensor,
-    token_ids: torch.Tensor,
+    token_ids: torch.Tensor | None,
     k: int,
     rows: torch.Tensor | None,
     temperature: torch.Tensor | None,
@@ -36,7 +49,7 @@ def logprobs_triton(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
     """See ``kernels.logprobs.logprobs``; ``chunk`` and ``group`` are smaller in tests only."""
     vocab, device = logits.shape[1], logits.device
-    entries = token_ids.shape[0]
+    entries = logits.shape[0] if token_ids is None else token_ids.shape[0]
     logprob = torch.empty(2, entries, dtype=torch.float32, device=device)
     rank = torch.empty(entries, dtype=torch.int64, device=device)
     topk_ids = torch.empty(entries, k, dtype=torch.int64, device=device)
@@ -49,55 +62,47 @@ def logprobs_triton(
     partial = torch.empty(entries, chunks, 2, dtype=torch.float32, device=device)
     at_least = torch.empty(entries, chunks, dtype=torch.int32, device=device)
     group_max = torch.empty(entries, groups if k else 0, dtype=logits.dtype, device=device)
-    picked = torch.empty(entries, MAX_K if k else 0, 2, dtype=torch.int32, device=device)
-    none = logits  # an absent argument needs a pointer that is never read
-    per_entry = (
-        rows if rows is not None else none, rows.stride(0) if rows is not None else 0,
-        temperature if temperature is not None else none,
-        temperature.stride(0) if temperature is not None else 0,
-        cut_logit if cut_logit is not None else none,
-        cut_logit.stride(0) if cut_logit is not None else 0,
-        cut_id if cut_id is not None else none, cut_id.stride(0) if cut_id is not None else 0,
+    picked = torch.empty(entries, MAX_K if k else 0, 3, dtype=torch.int32, device=device)
+    arguments = (
+        logits, logits.stride(0), logits.stride(1),
+        *_with_stride(token_ids), *_with_stride(rows), *_with_stride(temperature),
+        *_with_stride(cut_logit), *_with_stride(cut_id),
     )  # fmt: skip
-    options = {
-        "HAS_ROWS": rows is not None,
-        "HAS_TEMPERATURE": temperature is not None,
-        "HAS_CUT": cut_logit is not None,
-        "CHUNK": chunk,
-        "GROUP": group,
-    }
+    options = {"HAS_CUT": cut_logit is not None, "CHUNK": chunk, "GROUP": group}
     _chunk_kernel[(entries * chunks,)](
-        logits, logits.stride(0), logits.stride(1), token_ids, token_ids.stride(0), *per_entry,
-        partial, at_least, group_max, vocab, chunks, k,
-        **options, num_warps=4,
+        *arguments, partial, at_least, group_max, vocab, chunks, k,
+        **options, num_warps=CHUNK_WARPS,
     )  # fmt: skip
     _merge_kernel[(entries,)](
-        logits, logits.stride(0), logits.stride(1), token_ids, token_ids.stride(0), *per_entry,
-        partial, at_least, group_max, picked,
+        *arguments, partial, at_least, group_max, picked,
         logprob, rank, topk_ids, topk_logprobs, entries, vocab, chunks, k,
-        **options, CHUNKS=triton.next_power_of_2(chunks), GROUPS=triton.next_power_of_2(groups),
-        BITS=ORDER_BITS[logits.dtype], BEST=MAX_K, num_warps=8,
+        **options, CHUNKS=triton.next_power_of_2(chunks), GROUPS=max(MAX_K, triton.next_power_of_2(groups)),
+        BITS=ORDER_BITS[logits.dtype], BEST=MAX_K, ROUND=ROUND, num_warps=MERGE_WARPS,
     )  # fmt: skip
     return logprob[0], rank, topk_ids, topk_logprobs, logprob[1]
+
+
+def _with_stride(vector: torch.Tensor | None) -> tuple[torch.Tensor | None, int]:
+    """An absent argument stays None, which Triton compiles away."""
+    return (None, 0) if vector is None else (vector, vector.stride(0))
 
 
 @triton.jit
 def _entry(
     entry, rows_ptr, rows_stride, temperature_ptr, temperature_stride,
     cut_logit_ptr, cut_logit_stride, cut_id_ptr, cut_id_stride,
-    HAS_ROWS: tl.constexpr, HAS_TEMPERATURE: tl.constexpr, HAS_CUT: tl.constexpr,
 ):  # fmt: skip
     """Row of the logits (-1 for none), temperature, and the last kept token of one entry."""
     row = entry
-    if HAS_ROWS:
+    if rows_ptr is not None:
         row = tl.load(rows_ptr + entry * rows_stride)
     temperature = 1.0
-    if HAS_TEMPERATURE:
+    if temperature_ptr is not None:
         temperature = tl.load(temperature_ptr + entry * temperature_stride)
         temperature = tl.where(temperature == 0.0, 1.0, temperature)
     cut_logit = float("-inf")
     cut_id = tl.full([], 0, tl.int32)
-    if HAS_CUT:
+    if cut_logit_ptr is not None:
         cut_logit = read_logit(tl.load(cut_logit_ptr + entry * cut_logit_stride))
         cut_id = read_id(tl.load(cut_id_ptr + entry * cut_id_stride))
     return row, temperature, cut_logit, cut_id
@@ -118,7 +123,7 @@ def _sampled_logit(
 @triton.jit(
     do_not_specialize=[
         "token_stride", "rows_stride", "temperature_stride", "cut_logit_stride", "cut_id_stride",
-        "vocab", "chunks", "k",
+        "chunks", "k",
     ]
 )  # fmt: skip
 def _chunk_kernel(
@@ -129,8 +134,7 @@ def _chunk_kernel(
     cut_logit_ptr, cut_logit_stride, cut_id_ptr, cut_id_stride,  # float32 [R], int64 [R]
     partial_ptr, at_least_ptr, group_max_ptr,  # out: [R, chunks, 2], [R, chunks], [R, groups]
     vocab, chunks, k,
-    HAS_ROWS: tl.constexpr, HAS_TEMPERATURE: tl.constexpr, HAS_CUT: tl.constexpr,
-    CHUNK: tl.constexpr, GROUP: tl.constexpr,
+    HAS_CUT: tl.constexpr, CHUNK: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
     program = tl.program_id(0).to(tl.int64)
     entry = program // chunks
@@ -138,7 +142,6 @@ def _chunk_kernel(
     row, temperature, cut_logit, cut_id = _entry(
         entry, rows_ptr, rows_stride, temperature_ptr, temperature_stride,
         cut_logit_ptr, cut_logit_stride, cut_id_ptr, cut_id_stride,
-        HAS_ROWS, HAS_TEMPERATURE, HAS_CUT,
     )  # fmt: skip
     if row >= 0:
         row_ptr = logits_ptr + row * logits_stride_t
@@ -146,35 +149,35 @@ def _chunk_kernel(
         x = tl.load(
             row_ptr + id.to(tl.int64) * logits_stride_v, mask=id < vocab, other=float("-inf")
         )  # [CHUNK]
-        token = tl.load(token_ptr + entry * token_stride).to(tl.int64)
-        sampled, _ = _sampled_logit(
-            row_ptr, logits_stride_v, token, vocab, cut_logit, cut_id, HAS_CUT
-        )
-        x = read_logit(x)
+        if token_ptr is not None:
+            token = tl.load(token_ptr + entry * token_stride).to(tl.int64)
+            sampled, _known = _sampled_logit(
+                row_ptr, logits_stride_v, token, vocab, cut_logit, cut_id, HAS_CUT
+            )
+        x = x.to(tl.float32)
         if HAS_CUT:
+            x = read_logit(x)
             x = tl.where(is_kept(x, id, cut_logit, cut_id), x, float("-inf"))
 
-        best = tl.max(tl.reshape(x, [CHUNK // GROUP, GROUP]), axis=1)  # [CHUNK // GROUP]
+        best = tl.max(tl.reshape(x, [CHUNK // GROUP, GROUP]), axis=1)
         if k > 0:
-            group = tl.arange(0, CHUNK // GROUP)
             # A max is one of its inputs, so the logits' own type holds it exactly.
+            group = tl.arange(0, CHUNK // GROUP)
             tl.store(
                 group_max_ptr + program * (CHUNK // GROUP) + group,
                 best.to(group_max_ptr.dtype.element_ty),
             )
-        top = tl.max(best)
-        # A chunk of -inf: any finite origin gives exp(-inf) = 0 instead of NaN.
-        origin = tl.where(top == float("-inf"), 0.0, top)
-        total = tl.sum(tl.exp2((x - origin) * (LOG2E / temperature)))
+        top, total = sum_exponentials(x, tl.max(best), LOG2E / temperature)
         tl.store(partial_ptr + program * 2, top)
         tl.store(partial_ptr + program * 2 + 1, total)
-        tl.store(at_least_ptr + program, tl.sum((x >= sampled).to(tl.int32)))
+        if token_ptr is not None:
+            tl.store(at_least_ptr + program, tl.sum((x >= sampled).to(tl.int32)))
 
 
 @triton.jit(
     do_not_specialize=[
         "token_stride", "rows_stride", "temperature_stride", "cut_logit_stride", "cut_id_stride",
-        "entries", "vocab", "chunks", "k",
+        "entries", "chunks", "k",
     ]
 )  # fmt: skip
 def _merge_kernel(
@@ -184,18 +187,16 @@ def _merge_kernel(
     temperature_ptr, temperature_stride,  # float32 [R]
     cut_logit_ptr, cut_logit_stride, cut_id_ptr, cut_id_stride,  # float32 [R], int64 [R]
     partial_ptr, at_least_ptr, group_max_ptr,  # [R, chunks, 2], [R, chunks], [R, groups]
-    picked_ptr,  # scratch int32 [R, BEST, 2]
+    picked_ptr,  # scratch int32 [R, 3, BEST]: groups, then (id, logit's bits) of tokens
     logprob_ptr, rank_ptr, topk_ids_ptr, topk_logprobs_ptr,  # out: [2, R], [R], [R, k], [R, k]
     entries, vocab, chunks, k,
-    HAS_ROWS: tl.constexpr, HAS_TEMPERATURE: tl.constexpr, HAS_CUT: tl.constexpr,
-    CHUNK: tl.constexpr, GROUP: tl.constexpr, CHUNKS: tl.constexpr, GROUPS: tl.constexpr,
-    BITS: tl.constexpr, BEST: tl.constexpr,
+    HAS_CUT: tl.constexpr, CHUNK: tl.constexpr, GROUP: tl.constexpr, CHUNKS: tl.constexpr, GROUPS: tl.constexpr,
+    BITS: tl.constexpr, BEST: tl.constexpr, ROUND: tl.constexpr,
 ):  # fmt: skip
     entry = tl.program_id(0).to(tl.int64)
     row, temperature, cut_logit, cut_id = _entry(
         entry, rows_ptr, rows_stride, temperature_ptr, temperature_stride,
         cut_logit_ptr, cut_logit_stride, cut_id_ptr, cut_id_stride,
-        HAS_ROWS, HAS_TEMPERATURE, HAS_CUT,
     )  # fmt: skip
     place = tl.arange(0, BEST)
     if row < 0:
@@ -216,19 +217,23 @@ def _merge_kernel(
         total = tl.sum(totals * tl.exp2((tops - origin) * (LOG2E / temperature)))
         log_total = tl.log(total)  # -inf for a row of -inf
 
-        token = tl.load(token_ptr + entry * token_stride).to(tl.int64)
-        sampled, known = _sampled_logit(
-            row_ptr, logits_stride_v, token, vocab, cut_logit, cut_id, HAS_CUT
-        )
-        rank = tl.sum(tl.load(at_least_ptr + at, mask=here, other=0)).to(tl.int64)
-        # At -inf everything ties, the lanes past the vocabulary too, which must not be counted.
-        rank = tl.where(sampled == float("-inf"), vocab, rank)
-        lp = tl.where(
-            sampled == float("-inf"), float("-inf"), (sampled - origin) / temperature - log_total
-        )
-        tl.store(logprob_ptr + entry, tl.where(known, lp, float("nan")))
         tl.store(logprob_ptr + entries + entry, origin / temperature + log_total)
-        tl.store(rank_ptr + entry, tl.where(known, rank, 0))
+        if token_ptr is not None:
+            token = tl.load(token_ptr + entry * token_stride).to(tl.int64)
+            sampled, known = _sampled_logit(
+                row_ptr, logits_stride_v, token, vocab, cut_logit, cut_id, HAS_CUT
+            )
+            rank = tl.sum(tl.load(at_least_ptr + at, mask=here, other=0)).to(tl.int64)
+            # At -inf everything ties, the lanes past the vocabulary too, which must not be counted.
+            rank = tl.where(sampled == float("-inf"), vocab, rank)
+            lp = tl.where(
+                sampled == float("-inf"), float("-inf"), (sampled - origin) / temperature - log_total
+            )
+            tl.store(logprob_ptr + entry, tl.where(known, lp, float("nan")))
+            tl.store(rank_ptr + entry, tl.where(known, rank, 0))
+        else:
+            tl.store(logprob_ptr + entry, float("nan"))
+            tl.store(rank_ptr + entry, 0)
 
         if k > 0:
             group = tl.arange(0, GROUPS)
@@ -236,44 +241,109 @@ def _merge_kernel(
             best = tl.load(
                 group_max_ptr + entry * groups + group, mask=group < groups, other=float("-inf")
             )
-            best = read_logit(best)
-            key = tl.where(group < groups, order_key(best, BITS), 0)
-            wanted = tl.minimum(k, groups)
-            chosen, slot = select_best(key, wanted, BITS)
-            scratch = picked_ptr + entry * BEST * 2
-            tl.store(scratch + slot * 2, group, mask=chosen)
+            key = tl.where(group < groups, order_key(read_logit(best), BITS), 0)
+            # Fold the groups into 64 classes: k classes reach the k-th best class, so k groups and k tokens do too.
+            fold = tl.max(tl.reshape(key, [GROUPS // BEST, BEST]), axis=0)
+            threshold = tl.max(tl.where(order_among(fold, BEST) == k - 1, fold, 0))
+            chosen, slot, picked = select_at_least(
+                key, group < groups, threshold, tl.minimum(k, groups), BEST, BITS
+            )
+            groups_at = picked_ptr + entry * BEST * 3
+            tokens_at = groups_at + BEST
+            tl.store(groups_at + slot, group, mask=chosen)
             tl.debug_barrier()
 
-            picked = tl.load(scratch + place * 2, mask=place < wanted, other=0)  # [BEST]
-            id = picked[:, None] * GROUP + tl.arange(0, GROUP)[None, :]  # [BEST, GROUP]
-            there = (place < wanted)[:, None] & (id < vocab)
-            x = tl.load(
-                row_ptr + id.to(tl.int64) * logits_stride_v, mask=there, other=float("-inf")
-            )
-            x = read_logit(x)
-            if HAS_CUT:
-                x = tl.where(is_kept(x, id, cut_logit, cut_id), x, float("-inf"))
-            # Groups come by position, so a token's place in the flattened tile orders as its id.
-            x = tl.reshape(x, [BEST * GROUP])
-            id = tl.reshape(id, [BEST * GROUP])
-            key = tl.where(tl.reshape(there, [BEST * GROUP]), order_key(x, BITS), 0)
-            chosen, slot = select_best(key, k, BITS)
-            tl.debug_barrier()
-            tl.store(scratch + slot * 2, id, mask=chosen)
-            tl.store(scratch + slot * 2 + 1, x.to(tl.int32, bitcast=True), mask=chosen)
+            # The tokens of those groups that reach the threshold, by id: few more than k of them.
+            found = 0
+            for start in range(0, picked, ROUND):
+                x, id, there = _picked_tokens(
+                    groups_at, start, picked, row_ptr, logits_stride_v, vocab, cut_logit, cut_id,
+                    HAS_CUT, GROUP, ROUND,
+                )  # fmt: skip
+                reach = (there & (order_key(x, BITS) >= threshold)).to(tl.int32)
+                spot = found + tl.cumsum(reach, 0) - 1
+                room = (reach > 0) & (spot < BEST)
+                tl.store(tokens_at + spot * 2, id, mask=room)
+                tl.store(tokens_at + spot * 2 + 1, x.to(tl.int32, bitcast=True), mask=room)
+                found += tl.sum(reach)
+            if found > BEST:
+                _exactly_k(
+                    groups_at, tokens_at, picked, k, row_ptr, logits_stride_v, vocab,
+                    cut_logit, cut_id, HAS_CUT, GROUP, ROUND, BITS,
+                )  # fmt: skip
+                found = k
             tl.debug_barrier()
 
-            id = tl.load(scratch + place * 2, mask=place < k, other=0)  # [BEST], by id
-            x = tl.load(scratch + place * 2 + 1, mask=place < k, other=0)
-            x = tl.where(place < k, x.to(tl.float32, bitcast=True), float("-inf"))
-            other_x = tl.load(scratch + place * 2 + 1, mask=place < k, other=0)
-            other_x = tl.where(place < k, other_x.to(tl.float32, bitcast=True), float("-inf"))
-            before = (other_x[None, :] > x[:, None]) | (
-                (other_x[None, :] == x[:, None]) & (place[None, :] < place[:, None])
-            )
-            order = tl.sum(before.to(tl.int32), axis=1)
+            id = tl.load(tokens_at + place * 2, mask=place < found, other=0)  # [BEST], by id
+            x = tl.load(tokens_at + place * 2 + 1, mask=place < found, other=0)
+            x = x.to(tl.float32, bitcast=True)
+            key = tl.where(place < found, order_key(x, BITS), 0)
+            order = order_among(key, BEST)
             best_lp = tl.where(
                 x == float("-inf"), float("-inf"), (x - origin) / temperature - log_total
             )
-            tl.store(topk_ids_ptr + entry * k + order, id.to(tl.int64), mask=place < k)
-            tl.store(topk_logprobs_ptr + entry * k + order, best_lp, mask=place < k)
+            wanted = (place < found) & (order < k)
+            tl.store(topk_ids_ptr + entry * k + order, id.to(tl.int64), mask=wanted)
+            tl.store(topk_logprobs_ptr + entry * k + order, best_lp, mask=wanted)
+
+
+@triton.jit
+def _picked_tokens(
+    groups_at, start, picked, row_ptr, logits_stride_v, vocab, cut_logit, cut_id,
+    HAS_CUT: tl.constexpr, GROUP: tl.constexpr, ROUND: tl.constexpr,
+):  # fmt: skip
+    """(logits, ids, is a token) of ``ROUND`` picked groups, flattened: groups come by position, so places order as ids."""
+    place = start + tl.arange(0, ROUND)
+    group = tl.load(groups_at + place, mask=place < picked, other=0)
+    id = group[:, None] * GROUP + tl.arange(0, GROUP)[None, :]  # [ROUND, GROUP]
+    there = (place < picked)[:, None] & (id < vocab)
+    x = tl.load(row_ptr + id.to(tl.int64) * logits_stride_v, mask=there, other=float("-inf"))
+    x = read_logit(x)
+    if HAS_CUT:
+        x = tl.where(is_kept(x, id, cut_logit, cut_id), x, float("-inf"))
+    size: tl.constexpr = ROUND * GROUP
+    return tl.reshape(x, [size]), tl.reshape(id, [size]), tl.reshape(there, [size])
+
+
+@triton.jit
+def _exactly_k(
+    groups_at, tokens_at, picked, k, row_ptr, logits_stride_v, vocab, cut_logit, cut_id,
+    HAS_CUT: tl.constexpr, GROUP: tl.constexpr, ROUND: tl.constexpr, BITS: tl.constexpr,
+):  # fmt: skip
+    """Stores the k best tokens of the picked groups, by id, when a threshold on classes let too many through: long ties,
+    or the best tokens side by side.
+    """
+    threshold = tl.full([], 0, tl.uint32)
+    bit = tl.full([], 1 << (BITS - 1), tl.uint32)
+    above = 0
+    for _bit in range(BITS):
+        higher = threshold | bit
+        count = 0
+        for start in range(0, picked, ROUND):
+            x, id, there = _picked_tokens(
+                groups_at, start, picked, row_ptr, logits_stride_v, vocab, cut_logit, cut_id,
+                HAS_CUT, GROUP, ROUND,
+            )  # fmt: skip
+            count += tl.sum((there & (order_key(x, BITS) >= higher)).to(tl.int32))
+        threshold = tl.where(count >= k, higher, threshold)
+        # The last count that was too small is that of the keys above the final threshold.
+        above = tl.where(count >= k, above, count)
+        bit = bit >> 1
+
+    room = k - above
+    tied_before = 0
+    chosen_before = 0
+    for start in range(0, picked, ROUND):
+        x, id, there = _picked_tokens(
+            groups_at, start, picked, row_ptr, logits_stride_v, vocab, cut_logit, cut_id,
+            HAS_CUT, GROUP, ROUND,
+        )  # fmt: skip
+        key = order_key(x, BITS)
+        tied = (there & (key == threshold)).to(tl.int32)
+        number = tied_before + tl.cumsum(tied, 0)
+        chosen = (there & (key > threshold)) | ((tied > 0) & (number <= room))
+        slot = chosen_before + tl.cumsum(chosen.to(tl.int32), 0) - 1
+        tl.store(tokens_at + slot * 2, id, mask=chosen)
+        tl.store(tokens_at + slot * 2 + 1, x.to(tl.int32, bitcast=True), mask=chosen)
+        tied_before += tl.sum(tied)
+        chosen_before += tl.sum(chosen.to(tl.int32))

@@ -125,8 +125,7 @@ def top_p_candidates(
     args.tensor("temperature", temperature, ("T",), FLOAT32)
     args.tensor("top_p", top_p, ("T",), FLOAT32)
     args.integer("candidates", candidates, 1, min(MAX_K, args.sizes["V"]))
-    nothing = torch.full((args.sizes["T"],), -1, dtype=torch.int64, device=logits.device)
-    best = logprobs(logits, nothing, candidates, temperature=temperature)
+    best = logprobs(logits, None, candidates, temperature=temperature)
     if use_triton(args.op, logits.device):
         from .triton import cut_candidates_triton as run
     else:

@@ -35,6 +35,10 @@ from .strategy import Strategy
 ACCEPT = tl.constexpr(_ACCEPT)
 RECOVER = tl.constexpr(_RECOVER)
 
+STATS_WARPS = 4
+RESIDUAL_WARPS = 4
+FINISH_WARPS = 8
+
 
 def verify_triton(given: Inputs, *, chunk: int) -> tuple[torch.Tensor, torch.Tensor]:
     """(accept_tokens, accept_num); see ``kernels.verify.verify``."""
@@ -107,7 +111,7 @@ def _launch_stats(given: Inputs, chunk: int) -> torch.Tensor:
     partial = torch.empty(batch, slots, chunks, 2, dtype=torch.float32, device=given.target_logits.device)
     _stats_kernel[(batch * slots * chunks,)](
         *_request_arguments(given), *_row_arguments(given), partial, chunks, slots,
-        REJECT_ALL=given.reject_all, WIDTH=width, CHUNK=chunk, num_warps=4,
+        REJECT_ALL=given.reject_all, WIDTH=width, CHUNK=chunk, num_warps=STATS_WARPS,
     )  # fmt: skip
     return partial
 
@@ -119,7 +123,9 @@ def _launch_match(given: Inputs, chunk: int, tokens: torch.Tensor, count: torch.
     drawn = torch.empty(batch, width, dtype=torch.int64, device=tokens.device)
     _draw_kernel[(batch * width,)](
         *_request_arguments(given), *_row_arguments(given), partial, chunks,
-        _packed(given.seeds), given.step_idx.contiguous(), drawn,
+        # A greedy draw reads no seed, but its branch is compiled all the same.
+        (given.step_idx if given.seeds is None else given.seeds).contiguous(),
+        given.step_idx.contiguous(), drawn,
         REJECT_ALL=given.reject_all, WIDTH=width,
         CHUNK=chunk, CHUNKS=triton.next_power_of_2(chunks), num_warps=8,
     )  # fmt: skip
@@ -144,12 +150,12 @@ def _launch_rejection(given: Inputs, chunk: int, tokens: torch.Tensor, count: to
         _residual_kernel[(batch * rows * chunks,)](
             *_request_arguments(given), *_row_arguments(given), partial, chunks, slots,
             given.seeds.contiguous(), given.step_idx.contiguous(), residual,
-            RESIDUALS=rows, **options, num_warps=4,
+            RESIDUALS=rows, **options, num_warps=RESIDUAL_WARPS,
         )  # fmt: skip
     _finish_kernel[(batch,)](
         *_request_arguments(given), *_row_arguments(given), partial, chunks, slots,
         given.seeds.contiguous(), *_emit_arguments(given, tokens, count), residual,
-        RESIDUALS=rows, **options, num_warps=8,
+        RESIDUALS=rows, **options, num_warps=FINISH_WARPS,
     )  # fmt: skip
 
 
@@ -225,7 +231,7 @@ def _load_drafts(ids_ptr, ids_stride_b, ids_stride_s, b, WIDTH: tl.constexpr, CO
     )
 
 
-@triton.jit(do_not_specialize=["ids_stride_b", "ids_stride_s", "vocab", "draft_vocab", "chunks"])
+@triton.jit(do_not_specialize=["ids_stride_b", "ids_stride_s", "chunks"])
 def _stats_kernel(
     ids_ptr, ids_stride_b, ids_stride_s,  # int64 [B, S]
     lens_ptr, cu_ptr, encoder_ptr, stop_ptr, block_ptr, reasoning_ptr, temperature_ptr,  # [B]
@@ -400,6 +406,7 @@ def _residual_weights(
         cut_logit, cut_id, target_cut_logit_ptr is not None, CHUNK,
     )  # fmt: skip
     scale = LOG2E / temperature
+    x = read_logit(x)
     p = tl.exp2((x - origin) * scale) * (1.0 / tl.maximum(total, 1e-30))
     if draft_ptr is not None:
         if with_draft:
@@ -413,13 +420,14 @@ def _residual_weights(
                 draft_ptr + b * draft_stride_b + column * draft_stride_k, draft_stride_v, chunk,
                 draft_vocab, cut_logit, cut_id, draft_cut_logit_ptr is not None, CHUNK,
             )  # fmt: skip
+            y = read_logit(y)
             q = tl.exp2((y - draft_origin) * scale) * (1.0 / tl.maximum(draft_total, 1e-30))
             p = tl.maximum(weight * p - q, 0.0)
     return p, token
 
 
 @triton.jit(
-    do_not_specialize=["ids_stride_b", "ids_stride_s", "vocab", "draft_vocab", "chunks", "slots"]
+    do_not_specialize=["ids_stride_b", "ids_stride_s", "chunks", "slots"]
 )
 def _residual_kernel(
     ids_ptr, ids_stride_b, ids_stride_s,
@@ -473,7 +481,7 @@ def _residual_kernel(
 
 @triton.jit(
     do_not_specialize=[
-        "ids_stride_b", "ids_stride_s", "vocab", "draft_vocab", "chunks", "slots", "ends",
+        "ids_stride_b", "ids_stride_s", "chunks", "slots", "ends",
     ]
 )  # fmt: skip
 def _finish_kernel(
@@ -619,7 +627,7 @@ def _longest_block(
     return tl.max(tl.where(stands, column, 0))
 
 
-@triton.jit(do_not_specialize=["ids_stride_b", "ids_stride_s", "vocab", "draft_vocab", "chunks"])
+@triton.jit(do_not_specialize=["ids_stride_b", "ids_stride_s", "chunks"])
 def _draw_kernel(
     ids_ptr, ids_stride_b, ids_stride_s,
     lens_ptr, cu_ptr, encoder_ptr, stop_ptr, block_ptr, reasoning_ptr, temperature_ptr,
@@ -663,7 +671,7 @@ def _draw_kernel(
             tl.store(drawn_ptr + program, token.to(tl.int64))
 
 
-@triton.jit(do_not_specialize=["ids_stride_b", "ids_stride_s", "vocab", "ends"])
+@triton.jit(do_not_specialize=["ids_stride_b", "ids_stride_s", "ends"])
 def _match_kernel(
     ids_ptr, ids_stride_b, ids_stride_s,
     lens_ptr, cu_ptr, encoder_ptr, stop_ptr, block_ptr, reasoning_ptr, temperature_ptr,

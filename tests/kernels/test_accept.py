@@ -155,7 +155,7 @@ def test_on_a_gpu_no_sync_graph_and_one_compilation() -> None:
     from kernels.accept import triton as module
 
     def call(batch: int) -> None:
-        check(Case(batch, 4, 33, torch.bfloat16, False, False, batch))
+        check(Case(batch, 4, 33, torch.bfloat16, False, False, 2 * batch))
 
     given = inputs(Case(200, 4, 100, torch.bfloat16, False, False, 3))
     assert_no_sync(lambda: accept(**given))

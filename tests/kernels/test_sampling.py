@@ -89,7 +89,9 @@ def check(case: Case) -> None:
     logit, token, margin = top_k_top_p_cut_reference(logits, temperature, *limits)
     # Several blocks a row now and then only: on the interpreter each costs a program's worth of time.
     block = 128 if case.seed % 8 == 0 else 512
-    got_logit, got_token = top_k_top_p_cut_triton(logits, temperature, *limits, block=block)
+    got_logit, got_token = top_k_top_p_cut_triton(
+        logits, temperature, *limits, block=block, chunk=256, group=16
+    )
     sure = margin > MARGIN
     same("cut_logit", got_logit[sure], logit[sure])
     same("cut_id", got_token[sure], token[sure])
@@ -112,8 +114,7 @@ def check_candidates(case: Case) -> None:
     given = inputs(case)
     count = 1 + case.seed % min(case.vocab, 9)
     ids, scores, lens = top_p_candidates(given["logits"], given["temperature"], given["top_p"], count)
-    nothing = torch.full_like(given["seeds"], -1)
-    best = logprobs(given["logits"], nothing, count, temperature=given["temperature"])
+    best = logprobs(given["logits"], None, count, temperature=given["temperature"])
     want = cut_candidates_reference(best.topk_ids, best.topk_logprobs, given["top_p"])
     until = best.topk_logprobs.double().exp().cumsum(dim=1)
     sure = (until - given["top_p"][:, None]).abs().amin(dim=1) > MARGIN
