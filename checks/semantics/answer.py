@@ -69,18 +69,7 @@ def _answer(
     fixtures = [t for t in trials if t.op.name == twin.facts.name and t.kind == "fixture" and not t.guessed]
     right = next((t for t in fixtures if t.last == t.convention.offset.const), None)
     place = Location(right.path, right.line) if right else report.at(reader.convention.access)
-    args = {
-        "op": reader.facts.name,
-        "buffer": reader.buffer,
-        "reads": report.position(reader.convention.index, reader.offset),
-        "author": author.convention.access.function,
-        "twin": twin.facts.name,
-        "twin_buffer": twin.buffer,
-        "twin_reads": report.position(twin.convention.index, twin.offset),
-        "writer": writer.convention.access.function,
-        "index": reader.convention.index,
-        "fixture": right.function if right else "",
-    }
+    args = _args(changed, kept, right.function if right else "")
     evidence: list[Evidence] = [
         report.stored(library, author),
         report.expected(library, reader),
@@ -101,3 +90,19 @@ def _answer(
         evidence=evidence,
         related=related,
     )
+
+
+def _args(changed: tuple[Meeting, Meeting], kept: tuple[Meeting, Meeting], fixture: str) -> dict[str, str]:
+    (reader, author), (twin, writer) = changed, kept
+    return {
+        "op": reader.facts.name,
+        "buffer": reader.buffer,
+        "reads": report.position(reader.convention.index, reader.offset),
+        "author": author.convention.access.function,
+        "twin": twin.facts.name,
+        "twin_buffer": twin.buffer,
+        "twin_reads": report.position(twin.convention.index, twin.offset),
+        "writer": writer.convention.access.function,
+        "index": reader.convention.index,
+        "fixture": fixture,
+    }

@@ -1,28 +1,39 @@
-"""What it does
+"""An index is read with another meaning than the one its buffer's writer gives it.
+
+## What it does
+
 Derives what an index such as `step_idx` means to each buffer: whether it counts the tokens or is the last token's
 position. The kernels that write a buffer and advance its index define it (`base = cur_step_idx - n; hist[base + i]`
 makes it a count, `pre_ids[step_idx] = token` the last position). The tensors are followed through the Python callers
 to every reader, and each reader's own addressing (`cur_step_idx - n`, `cur_step_idx + 1 - n`, loop bounds, guards) is
 solved for the position it takes as the last one. After the change every reader, CPU reference, copy on other hardware
-and test fixture that disagrees with its writer is named, in files that the change did not touch too.
+and test fixture that disagrees with its writer is named, in files that the change did not touch too. So is an op that
+takes a round's tokens off the index (`step_idx - accept_num`) and is called before they are added to it.
 
-Why it matters
-FastDeploy #7370 made `unified_update_model_status` store the k-th token at `k - 1` instead of `k`. `ngram_match` still
-took its pattern from `step_idx + 1 - n`, so that it held a slot nobody had written and never matched, until #7774 five
-weeks later. In #7774 a reviewer asked whether the hybrid kernel, which keeps the old formula, should follow: it should
-not, because it reads another buffer with another writer. The rule answers that question once, with both writers'
-lines.
+## Why it matters
 
-Example
-    base = cur_step_idx - output_len;                     // the writer: the last token is at step_idx - 1
-    for (...) token_ids_all_now[base + i] = out[i];
-    ngram = cur_pre_ids + (cur_step_idx + 1 - ngram_size);  // the reader takes step_idx for the last token
+PaddlePaddle/FastDeploy#7370 made `unified_update_model_status` store the k-th token at `k - 1` instead of `k`.
+`ngram_match` still took its pattern from `step_idx + 1 - n`, so that it held a slot nobody had written and never matched,
+until #7774 five weeks later. There a reviewer asked whether the hybrid kernel, which keeps the old formula, should
+follow: it should not, because it reads another buffer with another writer. The rule answers that once, with the lines of
+both writers. #6685 moved the advance behind two kernels that subtract the round's tokens; it took #6825 and #7166 to
+mend them.
 
-Known limits
-Only affine subscripts are solved; an index kept in a struct member between helpers, and a helper file that does not
-name the index, are not followed. Buffers are told apart by the object that holds them and the key (`share_inputs`,
-`model_inputs`); two names for one dict are two buffers. A writer that does not advance the index itself defines
-nothing on its own. A fixture written as one literal is read by its padding and asked about, never called wrong.
+## Example
+
+```cuda
+base = cur_step_idx - output_len;                       // the writer: the last token is at step_idx - 1
+for (int i = 0; i < output_len; i++) hist[base + i] = out[i];
+ngram = cur_pre_ids + (cur_step_idx + 1 - ngram_size);  // the reader takes step_idx for the last token
+```
+
+## Known limits
+
+Only affine subscripts are solved; an index kept in a struct member between helpers, and a change in a helper file that
+does not name the index, are not followed. Buffers are told apart by the object that holds them and the key
+(`share_inputs`, `model_inputs`); two names for one dict are two buffers. A writer that does not advance the index itself
+defines nothing on its own. A new fixture, or one written as a literal or element by element, is asked about and never
+called wrong.
 """
 
 from __future__ import annotations

@@ -9,7 +9,8 @@ from checks.finding import Confidence, Finding, Location, Message, Related, Seve
 from checks.ir.unit import Function, Unit
 from checks.semantics import report
 from checks.semantics.conventions import Convention, Meeting, Product, conventions, of_op
-from checks.semantics.fixtures import Filled, Use, filled, uses
+from checks.semantics.filled import Filled, Use, filled
+from checks.semantics.fixtures import uses
 from checks.semantics.library import OpFacts
 from checks.semantics.pairs import Sides
 
