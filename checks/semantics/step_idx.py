@@ -13,11 +13,11 @@ takes a round's tokens off the index (`step_idx - accept_num`) and is called bef
 ## Why it matters
 
 PaddlePaddle/FastDeploy#7370 made `unified_update_model_status` store the k-th token at `k - 1` instead of `k`.
-`ngram_match` still took its pattern from `step_idx + 1 - n`, so that it held a slot nobody had written and never matched,
-until #7774 five weeks later. There a reviewer asked whether the hybrid kernel, which keeps the old formula, should
-follow: it should not, because it reads another buffer with another writer. The rule answers that once, with the lines of
-both writers. #6685 moved the advance behind two kernels that subtract the round's tokens; it took #6825 and #7166 to
-mend them.
+`ngram_match` still took its pattern from `step_idx + 1 - n`, so that it held a slot nobody had written and never
+matched, until #7774 five weeks later. There a reviewer asked whether the hybrid kernel, which keeps the old formula,
+should follow: it should not, because it reads another buffer with another writer. The rule answers that once, with the
+lines of both writers. #6685 moved the advance behind two kernels that subtract the round's tokens; it took #6825 and
+#7166 to mend them.
 
 ## Example
 
@@ -31,9 +31,9 @@ ngram = cur_pre_ids + (cur_step_idx + 1 - ngram_size);  // the reader takes step
 
 Only affine subscripts are solved; an index kept in a struct member between helpers, and a change in a helper file that
 does not name the index, are not followed. Buffers are told apart by the object that holds them and the key
-(`share_inputs`, `model_inputs`); two names for one dict are two buffers. A writer that does not advance the index itself
-defines nothing on its own. A new fixture, or one written as a literal or element by element, is asked about and never
-called wrong.
+(`share_inputs`, `model_inputs`); two names for one dict are two buffers. A writer that does not advance the index
+itself defines nothing on its own. A new fixture, or one written as a literal or element by element, is asked about and
+never called wrong.
 """
 
 from __future__ import annotations
