@@ -1,0 +1,77 @@
+"""Why a sibling that does not lag needs nothing."""
+
+from __future__ import annotations
+
+import re
+
+from checks.change import ChangeSet
+from checks.config import Config
+from checks.finding import Location, Message, Sibling
+from checks.ir import expr as E
+from checks.ir.unit import Function, Unit
+from checks.sync import siblings as S
+from checks.sync.effects import Alteration, effects
+from checks.sync.lagging import lacking
+
+
+def verdict(
+    alteration: Alteration, unit: Unit, path: str, change: ChangeSet, config: Config, names: S.Names
+) -> Sibling:
+    """Where the sibling `path` was looked at for `alteration`, and why it needs nothing."""
+    function, hardware = alteration.function, config.hardware_of(path)
+    sibling = change.unit(path)
+    if sibling is None:
+        return Sibling(Location(path, 0), function.name, hardware, Message("unread"))
+    here = S.counterparts(function, unit, sibling, names)
+    if not here:
+        return _without(function, sibling, change, config)
+    for theirs in here:
+        found = _in_function(alteration, theirs, sibling, hardware)
+        if found is not None:
+            return found
+    own = here[0]
+    missing = sorted(w.strip("'") for w in lacking(alteration, own, sibling, change.head.read(path) or b""))
+    why = Message("no-feature", {"missing": missing}) if missing else Message("no-statement", {"function": own.name})
+    return Sibling(Location(path, own.start_line), own.qualname, hardware, why)
+
+
+def _without(function: Function, sibling: Unit, change: ChangeSet, config: Config) -> Sibling:
+    """A sibling that has no such function: of its own, or at all."""
+    hardware, args = config.hardware_of(sibling.path), {"function": function.name}
+    for path in (function.path, *S.sibling_files(function.path, change, config)):
+        name = _base_in(path, sibling)
+        if name is not None:
+            line, parent = name
+            inherited = Message("inherits", {**args, "parent": parent})
+            return Sibling(Location(sibling.path, line), function.name, hardware, inherited)
+    line = next((c.start_line for c in sibling.classes), 1)
+    return Sibling(Location(sibling.path, line), function.name, hardware, Message("no-function", args))
+
+
+def _base_in(path: str, sibling: Unit) -> tuple[int, str] | None:
+    """(line, base) of the class of `sibling` that extends one imported from the file `path`."""
+    module = path.removesuffix(".py").replace("/", ".")
+    names = {i.alias or i.name for i in sibling.imports if i.module and module.endswith(i.module.lstrip("."))}
+    return next(((c.start_line, b) for c in sibling.classes for b in c.bases if b in names), None)
+
+
+def _in_function(alteration: Alteration, theirs: Function, sibling: Unit, hardware: str) -> Sibling | None:
+    """The same place, call or branch in a form of its own, or in the new form."""
+    same = [e for e in effects(theirs, sibling) if e.kind == alteration.kind and e.key == alteration.old.key]
+    if alteration.kind == "branch":
+        same = [e for e in same if e.form == alteration.new.form]
+    if not same:
+        return None
+    new = [e for e in same if e.form == alteration.new.form or _gained(alteration, e.form)]
+    effect = (new or same)[0]
+    excerpt = re.sub(r"\s+", " ", sibling.lines[effect.line - 1].strip())
+    place = Location(sibling.path, effect.line)
+    return Sibling(place, theirs.qualname, hardware, Message("has-new" if new else "own-form"), excerpt)
+
+
+def _gained(alteration: Alteration, form: object) -> bool:
+    if not alteration.gained:
+        return False
+    if isinstance(form, E.Call):
+        return set(alteration.gained) <= {k for k, _ in form.keywords}
+    return isinstance(form, tuple) and set(alteration.gained) <= {getattr(m, "name", None) for m in form[1]}
