@@ -109,7 +109,7 @@ def _disagreement(sides: Sides, reader: Meeting, writer: Meeting) -> Finding:
         "beyond": beyond,
         "index": reader.convention.index,
     }
-    return report.finding(
+    found = report.finding(
         library,
         report.at(access),
         Severity.BUG if proved else Severity.QUESTION,
@@ -119,6 +119,8 @@ def _disagreement(sides: Sides, reader: Meeting, writer: Meeting) -> Finding:
         evidence=(report.stored(library, writer), report.expected(library, reader)),
         related=tuple(_calls(reader, writer)),
     )
+    gap = writer.offset.const - reader.offset.const
+    return found.with_fix(report.nudge(library, found.location, gap)) if proved else found
 
 
 def _has_own_writer(sides: Sides, reader: Meeting, writer: Meeting) -> bool:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from checks.finding import (
     Confidence,
     Definition,
+    Edit,
     Evidence,
     Finding,
+    Fix,
     Location,
     Message,
     Related,
@@ -60,6 +63,19 @@ def kind(offset: Offset | int) -> str:
     """`count`, `last` or `other`: the meaning in one word, chosen in the templates."""
     const = offset if isinstance(offset, int) else offset.const
     return {-1: "count", 0: "last"}.get(const, "other")
+
+
+def nudge(library: Library, place: Location, delta: int) -> Fix | None:
+    """The line of `place` with a written `+ 1` or `- 1` taken away, where that moves its value by `delta`.
+
+    Only a guess at the author's words: the review keeps it if the rule, run again, is satisfied by it.
+    """
+    extra = {-1: " + 1", 1: " - 1"}.get(delta)
+    line = excerpt(library, place)
+    if extra is None or place.start_line != place.end_line:
+        return None
+    new = re.sub(re.escape(extra) + r"(?![\w.])", "", line)
+    return Fix((Edit(place.path, place.start_line, place.end_line, (new,)),)) if new != line else None
 
 
 def finding(

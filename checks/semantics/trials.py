@@ -165,7 +165,7 @@ def _finding(sides: Sides, then: Trials, trials: list[Trial]) -> Finding:
     proved = not trial.guessed and _agreed(sides, then, trial)
     places = [Location(trial.path, trial.line), report.at(access)]
     place, other = reversed(places) if blamed else places
-    return report.finding(
+    found = report.finding(
         library,
         place,
         Severity.BUG if proved else Severity.QUESTION,
@@ -175,6 +175,13 @@ def _finding(sides: Sides, then: Trials, trials: list[Trial]) -> Finding:
         evidence=evidence,
         related=(Related(other, Message("compare-with", {"op": trial.op.name})),),
     )
+    return found.with_fix(report.nudge(library, place, _needed(trial, blamed))) if proved else found
+
+
+def _needed(trial: Trial, blamed: bool) -> int:
+    """How far the place must move: the op's address or the reference's to the other, or the fixture's index."""
+    gap = trial.last - trial.convention.offset.const
+    return gap if blamed or trial.kind == "fixture" else -gap
 
 
 def _agreed(sides: Sides, then: Trials, trial: Trial) -> bool:
