@@ -6,7 +6,8 @@ For every Python function whose body the change altered, it finds the tests that
 set-up into the new code with exact values where the code determines them, and reports a test that certainly raises an
 exception it did not raise with the old code, when the value that leads to it came through an altered line. The finding
 stands on the fixture's write; the evidence names the test, the expression with its value and the line that raises.
-It also reports a test that calls a device op with an argument list that the op's registration does not have.
+It also reports a test that calls a device op with an argument list that the op's registration does not have, and a
+copy, in the same folder, of a fixture that the change rewrote for a value that the altered code names.
 
 ## Why it matters
 
@@ -32,11 +33,12 @@ ends the prediction, without a finding. Generators, coroutines and decorated hel
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 from checks.change import ChangeSet
 from checks.config import Config
-from checks.finding import Confidence, Finding, Location, Message, PredictedFailure, Severity, Side
+from checks.finding import Confidence, Finding, Location, Message, PredictedFailure, Related, Severity, Side
 from checks.interp.frames import Failure
 from checks.interp.machine import Machine
 from checks.interp.program import Program
@@ -44,7 +46,9 @@ from checks.interp.values import GaveUp, Origin
 from checks.ir import expr as E
 from checks.ir.unit import Function, Unit
 from checks.ops import OpInfo, Ops, calls_of
+from checks.protocol.twins import left_behind
 from checks.source import language
+from checks.sync.targets import Targets, nearest_imports
 
 ID = "protocol.stale-fixture"
 SUMMARY = "A test's fixture still has the form that the changed code no longer reads"
@@ -57,6 +61,7 @@ BUDGET = 150_000
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     yield from _predicted(change, config)
     yield from _wrong_arguments(change, config)
+    yield from left_behind(change, config, ID)
 
 
 def _predicted(change: ChangeSet, config: Config) -> Iterator[Finding]:
@@ -214,7 +219,7 @@ def _wrong_arguments(change: ChangeSet, config: Config) -> Iterator[Finding]:
             unit = change.unit(path)
             same = [i for i in infos if config.hardware_of(i.unit.path) == config.hardware_of(path)]
             if unit is not None:
-                yield from _check_calls(name, same or list(infos), unit)
+                yield from _check_calls(name, same or list(infos), unit, change)
 
 
 def _touched_ops(change: ChangeSet, config: Config) -> set[str]:
@@ -233,13 +238,22 @@ def _touched_ops(change: ChangeSet, config: Config) -> set[str]:
     return names
 
 
-def _check_calls(name: str, ops: list[OpInfo], unit: Unit) -> Iterator[Finding]:
+def _check_calls(name: str, ops: list[OpInfo], unit: Unit, change: ChangeSet) -> Iterator[Finding]:
+    """One finding for each file: the first call that does not fit, with the others beside it."""
+    targets, wrong = Targets(change), []
     for function in unit.functions:
         if name not in unit.text(function.start_line, function.end_line):
             continue
         for call, _ in calls_of(function.body):
-            if call.func == E.Name(name) and not E.starred(call) and not any(_fits(call, op) for op in ops):
-                yield _wrong_call(call, ops[0], function, unit)
+            if call.func != E.Name(name) or E.starred(call) or any(_fits(call, op) for op in ops):
+                continue
+            imports = nearest_imports(name, call.line, function, unit)
+            if any("ops" in i.module.split(".") for i in imports) and targets.of(call, function, unit) is None:
+                wrong.append((call, function))
+    if wrong:
+        finding = _wrong_call(*wrong[0], ops[0], unit)
+        others = tuple(Related(Location(unit.path, c.line), Message("arguments-too", {})) for c, _ in wrong[1:])
+        yield replace(finding, related=others)
 
 
 def _fits(call: E.Call, op: OpInfo) -> bool:
@@ -247,7 +261,7 @@ def _fits(call: E.Call, op: OpInfo) -> bool:
     return count <= len(op.params) and all(k in op.params for k, _ in call.keywords)
 
 
-def _wrong_call(call: E.Call, op: OpInfo, function: Function, unit: Unit) -> Finding:
+def _wrong_call(call: E.Call, function: Function, op: OpInfo, unit: Unit) -> Finding:
     place = Location(unit.path, call.line)
     node = "::".join((unit.path, *function.qualname.split(".")))
     given, wanted = len(call.args) + len(call.keywords), len(op.params)

@@ -1,0 +1,102 @@
+"""Fixtures written twice: the change rewrote one copy and left the other in the old form."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from checks.change import ChangeSet, FileChange
+from checks.config import Config
+from checks.finding import Confidence, Definition, Finding, Location, Message, Related, Severity, Side
+from checks.ir import expr as E
+from checks.ir.stmt import Assign, flatten
+from checks.ir.unit import Function
+from checks.source import language
+
+_SHORTEST = 24
+
+
+def left_behind(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
+    """Copies, in the same folder, of a fixture line that the change rewrote, for a value that altered code names."""
+    touched = [f for f in change.files if f.head_path and config.is_test(f.path) and language(f.path) == "python"]
+    words = _altered_words(change, config) if touched else set()
+    for file in touched if words else ():
+        for line, name, at in _rewritten(file, change, words):
+            yield from _copies(line, name, at, change, config, rule)
+
+
+def _altered_words(change: ChangeSet, config: Config) -> set[str]:
+    """Every name on the altered lines of the code under test."""
+    words: set[str] = set()
+    for file in change.files:
+        if config.is_test(file.path) or not language(file.path) or file.head_path is None:
+            continue
+        unit = change.unit(file.head_path)
+        for number in sorted(file.head_lines()) if unit is not None else ():
+            if unit is not None and number <= len(unit.lines):
+                words |= set(re.findall(r"[A-Za-z_]\w{3,}", unit.lines[number - 1]))
+    return words
+
+
+def _rewritten(file: FileChange, change: ChangeSet, words: set[str]) -> Iterator[tuple[str, str, Location]]:
+    """(old line, name, place of the new form) of each assignment that the change replaced in a test file."""
+    old = change.unit(file.base_path, Side.BASE) if file.base_path else None
+    new = change.unit(file.head_path) if file.head_path else None
+    if old is None or new is None:
+        return
+    removed, seen = file.base_lines(), set()
+    for function in old.functions:
+        for stmt in _fixtures(function):
+            text, name = old.text(stmt.line).strip(), _name(stmt.target)
+            one_line = stmt.line == stmt.end_line and stmt.line in removed and len(text) >= _SHORTEST
+            if not one_line or name not in words or text in seen:
+                continue
+            seen.add(text)
+            for other in new.named(function.qualname):
+                again = [
+                    s for s in _fixtures(other) if _name(s.target) == name and change.touches(new.path, s.line, s.line)
+                ]
+                if again and text not in new.text(other.start_line, other.end_line):
+                    yield text, name, Location(new.path, again[0].line)
+
+
+def _fixtures(function: Function) -> Iterator[Assign]:
+    """Assignments that build a value with a call or write an element."""
+    for guarded in flatten(function.body):
+        stmt = guarded.stmt
+        if (
+            isinstance(stmt, Assign)
+            and stmt.value is not None
+            and (isinstance(stmt.value, E.Call) or isinstance(stmt.target, E.Index))
+        ):
+            yield stmt
+
+
+def _name(target: E.Expr) -> str:
+    return (E.dotted(target) or E.root(target) or "").rsplit(".", 1)[-1]
+
+
+def _copies(line: str, name: str, new: Location, change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
+    folder = PurePosixPath(new.path).parent
+    found: dict[str, list[int]] = {}
+    for hit in change.head.find(name):
+        same = PurePosixPath(hit.path).parent == folder and config.is_test(hit.path) and hit.path != new.path
+        if same and hit.text.strip() == line and change.changed(hit.path) is None:
+            found.setdefault(hit.path, []).append(hit.line)
+    unit = change.unit(new.path)
+    excerpt = unit.text(new.start_line).strip() if unit is not None else ""
+    for path, lines in sorted(found.items()):
+        twin = change.unit(path)
+        function = twin.function_at(lines[0]) if twin is not None else None
+        yield Finding(
+            rule=rule,
+            severity=Severity.SUGGESTION,
+            confidence=Confidence.MEDIUM,
+            location=Location(path, lines[0]),
+            message=Message("twin", {"name": name, "at": new}),
+            symbol=function.qualname if function is not None else "",
+            subject=line,
+            evidence=(Definition(name, new, excerpt), Definition(name, Location(path, lines[0]), line)),
+            related=tuple(Related(Location(path, n), Message("twin-too", {})) for n in lines[1:]),
+        )
