@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from checks.check import Check
 from checks.convention import checklist, cherry_pick, description, tests, title
-from checks.protocol import pack_unpack_mismatch, stale_fixture, unmasked_pack
+from checks.kernel import dead_code, pointer_type, unused_parameter
+from checks.logprobs import baseline_affected
+from checks.protocol import layout_mismatch, pack_unpack_mismatch, stale_fixture, unmasked_pack, untested_change
 from checks.semantics import step_idx
-from checks.sync import signature
+from checks.sync import model_runner, signature
 
 RULES: tuple[Check, ...] = (
     unmasked_pack,
     pack_unpack_mismatch,
+    layout_mismatch,
     stale_fixture,
-    signature,
+    untested_change,
+    baseline_affected,
     step_idx,
+    signature,
+    model_runner,
+    pointer_type,
+    unused_parameter,
+    dead_code,
     title,
     description,
     checklist,
