@@ -11,6 +11,8 @@ from checks.ir.unit import Constant, Unit
 from checks.protocol.messages import Endpoint, Field, Messages
 from checks.source import language
 
+_HEADERS = (".h", ".hpp", ".hxx", ".cuh")
+
 
 @dataclass(frozen=True)
 class Change:
@@ -45,7 +47,10 @@ def ends(change: ChangeSet, head: Messages, base: Messages) -> Iterator[Change]:
     """The ends in changed C++ files, and those whose struct stands in a changed header."""
     seen: set[tuple[str, str, str]] = set()
     for file in change.files:
-        unit = change.unit(file.head_path) if file.head_path and language(file.head_path) == "cpp" else None
+        path = file.head_path if file.head_path and language(file.head_path) == "cpp" else None
+        if path is None or not (head.may_speak(path) or path.endswith(_HEADERS)):
+            continue
+        unit = change.unit(path)
         if unit is None:
             continue
         lines = file.head_lines()

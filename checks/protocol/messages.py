@@ -73,6 +73,7 @@ class Messages:
     config: Config
     side: Side = Side.HEAD
     _ends: dict[str, tuple[Endpoint, ...]] = field(default_factory=dict)
+    _sieved: dict[str, bool] = field(default_factory=dict)
     _moves: dict[tuple[str, str, int], tuple[Move, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -88,7 +89,7 @@ class Messages:
     def _search(self, unit: Unit) -> Iterator[Endpoint]:
         for function in unit.functions:
             text = unit.text(function.start_line, function.end_line)
-            if not _ROLE.search(text):
+            if not speaks(text):
                 continue
             types = _declared(function, unit)
             seen: set[tuple[str, str]] = set()
@@ -157,8 +158,17 @@ class Messages:
         for path in sorted({h.path for h in hits if language(h.path) == "cpp"}):
             if hardware is not None and self.config.hardware_of(path) != hardware:
                 continue
+            if not self.may_speak(path):
+                continue
             unit = self.change.unit(path, self.side)
             yield from (e for e in (self.of_unit(unit) if unit is not None else ()) if e.struct.name == struct)
+
+    def may_speak(self, path: str) -> bool:
+        """Whether the file is worth parsing for ends."""
+        if path not in self._sieved:
+            data = self.change.tree(self.side).read(path) or b""
+            self._sieved[path] = speaks(data.decode("utf-8", "replace"))
+        return self._sieved[path]
 
     def same(self, one: Endpoint, other: Endpoint) -> bool:
         """Whether both are ends of one message: they share its definition, or have copies of it.
@@ -195,13 +205,22 @@ class Messages:
         return self._moves[key]
 
 
-_ROLE = re.compile(r"(?i)snd|send|rcv|recv|receive|put|push|publish|queue|get|pull|pop")
+# A call that is given an address; what stands before it in the arguments may be long, but is one statement.
+_GIVEN = re.compile(r"\b([A-Za-z_]\w*)\s*\((?=[^;{}]{0,300}?&\s*[A-Za-z_])")
+_RUNTIME = re.compile(r"(cuda|hip|nccl|xpu|cublas|cu)(?=[A-Z_])|std")
+
+
+def speaks(text: str) -> bool:
+    """Whether C++ source may hand the address of something to a send or receive primitive; a sieve before parsing."""
+    return any(role_of(m.group(1)) for m in _GIVEN.finditer(text))
 
 
 def role_of(name: str) -> str:
     """`send`, `receive` or nothing, told from the name of what is called."""
     if name in _PRIMITIVES:
         return _PRIMITIVES[name]
+    if _RUNTIME.match(name):
+        return ""
     words = set(snake(name).split("_"))
     if words & _SENDS:
         return SEND

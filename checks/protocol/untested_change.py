@@ -38,6 +38,7 @@ from checks.finding import Confidence, Finding, Location, Message, Related, Seve
 from checks.ir import expr as E
 from checks.ir.stmt import Assert, Assign, ExprStmt, Guarded, If, Return, flatten
 from checks.ir.unit import Function, Unit
+from checks.protocol.exercised import LostTests, exercised, lost_tests
 from checks.protocol.messages import Endpoint, Messages
 from checks.protocol.places import Move
 from checks.source import language
@@ -63,7 +64,8 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     files = [f for f in change.files if language(f.path) == "cpp" and not config.is_test(f.path)]
     if not files:
         return
-    yield from _deleted_tests(files, change, config)
+    for gone in lost_tests(files, change, config):
+        yield _lost(gone)
     head, base = Messages(change, config), Messages(change, config, Side.BASE)
     altered = [a for f in files if f.head_path and f.base_path for a in _altered(f, head, base, change)]
     open_groups = [g for g in _protocols(altered, head) if _untested(g, change, config)]
@@ -74,6 +76,8 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
 
 
 def _altered(file: FileChange, head: Messages, base: Messages, change: ChangeSet) -> Iterator[_Altered]:
+    if file.head_path is None or not head.may_speak(file.head_path):
+        return
     unit = change.unit(file.head_path) if file.head_path else None
     old = change.unit(file.base_path, Side.BASE) if file.base_path else None
     if unit is None or old is None:
@@ -197,17 +201,7 @@ def _one_message(one: Endpoint, other: Endpoint, messages: Messages) -> bool:
 
 def _untested(group: list[_Altered], change: ChangeSet, config: Config) -> bool:
     ops = {op for a in group for op in a.end.ops}
-    return bool(ops) and not any(_exercised(op, change, config) for op in sorted(ops))
-
-
-def _exercised(op: str, change: ChangeSet, config: Config) -> bool:
-    """Whether a test of the head calls the op, or imports it to do so. A stub of the same name does not count."""
-    word = re.escape(op)
-    use = re.compile(rf"(?<!def )(?<![\"'\w]){word}\s*\(|\bimport\b.*\b{word}\b|^\s*{word},?\s*(#.*)?$")
-    return any(
-        config.is_test(h.path) and not h.text.lstrip().startswith("#") and use.search(h.text)
-        for h in change.head.find(op)
-    )
+    return bool(ops) and not any(exercised(op, change, config) for op in sorted(ops))
 
 
 def _finding(group: list[_Altered]) -> Finding:
@@ -232,46 +226,15 @@ def _finding(group: list[_Altered]) -> Finding:
     )
 
 
-def _deleted_tests(files: list[FileChange], change: ChangeSet, config: Config) -> Iterator[Finding]:
-    """Ops that this change rewrites while it deletes the only tests that called them."""
-    tests = [f for f in change.files if f.head_path is None and f.base_path and config.is_test(f.base_path)]
-    texts = {f.path: (change.base.read(f.path) or b"").decode("utf-8", "replace") for f in tests}
-    seen: set[str] = set()
-    for file in files if texts else ():
-        unit = change.unit(file.head_path) if file.head_path else None
-        if unit is None or unit.path in seen or not (unit.ops or unit.bindings):
-            continue
-        for name in _rewritten(file, unit, change):
-            # A test of `op_v1` was a test of what is `op` now.
-            called = re.compile(rf"(?<!\w){re.escape(_plain(name))}(_v\d+)?\s*\(")
-            lost = [path for path, text in texts.items() if called.search(text)]
-            if lost and not _exercised(name, change, config):
-                seen.add(unit.path)
-                yield _lost(file, unit, name, lost, change)
-                break
-
-
-def _rewritten(file: FileChange, unit: Unit, change: ChangeSet) -> Iterator[str]:
-    """The ops of this file whose kernel function the change wrote or altered."""
-    touched = {f.name for f in unit.functions if change.touches(unit.path, f.start_line, f.end_line)}
-    for op in unit.ops:
-        if op.kernel.rsplit("::", 1)[-1] in touched or file.base_path is None:
-            yield op.name
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"_v\d+$", "", name)
-
-
-def _lost(file: FileChange, unit: Unit, name: str, lost: list[str], change: ChangeSet) -> Finding:
-    line = min(file.head_lines(), default=1)
+def _lost(gone: LostTests) -> Finding:
+    related = (Related(Location(p, 0, side=Side.BASE), Message("was-tested", {"op": gone.op})) for p in gone.tests)
     return Finding(
         rule=ID,
         severity=Severity.SUGGESTION,
         confidence=Confidence.HIGH,
-        location=Location(unit.path, line),
-        message=Message("deleted", {"op": name, "tests": lost[:_MOST_NAMES]}),
-        symbol=name,
-        subject=" ".join(lost),
-        related=tuple(Related(Location(path, 0, side=Side.BASE), Message("was-tested", {"op": name})) for path in lost),
+        location=Location(gone.path, gone.line),
+        message=Message("deleted", {"op": gone.op, "tests": list(gone.tests[:_MOST_NAMES])}),
+        symbol=gone.op,
+        subject=" ".join(gone.tests),
+        related=tuple(related),
     )
