@@ -15,7 +15,7 @@ __all__ = ["NO_DRAFT", "ngram_append", "ngram_propose"]
 Match = Literal["leftmost", "rightmost"]
 Haystack = Literal["prompt_first", "one_history"]
 MAX_NGRAM = 64
-MAX_HISTORY = (1 << 31) - 1
+MAX_HISTORY = (1 << 30) - 1
 
 
 def ngram_propose(
@@ -60,7 +60,8 @@ def ngram_propose(
         pad_to_max: fill a decoding row up to S by repeating its last token, as a CUDA graph of a fixed size
             wants. `seq_lens_this_time` is then S whatever the budget.
 
-    A row whose lengths do not fit L gets no drafts. No host sync; two launches, three compiled shapes at most.
+    A row whose lengths do not fit L gets no drafts. No host sync; two launches. The compiled
+    kernel depends on the dtypes, the options, S, and whether B is above 32; not on B, L, n or the lengths.
 
     Raises:
         TypeError, ValueError: a wrong type, dtype, shape, device or option; tensors that share memory.
@@ -153,7 +154,7 @@ def _run(
     if budget is not None:
         args.integer("budget", budget, 0, MAX_HISTORY)
     if tokens.shape[1] > MAX_HISTORY or drafts.shape[1] < 1:
-        raise args.fail(f"L must be below 2**31 and S at least 1, got {args.sizes}")
+        raise args.fail(f"L must be below 2**30 and S at least 1, got {args.sizes}")
     if drafts.shape[0] > 1 and drafts.stride(0) == 0:
         raise args.fail("draft_tokens is written, and its rows share memory")
     if drafts.shape[0] == 0:

@@ -10,12 +10,22 @@ import torch
 import triton
 import triton.language as tl
 
-BLOCK = 2048
+BLOCK = 1024
 # More programs than this only wait for a slot: eight of 128 threads on each of the 132 processors of an H100 or H200.
 PROGRAMS = 1056
 # (rows, splits) of one tile of the second kernel. Two shapes, because few rows want many splits and the reverse.
 MANY_ROWS, FEW_ROWS = (256, 8), (32, 64)
 NO_BUDGET = 1 << 62
+
+
+@triton.jit
+def _matches_back(history, tokens_column, place, behind, end, back, alive):
+    """Which of the living places also have the request's token `back` before its end. [places] bool"""
+    wanted = tl.load(history + (end - back).to(tl.int64) * tokens_column)
+    alive = alive & (behind >= back)
+    source = history + (place - back).to(tl.int64) * tokens_column
+    token = tl.load(source, mask=alive, other=-1)
+    return alive & (token == wanted) & (token >= 0)
 
 
 # tokens_stride stays specialised: a row that starts on 16 bytes is read 16 bytes at a time.
@@ -48,35 +58,41 @@ def _ngram_match_kernel(
     # each against the length first: the sum of two absurd values could wrap around
     fits = (prompt >= 0) & (step >= 0) & (prompt <= length) & (step <= length)
     fits = fits & (prompt + SHIFT + step <= length)
-    # from here on 32 bits: no place is beyond L, and L is below 2**31
+    # from here on 32 bits: no place is far beyond L, and L is below 2**30
     prompt = tl.where(fits, prompt, 0).to(tl.int32)
     end = tl.where(fits & decoding, prompt + SHIFT + step, 0).to(tl.int32)  # the slot after the last token
     recent = end if ONE_HISTORY else end - SHIFT - prompt
     limit = tl.minimum(recent, max_ngram)
-    last = tl.load(history + (end - 1).to(tl.int64) * tokens_column, mask=limit >= 1, other=-1)
-    stop = tl.where((limit >= min_ngram) & (last >= 0), end - 1, 0)
+    stop = tl.where(limit >= min_ngram, end - 1, 0)
+    last = tl.load(history + (end - 1).to(tl.int64) * tokens_column, mask=stop > 0, other=-1)
 
     lane = tl.arange(0, BLOCK)
     best = tl.full([], 0, tl.int64)
-    for first in range(split * BLOCK, stop, splits * BLOCK):
-        before = tl.multiple_of(first, BLOCK) + lane
-        token = tl.load(history + before.to(tl.int64) * tokens_column, mask=before < stop, other=-1)
+    start = split * BLOCK
+    source = history + (start + lane).to(tl.int64) * tokens_column
+    upcoming = tl.load(source, mask=start + lane < stop, other=-1)
+    for first in range(start, stop, splits * BLOCK):
+        token = upcoming
+        # the next block is on its way while this one is looked at
+        later = tl.multiple_of(first + splits * BLOCK, BLOCK) + lane
+        source = history + later.to(tl.int64) * tokens_column
+        upcoming = tl.load(source, mask=later < stop, other=-1)
         hit = token == last
-        # most blocks of a long history end here
-        if tl.max(hit.to(tl.int32), 0) > 0:
-            place = before + 1
+        # where no token equals the last one, as in most blocks, that is all
+        if (tl.max(hit.to(tl.int32), 0) > 0) & (last >= 0):
+            place = first + lane + 1
             asked = place < prompt
             # a match must lie in one haystack: it may not reach back beyond the start of its own
             behind = place if ONE_HISTORY else tl.where(asked, place, place - (prompt + SHIFT))
             alive = hit & (behind >= 1)
             matched = alive.to(tl.int32)
-            back = 2
+            for back in range(2, tl.minimum(limit, 4) + 1):
+                alive = _matches_back(history, tokens_column, place, behind, end, back, alive)
+                matched += alive.to(tl.int32)
+            back = 5
+            # further back it is worth asking whether any place is left
             while (back <= limit) & (tl.max(alive.to(tl.int32), 0) > 0):
-                wanted = tl.load(history + (end - back).to(tl.int64) * tokens_column)
-                alive = alive & (behind >= back)
-                source = history + (place - back).to(tl.int64) * tokens_column
-                token = tl.load(source, mask=alive, other=-1)
-                alive = alive & (token == wanted) & (token >= 0)
+                alive = _matches_back(history, tokens_column, place, behind, end, back, alive)
                 matched += alive.to(tl.int32)
                 back += 1
             found = matched >= min_ngram

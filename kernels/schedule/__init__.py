@@ -161,7 +161,7 @@ def update_status(
             that stops in this step keeps it until the next, for the message; then it becomes 0.
         token_ids_all: [B, L] int64 or int32, io: the k-th generated token (from 1) is written at prompt_len + k - 1.
         prompt_lens, max_dec_len: [B] or [B, 1] int64 or int32.
-        end_tokens: [E] int64 or int32, E may be 0.
+        end_tokens: [E] int64 or int32, E 0 to 64. (Its length is compiled in: a server has one.)
         step_input_ids: [B, W] int64 or int32, io: column 0 becomes the last token put out.
         mask_rollback: [B] int32, written: the cache rows that this step filled in vain.
         has_running: [1] bool, written. A blocked slot that has not stopped runs.
@@ -191,6 +191,7 @@ def update_status(
     prompts = _per_slot(args, "prompt_lens", prompt_lens)
     most = _per_slot(args, "max_dec_len", max_dec_len)
     ends = args.tensor("end_tokens", end_tokens, ("E",), INTS).contiguous()
+    args.integer("the number of end_tokens", ends.shape[0], 0, 64)
     inputs = args.tensor("step_input_ids", step_input_ids, ("B", "_"), INTS)
     blocked = args.optional("is_block_step", is_block_step, ("B",), BOOL)
     slots, device = args.sizes["B"], tokens.device

@@ -287,5 +287,5 @@ def update_status_triton(
         END_WHEN_FULL=end_when_full,
         ROWS=UPDATE_ROWS,
         WIDTH=triton.next_power_of_2(width),
-        num_warps=8,
+        num_warps=16,
     )

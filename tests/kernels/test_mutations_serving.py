@@ -1,0 +1,35 @@
+"""Every bug of ``mutations/serving.py`` is noticed by the test that is there for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.kernels.mutations.serving import MUTATIONS, Mutation
+from tests.kernels.properties import DEVICE
+
+pytestmark = pytest.mark.skipif(DEVICE != "cpu", reason="the interpreter shows an access out of bounds without harm")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)
+def test_it_is_caught(mutation: Mutation, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    mutation.install(monkeypatch, tmp_path)
+    with pytest.raises(BaseException) as caught:  # noqa: PT011: a broken kernel may break in any way
+        mutation.caught_by()
+    assert not isinstance(caught.value, KeyboardInterrupt | SystemExit | NameError | SyntaxError | TypeError)
+
+
+def test_the_names_are_distinct() -> None:
+    names = [mutation.name for mutation in MUTATIONS]
+    assert len(set(names)) == len(names) >= 25
