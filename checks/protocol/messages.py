@@ -207,12 +207,13 @@ class Messages:
 
 # A call that is given an address; what stands before it in the arguments may be long, but is one statement.
 _GIVEN = re.compile(r"\b([A-Za-z_]\w*)\s*\((?=[^;{}]{0,300}?&\s*[A-Za-z_])")
+_ADDRESS = re.compile(r"[(,]\s*&\s*[A-Za-z_]")
 _RUNTIME = re.compile(r"(cuda|hip|nccl|xpu|cublas|cu)(?=[A-Z_])|std")
 
 
 def speaks(text: str) -> bool:
     """Whether C++ source may hand the address of something to a send or receive primitive; a sieve before parsing."""
-    return any(role_of(m.group(1)) for m in _GIVEN.finditer(text))
+    return _ADDRESS.search(text) is not None and any(role_of(m.group(1)) for m in _GIVEN.finditer(text))
 
 
 def role_of(name: str) -> str:
