@@ -1,0 +1,51 @@
+"""A device op was changed in one place, and a copy, declaration, registration or import of it was not.
+
+## What it does
+
+Judges what the change did to device ops: a statement or condition altered in one copy (GPU, XPU, the CPU reference of a
+wrapper) while a copy of the same op keeps the old form; a registration whose inputs, attributes or outputs do not fit
+the function; a declaration or binding that does not fit the definition; a constant lowered in one place and kept in
+another that runs on the same hardware; an op that Python imports and nothing registers.
+
+## Why it matters
+
+PaddlePaddle/FastDeploy#7370 corrected the step index in two GPU kernels; the XPU kernels and their CPU references kept
+the old formula until #7409. #3815 wrote `"cum_offsets"` without a comma, so that six tensors met five names.
+
+## Example
+
+```cpp
+if (rank_id > 0) return;                        // GPU, as the change wrote it
+if (!save_each_rank && rank_id > 0) return;     // XPU copy: still the old gate
+```
+
+## Known limits
+
+Copies are found by the ops they register and by file name. A copy counts as behind only where it spells the old form
+with the same names; casts, namespaces and comments do not matter. A function that was written anew is not compared,
+nor is new code that no copy ever had. Whether the other hardware wants the change too is a question, never a bug.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from checks.change import ChangeSet
+from checks.config import Config
+from checks.finding import Finding
+from checks.sync.op_constants import constants
+from checks.sync.op_declarations import declarations
+from checks.sync.op_drift import drift
+from checks.sync.op_imports import imports
+from checks.sync.op_registration import registrations
+
+ID = "sync.op"
+SUMMARY = "A device op changed in one place and not in its copy, declaration or registration"
+
+
+def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
+    yield from registrations(change, config, ID)
+    yield from declarations(change, config, ID)
+    yield from constants(change, config, ID)
+    yield from imports(change, config, ID)
+    yield from drift(change, config, ID)

@@ -1,0 +1,150 @@
+"""What a change altered in one copy of a device op while another copy keeps the old form."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from checks.change import ChangeSet
+from checks.config import Config
+from checks.finding import Confidence, Finding, Location, Message, Related, Severity, Sibling
+from checks.ir import expr as E
+from checks.ir.unit import Function, Unit
+from checks.source import language
+from checks.sync.op_copies import copies
+from checks.sync.op_effects import Alteration, Atom, alterations, atoms
+
+LEAST_WEIGHT = 3
+STRONG = 5
+_MOST_SHOWN = 6
+_LONGEST = 120
+
+
+@dataclass(frozen=True)
+class Kept:
+    """`atom` of `function` is what `alteration` was before the change."""
+
+    alteration: Alteration
+    function: Function
+    unit: Unit
+    atom: Atom
+
+
+def altered(change: ChangeSet, config: Config) -> list[Alteration]:
+    """What the change altered in C++ functions outside tests, leaving out what two functions share by chance."""
+    found: list[Alteration] = []
+    for old, new in change.changed_functions():
+        if old is None or new is None or language(new.path) != "cpp" or config.is_test(new.path):
+            continue
+        if new.clean and old.clean:
+            found += [a for a in alterations(old, new) if a.old.weight >= LEAST_WEIGHT and len(a.old.names) > 1]
+    return found
+
+
+def drift(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
+    """One question for each altered file and each hardware whose copy keeps the old form."""
+    groups: dict[tuple[str, str], list[Kept]] = {}
+    for alteration in altered(change, config):
+        path = alteration.function.path
+        for other in copies(path, change, config):
+            unit = change.unit(other)
+            for kept in _kept(alteration, unit, change) if unit is not None else ():
+                groups.setdefault((path, config.hardware_of(other) or other), []).append(kept)
+    for group in groups.values():
+        yield _finding(group, change, config, rule)
+
+
+def _kept(alteration: Alteration, unit: Unit, change: ChangeSet) -> Iterator[Kept]:
+    """The atoms of `unit` that are what `alteration` was, none where one of its functions has the new form."""
+    known = [(f, a) for f in unit.functions if f.clean for a in _atoms(f, change)]
+    if any(_has_new(alteration, a) for _, a in known):
+        return
+    for function, atom in known:
+        if atom.identity != alteration.old.identity or change.touches(unit.path, atom.line, atom.end_line):
+            continue
+        if _fits(alteration, function):
+            yield Kept(alteration, function, unit, atom)
+
+
+def _atoms(function: Function, change: ChangeSet) -> list[Atom]:
+    key = ("sync.op.atoms", function.path, function.qualname, function.start_line)
+    return change.once(key, lambda: atoms(function))
+
+
+def _has_new(alteration: Alteration, atom: Atom) -> bool:
+    """Whether `atom` is the new form, or stands under the new condition."""
+    if alteration.guard is not None:
+        return alteration.guard in atom.guards or atom.form == alteration.guard
+    return alteration.new is not None and atom.identity == alteration.new.identity
+
+
+def _fits(alteration: Alteration, function: Function) -> bool:
+    """Whether the new form could stand in `function`: it needs no parameter that only the altered copy was given."""
+    if alteration.new is None:
+        return True
+    fresh = {p.name for p in alteration.function.params} - {p.name for p in alteration.base.params}
+    needs = alteration.new.names | (E.names(alteration.guard) if alteration.guard is not None else set())
+    return not (needs & fresh) - {p.name for p in function.params}
+
+
+def _finding(group: list[Kept], change: ChangeSet, config: Config, rule: str) -> Finding:
+    """Reported where the copy keeps most of what changed; its other files are named beside it."""
+    counts = {path: sum(k.unit.path == path for k in group) for path in dict.fromkeys(k.unit.path for k in group)}
+    main = max(counts, key=lambda path: counts[path])
+    first = next(k for k in group if k.unit.path == main)
+    evidence = tuple(_sibling(k, change, config) for k in group[:_MOST_SHOWN])
+    others = [next(k for k in group if k.unit.path == path) for path in counts if path != main]
+    strong = max(k.atom.weight for k in group) >= STRONG
+    return Finding(
+        rule=rule,
+        severity=Severity.QUESTION,
+        confidence=Confidence.HIGH if strong else Confidence.MEDIUM,
+        location=Location(main, first.atom.line, first.atom.end_line),
+        message=Message("kept", {**_words(first, change, config), "more": len({id(k.alteration) for k in group}) - 1}),
+        symbol=first.function.qualname,
+        subject=_text(first.unit, first.atom),
+        evidence=evidence,
+        pedantic=all(k.alteration.new is None for k in group),
+        related=tuple(
+            Related(Location(k.unit.path, k.atom.line, k.atom.end_line), Message("also", {"function": k.function.name}))
+            for k in others
+        ),
+    )
+
+
+def _words(kept: Kept, change: ChangeSet, config: Config) -> dict[str, object]:
+    alteration = kept.alteration
+    unit = change.unit(alteration.function.path)
+    new = alteration.new
+    text = _text(unit, new) if unit is not None and new is not None else ""
+    if alteration.guard is not None and unit is not None:
+        text = _guard_text(unit, alteration)
+    kind = "guard" if alteration.guard is not None else "gone" if new is None else "became"
+    return {
+        "kind": kind,
+        "old": _text(kept.unit, kept.atom),
+        "new": text,
+        "at": Location(alteration.function.path, alteration.line),
+        "name": alteration.function.name,
+        "function": kept.function.name,
+        "hardware": config.hardware_of(kept.unit.path),
+    }
+
+
+def _guard_text(unit: Unit, alteration: Alteration) -> str:
+    """The condition as the change wrote it: the line of the branch where it is found, else nothing."""
+    line = alteration.guard.line if alteration.guard is not None else 0
+    return re.sub(r"\s+", " ", unit.text(line)).strip()[:_LONGEST] if line else ""
+
+
+def _sibling(kept: Kept, change: ChangeSet, config: Config) -> Sibling:
+    place = Location(kept.unit.path, kept.atom.line, kept.atom.end_line)
+    hardware = config.hardware_of(kept.unit.path)
+    verdict = Message("keeps", _words(kept, change, config))
+    return Sibling(place, kept.function.qualname, hardware, verdict, _text(kept.unit, kept.atom))
+
+
+def _text(unit: Unit, atom: Atom) -> str:
+    text = re.sub(r"\s+", " ", unit.text(atom.line, atom.end_line)).strip()
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

@@ -1,0 +1,130 @@
+"""Device ops that Python newly imports and that nothing of their hardware registers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from checks.change import ChangeSet
+from checks.config import Config
+from checks.finding import Confidence, Definition, Finding, Location, Message, Severity
+from checks.ir.unit import Import, Op, Unit
+from checks.ops import OpInfo, Ops
+from checks.source import language
+
+_OPS = re.compile(r"(^|\.)_?(custom_)?ops\.(?P<hardware>\w+)$")
+
+
+def imports(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
+    """New imports from an ops package of ops that are registered nowhere, or not in the way their neighbours are."""
+    ops = Ops(change)
+    for file in change.files:
+        if not file.head_path or not file.head_path.endswith(".py") or config.is_test(file.head_path):
+            continue
+        if not any(h.head_len for h in file.hunks):
+            continue
+        unit = change.unit(file.head_path)
+        for item in _fresh(unit, change) if unit is not None else ():
+            if unit is not None:
+                yield from _check(item, unit, ops, change, config, rule)
+
+
+def _fresh(unit: Unit, change: ChangeSet) -> Iterator[Import]:
+    """Imports of single ops on lines of the change."""
+    for item in unit.imports:
+        if item.name and _OPS.search(item.module):
+            line = _line(item, unit)
+            if change.touches(unit.path, line, line):
+                yield item
+
+
+def _line(item: Import, unit: Unit) -> int:
+    """The line of a long import on which the name itself stands."""
+    pattern = re.compile(rf"\b{re.escape(item.name)}\b")
+    for line in range(item.line, min(item.line + 80, len(unit.lines) + 1)):
+        if pattern.search(unit.lines[line - 1]):
+            return line
+    return item.line
+
+
+def _check(item: Import, unit: Unit, ops: Ops, change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
+    match = _OPS.search(item.module)
+    hits = change.head.find(item.name)
+    if match is None or _python(item, unit, hits_of=[h.path for h in hits]):
+        return
+    sources = [h for h in hits if language(h.path) == "cpp"]
+    found = ops.named(item.name)
+    hardware = match["hardware"]
+    if not sources and any(h.path.endswith((".cu", ".cc", ".cpp")) for h in change.head.find("PD_BUILD_STATIC_OP")):
+        yield _absent(item, unit, hardware, rule)
+        return
+    own = [i for i in found if config.hardware_of(i.unit.path) == hardware]
+    if not own or any(i.binding is not None for i in found) or any(_changed(i, change) for i in own):
+        return
+    neighbour = _neighbour(own[0], ops, hardware, config)
+    if neighbour is not None and own[0].registration is not None:
+        yield _unbound(item, unit, own[0].registration, neighbour, rule)
+
+
+def _python(item: Import, unit: Unit, hits_of: list[str]) -> bool:
+    """Whether the name may be Python's own: a module, or something that a package of ops defines or renames."""
+    parts = item.module.split(".")
+    folder = "/".join(parts[-2:])
+    return any(p != unit.path and p.endswith(".py") and f"{folder}/" in p for p in hits_of) or any(
+        f"{folder}/{item.name}" in p for p in hits_of
+    )
+
+
+def _changed(info: OpInfo, change: ChangeSet) -> bool:
+    return change.changed(info.unit.path) is not None
+
+
+def _neighbour(info: OpInfo, ops: Ops, hardware: str, config: Config) -> OpInfo | None:
+    """An op of the same folder whose name is the longest beginning of this one's words and which is bound."""
+    folder = info.unit.path.rpartition("/")[0]
+    words = info.name.split("_")
+    for length in range(len(words) - 1, 1, -1):
+        for other in _siblings(folder, "_".join(words[:length]), ops):
+            known = ops.named(other.name)
+            if other.name != info.name and any(i.binding is not None for i in known):
+                return next(i for i in known if i.binding is not None)
+    return None
+
+
+def _siblings(folder: str, start: str, ops: Ops) -> Iterator[Op]:
+    tree = ops.change.head
+    for path in tree.paths():
+        if path.startswith(f"{folder}/{start}") and language(path) == "cpp" and "/" not in path[len(folder) + 1 :]:
+            unit = ops.change.unit(path)
+            yield from unit.ops if unit is not None else ()
+
+
+def _absent(item: Import, unit: Unit, hardware: str, rule: str) -> Finding:
+    return Finding(
+        rule=rule,
+        severity=Severity.QUESTION,
+        confidence=Confidence.MEDIUM,
+        location=Location(unit.path, _line(item, unit)),
+        message=Message("absent", {"name": item.name, "hardware": hardware}),
+        symbol=item.name,
+        subject=item.name,
+    )
+
+
+def _unbound(item: Import, unit: Unit, op: Op, neighbour: OpInfo, rule: str) -> Finding:
+    place = Location(op.path, op.line)
+    bound = Location(neighbour.unit.path, neighbour.line)
+    args = {"name": item.name, "at": place, "neighbour": neighbour.name, "bound": bound}
+    return Finding(
+        rule=rule,
+        severity=Severity.QUESTION,
+        confidence=Confidence.LOW,
+        location=Location(unit.path, _line(item, unit)),
+        message=Message("unbound", args),
+        symbol=item.name,
+        subject=item.name,
+        evidence=(
+            Definition(item.name, place, op.macro),
+            Definition(neighbour.name, bound, "m.def", neighbour.unit.text(neighbour.line).strip()),
+        ),
+    )
