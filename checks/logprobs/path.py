@@ -45,11 +45,13 @@ class Altered:
     kind: str
     speculative: bool | None
     certain: bool = False
+    calls: bool = False
 
     @property
-    def order(self) -> tuple[int, bool, str, int]:
-        """What to name first: what is certain, then what decides most, then what speaks of logprobs itself."""
-        plain = not _LOGPROB.search(self.name)
+    def order(self) -> tuple[int, int, str, int]:
+        """What to name first: what is certain, then what decides most, then what speaks of logprobs itself or calls
+        what fills them."""
+        plain = 0 if _LOGPROB.search(self.name) else 1 if self.calls else 2
         return _RANKS[self.kind] + (0 if self.certain else 4), plain, self.path, self.line
 
 
@@ -120,7 +122,8 @@ def _in_function(base: Function, head: Function, unit: Unit, old: Unit, change: 
         if kind == WIDTH and isinstance(stmt, Assign):
             mode, certain = _width(guarded, before, mode)
         text = unit.text(stmt.line).strip()
-        yield Altered(unit.path, stmt.line, text, head.qualname, name, kind, mode, certain)
+        calls = isinstance(stmt, ExprStmt)
+        yield Altered(unit.path, stmt.line, text, head.qualname, name, kind, mode, certain, calls)
 
 
 def _touched(stmt: Stmt, unit: Unit, change: ChangeSet) -> bool:

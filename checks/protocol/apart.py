@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from checks.change import ChangeSet, FileChange
 from checks.config import Config
 from checks.finding import Side
+from checks.ir import expr as E
 from checks.protocol import wire
 from checks.protocol.comparisons import compared
 from checks.protocol.copies import Change, earlier
@@ -16,6 +17,7 @@ from checks.protocol.messages import RECEIVE, Endpoint, Messages
 from checks.protocol.readers import DTYPE, OFFSET, SIZE, STRIDE, Quantity, Readers, Reading
 from checks.source import language
 
+_MOST_NUMBERS = 6
 _OP = re.compile(rb"\b\w*OP\w*\(\s*(\w+)\s*\)|\.def\(\s*\"(\w+)\"")
 
 
@@ -82,11 +84,28 @@ def _read_by_changed_python(both: Sides) -> Iterator[Endpoint]:
         f for f in both.change.files
         if f.head_path and f.base_path and language(f.head_path) == "python" and not both.config.is_test(f.head_path)
     ]  # fmt: skip
+    changed += [FileChange("M", path, path) for path in _using_changed_numbers(changed, both)]
     for path in sorted({h.path for h in both.change.head.find("msgrcv")} if changed else ()):
         ops = {(a or b).decode() for a, b in _OP.findall(both.change.head.read(path) or b"")}
         if any(_reads_otherwise(op, file, both) for op in sorted(ops) for file in changed):
             unit = both.change.unit(path)
             yield from both.head.of_unit(unit) if unit is not None else ()
+
+
+def _using_changed_numbers(changed: list[FileChange], both: Sides) -> list[str]:
+    """Other Python files that name a module's number which the change altered."""
+    names: list[str] = []
+    for file in changed:
+        lines = file.head_lines()
+        now, was = both.change.unit(file.head_path or ""), both.change.unit(file.base_path or "", Side.BASE)
+        before = {c.name: c.value for c in was.constants} if was is not None else {}
+        for constant in now.constants if now is not None else ():
+            number = isinstance(constant.value, E.Const | E.Unary) and constant.name.isupper()
+            if number and constant.line in lines and before.get(constant.name, constant.value) != constant.value:
+                names.append(constant.name)
+    paths = {h.path for name in names[:_MOST_NUMBERS] for h in both.change.head.find(name)}
+    known = {f.path for f in changed}
+    return sorted(p for p in paths - known if language(p) == "python" and not both.config.is_test(p))
 
 
 def _reads_otherwise(op: str, file: FileChange, both: Sides) -> bool:

@@ -22,7 +22,8 @@ MAX_DRAFT_TOKENS = 2        # was 6; speculate_msg.h: #define MAX_DRAFT_TOKENS 6
 ## Known limits
 
 Strides that depend on the message itself (the number of columns) are not compared. A buffer must be an attribute of the
-class that calls the op. What is compared through bytes or `reinterpret_cast` is not seen.
+class that calls the op. What is compared through bytes or `reinterpret_cast` is not seen, and a flag that only the
+sender's Python caller changed is not either.
 """
 
 from __future__ import annotations

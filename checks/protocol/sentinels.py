@@ -111,12 +111,15 @@ def _by_reader(pair: Change, both: Sides, known: dict[tuple[str, str], list[tupl
 def _altered_in(unit: Unit, owner: str, both: Sides) -> list[tuple[int, Marked]]:
     """The sentinels that a class compares with another value than before."""
     file = both.change.changed(unit.path)
-    old = both.change.unit(file.base_path, Side.BASE) if file is not None and file.base_path else None
-    if file is None or old is None:
+    path = file.base_path if file is not None else unit.path
+    old = both.change.unit(path, Side.BASE) if path else None
+    if old is None:
         return []
     constants = {c.line for c in unit.constants}
-    lines = file.head_lines()
-    if not any(n in constants or "==" in unit.lines[n - 1] or "!=" in unit.lines[n - 1] for n in lines):
+    lines = file.head_lines() if file is not None else set()
+    if file is not None and not any(
+        n in constants or "==" in unit.lines[n - 1] or "!=" in unit.lines[n - 1] for n in lines if n <= len(unit.lines)
+    ):
         return []
     before = compared(old, owner, both.base.constants, Side.BASE)
     return list(_altered(before, compared(unit, owner, both.head.constants, Side.HEAD)))
