@@ -97,7 +97,7 @@ def _call(alteration: Alteration, effect: Effect, _: list[Effect]) -> _Match | N
         if not kept or alike(old, call) < MOST_ALIKE or len(call.args) != len(old.args):
             return None
         return theirs[kept[0]].line or effect.line, Confidence.HIGH if call == old else Confidence.MEDIUM
-    if call == old and weight(call) > LEAST_WEIGHT:
+    if call == old and weight(call) >= LEAST_WEIGHT:
         return effect.line, Confidence.HIGH
     return None
 

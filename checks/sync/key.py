@@ -1,0 +1,57 @@
+"""A key or field that somebody needs and nobody provides any more, or not on all hardware.
+
+## What it does
+
+Follows the keys of shared dicts (`share_inputs["k"]`), the fields of batches (`self.k`) and of data classes that this
+change touched: a key that shared code needs since this change and one hardware's runner never puts in; a key made under
+a question about the hardware and now needed without it; a key or field that was taken out and is still read or passed;
+an assignment to a field of a NamedTuple; a new field that a function which goes through all the others (reset, swap,
+reorder) leaves out; a key that only one branch fills any more.
+
+## Why it matters
+
+PaddlePaddle/FastDeploy#6259 made the shared post-processing read `last_preempted_idx`, which the Metax runner did not
+allocate: `KeyError`. #6331 reset fields that exist only off CUDA, and the exception was swallowed. #5779 assigned to a
+field of a NamedTuple.
+
+## Example
+
+```python
+# post_process.py, changed; metax_model_runner.py has a dict of its own without this key
+share_inputs["last_preempted_idx"][:] = 0
+```
+
+## Known limits
+
+Keys are names in the text: one that is computed (`share_inputs[name]`, `setattr`) is not seen. Whether an op writes an
+array that it is given is not known here, so a key that no Python code updates may still be updated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from checks.change import ChangeSet
+from checks.config import Config
+from checks.finding import Finding
+from checks.sync import key_alloc, key_fields, key_lists, key_writers
+
+ID = "sync.key"
+SUMMARY = "A key or field is needed where it is not provided"
+
+
+def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
+    if not any((f.head_path or "").endswith(".py") for f in change.files):
+        return
+    yield from change.once((ID, "findings"), lambda: tuple(_all(change, config)))
+
+
+def _all(change: ChangeSet, config: Config) -> Iterator[Finding]:
+    yield from key_alloc.not_allocated(change, config, ID)
+    yield from key_alloc.one_sided(change, config, ID)
+    yield from key_fields.read_only(change, config, ID)
+    yield from key_fields.gone(change, config, ID)
+    yield from key_lists.record_fields(change, config, ID)
+    yield from key_lists.batch_fields(change, config, ID)
+    yield from key_writers.removed(change, config, ID)
+    yield from key_writers.one_branch(change, config, ID)

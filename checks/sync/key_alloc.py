@@ -1,0 +1,178 @@
+"""Keys that are needed where nobody has made them: by another hardware's runner, or on one hardware only."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from checks.change import ChangeSet
+from checks.config import Config, matches
+from checks.finding import Confidence, Finding, Location, Message, Severity, Sibling
+from checks.ir import expr as E
+from checks.ir.unit import Function, Unit
+from checks.sync.key_uses import Use, asks_platform, looked_for, product_files, uses
+from checks.sync.siblings import Names, base_unit
+
+
+@dataclass(frozen=True)
+class _Needed:
+    """A key that shared code needs since this change, at its first use."""
+
+    use: Use
+    function: Function
+    unit: Unit
+
+
+def not_allocated(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
+    """A key that shared code takes out of a parameter since this change, and that a runner which calls that code never
+    puts into its own dict."""
+    families = tuple(glob for f in config.family for glob in f.files)
+    for needed in _newly_needed(change, config, families):
+        makers = product_files(needed.use.key, change, config)
+        lacking = []
+        for path in change.head.paths() if families else ():
+            if matches(path, families) and path not in makers:
+                place = _own_dict(path, needed, change)
+                if place is not None and _reaches(path, needed, change):
+                    lacking.append((path, place))
+        if lacking:
+            yield _not_allocated(needed, lacking, config, rule)
+
+
+def _newly_needed(change: ChangeSet, config: Config, families: tuple[str, ...]) -> Iterator[_Needed]:
+    """Each new key at the use that runs most often: the one under the fewest conditions."""
+    found: dict[tuple[str, str], _Needed] = {}
+    for _, head in change.changed_functions():
+        if head is None or not head.path.endswith(".py") or config.is_test(head.path) or matches(head.path, families):
+            continue
+        unit, before = change.unit(head.path), base_unit(head.path, change)
+        for use in uses(head) if unit is not None else ():
+            if unit is None or not _fresh(use, head, change) or _quoted(use.key, before) or _set_here(use, head):
+                continue
+            best = found.get((head.path, use.key))
+            if best is None or len(use.guards) < len(best.use.guards):
+                found[head.path, use.key] = _Needed(use, head, unit)
+    yield from found.values()
+
+
+def _fresh(use: Use, function: Function, change: ChangeSet) -> bool:
+    """Whether the change needs a key of a parameter here, whatever the hardware, and not for an option left out."""
+    params = {p.name: p for p in function.params}
+    if use.sets or use.holder not in params or not change.touches(function.path, use.line, use.line):
+        return False
+    optional = any(n in params and params[n].default is not None for g in use.guards for n in E.names(g))
+    return not (optional or asks_platform(use.guards) or looked_for(use))
+
+
+def _quoted(key: str, unit: Unit | None) -> bool:
+    return unit is not None and any(f'"{key}"' in line or f"'{key}'" in line for line in unit.lines)
+
+
+def _set_here(use: Use, function: Function) -> bool:
+    return any(u.sets and u.key == use.key and u.line <= use.line for u in uses(function))
+
+
+def _own_dict(path: str, needed: _Needed, change: ChangeSet) -> int | None:
+    """The line on which the runner makes a dict of its own under the holder's name, with its keys below it."""
+    text = (change.head.read(path) or b"").decode("utf-8", "replace")
+    made = re.search(rf"self\.{needed.use.holder}\b[^=\n]*=\s*(\{{\}}|dict\(\))", text)
+    if made is None:
+        return None
+    rest = re.split(r"\n    def ", text[made.start() :])[0]
+    keys = [m.start() for m in re.finditer(rf"self\.{needed.use.holder}\[[\"']\w+[\"']\]\s*=[^=]", rest)]
+    return text.count("\n", 0, made.start() + (keys[-1] if keys else 0)) + 1
+
+
+def _reaches(path: str, needed: _Needed, change: ChangeSet) -> bool:
+    """Whether the runner imports and calls a function of that file which leads to the use."""
+    unit = change.unit(path)
+    module = needed.unit.path.removesuffix(".py").replace("/", ".")
+    names = {i.name for i in unit.imports if i.module and module.endswith(i.module.lstrip("."))} if unit else set()
+    wanted = {needed.function.name}
+    grown = True
+    while grown:
+        callers = {f.name for f in needed.unit.functions if _calls(f, needed.unit, wanted)} - wanted
+        grown = bool(callers)
+        wanted |= callers
+    return unit is not None and any(re.search(rf"\b{n}\(", "\n".join(unit.lines)) for n in sorted(names & wanted))
+
+
+def _calls(function: Function, unit: Unit, names: set[str]) -> bool:
+    text = unit.text(function.start_line + 1, function.end_line)
+    return any(re.search(rf"\b{name}\(", text) for name in names)
+
+
+def _not_allocated(needed: _Needed, lacking: list[tuple[str, int]], config: Config, rule: str) -> Finding:
+    certain = not needed.use.guards
+    hardware = [config.hardware_of(path) or path for path, _ in lacking]
+    use, holder = needed.use, needed.use.holder
+    evidence = tuple(
+        Sibling(Location(path, line), holder, config.hardware_of(path), Message("no-key", {"key": use.key}))
+        for path, line in lacking
+    )
+    return Finding(
+        rule=rule,
+        severity=Severity.BUG if certain else Severity.SUGGESTION,
+        confidence=Confidence.HIGH if certain else Confidence.MEDIUM,
+        location=Location(needed.unit.path, use.line),
+        message=Message("not-allocated", {"key": use.key, "holder": holder, "hardware": hardware}),
+        symbol=needed.function.qualname,
+        subject=f"{holder} {use.key}",
+        evidence=evidence,
+    )
+
+
+def one_sided(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
+    """A key that is made on some hardware only, and needed since this change without asking for the hardware."""
+    for old, head in change.changed_functions():
+        unit = change.unit(head.path) if head is not None else None
+        if head is None or unit is None or not head.path.endswith(".py") or config.is_test(head.path):
+            continue
+        special = set(re.split(r"_+", head.name)) & Names.of(config).hardware
+        if (
+            special
+            or config.hardware_of(head.path)
+            or not any("platform" in line and "is_" in line for line in unit.lines)
+        ):
+            continue
+        before = {u.key for u in uses(old) if not asks_platform(u.guards)} if old is not None else set()
+        found: dict[str, tuple[Use, Use]] = {}
+        for use in uses(head):
+            fresh = not use.sets and use.key not in before and change.touches(head.path, use.line, use.line)
+            if fresh and use.key not in found and not asks_platform(use.guards) and not looked_for(use):
+                made = _made_on_one(use.key, head, unit)
+                if made is not None:
+                    found[use.key] = use, made
+        if found:
+            yield _one_sided(found, head, unit, rule)
+
+
+def _made_on_one(key: str, reader: Function, unit: Unit) -> Use | None:
+    """The one-sided place that makes `key`, where every place of the file that makes it asks for the hardware."""
+    made = []
+    for function in unit.functions:
+        if function.name == reader.name and function.owner == reader.owner:
+            continue
+        if key in unit.text(function.start_line, function.end_line):
+            made += [u for u in uses(function) if u.sets and u.key == key]
+    return made[0] if made and all(asks_platform(u.guards) for u in made) else None
+
+
+def _one_sided(found: dict[str, tuple[Use, Use]], function: Function, unit: Unit, rule: str) -> Finding:
+    first, made = min(found.values(), key=lambda pair: pair[0].line)
+    excerpt = unit.lines[made.line - 1].strip()
+    return Finding(
+        rule=rule,
+        severity=Severity.BUG,
+        confidence=Confidence.HIGH,
+        location=Location(unit.path, first.line),
+        message=Message("one-sided", {"keys": sorted(found), "function": function.qualname, "at": made_at(unit, made)}),
+        symbol=function.qualname,
+        subject=" ".join(sorted(found)),
+        evidence=(Sibling(made_at(unit, made), made.holder, "", Message("made-here", {"key": made.key}), excerpt),),
+    )
+
+
+def made_at(unit: Unit, use: Use) -> Location:
+    return Location(unit.path, use.line)

@@ -1,0 +1,81 @@
+"""Keys of dicts and attributes of batches: where a function sets them and where it needs them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from checks.change import ChangeSet
+from checks.config import Config
+from checks.ir import expr as E
+from checks.ir.stmt import Assign, flatten
+from checks.ir.unit import Function, Unit
+from checks.ops import expressions
+from checks.sync.siblings import base_unit
+
+_PLATFORM = re.compile(r"is_\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """`key` of `holder` (`share_inputs` in `self.share_inputs["k"]`, `self` in `self.k`) on `line`. `sets` where it
+    gets a value, which is `value`; anything else needs it to be there."""
+
+    holder: str
+    key: str
+    sets: bool
+    line: int
+    guards: tuple[E.Expr, ...]
+    value: E.Expr | None = None
+
+
+def uses(function: Function) -> Iterator[Use]:
+    """Every use of a key or an attribute of `self` in `function`, in source order."""
+    for guarded in flatten(function.body):
+        stmt, target = guarded.stmt, None
+        if isinstance(stmt, Assign) and stmt.op == "=" and (found := _key(stmt.target)) is not None:
+            target = stmt.target
+            yield Use(*found, True, stmt.line, guarded.guards, stmt.value)
+        for top in expressions(stmt):
+            for e in E.walk(top):
+                if e is not target and (read := _key(e)) is not None:
+                    yield Use(*read, False, e.line or stmt.line, guarded.guards)
+
+
+def _key(e: E.Expr) -> tuple[str, str] | None:
+    match e:
+        case E.Index(base=base, indices=(E.Const(value=str() as key),)):
+            holder = (E.dotted(base) or "").rsplit(".", 1)[-1]
+            return (holder, key) if holder else None
+        case E.Attr(base=E.Name(id="self"), name=name):
+            return "self", name
+        case _:
+            return None
+
+
+def asks_platform(guards: tuple[E.Expr, ...]) -> bool:
+    """Whether one of the conditions asks which hardware this is."""
+    calls = (p for g in guards for p in E.walk(g) if isinstance(p, E.Call))
+    return any("platform" in (E.dotted(c.func) or "") and _PLATFORM.match(E.callee(c)) for c in calls)
+
+
+def looked_for(use: Use) -> bool:
+    """Whether the code asks first if the key is there."""
+    return any(p == E.Const(use.key) for g in use.guards for p in E.walk(g))
+
+
+def changed_python(change: ChangeSet, config: Config) -> Iterator[tuple[Unit | None, Unit]]:
+    """(base, head) of every changed Python file of the product."""
+    for file in change.files:
+        path = file.head_path
+        if path is not None and path.endswith(".py") and not config.is_test(path) and file.mode == "file":
+            unit = change.unit(path)
+            if unit is not None:
+                yield (base_unit(path, change) if file.base_path else None), unit
+
+
+def product_files(word: str, change: ChangeSet, config: Config) -> list[str]:
+    """The Python files of the product in which `word` stands."""
+    hits = {h.path for h in change.head.find(word)}
+    return sorted(p for p in hits if p.endswith(".py") and not config.is_test(p))
