@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from types import EllipsisType
 from typing import Any
 
 from checks.interp.values import (
@@ -19,7 +20,7 @@ from checks.interp.values import (
     unknown,
 )
 
-Index = V | slice
+Index = V | slice | EllipsisType
 
 
 def scalar(v: V) -> V:
@@ -34,11 +35,13 @@ def view(array: Array, indices: list[Index]) -> V:
     """`array[indices]`: a view, or the element for a full index. Raises IndexError where it is certain."""
     offset, shape, strides = array.offset, [], []
     came: Origins = NOWHERE
+    indices = spread(indices, len(array.shape))
     if len(indices) > len(array.shape):
         raise Raised("IndexError", "too many indices", NOWHERE)
     padded: list[Index] = [*indices, *[slice(None)] * (len(array.shape) - len(indices))]
     for index, size, stride in zip(padded, array.shape, array.strides, strict=True):
-        if isinstance(index, slice):
+        if isinstance(index, slice | EllipsisType):
+            index = slice(None) if isinstance(index, EllipsisType) else index
             cut = _cut(index, size)
             if cut is None:
                 return unknown(size)
@@ -57,8 +60,16 @@ def view(array: Array, indices: list[Index]) -> V:
         came |= index.origins
         offset += place * stride
     if not shape:
-        return array.cells.get(offset, array.fill).also(came)
-    return V(Array(tuple(shape), array.fill, array.cells, tuple(strides), offset), came)
+        return array.store.cells.get(offset, array.store.fill).also(came)
+    return V(Array(tuple(shape), array.store, tuple(strides), offset), came)
+
+
+def spread(indices: list[Index], depth: int) -> list[Index]:
+    """`...` as the full slices it stands for."""
+    at = next((n for n, i in enumerate(indices) if isinstance(i, EllipsisType)), None)
+    if at is None:
+        return indices
+    return [*indices[:at], *[slice(None)] * (depth - len(indices) + 1), *indices[at + 1 :]]
 
 
 def _cut(index: slice, size: V) -> tuple[int, int, int, Origins] | None:
@@ -74,6 +85,7 @@ def _cut(index: slice, size: V) -> tuple[int, int, int, Origins] | None:
 
 def assign(array: Array, indices: list[Index], value: V) -> None:
     """`array[indices] = value`, with broadcasting of scalars and of equal shapes; else the cells become unknown."""
+    indices = spread(indices, len(array.shape))
     target = view(array, indices)
     if not isinstance(target.value, Array):
         fixed = [i for i in indices if isinstance(i, V)]
@@ -115,10 +127,10 @@ def reshape(array: Array, dims: list[V]) -> V:
         raise Raised("ValueError", f"cannot reshape size {total} into {tuple(sizes)}", origins)
     shape = tuple(V(s, d.origins) for s, d in zip(sizes, dims, strict=True))
     if array.strides == dense(array.dims):
-        return V(Array(shape, array.fill, array.cells, dense(tuple(sizes)), array.offset))
-    copy = Array.full(shape, array.fill)
+        return V(Array(shape, array.store, dense(tuple(sizes)), array.offset))
+    copy = Array.full(shape, array.store.fill)
     if total <= LARGEST:
-        copy.cells = {n: array.get(p) for n, p in enumerate(array.places())}
+        copy.store.cells = {n: array.get(p) for n, p in enumerate(array.places())}
     else:
         copy.forget()
     return V(copy)

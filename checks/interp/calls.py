@@ -39,18 +39,26 @@ class Calls(Expressions):
 
     def call_expr(self, e: E.Call) -> V:
         if isinstance(e.func, E.Attr) and e.func.name in WRITERS and isinstance(e.func.base, E.Index) and e.args:
-            value = self.eval(e.args[0])
-            path = self.frame.unit.path
-            if self.is_test(path):
-                value = value.also(frozenset({Origin(path, e.line)}))
-            self.store(e.func.base, value)
-            return NONE
+            return self._write(e, e.func, e.func.base)
         func = self.eval(e.func)
         if E.starred(e):
             return self.unknown_call(func, [self.eval(a.operand if isinstance(a, E.Unary) else a) for a in e.args])
         args = [self.eval(a) for a in e.args]
         words = {k: self.eval(v) for k, v in e.keywords}
         return self.call(func, args, words, e.line)
+
+    def _write(self, e: E.Call, method: E.Attr, place: E.Index) -> V:
+        """`tensor[i].set_tensor(value)`: a store into the tensor, or the object's own method."""
+        value, path = self.eval(e.args[0]), self.frame.unit.path
+        if self.is_test(path):
+            origin = Origin(path, e.line)
+            value = value.also(frozenset({origin}))
+            self.stores.pop(origin, None)
+            self.stores[origin] = 2
+        if isinstance(self.eval(place.base).value, Instance):
+            return self.call(self.attribute(self.eval(place), method.name), [value], {}, e.line)
+        self.store(place, value)
+        return NONE
 
     def call(self, func: V, args: list[V], words: dict[str, V], line: int) -> V:
         """Call a value."""
@@ -62,6 +70,10 @@ class Calls(Expressions):
             case Native(name="object.__new__") if args and isinstance(args[0].value, ClassRef):
                 chain = self.program.bases(args[0].value)
                 return V(Instance(args[0].value, open=chain is None or self.program.dynamic(chain)))
+            case Native(name="int" | "float" | "len" as name) if len(args) == 1 and (
+                own := self.special(args[0], f"__{name}__")
+            ):
+                return self.call_function(own, [], {})
             case Native(name="hasattr" | "getattr" | "setattr" as name):
                 return self._reflect(name, args)
             case Native() as native:

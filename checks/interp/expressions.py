@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from types import EllipsisType
+
 from checks.interp import arrays, natives
 from checks.interp.names import Names
 from checks.interp.values import (
     ANY,
     Array,
     GaveUp,
+    Instance,
     PyDict,
     PyList,
     Raised,
@@ -117,11 +120,25 @@ class Expressions(Names):
         if isinstance(e, E.Slice):
             parts = [self.eval(p) if p is not None else None for p in (e.lower, e.upper, e.step)]
             return slice(*parts)
-        return self.eval(e)
+        if e == E.Name("..."):
+            return ...
+        found = self.eval(e)
+        return found.value if isinstance(found.value, slice) else found
+
+    def places(self, indices: tuple[E.Expr, ...]) -> list[arrays.Index]:
+        """What stands between the brackets; one tuple is spread, as Python does."""
+        found = [self.index(i) for i in indices]
+        match found:
+            case [V(value=PyList(items=list() as items, kind="tuple"))]:
+                found = [i.value if isinstance(i.value, slice | EllipsisType) else i for i in items]
+        return found
 
     def item(self, owner: V, indices: tuple[E.Expr, ...]) -> V:
-        places = [self.index(i) for i in indices]
+        places = self.places(indices)
         match owner.value:
+            case Instance():
+                getter = self.special(owner, "__getitem__")
+                return self.call_function(getter, [key_of(places)], {}) if getter is not None else unknown(owner)
             case Array() as array:
                 return arrays.view(array, places).also(owner.origins) if plain(places) else unknown(owner)
             case PyList(items=list() as items) if len(places) == 1:
@@ -146,6 +163,8 @@ class Expressions(Names):
                 return unknown(owner, *parts)
             cut = items[slice(*(p.value for p in parts))]
             return V(PyList(cut, length.union(*(p.origins for p in parts)), owner.value.kind), owner.origins)
+        if not isinstance(place, V):
+            return unknown(owner)
         index = arrays.scalar(place)
         if not isinstance(index.value, int):
             return unknown(owner, index)
@@ -157,4 +176,10 @@ class Expressions(Names):
 
 def plain(places: list[arrays.Index]) -> bool:
     """Only whole numbers and slices: anything else (masks, Ellipsis, lists) is advanced indexing."""
-    return all(isinstance(p, slice) or type(arrays.scalar(p).value) is int for p in places)
+    return all(type(arrays.scalar(p).value) is int for p in places if isinstance(p, V))
+
+
+def key_of(places: list[arrays.Index]) -> V:
+    """The one argument that `__getitem__` gets."""
+    values = [p if isinstance(p, V) else V(p) for p in places]
+    return values[0] if len(values) == 1 else V(PyList(values, kind="tuple"))

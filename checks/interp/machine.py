@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from checks.interp import arrays, natives
 from checks.interp.calls import Calls, is_fixture
-from checks.interp.expressions import plain
+from checks.interp.expressions import key_of, plain
 from checks.interp.frames import Failure, Frame, Jump, Return
 from checks.interp.values import (
     ANY,
@@ -194,8 +194,12 @@ class Machine(Calls):
 
     def _store_item(self, owner: V, indices: tuple[E.Expr, ...], value: V) -> None:
         match owner.value:
+            case Instance():
+                setter = self.special(owner, "__setitem__")
+                if setter is not None:
+                    self.call_function(setter, [key_of(self.places(indices)), value], {})
             case Array() as array:
-                places = [self.index(i) for i in indices]
+                places = self.places(indices)
                 if plain(places):
                     arrays.assign(array, places, value)
                 else:

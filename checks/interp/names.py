@@ -108,7 +108,7 @@ class Names(State):
 
     def _instance_attribute(self, owner: V, instance: Instance, name: str) -> V:
         if name in instance.attrs:
-            return instance.attrs[name]
+            return instance.attrs[name].also(owner.origins)
         if instance.cls is None:
             if instance.open:
                 instance.attrs[name] = V(Instance(None, open=True))
@@ -135,6 +135,16 @@ class Names(State):
             if any(c.name == name and c.owner == ref.cls.name for c in ref.unit.constants):
                 return True
         return False
+
+    def special(self, owner: V, name: str) -> FuncRef | None:
+        """The object's own `__getitem__`, `__int__` and the like, bound."""
+        if not isinstance(owner.value, Instance) or owner.value.cls is None:
+            return None
+        for ref in self.program.ancestors(owner.value.cls):
+            found = [f for f in ref.unit.functions if f.qualname == f"{ref.cls.name}.{name}"]
+            if found:
+                return FuncRef(found[0], ref.unit, owner) if len(found) == 1 else None
+        return None
 
     def _class_attribute(self, cls: ClassRef, name: str, me: V | None) -> V:
         for ref in self.program.ancestors(cls):

@@ -27,8 +27,8 @@ from checks.interp.values import (
 
 ARRAYS = frozenset({"numpy", "paddle", "torch"})
 BUILTINS = frozenset(
-    """len range int float str bool list tuple dict set enumerate zip min max sum abs any all print hasattr getattr
-    setattr isinstance sorted reversed round id type super map filter iter next open repr""".split()  # noqa: SIM905
+    """len range int float str bool list tuple dict set enumerate zip slice min max sum abs any all print hasattr
+    getattr setattr isinstance sorted reversed round id type super map filter iter next open repr""".split()  # noqa: SIM905
 )
 MOCKS = frozenset({"Mock", "MagicMock", "AsyncMock", "NonCallableMock"})
 SAME = frozenset(
@@ -295,8 +295,30 @@ def _isinstance(args: list[V], _: Keywords) -> V:
     match [a.value for a in args]:
         case [Instance(cls=ClassRef(cls=cls)), ClassRef(cls=wanted)] if cls == wanted:
             return V(True)
+        case [value, Native(name=name, self_=None)] if name in _KINDS and value is not UNKNOWN:
+            exact = not isinstance(value, Instance) or value.cls is None
+            return V(_KINDS[name](value)) if exact else V(False)
+        case [int() | float() | str() | None | PyList() | PyDict() | Array() | slice(), ClassRef()]:
+            return V(False)
         case _:
             return ANY
+
+
+_KINDS: dict[str, Callable[[Any], bool]] = {
+    "int": lambda v: isinstance(v, int),
+    "float": lambda v: isinstance(v, float),
+    "str": lambda v: isinstance(v, str),
+    "bool": lambda v: isinstance(v, bool),
+    "slice": lambda v: isinstance(v, slice),
+    "tuple": lambda v: isinstance(v, PyList) and v.kind == "tuple",
+    "list": lambda v: isinstance(v, PyList) and v.kind == "list",
+    "dict": lambda v: isinstance(v, PyDict),
+}
+
+
+def _slice(args: list[V], _: Keywords) -> V:
+    parts = [None, *args] if len(args) == 1 else list(args)
+    return V(slice(*parts))
 
 
 def _print(args: list[V], words: Keywords) -> V:
@@ -306,7 +328,8 @@ def _print(args: list[V], words: Keywords) -> V:
 _BUILTIN: dict[str, Callable[[list[V], Keywords], V]] = {
     "len": _len, "range": _range, "int": _number(int), "float": _number(float), "bool": _bool, "abs": _abs,
     "list": _listed("list"), "tuple": _listed("tuple"), "enumerate": _enumerate, "zip": _zip, "dict": _dict,
-    "print": _print, "isinstance": _isinstance, **{n: _reduce(n) for n in ("min", "max", "sum", "any", "all")},
+    "print": _print, "slice": _slice, "isinstance": _isinstance,
+    **{n: _reduce(n) for n in ("min", "max", "sum", "any", "all")},
 }  # fmt: skip
 
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {

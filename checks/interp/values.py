@@ -117,21 +117,28 @@ class Native:
 
 
 @dataclass(slots=True)
-class Array:
-    """A numpy, torch or paddle array: a strided view on sparse storage.
+class Store:
+    """The elements behind arrays, by flat index; those that were never written are `fill`."""
 
-    `shape` holds one int a dimension, with the lines that decided it. Cells that were never written hold `fill`.
+    fill: V
+    cells: dict[int, V] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Array:
+    """A numpy, torch or paddle array: a strided view on storage that other views share.
+
+    `shape` holds one int a dimension, with the lines that decided it.
     """
 
     shape: tuple[V, ...]
-    fill: V
-    cells: dict[int, V]
+    store: Store
     strides: tuple[int, ...]
     offset: int = 0
 
     @classmethod
     def full(cls, shape: tuple[V, ...], fill: V) -> Array:
-        return cls(shape, fill, {}, dense(tuple(d.value for d in shape)))
+        return cls(shape, Store(fill), dense(tuple(d.value for d in shape)))
 
     @property
     def dims(self) -> tuple[int, ...]:
@@ -142,10 +149,10 @@ class Array:
         return prod(self.dims)
 
     def get(self, place: tuple[int, ...]) -> V:
-        return self.cells.get(self._flat(place), self.fill)
+        return self.store.cells.get(self._flat(place), self.store.fill)
 
     def put(self, place: tuple[int, ...], value: V) -> None:
-        self.cells[self._flat(place)] = value
+        self.store.cells[self._flat(place)] = value
 
     def _flat(self, place: tuple[int, ...]) -> int:
         return self.offset + sum(i * s for i, s in zip(place, self.strides, strict=True))
@@ -154,9 +161,13 @@ class Array:
         return product(*(range(d) for d in self.dims))
 
     def forget(self) -> None:
-        """Every cell may have been written by something unknown."""
-        self.cells.clear()
-        self.fill = ANY
+        """Every cell may have been written by something unknown; beyond a size, every cell of the storage."""
+        if self.size <= LARGEST:
+            for place in self.places():
+                self.put(place, ANY)
+            return
+        self.store.cells.clear()
+        self.store.fill = ANY
 
 
 def dense(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -1,0 +1,105 @@
+"""Every variant of the bundled example, reviewed: what must be said, and that nothing else is."""
+
+from pathlib import Path
+
+import pytest
+
+from bot.configuration import configuration
+from bot.git import Blobs, Git, change_set, resolve
+from checks.change import PullRequest
+from checks.registry import RULES
+from checks.review import Verdict, review
+from tests.example.build import build
+
+GPU = "custom_ops/gpu_ops/speculate_decoding/"
+SENDERS = {
+    ("protocol.unmasked-pack", f"{GPU}speculate_save_output_with_topk.cc", 57),
+    ("protocol.unmasked-pack", f"{GPU}draft_model/mtp_save_first_token_with_topk.cc", 54),
+}
+STALE = {
+    ("protocol.stale-fixture", "tests/output/test_process_batch_output.py", 38),
+    ("protocol.stale-fixture", "tests/output/test_process_batch_output.py", 65),
+    ("protocol.stale-fixture", "tests/output/test_process_batch_output.py", 78),
+    ("protocol.stale-fixture", "tests/output/test_token_processor.py", 63),
+    ("protocol.stale-fixture", "tests/output/test_token_processor.py", 82),
+}
+PACKED = {
+    ("protocol.untested-change", f"{GPU}draft_model/mtp_save_first_token_with_topk.cc", 54),
+    ("logprobs.baseline-affected", "tests/e2e/test_mtp_logprob_baseline.py", 58),
+}
+WIDTH_COMMENT = {("protocol.pack-unpack-mismatch", f"{GPU}draft_model/mtp_save_first_token_with_topk.cc", 52)}
+
+
+@pytest.fixture(scope="module")
+def reviewed(tmp_path_factory):
+    """variant -> its review; each is made once."""
+    made = {}
+
+    def run(variant):
+        if variant not in made:
+            example = build(Path(tmp_path_factory.mktemp(variant)), variant)
+            git = Git(example.repo)
+            pull = PullRequest(example.title, example.body, (), example.target_branch, known=True)
+            with Blobs(git) as blobs:
+                change = change_set(git, blobs, resolve(git, example.base, example.head, merge_base=False), pull)
+                made[variant] = review(change, configuration(change.base, None, None), RULES)
+        return made[variant]
+
+    return run
+
+
+def claims(outcome, *families):
+    return {
+        (f.rule, f.location.path, f.location.start_line) for f in outcome.findings if f.rule.split(".")[0] in families
+    }
+
+
+@pytest.mark.parametrize(
+    ("variant", "expected"),
+    [
+        ("first-push", SENDERS | STALE | PACKED | WIDTH_COMMENT),
+        ("merged", SENDERS | PACKED | WIDTH_COMMENT),
+        ("masked", PACKED),
+        ("logprob-overlap", {("logprobs.baseline-affected", "tests/e2e/test_mtp_logprob_baseline.py", 58)}),
+        ("ngram", set()),
+        ("writer-shift", set()),
+    ],
+)
+def test_protocol_and_logprob_findings(reviewed, variant, expected):
+    assert claims(reviewed(variant), "protocol", "logprobs") == expected
+
+
+def test_predictions_name_the_failing_tests(reviewed):
+    found = [f.evidence[0] for f in reviewed("first-push").findings if f.rule == "protocol.stale-fixture"]
+    assert {e.test.rsplit("::", 1)[1] for e in found} == {
+        "test_speculative_decoding_use_logprobs",
+        "test_preempted_slot_does_not_stop_the_others",
+        "test_speculative_logprob_target_batch",
+        "test_speculative_logprob_draft_batch",
+    }
+    assert {e.value for e in found} == {"actual_topk = 0"}
+    assert {e.exception.split(":")[0] for e in found} == {"IndexError"}
+
+
+def test_masking_is_offered_and_verified(reviewed):
+    fixes = [f.fix for f in reviewed("first-push").findings if f.rule == "protocol.unmasked-pack"]
+    assert all(fix is not None and fix.verified for fix in fixes)
+    assert {e.lines[0].strip() for fix in fixes for e in fix.edits} == {
+        "msg.meta[1] = (message_flag & 0xFF) | (max_num_logprobs << 8);"
+    }
+
+
+def test_the_other_runner_is_named(reviewed):
+    assert ("sync.model-runner", "lantern/worker/metax_model_runner.py", 26) in claims(reviewed("first-push"), "sync")
+
+
+def test_conventions_of_the_first_push(reviewed):
+    rules = {f.rule for f in reviewed("first-push").findings}
+    assert {"convention.title", "convention.description", "convention.checklist"} <= rules
+
+
+@pytest.mark.parametrize(("variant", "verdict"), [("first-push", Verdict.BLOCK), ("ngram-xpu-behind", None)])
+def test_verdicts(reviewed, variant, verdict):
+    outcome = reviewed(variant)
+    assert verdict is None or outcome.verdict is verdict
+    assert not outcome.not_analysed
