@@ -6,7 +6,7 @@ Follows the keys of shared dicts (`share_inputs["k"]`), the fields of batches (`
 change touched: a key that shared code needs since this change and one hardware's runner never puts in; a key made under
 a question about the hardware and now needed without it; a key or field that was taken out and is still read or passed;
 an assignment to a field of a NamedTuple; a new field that a function which goes through all the others (reset, swap,
-reorder) leaves out; a key that only one branch fills any more.
+reorder) leaves out; a key that only one branch fills any more; a key that one hardware allocates and never updates.
 
 ## Why it matters
 
@@ -23,8 +23,8 @@ share_inputs["last_preempted_idx"][:] = 0
 
 ## Known limits
 
-Keys are names in the text: one that is computed (`share_inputs[name]`, `setattr`) is not seen. Whether an op writes an
-array that it is given is not known here, so a key that no Python code updates may still be updated.
+Keys are names in the text: one that is computed (`share_inputs[name]`, `setattr`) is not seen. That an op writes an
+array is known from its in-place map alone.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from collections.abc import Iterator
 from checks.change import ChangeSet
 from checks.config import Config
 from checks.finding import Finding
-from checks.sync import key_alloc, key_fields, key_lists, key_writers
+from checks.sync import key_alloc, key_fields, key_idle, key_lists, key_writers
 
 ID = "sync.key"
 SUMMARY = "A key or field is needed where it is not provided"
@@ -55,3 +55,4 @@ def _all(change: ChangeSet, config: Config) -> Iterator[Finding]:
     yield from key_lists.batch_fields(change, config, ID)
     yield from key_writers.removed(change, config, ID)
     yield from key_writers.one_branch(change, config, ID)
+    yield from key_idle.never_updated(change, config, ID)

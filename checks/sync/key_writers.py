@@ -13,7 +13,7 @@ from checks.ir.stmt import ExprStmt, flatten
 from checks.ir.unit import Function, Unit
 from checks.sync.key_uses import Use, asks_platform, changed_python, looked_for, product_files, uses
 
-_MAKES = frozenset({"full", "zeros", "ones", "empty", "full_like", "zeros_like", "ones_like", "empty_like", "clone"})
+MAKES = frozenset({"full", "zeros", "ones", "empty", "full_like", "zeros_like", "ones_like", "empty_like", "clone"})
 
 
 def removed(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
@@ -108,7 +108,7 @@ def _only_made(key: str, change: ChangeSet, config: Config) -> bool:
         for function in unit.functions if unit is not None else ():
             if unit is not None and key in unit.text(function.start_line, function.end_line):
                 values += [u.value for u in uses(function) if u.sets and u.key == key]
-    return bool(values) and all(isinstance(v, E.Call) and E.callee(v) in _MAKES for v in values)
+    return bool(values) and all(isinstance(v, E.Call) and E.callee(v) in MAKES for v in values)
 
 
 def _one_branch(key: str, call: Use, read: Use, function: Function, unit: Unit, rule: str) -> Finding:

@@ -124,11 +124,13 @@ _MATCH = {"assign": _value, "branch": _branch, "enum": _enum, "call": _call}
 
 def lacking(alteration: Alteration, function: Function, unit: Unit, data: bytes) -> set[str]:
     """What the new form needs and the sibling has nowhere: attributes, keys and functions of the runner in its file,
-    local variables in its function."""
+    local variables in its function; everything in its function, where it stands in the changed file itself."""
     wanted = _own(alteration.new) - _own(alteration.old)
     local = assigned(alteration.function) | {p.name for p in alteration.function.params}
     text = re.sub(r"([\"'])\w+\1", "", unit.text(function.start_line, function.end_line)).encode()
-    return {w for w in wanted if not _there(w, text if w in local else data)}
+    own = unit.text(function.start_line, function.end_line).encode()
+    there = own if unit.path == alteration.function.path else data
+    return {w for w in wanted if not _there(w, text if w in local else there)}
 
 
 def _there(wanted: str, data: bytes) -> bool:
@@ -146,6 +148,8 @@ def _own(effect: Effect) -> set[str]:
                 found.add(name)
             case E.Name(id=name) if name != "self":
                 found.add(name)
+            case E.Call(func=E.Attr(name=name)):
+                found.add(name)
             case E.Index(indices=(E.Const(value=str() as key),)):
                 found.add(repr(key))
             case _:
@@ -162,7 +166,22 @@ def has_word(data: bytes, word: str) -> bool:
     return word in dir(builtins) or bool(re.search(rb"\b" + re.escape(word.encode()) + rb"\b", data))
 
 
+def method_differs(alteration: Alteration, sibling: Unit) -> bool:
+    """Whether the new call passes what the sibling's own method of that name does not take: the method goes first."""
+    new = alteration.new.form
+    if not isinstance(new, E.Call) or not isinstance(new.func, E.Attr) or new.func.base != E.Name("self"):
+        return False
+    for method in sibling.named(new.func.name):
+        params = [p for p in method.params if p.name != "self"]
+        open_ended = any(p.kind in ("args", "kwargs") for p in params)
+        fits = len(new.args) <= len(params) and set(alteration.gained) <= {p.name for p in params}
+        if not open_ended and not fits:
+            return True
+    return False
+
+
 def hardware_only(alteration: Alteration) -> bool:
-    """Whether the new form asks which hardware this is: `current_platform.is_cuda()`."""
-    asked = (p for f in (*_forms(alteration.new), *alteration.new.guards) for p in E.walk(f) if isinstance(p, E.Call))
+    """Whether the old or the new form asks which hardware this is: `current_platform.is_cuda()`."""
+    forms = (*_forms(alteration.old), *_forms(alteration.new), *alteration.new.guards)
+    asked = (p for f in forms for p in E.walk(f) if isinstance(p, E.Call))
     return any("platform" in (E.dotted(c.func) or "") and E.callee(c).startswith("is_") for c in asked)

@@ -42,7 +42,7 @@ from checks.ir import expr as E
 from checks.ir.unit import Function, Unit
 from checks.sync import siblings as S
 from checks.sync.effects import Alteration, Effect, alterations, effects, weight
-from checks.sync.lagging import Lag, hardware_only, has_word, lacking, lags
+from checks.sync.lagging import Lag, hardware_only, has_word, lacking, lags, method_differs
 from checks.sync.port import ported
 from checks.sync.targets import Targets, misfit
 from checks.sync.verdicts import verdict
@@ -71,6 +71,8 @@ class _Search:
         for path in paths:
             data = self.change.head.read(path) or b""
             if not has_word(data, word) or (sibling := self.change.unit(path)) is None:
+                continue
+            if method_differs(alteration, sibling):
                 continue
             for function in S.counterparts(alteration.function, unit, sibling, self.names):
                 if most or not lacking(alteration, function, sibling, data):
