@@ -19,9 +19,15 @@ NO_BUDGET = 1 << 62
 
 
 @triton.jit
-def _matches_back(history, tokens_column, place, behind, end, back, alive):
-    """Which of the living places also have the request's token `back` before its end. [places] bool"""
-    wanted = tl.load(history + (end - back).to(tl.int64) * tokens_column)
+def _from_end(history, tokens_column, end, back, limit):
+    """The request's token `back` before its end, -1 where its pattern is shorter."""
+    place = (end - back).to(tl.int64)
+    return tl.load(history + place * tokens_column, mask=back <= limit, other=-1)
+
+
+@triton.jit
+def _equals(history, tokens_column, place, behind, back, alive, wanted):
+    """Which of the living places have the token `wanted` at `back` before them. [places] bool"""
     alive = alive & (behind >= back)
     source = history + (place - back).to(tl.int64) * tokens_column
     token = tl.load(source, mask=alive, other=-1)
@@ -64,42 +70,36 @@ def _ngram_match_kernel(
     recent = end if ONE_HISTORY else end - SHIFT - prompt
     limit = tl.minimum(recent, max_ngram)
     stop = tl.where(limit >= min_ngram, end - 1, 0)
-    last = tl.load(history + (end - 1).to(tl.int64) * tokens_column, mask=stop > 0, other=-1)
+    # the blocks below do not wait for these two: only what is compared does
+    last = _from_end(history, tokens_column, end, 1, limit)
+    second = _from_end(history, tokens_column, end, 2, limit)
 
     lane = tl.arange(0, BLOCK)
     best = tl.full([], 0, tl.int64)
-    start = split * BLOCK
-    source = history + (start + lane).to(tl.int64) * tokens_column
-    upcoming = tl.load(source, mask=start + lane < stop, other=-1)
-    for first in range(start, stop, splits * BLOCK):
-        token = upcoming
-        # the next block is on its way while this one is looked at
-        later = tl.multiple_of(first + splits * BLOCK, BLOCK) + lane
-        source = history + later.to(tl.int64) * tokens_column
-        upcoming = tl.load(source, mask=later < stop, other=-1)
+    for first in range(split * BLOCK, stop, splits * BLOCK):
+        before = tl.multiple_of(first, BLOCK) + lane
+        token = tl.load(history + before.to(tl.int64) * tokens_column, mask=before < stop, other=-1)
         hit = token == last
         # where no token equals the last one, as in most blocks, that is all
         if (tl.max(hit.to(tl.int32), 0) > 0) & (last >= 0):
-            place = first + lane + 1
+            place = before + 1
             asked = place < prompt
             # a match must lie in one haystack: it may not reach back beyond the start of its own
             behind = place if ONE_HISTORY else tl.where(asked, place, place - (prompt + SHIFT))
-            alive = hit & (behind >= 1)
-            matched = alive.to(tl.int32)
-            for back in range(2, tl.minimum(limit, 4) + 1):
-                alive = _matches_back(history, tokens_column, place, behind, end, back, alive)
-                matched += alive.to(tl.int32)
-            back = 5
-            # further back it is worth asking whether any place is left
+            hit = hit & (behind >= 1)
+            following = tl.load(history + place.to(tl.int64) * tokens_column, mask=hit, other=-1)
+            alive = _equals(history, tokens_column, place, behind, 2, hit, second)
+            matched = hit.to(tl.int32) + alive.to(tl.int32)
+            back = 3
             while (back <= limit) & (tl.max(alive.to(tl.int32), 0) > 0):
-                alive = _matches_back(history, tokens_column, place, behind, end, back, alive)
+                wanted = _from_end(history, tokens_column, end, back, limit)
+                alive = _equals(history, tokens_column, place, behind, back, alive, wanted)
                 matched += alive.to(tl.int32)
                 back += 1
-            found = matched >= min_ngram
-            following = tl.load(history + place.to(tl.int64) * tokens_column, mask=found, other=-1)
+            found = (matched >= min_ngram) & (following >= 0)
             rank = matched * 2 if ONE_HISTORY else matched * 2 + asked.to(tl.int32)
             order = lane if RIGHTMOST else BLOCK - 1 - lane
-            top = tl.max(tl.where(found & (following >= 0), rank * BLOCK + order, 0), 0)
+            top = tl.max(tl.where(found, rank * BLOCK + order, 0), 0)
             winner = top % BLOCK if RIGHTMOST else BLOCK - 1 - top % BLOCK
             winner = (first + winner + 1).to(tl.int64)
             winner = winner if RIGHTMOST else 0xFFFFFFFF - winner
