@@ -27,7 +27,6 @@ from checks.ir import expr as E
 from checks.ir.unit import Function, Param, Unit
 
 WRITERS = frozenset({"set_tensor", "set_value", "copy_", "fill_"})
-_LAZY = re.compile(r"^[^#\n]*\b(?:yield|await)\b", re.MULTILINE)
 TRANSPARENT = re.compile(
     r"^(staticmethod|classmethod|(abc\.)?abstractmethod|override)$|inference_mode|no_grad|nvtx|annotate"
 )
@@ -69,7 +68,7 @@ class Calls(Expressions):
                 return self._construct(cls, args, words)
             case Native(name="object.__new__") if args and isinstance(args[0].value, ClassRef):
                 chain = self.program.bases(args[0].value)
-                return V(Instance(args[0].value, open=chain is None or self.program.dynamic(chain)))
+                return V(Instance(args[0].value, open=chain is None or self.program.modules.dynamic(chain)))
             case Native(name="int" | "float" | "len" as name) if len(args) == 1 and (
                 own := self.special(args[0], f"__{name}__")
             ):
@@ -122,7 +121,7 @@ class Calls(Expressions):
 
     def _construct(self, cls: ClassRef, args: list[V], words: dict[str, V]) -> V:
         chain = self.program.bases(cls)
-        instance = V(Instance(cls, open=chain is None or self.program.dynamic(chain)))
+        instance = V(Instance(cls, open=chain is None or self.program.modules.dynamic(chain)))
         ancestors = self.program.ancestors(cls)
         for ref in ancestors:
             if (ref.unit.path, f"{ref.cls.name}.__init__") in self.program.overrides:
@@ -143,8 +142,7 @@ class Calls(Expressions):
         if len(self.frames) >= self.depth:
             raise GaveUp
         opaque = any(not TRANSPARENT.search(m) and m not in _READ_THROUGH for m in function.marks)
-        lazy = _LAZY.search(ref.unit.text(function.start_line, function.end_line))
-        if (opaque and not is_fixture(function)) or not function.clean or lazy:
+        if (opaque and not is_fixture(function)) or not function.clean or self.program.modules.lazy(ref):
             return self.unknown_call(V(ref), [*args, *words.values()])
         names = self._bind(function, ([ref.bound] if ref.bound is not None else []) + args, words, ref.unit)
         frame = Frame(ref.unit, function, names, ref.scope)

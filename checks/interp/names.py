@@ -40,10 +40,10 @@ class Names(State):
         found = self.program.defined(unit, name)
         if found is not None:
             return found
-        constants = [c for c in unit.constants if c.name == name and not c.owner]
+        constants = unit.constants_named.get(("", name), ())
         if constants:
             return self._constant(unit, name) if len(constants) == 1 else ANY
-        imports = [i for i in unit.imports if (i.alias or i.name or i.module.split(".")[0]) == name]
+        imports = unit.imports_named.get(name, [])
         local = [i for i in imports if function and i.function and i.function in (function.name, function.qualname)]
         imports = local or [i for i in imports if not i.function]
         if imports:
@@ -67,7 +67,7 @@ class Names(State):
         key = (unit.path, name)
         if key not in self._constants:
             self._constants[key] = ANY
-            constant = next(c for c in unit.constants if c.name == name and not c.owner)
+            constant = unit.constants_named["", name][0]
             if constant.value is not None:
                 self._constants[key] = self.in_module(unit, constant.value)
         return self._constants[key]
@@ -130,9 +130,10 @@ class Names(State):
     @staticmethod
     def _declares(chain: list[ClassRef], name: str) -> bool:
         for ref in chain:
-            if any(f.qualname in (f"{ref.cls.name}.{name}", f"{ref.cls.name}.__getattr__") for f in ref.unit.functions):
+            functions = ref.unit.functions_named
+            if f"{ref.cls.name}.{name}" in functions or f"{ref.cls.name}.__getattr__" in functions:
                 return True
-            if any(c.name == name and c.owner == ref.cls.name for c in ref.unit.constants):
+            if (ref.cls.name, name) in ref.unit.constants_named:
                 return True
         return False
 
@@ -151,10 +152,10 @@ class Names(State):
             override = self.program.overrides.get((ref.unit.path, f"{ref.cls.name}.{name}"))
             if override is not None:
                 return override
-            methods = [f for f in ref.unit.functions if f.qualname == f"{ref.cls.name}.{name}"]
+            methods = ref.unit.functions_named.get(f"{ref.cls.name}.{name}", ())
             if len(methods) == 1:
                 return self._method(methods[0], ref, me)
-            fields = [c for c in ref.unit.constants if c.name == name and c.owner == ref.cls.name]
+            fields = ref.unit.constants_named.get((ref.cls.name, name), ())
             if fields:
                 return self._field(ref, fields[0]) if len(fields) == 1 else ANY
             inner = _inner(ref)

@@ -8,26 +8,27 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from checks.interp.values import ANY, ClassRef, FuncRef, ModuleRef, Native, V
-from checks.ir.unit import Class, Import, Unit
+from checks.ir.unit import Class, Function, Import, Unit
 
+_LAZY = re.compile(r"^[^#\n]*\b(?:yield|await)\b", re.MULTILINE)
 _DYNAMIC = re.compile(r"setattr\(|__dict__|__getattr|\bvars\(")
 PREFIXES = ("", "python/", "src/")
 
 
 @dataclass
-class Program:
-    """`unit` gives the parsed file at a path, or None. `overrides` are names replaced by a test's patches."""
+class Modules:
+    """The files of one tree; `unit` gives the parsed file at a path, or None. What they say is looked up once for all
+    the tests that are run over them."""
 
     unit: Callable[[str], Unit | None]
-    overrides: dict[tuple[str, str], V] = field(default_factory=dict)
-    _modules: dict[str, ModuleRef] = field(default_factory=dict)
-    _following: set[tuple[str, str]] = field(default_factory=set)
+    _found: dict[str, ModuleRef] = field(default_factory=dict)
+    _says: dict[tuple[re.Pattern[str], str, int], bool] = field(default_factory=dict)
 
-    def module(self, name: str) -> ModuleRef:
+    def named(self, name: str) -> ModuleRef:
         """The module with this dotted name; foreign when the tree has no such file."""
-        if name not in self._modules:
-            self._modules[name] = self._find(name)
-        return self._modules[name]
+        if name not in self._found:
+            self._found[name] = self._find(name)
+        return self._found[name]
 
     def _find(self, name: str) -> ModuleRef:
         path = name.replace(".", "/")
@@ -37,6 +38,33 @@ class Program:
                 if found is not None:
                     return ModuleRef(name, found)
         return ModuleRef(name)
+
+    def lazy(self, ref: FuncRef) -> bool:
+        """Whether a call gives a generator or a coroutine."""
+        return self._holds(_LAZY, ref.unit, ref.function)
+
+    def dynamic(self, chain: list[ClassRef]) -> bool:
+        """Whether one of these classes gives its objects attributes that no assignment names."""
+        return any(self._holds(_DYNAMIC, r.unit, r.cls) for r in chain)
+
+    def _holds(self, pattern: re.Pattern[str], unit: Unit, part: Function | Class) -> bool:
+        key = (pattern, unit.path, part.start_line)
+        if key not in self._says:
+            self._says[key] = pattern.search(unit.text(part.start_line, part.end_line)) is not None
+        return self._says[key]
+
+
+@dataclass
+class Program:
+    """`modules` as one test sees them: `overrides` are names replaced by its patches."""
+
+    modules: Modules
+    overrides: dict[tuple[str, str], V] = field(default_factory=dict)
+    _following: set[tuple[str, str]] = field(default_factory=set)
+
+    def module(self, name: str) -> ModuleRef:
+        """The module with this dotted name; foreign when the tree has no such file."""
+        return self.modules.named(name)
 
     def imported(self, item: Import, unit: Unit) -> V:
         """What an import binds."""
@@ -52,7 +80,7 @@ class Program:
         found = self.defined(unit, name) if unit is not None else None
         if found is not None:
             return found
-        again = [i for i in unit.imports if (i.alias or i.name) == name and not i.function] if unit is not None else []
+        again = [i for i in _imports(unit, name) if not i.function] if unit is not None else []
         if unit is not None and len(again) == 1 and (unit.path, name) not in self._following:
             self._following.add((unit.path, name))
             found = self.imported(again[0], unit)
@@ -68,10 +96,10 @@ class Program:
         """A function or class that `unit` defines at its top level, or what a patch put there."""
         if (unit.path, name) in self.overrides:
             return self.overrides[unit.path, name]
-        functions = [f for f in unit.functions if f.qualname == name]
+        functions = unit.functions_named.get(name, ())
         if len(functions) == 1:
             return V(FuncRef(functions[0], unit))
-        classes = [c for c in unit.classes if c.name == name]
+        classes = unit.classes_named.get(name, ())
         if len(classes) == 1:
             return V(ClassRef(classes[0], unit))
         return ANY if functions or classes else None
@@ -89,11 +117,6 @@ class Program:
             chain += above
         return chain
 
-    @staticmethod
-    def dynamic(chain: list[ClassRef]) -> bool:
-        """Whether one of these classes gives its objects attributes that no assignment names."""
-        return any(_DYNAMIC.search(r.unit.text(r.cls.start_line, r.cls.end_line)) for r in chain)
-
     def ancestors(self, ref: ClassRef) -> list[ClassRef]:
         """Like `bases`, leaving out those that are not in the tree."""
         chain = [ref]
@@ -104,18 +127,19 @@ class Program:
         return chain
 
     def _class(self, name: str, unit: Unit) -> ClassRef | None:
-        local = _one([c for c in unit.classes if c.name == name])
-        if local is not None:
-            return ClassRef(local, unit)
-        imports = [i for i in unit.imports if (i.alias or i.name) == name]
+        local = unit.classes_named.get(name, ())
+        if len(local) == 1:
+            return ClassRef(local[0], unit)
+        imports = _imports(unit, name)
         if len(imports) != 1:
             return None
         value = self.imported(imports[0], unit).value
         return value if isinstance(value, ClassRef) else None
 
 
-def _one(classes: list[Class]) -> Class | None:
-    return classes[0] if len(classes) == 1 else None
+def _imports(unit: Unit, name: str) -> list[Import]:
+    """Imports that bind `name` to what is called so, not to the package that holds it."""
+    return [i for i in unit.imports_named.get(name, ()) if i.alias or i.name]
 
 
 def absolute(module: str, path: str) -> str:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeVar
 
 from checks.ir.expr import Expr
 from checks.ir.stmt import Stmt
+
+T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +195,25 @@ class Unit:
         inside = [f for f in self.functions if f.covers(line)]
         return min(inside, key=lambda f: f.end_line - f.start_line, default=None)
 
+    @cached_property
+    def functions_named(self) -> dict[str, list[Function]]:
+        """Functions by qualified name."""
+        return _grouped(self.functions, lambda f: f.qualname)
+
+    @cached_property
+    def classes_named(self) -> dict[str, list[Class]]:
+        return _grouped(self.classes, lambda c: c.name)
+
+    @cached_property
+    def constants_named(self) -> dict[tuple[str, str], list[Constant]]:
+        """Constants by owner (empty at the top level) and name."""
+        return _grouped(self.constants, lambda c: (c.owner, c.name))
+
+    @cached_property
+    def imports_named(self) -> dict[str, list[Import]]:
+        """Imports by the name that they bind."""
+        return _grouped(self.imports, lambda i: i.alias or i.name or i.module.split(".")[0])
+
     def named(self, name: str) -> list[Function]:
         """Functions with this plain or qualified name."""
         return [f for f in self.functions if name in (f.name, f.qualname)]
@@ -198,3 +221,10 @@ class Unit:
     def is_broken(self, start: int, end: int) -> bool:
         """Whether any part of these lines did not parse."""
         return any(s <= end and start <= e for s, e in self.broken)
+
+
+def _grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    groups: dict[K, list[T]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups

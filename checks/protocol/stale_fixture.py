@@ -41,7 +41,7 @@ from checks.config import Config
 from checks.finding import Confidence, Finding, Location, Message, PredictedFailure, Related, Severity, Side
 from checks.interp.frames import Failure
 from checks.interp.machine import Machine
-from checks.interp.program import Program
+from checks.interp.program import Modules, Program
 from checks.interp.values import GaveUp, Origin
 from checks.ir import expr as E
 from checks.ir.unit import Function, Unit
@@ -104,7 +104,8 @@ def _interpret(unit: Unit, test: Function, change: ChangeSet, config: Config, si
         return side is Side.HEAD and change.touches(path, line, line)
 
     start = min(budget, 60_000)
-    machine = Machine(Program(module), altered, config.is_test, start)
+    modules = change.once((ID, side), lambda: Modules(module))
+    machine = Machine(Program(modules), altered, config.is_test, start)
     try:
         machine.run(test, unit)
     except (GaveUp, RecursionError):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from checks.change import ChangeSet
 from checks.finding import Side
-from checks.interp.program import Program
+from checks.interp.program import Modules, Program
 from checks.interp.values import ClassRef, FuncRef
 from checks.ir import expr as E
 from checks.ir.stmt import Assign, Define, For, With, flatten
@@ -49,7 +49,7 @@ class Targets:
     _program: Program = field(init=False)
 
     def __post_init__(self) -> None:
-        self._program = Program(lambda path: self.change.unit(path, self.side))
+        self._program = Program(Modules(lambda path: self.change.unit(path, self.side)))
 
     def of(self, call: E.Call, function: Function, unit: Unit) -> Target | None:
         """The one function of the tree that `call`, standing in `function`, certainly reaches."""
