@@ -38,6 +38,10 @@ def _run(arguments: list[str], language: str) -> int:
         from bot.commands import rules
 
         return rules.run(args)
+    if args.command == "kernels":
+        from bot.commands import kernels
+
+        return kernels.run(args)
     if args.command == "eval":
         from bot.commands import evaluate
 
@@ -73,6 +77,9 @@ def _parser(words: Words, language: str) -> argparse.ArgumentParser:
     rules = commands.add_parser("rules", help=words("cli.rules"), parents=[shared], allow_abbrev=False)
     rules.add_argument("id", nargs="?", metavar="ID", help=words("cli.rules-id"))
     _eval(commands.add_parser("eval", help=words("cli.eval"), parents=[shared], allow_abbrev=False), words)
+    kernels = commands.add_parser("kernels", help=words("cli.kernels"), parents=[shared], allow_abbrev=False)
+    kernels.add_argument("action", choices=("bench",), help=words("cli.kernels-bench"))
+    kernels.add_argument("rest", nargs=argparse.REMAINDER, metavar="...", help=words("cli.kernels-rest"))
     config = commands.add_parser("config", help=words("cli.config"), allow_abbrev=False)
     actions = config.add_subparsers(dest="action", required=True, metavar="ACTION")
     check = actions.add_parser("check", help=words("cli.config"), parents=[shared], allow_abbrev=False)

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from checks.check import Check
 from checks.convention import checklist, cherry_pick, description, tests, title
-from checks.kernel import dead_code, pointer_type, unused_parameter
+from checks.kernel import (
+    dead_code,
+    fixed_seed,
+    host_sync,
+    missing_bounds_check,
+    missing_error_check,
+    padded_rows,
+    pointer_type,
+    unused_parameter,
+)
 from checks.logprobs import baseline_affected
 from checks.protocol import layout_mismatch, pack_unpack_mismatch, stale_fixture, unmasked_pack, untested_change
-from checks.semantics import step_idx
-from checks.sync import model_runner, signature
+from checks.semantics import rank_gate, step_idx
+from checks.sync import key, model_runner, op, signature
 
 RULES: tuple[Check, ...] = (
     unmasked_pack,
@@ -18,9 +27,17 @@ RULES: tuple[Check, ...] = (
     untested_change,
     baseline_affected,
     step_idx,
+    rank_gate,
     signature,
+    op,
+    key,
     model_runner,
+    padded_rows,
+    missing_bounds_check,
     pointer_type,
+    fixed_seed,
+    host_sync,
+    missing_error_check,
     unused_parameter,
     dead_code,
     title,
