@@ -14,6 +14,7 @@ from checks.ops import expressions
 
 _LOGS = frozenset({"logger", "logging", "log", "warnings", "console_logger", "llm_logger"})
 _BUILTIN = frozenset(dir(builtins))
+_METHODS = frozenset(name for kind in (dict, list, str, set) for name in dir(kind))
 
 
 @dataclass(frozen=True)
@@ -84,11 +85,11 @@ def _header_end(stmt: Stmt) -> int:
 
 
 def _tells(call: E.Call, foreign: set[str]) -> bool:
-    """Whether a call says something of its own: not a log line, a builtin, or a library's function."""
+    """Whether a call says something of its own: not a log line, a builtin, a dict's method, or a library's function."""
     name = E.root(call.func)
     if isinstance(call.func, E.Name):
         return name not in _BUILTIN
-    return name is not None and name not in _LOGS and name not in foreign
+    return name is not None and name not in _LOGS and name not in foreign and E.callee(call) not in _METHODS
 
 
 def members(e: E.Binary) -> tuple[str, str, frozenset[E.Expr]] | None:

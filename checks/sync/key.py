@@ -34,7 +34,7 @@ from collections.abc import Iterator
 from checks.change import ChangeSet
 from checks.config import Config
 from checks.finding import Finding
-from checks.sync import key_alloc, key_fields, key_idle, key_lists, key_writers
+from checks.sync import key_alloc, key_attributes, key_fields, key_idle, key_lists, key_writers
 
 ID = "sync.key"
 SUMMARY = "A key or field is needed where it is not provided"
@@ -51,6 +51,7 @@ def _all(change: ChangeSet, config: Config) -> Iterator[Finding]:
     yield from key_alloc.one_sided(change, config, ID)
     yield from key_fields.read_only(change, config, ID)
     yield from key_fields.gone(change, config, ID)
+    yield from key_attributes.lost(change, config, ID)
     yield from key_lists.record_fields(change, config, ID)
     yield from key_lists.batch_fields(change, config, ID)
     yield from key_writers.removed(change, config, ID)

@@ -17,6 +17,8 @@ from checks.sync.key_uses import changed_python, product_files
 
 _FIELD = re.compile(r"^\s+(\w+)\s*:\s*[\"']?(?:Optional\[)?[\"']?(\w+)")
 
+_TUPLE = re.compile(r"^\s*class\s+(\w+)\(.*NamedTuple")
+
 
 def read_only(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
     """`x.field.name = value` where every class with that field declares it as a NamedTuple."""
@@ -28,7 +30,7 @@ def read_only(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]
             stmt = guarded.stmt
             if isinstance(stmt, Assign) and change.touches(head.path, stmt.line, stmt.end_line):
                 match stmt.target:
-                    case E.Attr(base=E.Attr(name=field), name=name):
+                    case E.Attr(base=E.Attr(base=holder, name=field), name=name) if holder != E.Name("self"):
                         found = _named_tuple(field, change, config)
                         if found is not None:
                             bad.append((stmt, *found, name))
@@ -38,8 +40,13 @@ def read_only(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]
 
 def _named_tuple(field: str, change: ChangeSet, config: Config) -> tuple[Class, Unit] | None:
     """The NamedTuple that `field` is declared as, if all its declarations say the same."""
-    hits = [h for h in change.head.find(field) if h.path.endswith(".py") and not config.is_test(h.path)]
+    tuples = {m[1] for h in change.head.find("NamedTuple") if (m := _TUPLE.match(h.text))}
+    hits = (
+        [h for h in change.head.find(field) if h.path.endswith(".py") and not config.is_test(h.path)] if tuples else []
+    )
     types = {(m[2], h.path) for h in hits if (m := _FIELD.match(h.text)) and m[1] == field}
+    if not {name for name, _ in types} & tuples:
+        return None
     classes = {_class(name, path, change) for name, path in types if name[:1].isupper()}
     found = next(iter(classes), None) if len(classes) == 1 else None
     if found is None or not any(b.rsplit(".", 1)[-1] == "NamedTuple" for b in found[0].bases):

@@ -79,3 +79,9 @@ def product_files(word: str, change: ChangeSet, config: Config) -> list[str]:
     """The Python files of the product in which `word` stands."""
     hits = {h.path for h in change.head.find(word)}
     return sorted(p for p in hits if p.endswith(".py") and not config.is_test(p))
+
+
+def sets_somehow(key: str, text: str) -> bool:
+    """Whether `text` gives `key` a value in any way that code does."""
+    k = re.escape(key)
+    return bool(re.search(rf"[\"']{k}[\"']\]\s*=[^=]|[\"']{k}[\"']\s*:|\.{k}\b\s*(:[^=\n]+)?=[^=]|\b{k}\s*=[^=]", text))

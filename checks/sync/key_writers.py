@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from checks.change import ChangeSet
@@ -11,7 +10,7 @@ from checks.finding import Confidence, Finding, Location, Message, Severity, Ste
 from checks.ir import expr as E
 from checks.ir.stmt import ExprStmt, flatten
 from checks.ir.unit import Function, Unit
-from checks.sync.key_uses import Use, asks_platform, changed_python, looked_for, product_files, uses
+from checks.sync.key_uses import Use, asks_platform, changed_python, looked_for, product_files, sets_somehow, uses
 
 MAKES = frozenset({"full", "zeros", "ones", "empty", "full_like", "zeros_like", "ones_like", "empty_like", "clone"})
 
@@ -23,11 +22,11 @@ def removed(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
         if old is not None:
             text = "\n".join(unit.lines)
             for use in _set_keys(old, change):
-                if use.holder != "self" and not _sets(use.key, text):
+                if use.holder != "self" and not sets_somehow(use.key, text):
                     lost.setdefault(use.key, set()).add(use.holder)
     for key, holders in sorted(lost.items()):
         hits = [h for h in change.head.find(key) if h.path.endswith(".py") and not config.is_test(h.path)]
-        if hits and not any(_sets(key, h.text) for h in hits):
+        if hits and not any(sets_somehow(key, h.text) for h in hits):
             yield from _still_read(key, holders, sorted({h.path for h in hits}), change, rule)
 
 
@@ -36,12 +35,6 @@ def _set_keys(unit: Unit, change: ChangeSet) -> Iterator[Use]:
     for function in unit.functions:
         if any(function.covers(n) for n in gone):
             yield from (u for u in uses(function) if u.sets and u.line in gone)
-
-
-def _sets(key: str, text: str) -> bool:
-    """Whether `text` gives `key` a value in any way that code does."""
-    k = re.escape(key)
-    return bool(re.search(rf"[\"']{k}[\"']\]\s*=[^=]|[\"']{k}[\"']\s*:|\.{k}\b\s*(:[^=\n]+)?=[^=]|\b{k}\s*=[^=]", text))
 
 
 def _still_read(key: str, holders: set[str], paths: list[str], change: ChangeSet, rule: str) -> Iterator[Finding]:

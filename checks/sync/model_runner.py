@@ -93,10 +93,10 @@ class _Search:
         """Whether, after the change, more of the files that make this call pass the new keywords than do not."""
         if alteration.kind != "call" or not alteration.gained:
             return False
-        word = _word(alteration)
-        callers = [d for d in (self.change.head.read(p) or b"" for p in paths) if has_word(d, word)]
+        word, others = _word(alteration), (p for p in paths if p != alteration.function.path)
+        callers = [d for d in (self.change.head.read(p) or b"" for p in others) if has_word(d, word)]
         having = sum(all(re.search(rb"\b%s=[^=]" % k.encode(), d) for k in alteration.gained) for d in callers)
-        return 1 + having > len(callers) - having
+        return having > 0 and 1 + having > len(callers) - having
 
 
 def _word(alteration: Alteration) -> str:

@@ -1,0 +1,73 @@
+"""Attributes that a class lost, and code that still reads them through the name its objects go by."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+
+from checks.change import ChangeSet
+from checks.config import Config
+from checks.finding import Confidence, Finding, Location, Message, Severity, Step
+from checks.ir.unit import Class, Unit
+from checks.sync.key_fields import fields_of
+from checks.sync.key_uses import changed_python, sets_somehow
+
+_DYNAMIC = re.compile(r"__getattr|__dict__|setattr\(self")
+
+
+def lost(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
+    """`forward_meta.x` where this change took `x` out of `ForwardMeta` and nothing gives any object an `x` now."""
+    for old, unit in changed_python(change, config):
+        before = {c.name: c for c in old.classes} if old is not None else {}
+        for cls in unit.classes if old is not None else ():
+            if cls.name in before and old is not None and not _dynamic(cls, unit):
+                now = _attributes(cls, unit)
+                for name in sorted(_attributes(before[cls.name], old) - now):
+                    yield from _still_read(name, cls, unit, now, change, config, rule)
+
+
+def _dynamic(cls: Class, unit: Unit) -> bool:
+    return _DYNAMIC.search(unit.text(cls.start_line, cls.end_line)) is not None
+
+
+def _attributes(cls: Class, unit: Unit) -> set[str]:
+    """What the class declares, defines and sets on `self`."""
+    methods = [f for f in unit.functions if f.owner == cls.name]
+    found = {*fields_of(cls, unit), *(f.name for f in methods)}
+    return found | set(re.findall(r"\bself\.(\w+)\b[^=\n]*=[^=]", unit.text(cls.start_line, cls.end_line)))
+
+
+def object_name(cls: Class) -> str:
+    """`forward_meta` for `ForwardMeta`."""
+    return "_".join(re.findall(r"[A-Z]+(?![a-z])|[A-Z][a-z0-9]*", cls.name)).lower()
+
+
+def _still_read(
+    name: str, cls: Class, unit: Unit, now: set[str], change: ChangeSet, config: Config, rule: str
+) -> Iterator[Finding]:
+    holder = object_name(cls)
+    hits = [h for h in change.head.find(name) if h.path.endswith(".py") and not config.is_test(h.path)]
+    if "_" not in holder or any(sets_somehow(name, h.text) or f"def {name}" in h.text for h in hits):
+        return
+    read = re.compile(rf"^[^#]*\b{holder}\.{name}\b")
+    reads = [h for h in hits if read.match(h.text) and "hasattr" not in h.text and "getattr" not in h.text]
+    if not reads:
+        return
+    first, other = reads[0], change.unit(reads[0].path)
+    function = other.function_at(first.line) if other is not None else None
+    if function is None:
+        return
+    near = difflib.get_close_matches(name, sorted(now), 1, 0.7)
+    at = Location(unit.path, cls.start_line)
+    args = {"name": name, "type": cls.name, "at": at, "near": near[0] if near else "", "more": len(reads) - 1}
+    yield Finding(
+        rule=rule,
+        severity=Severity.BUG,
+        confidence=Confidence.HIGH,
+        location=Location(first.path, first.line),
+        message=Message("lost", args),
+        symbol=function.qualname,
+        subject=f"{cls.name} {name}",
+        evidence=tuple(Step(Location(h.path, h.line), h.text.strip(), Message("read-here")) for h in reads),
+    )
