@@ -10,11 +10,36 @@ import torch
 import triton
 import triton.language as tl
 
+from ._dispatch import interpreting
+
+# Programs that keep every multiprocessor of a large GPU busy a few times over.
+PROGRAMS = 1536
+
 LARGEST = tl.constexpr(3.4028234663852886e38)
 LOG2E = tl.constexpr(1.4426950408889634)
 
 # Bits of a float32 that a value of this type can tell apart once it is upcast: sign, exponent, mantissa.
 ORDER_BITS = {torch.bfloat16: 16, torch.float16: 19, torch.float32: 32}
+
+
+def dependent_launch() -> bool:
+    """Whether a kernel may be launched while the one before it still runs, and wait on the device for its results
+    (programmatic dependent launch, Hopper and later): a launch then costs next to nothing.
+    """
+    return not interpreting() and torch.cuda.get_device_capability()[0] >= 9
+
+
+def after_another() -> dict[str, bool]:
+    """Launch options of a kernel that begins with ``gdc_wait``."""
+    return {"PDL": True, "launch_pdl": True} if dependent_launch() else {"PDL": False}
+
+
+def chunks_per_program(rows: int, chunks: int) -> int:
+    """Chunks of a row that one program goes through, loading ahead: one in a small batch, several in a large one.
+
+    What a chunk gives does not depend on it, so neither does any result.
+    """
+    return max(1, min(chunks, rows * chunks // PROGRAMS))
 
 
 @triton.jit
@@ -126,19 +151,36 @@ def pick(mass, uniform, N: tl.constexpr):
 
 
 @triton.jit
-def load_chunk(
-    row_ptr, stride, chunk, vocab, cut_logit, cut_id, HAS_CUT: tl.constexpr, CHUNK: tl.constexpr
-):
-    """(logits float32 [CHUNK], token ids int32 [CHUNK]); -inf past the vocabulary and past the cut. Without a cut the
-    logits are as they stand: NaN and +inf are ``chunk_stats``'s to find, which costs less than to look for them here.
+def load_raw(row_ptr, stride, chunk, end, vocab, CHUNK: tl.constexpr):
+    """A chunk's logits [CHUNK] in their own type, -inf past the vocabulary; nothing is read from chunk ``end`` on.
+
+    To be asked for one chunk ahead, so that a program always has a load under way while it computes.
     """
-    token = (chunk * CHUNK).to(tl.int32) + tl.arange(0, CHUNK)
-    x = tl.load(row_ptr + token.to(tl.int64) * stride, mask=token < vocab, other=float("-inf"))
-    x = x.to(tl.float32)
+    token = chunk * CHUNK + tl.arange(0, CHUNK)
+    limit = tl.where(chunk < end, vocab, 0)
+    return tl.load(row_ptr + token.to(tl.int64) * stride, mask=token < limit, other=float("-inf"))
+
+
+@triton.jit
+def widen(raw, chunk, cut_logit, cut_id, HAS_CUT: tl.constexpr, CHUNK: tl.constexpr):
+    """(logits float32 [CHUNK], token ids int32 [CHUNK]); -inf past the cut. Without a cut the logits are as they stand:
+    NaN and +inf are ``chunk_stats``'s to find, which costs less than to look for them here.
+    """
+    token = chunk * CHUNK + tl.arange(0, CHUNK)
+    x = raw.to(tl.float32)
     if HAS_CUT:
         x = read_logit(x)
         x = tl.where(is_kept(x, token, cut_logit, cut_id), x, float("-inf"))
     return x, token
+
+
+@triton.jit
+def load_chunk(
+    row_ptr, stride, chunk, vocab, cut_logit, cut_id, HAS_CUT: tl.constexpr, CHUNK: tl.constexpr
+):
+    """``load_raw`` and ``widen`` of a single chunk."""
+    raw = load_raw(row_ptr, stride, chunk, chunk + 1, vocab, CHUNK)
+    return widen(raw, chunk, cut_logit, cut_id, HAS_CUT, CHUNK)
 
 
 @triton.jit

@@ -18,13 +18,16 @@ import triton.language as tl
 from .._device import (
     LOG2E,
     ORDER_BITS,
+    chunks_per_program,
     is_kept,
+    load_raw,
     order_among,
     order_key,
     read_id,
     read_logit,
     select_at_least,
     sum_exponentials,
+    widen,
 )
 
 CHUNK = 8192
@@ -32,7 +35,7 @@ GROUP = 64
 MAX_K = 64
 CHUNK_WARPS = 4
 MERGE_WARPS = 4
-ROUND = 16  # picked groups looked into at a time
+ROUND = 32  # picked groups looked into at a time
 
 
 def logprobs_triton(
@@ -69,8 +72,9 @@ def logprobs_triton(
         *_with_stride(cut_logit), *_with_stride(cut_id),
     )  # fmt: skip
     options = {"HAS_CUT": cut_logit is not None, "CHUNK": chunk, "GROUP": group}
-    _chunk_kernel[(entries * chunks,)](
-        *arguments, partial, at_least, group_max, vocab, chunks, k,
+    per_program = chunks_per_program(entries, chunks)
+    _chunk_kernel[(entries * triton.cdiv(chunks, per_program),)](
+        *arguments, partial, at_least, group_max, vocab, chunks, per_program, k,
         **options, num_warps=CHUNK_WARPS,
     )  # fmt: skip
     _merge_kernel[(entries,)](
@@ -123,7 +127,7 @@ def _sampled_logit(
 @triton.jit(
     do_not_specialize=[
         "token_stride", "rows_stride", "temperature_stride", "cut_logit_stride", "cut_id_stride",
-        "chunks", "k",
+        "chunks", "per_program", "k",
     ]
 )  # fmt: skip
 def _chunk_kernel(
@@ -133,45 +137,44 @@ def _chunk_kernel(
     temperature_ptr, temperature_stride,  # float32 [R]
     cut_logit_ptr, cut_logit_stride, cut_id_ptr, cut_id_stride,  # float32 [R], int64 [R]
     partial_ptr, at_least_ptr, group_max_ptr,  # out: [R, chunks, 2], [R, chunks], [R, groups]
-    vocab, chunks, k,
+    vocab, chunks, per_program, k,
     HAS_CUT: tl.constexpr, CHUNK: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
-    program = tl.program_id(0).to(tl.int64)
-    entry = program // chunks
-    chunk = program % chunks
+    program = tl.program_id(0)
+    programs = tl.cdiv(chunks, per_program)  # of one row
+    entry = (program // programs).to(tl.int64)
+    first = (program % programs) * per_program
     row, temperature, cut_logit, cut_id = _entry(
         entry, rows_ptr, rows_stride, temperature_ptr, temperature_stride,
         cut_logit_ptr, cut_logit_stride, cut_id_ptr, cut_id_stride,
     )  # fmt: skip
     if row >= 0:
         row_ptr = logits_ptr + row * logits_stride_t
-        id = (chunk * CHUNK).to(tl.int32) + tl.arange(0, CHUNK)
-        x = tl.load(
-            row_ptr + id.to(tl.int64) * logits_stride_v, mask=id < vocab, other=float("-inf")
-        )  # [CHUNK]
+        end = tl.minimum(first + per_program, chunks)
+        ahead = load_raw(row_ptr, logits_stride_v, first, end, vocab, CHUNK)
         if token_ptr is not None:
             token = tl.load(token_ptr + entry * token_stride).to(tl.int64)
             sampled, _known = _sampled_logit(
                 row_ptr, logits_stride_v, token, vocab, cut_logit, cut_id, HAS_CUT
             )
-        x = x.to(tl.float32)
-        if HAS_CUT:
-            x = read_logit(x)
-            x = tl.where(is_kept(x, id, cut_logit, cut_id), x, float("-inf"))
-
-        best = tl.max(tl.reshape(x, [CHUNK // GROUP, GROUP]), axis=1)
-        if k > 0:
-            # A max is one of its inputs, so the logits' own type holds it exactly.
-            group = tl.arange(0, CHUNK // GROUP)
-            tl.store(
-                group_max_ptr + program * (CHUNK // GROUP) + group,
-                best.to(group_max_ptr.dtype.element_ty),
-            )
-        top, total = sum_exponentials(x, tl.max(best), LOG2E / temperature)
-        tl.store(partial_ptr + program * 2, top)
-        tl.store(partial_ptr + program * 2 + 1, total)
-        if token_ptr is not None:
-            tl.store(at_least_ptr + program, tl.sum((x >= sampled).to(tl.int32)))
+        for chunk in range(first, end):
+            raw = ahead
+            ahead = load_raw(row_ptr, logits_stride_v, chunk + 1, end, vocab, CHUNK)
+            x, _id = widen(raw, chunk, cut_logit, cut_id, HAS_CUT, CHUNK)
+            at = entry * chunks + chunk
+            best = tl.max(tl.reshape(x, [CHUNK // GROUP, GROUP]), axis=1)
+            if k > 0:
+                # A max is one of its inputs, so the logits' own type holds it exactly.
+                group = tl.arange(0, CHUNK // GROUP)
+                tl.store(
+                    group_max_ptr + at * (CHUNK // GROUP) + group,
+                    best.to(group_max_ptr.dtype.element_ty),
+                )
+            top, total = sum_exponentials(x, tl.max(best), LOG2E / temperature)
+            tl.store(partial_ptr + at * 2, top)
+            tl.store(partial_ptr + at * 2 + 1, total)
+            if token_ptr is not None:
+                tl.store(at_least_ptr + at, tl.sum((x >= sampled).to(tl.int32)))
 
 
 @triton.jit(

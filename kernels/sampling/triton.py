@@ -15,14 +15,19 @@ import triton.language as tl
 from .._device import (
     LOG2E,
     ORDER_BITS,
+    after_another,
     chunk_stats,
+    chunks_per_program,
+    dependent_launch,
     is_kept,
     load_chunk,
+    load_raw,
     order_key,
     pick,
     read_id,
     read_logit,
     uniforms,
+    widen,
 )
 
 from ..logprobs.triton import MAX_K, logprobs_triton
@@ -51,7 +56,7 @@ def top_k_top_p_cut_triton(
             None if top_k is None else top_k.contiguous(),
             None if top_p is None else top_p.contiguous(),
             top[2], top[3], cut_logit, cut_id, vocab, best,
-            BITS=ORDER_BITS[logits.dtype], BLOCK=block, BEST=MAX_K, num_warps=8,
+            BITS=ORDER_BITS[logits.dtype], BLOCK=block, BEST=MAX_K, num_warps=8, **after_another(),
         )  # fmt: skip
     return cut_logit, cut_id
 
@@ -77,12 +82,14 @@ def sample_triton(
         logits, logits.stride(0), logits.stride(1), temperature.contiguous(),
         cut[0].contiguous() if cut else None, cut[1].contiguous() if cut else None,
     )  # fmt: skip
-    _sample_stats_kernel[(rows * chunks,)](
-        *arguments, partial, vocab, chunks, CHUNK=chunk, num_warps=4
+    per_program = chunks_per_program(rows, chunks)
+    _sample_stats_kernel[(rows * triton.cdiv(chunks, per_program),)](
+        *arguments, partial, vocab, chunks, per_program, CHUNK=chunk, num_warps=4,
+        PDL=dependent_launch(),
     )
     _sample_kernel[(rows,)](
         *arguments, partial, seeds.contiguous(), positions.contiguous(), tokens, vocab, chunks,
-        STREAM=stream, CHUNK=chunk, CHUNKS=triton.next_power_of_2(chunks), num_warps=8,
+        STREAM=stream, CHUNK=chunk, CHUNKS=triton.next_power_of_2(chunks), num_warps=8, **after_another(),
     )  # fmt: skip
     return tokens
 
@@ -198,7 +205,10 @@ def _cut_kernel(
     cut_logit_ptr, cut_id_ptr,  # out float32 [R], int64 [R]
     vocab, best,
     BITS: tl.constexpr, BLOCK: tl.constexpr, BEST: tl.constexpr,
+    PDL: tl.constexpr,
 ):  # fmt: skip
+    if PDL:
+        tl.extra.cuda.gdc_wait()
     row = tl.program_id(0).to(tl.int64)
     row_ptr = logits_ptr + row * stride_r
     temperature = tl.load(temperature_ptr + row)
@@ -278,28 +288,38 @@ def _search_cut(
     tl.store(cut_id_ptr + row, cut_id.to(tl.int64))
 
 
-@triton.jit(do_not_specialize=["chunks"])
+@triton.jit(do_not_specialize=["chunks", "per_program"])
 def _sample_stats_kernel(
     logits_ptr, stride_r, stride_v,  # [R, V]
     temperature_ptr, cut_logit_ptr, cut_id_ptr,  # [R]
     partial_ptr,  # out float32 [R, chunks, 2]
-    vocab, chunks,
+    vocab, chunks, per_program,
     CHUNK: tl.constexpr,
+    PDL: tl.constexpr,
 ):  # fmt: skip
-    program = tl.program_id(0).to(tl.int64)
-    row = program // chunks
+    if PDL:
+        tl.extra.cuda.gdc_launch_dependents()
+    program = tl.program_id(0)
+    programs = tl.cdiv(chunks, per_program)  # of one row
+    first = (program % programs) * per_program
+    row = (program // programs).to(tl.int64)
     cut_logit = float("-inf")
     cut_id = tl.full([], 0, tl.int32)
     if cut_logit_ptr is not None:
         cut_logit = read_logit(tl.load(cut_logit_ptr + row))
         cut_id = read_id(tl.load(cut_id_ptr + row))
-    x, token = load_chunk(
-        logits_ptr + row * stride_r, stride_v, program % chunks, vocab, cut_logit, cut_id,
-        cut_logit_ptr is not None, CHUNK,
-    )  # fmt: skip
-    top, second = chunk_stats(x, token, tl.load(temperature_ptr + row))
-    tl.store(partial_ptr + program * 2, top)
-    tl.store(partial_ptr + program * 2 + 1, second)
+    temperature = tl.load(temperature_ptr + row)
+    row_ptr = logits_ptr + row * stride_r
+    end = tl.minimum(first + per_program, chunks)
+    ahead = load_raw(row_ptr, stride_v, first, end, vocab, CHUNK)
+    for chunk in range(first, end):
+        raw = ahead
+        ahead = load_raw(row_ptr, stride_v, chunk + 1, end, vocab, CHUNK)
+        x, token = widen(raw, chunk, cut_logit, cut_id, cut_logit_ptr is not None, CHUNK)
+        top, second = chunk_stats(x, token, temperature)
+        at = row * chunks + chunk
+        tl.store(partial_ptr + at * 2, top)
+        tl.store(partial_ptr + at * 2 + 1, second)
 
 
 @triton.jit(do_not_specialize=["chunks"])
@@ -310,7 +330,10 @@ def _sample_kernel(
     token_ptr,  # out int64 [R]
     vocab, chunks,
     STREAM: tl.constexpr, CHUNK: tl.constexpr, CHUNKS: tl.constexpr,
+    PDL: tl.constexpr,
 ):  # fmt: skip
+    if PDL:
+        tl.extra.cuda.gdc_wait()
     row = tl.program_id(0).to(tl.int64)
     temperature = tl.load(temperature_ptr + row)
     part = tl.arange(0, CHUNKS)

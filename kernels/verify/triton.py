@@ -18,14 +18,18 @@ import triton.language as tl
 
 from .._device import (
     LOG2E,
+    after_another,
     chunk_stats,
+    chunks_per_program,
+    dependent_launch,
     is_kept,
-    load_chunk,
+    load_raw,
     merge_chunks,
     pick,
     read_id,
     read_logit,
     uniforms,
+    widen,
 )
 from .._random import ACCEPT as _ACCEPT
 from .._random import RECOVER as _RECOVER
@@ -109,9 +113,10 @@ def _launch_stats(given: Inputs, chunk: int) -> torch.Tensor:
         vocab = max(vocab, given.draft_logits.shape[2])
     chunks = triton.cdiv(vocab, chunk)
     partial = torch.empty(batch, slots, chunks, 2, dtype=torch.float32, device=given.target_logits.device)
-    _stats_kernel[(batch * slots * chunks,)](
-        *_request_arguments(given), *_row_arguments(given), partial, chunks, slots,
-        REJECT_ALL=given.reject_all, WIDTH=width, CHUNK=chunk, num_warps=STATS_WARPS,
+    per_program = chunks_per_program(batch * slots, chunks)
+    _stats_kernel[(batch * slots * triton.cdiv(chunks, per_program),)](
+        *_request_arguments(given), *_row_arguments(given), partial, chunks, per_program, slots,
+        REJECT_ALL=given.reject_all, WIDTH=width, CHUNK=chunk, num_warps=STATS_WARPS, PDL=dependent_launch(),
     )  # fmt: skip
     return partial
 
@@ -127,11 +132,11 @@ def _launch_match(given: Inputs, chunk: int, tokens: torch.Tensor, count: torch.
         (given.step_idx if given.seeds is None else given.seeds).contiguous(),
         given.step_idx.contiguous(), drawn,
         REJECT_ALL=given.reject_all, WIDTH=width,
-        CHUNK=chunk, CHUNKS=triton.next_power_of_2(chunks), num_warps=8,
+        CHUNK=chunk, CHUNKS=triton.next_power_of_2(chunks), num_warps=8, **after_another(),
     )  # fmt: skip
     _match_kernel[(batch,)](
         *_request_arguments(given), drawn, given.target_logits.shape[1],
-        *_emit_arguments(given, tokens, count), **_flags(given), num_warps=1,
+        *_emit_arguments(given, tokens, count), **_flags(given), num_warps=1, **after_another(),
     )  # fmt: skip
 
 
@@ -147,15 +152,16 @@ def _launch_rejection(given: Inputs, chunk: int, tokens: torch.Tensor, count: to
     if given.draft_logits is not None and width > 1:
         rows = width - 1 if block else 1
         residual = torch.empty(batch, rows, chunks, dtype=torch.float32, device=tokens.device)
-        _residual_kernel[(batch * rows * chunks,)](
-            *_request_arguments(given), *_row_arguments(given), partial, chunks, slots,
+        per_program = chunks_per_program(batch * rows, chunks)
+        _residual_kernel[(batch * rows * triton.cdiv(chunks, per_program),)](
+            *_request_arguments(given), *_row_arguments(given), partial, chunks, per_program, slots,
             given.seeds.contiguous(), given.step_idx.contiguous(), residual,
-            RESIDUALS=rows, **options, num_warps=RESIDUAL_WARPS,
+            RESIDUALS=rows, **options, num_warps=RESIDUAL_WARPS, **after_another(),
         )  # fmt: skip
     _finish_kernel[(batch,)](
         *_request_arguments(given), *_row_arguments(given), partial, chunks, slots,
         given.seeds.contiguous(), *_emit_arguments(given, tokens, count), residual,
-        RESIDUALS=rows, **options, num_warps=FINISH_WARPS,
+        RESIDUALS=rows, **options, num_warps=FINISH_WARPS, **after_another(),
     )  # fmt: skip
 
 
@@ -231,7 +237,7 @@ def _load_drafts(ids_ptr, ids_stride_b, ids_stride_s, b, WIDTH: tl.constexpr, CO
     )
 
 
-@triton.jit(do_not_specialize=["ids_stride_b", "ids_stride_s", "chunks"])
+@triton.jit(do_not_specialize=["ids_stride_b", "ids_stride_s", "chunks", "per_program"])
 def _stats_kernel(
     ids_ptr, ids_stride_b, ids_stride_s,  # int64 [B, S]
     lens_ptr, cu_ptr, encoder_ptr, stop_ptr, block_ptr, reasoning_ptr, temperature_ptr,  # [B]
@@ -239,13 +245,19 @@ def _stats_kernel(
     target_cut_logit_ptr, target_cut_id_ptr,  # [T]
     draft_ptr, draft_stride_b, draft_stride_k, draft_stride_v, draft_vocab,  # [B, S-1, W]
     draft_cut_logit_ptr, draft_cut_id_ptr,  # [B, S-1]
-    partial_ptr, chunks, slots,  # out float32 [B, slots, chunks, 2]; slots: S target rows, then S-1 draft rows
+    partial_ptr, chunks, per_program, slots,  # out float32 [B, slots, chunks, 2]; slots: S target rows, S-1 draft rows
     REJECT_ALL: tl.constexpr, WIDTH: tl.constexpr, CHUNK: tl.constexpr,
+    PDL: tl.constexpr,
 ):  # fmt: skip
-    program = tl.program_id(0).to(tl.int64)
-    chunk = program % chunks
-    slot = (program // chunks) % slots
-    b = program // chunks // slots
+    if PDL:
+        tl.extra.cuda.gdc_launch_dependents()
+    program = tl.program_id(0)
+    programs = tl.cdiv(chunks, per_program)  # of one row
+    first = (program % programs) * per_program
+    end = tl.minimum(first + per_program, chunks)
+    slot = (program // programs) % slots
+    b = (program // programs // slots).to(tl.int64)
+    row_at = (b * slots + slot) * chunks
     n, limit, first_row, temperature = _request(
         b, lens_ptr, cu_ptr, encoder_ptr, stop_ptr, block_ptr, reasoning_ptr, temperature_ptr,
         WIDTH, REJECT_ALL,
@@ -258,30 +270,38 @@ def _stats_kernel(
             if target_cut_logit_ptr is not None:
                 cut_logit = read_logit(tl.load(target_cut_logit_ptr + row))
                 cut_id = read_id(tl.load(target_cut_id_ptr + row))
-            x, token = load_chunk(
-                target_ptr + row * target_stride_t, target_stride_v, chunk, vocab,
-                cut_logit, cut_id, target_cut_logit_ptr is not None, CHUNK,
-            )  # fmt: skip
-            top, second = chunk_stats(x, token, temperature)
-            tl.store(partial_ptr + program * 2, top)
-            tl.store(partial_ptr + program * 2 + 1, second)
+            row_ptr = target_ptr + row * target_stride_t
+            ahead = load_raw(row_ptr, target_stride_v, first, end, vocab, CHUNK)
+            for chunk in range(first, end):
+                raw = ahead
+                ahead = load_raw(row_ptr, target_stride_v, chunk + 1, end, vocab, CHUNK)
+                x, token = widen(
+                    raw, chunk, cut_logit, cut_id, target_cut_logit_ptr is not None, CHUNK
+                )
+                top, second = chunk_stats(x, token, temperature)
+                tl.store(partial_ptr + (row_at + chunk) * 2, top)
+                tl.store(partial_ptr + (row_at + chunk) * 2 + 1, second)
     elif draft_ptr is not None:
-        column = slot - WIDTH
+        column = (slot - WIDTH).to(tl.int64)
         if column < limit:
             cut_logit = float("-inf")
             cut_id = tl.full([], 0, tl.int32)
             if draft_cut_logit_ptr is not None:
                 cut_logit = read_logit(tl.load(draft_cut_logit_ptr + b * (WIDTH - 1) + column))
                 cut_id = read_id(tl.load(draft_cut_id_ptr + b * (WIDTH - 1) + column))
-            x, token = load_chunk(
-                draft_ptr + b * draft_stride_b + column * draft_stride_k, draft_stride_v, chunk,
-                draft_vocab, cut_logit, cut_id, draft_cut_logit_ptr is not None, CHUNK,
-            )  # fmt: skip
             # A greedy request's drafts are judged by the target alone; their mass only has to be finite.
             scale = tl.where(temperature == 0.0, 1.0, temperature)
-            top, second = chunk_stats(x, token, scale)
-            tl.store(partial_ptr + program * 2, top)
-            tl.store(partial_ptr + program * 2 + 1, second)
+            draft_row = draft_ptr + b * draft_stride_b + column * draft_stride_k
+            draft_ahead = load_raw(draft_row, draft_stride_v, first, end, draft_vocab, CHUNK)
+            for chunk in range(first, end):
+                draft_raw = draft_ahead
+                draft_ahead = load_raw(draft_row, draft_stride_v, chunk + 1, end, draft_vocab, CHUNK)
+                x, token = widen(
+                    draft_raw, chunk, cut_logit, cut_id, draft_cut_logit_ptr is not None, CHUNK
+                )
+                top, second = chunk_stats(x, token, scale)
+                tl.store(partial_ptr + (row_at + chunk) * 2, top)
+                tl.store(partial_ptr + (row_at + chunk) * 2 + 1, second)
 
 
 @triton.jit
@@ -401,33 +421,34 @@ def _residual_weights(
     if target_cut_logit_ptr is not None:
         cut_logit = read_logit(tl.load(target_cut_logit_ptr + row))
         cut_id = read_id(tl.load(target_cut_id_ptr + row))
-    x, token = load_chunk(
-        target_ptr + row * target_stride_t, target_stride_v, chunk, vocab,
-        cut_logit, cut_id, target_cut_logit_ptr is not None, CHUNK,
-    )  # fmt: skip
+    raw = load_raw(
+        target_ptr + row * target_stride_t, target_stride_v, chunk, chunk + 1, vocab, CHUNK
+    )
     scale = LOG2E / temperature
-    x = read_logit(x)
-    p = tl.exp2((x - origin) * scale) * (1.0 / tl.maximum(total, 1e-30))
     if draft_ptr is not None:
-        if with_draft:
-            cut_logit = float("-inf")
-            cut_id = tl.full([], 0, tl.int32)
-            if draft_cut_logit_ptr is not None:
-                at = b * (WIDTH - 1) + column
-                cut_logit = read_logit(tl.load(draft_cut_logit_ptr + at))
-                cut_id = read_id(tl.load(draft_cut_id_ptr + at))
-            y, _ids = load_chunk(
-                draft_ptr + b * draft_stride_b + column * draft_stride_k, draft_stride_v, chunk,
-                draft_vocab, cut_logit, cut_id, draft_cut_logit_ptr is not None, CHUNK,
-            )  # fmt: skip
-            y = read_logit(y)
-            q = tl.exp2((y - draft_origin) * scale) * (1.0 / tl.maximum(draft_total, 1e-30))
-            p = tl.maximum(weight * p - q, 0.0)
+        # Both loads go out before either is used. Without a draft nothing is read: -inf, no mass.
+        draft_end = tl.where(with_draft, chunk + 1, chunk)
+        draft_row = draft_ptr + b * draft_stride_b + column * draft_stride_k
+        draft_raw = load_raw(draft_row, draft_stride_v, chunk, draft_end, draft_vocab, CHUNK)
+        draft_cut_logit = float("-inf")
+        draft_cut_id = tl.full([], 0, tl.int32)
+        if draft_cut_logit_ptr is not None:
+            at = b * (WIDTH - 1) + column
+            draft_cut_logit = read_logit(tl.load(draft_cut_logit_ptr + at))
+            draft_cut_id = read_id(tl.load(draft_cut_id_ptr + at))
+    x, token = widen(raw, chunk, cut_logit, cut_id, target_cut_logit_ptr is not None, CHUNK)
+    p = tl.exp2((read_logit(x) - origin) * scale) * (1.0 / tl.maximum(total, 1e-30))
+    if draft_ptr is not None:
+        y, _ids = widen(
+            draft_raw, chunk, draft_cut_logit, draft_cut_id, draft_cut_logit_ptr is not None, CHUNK
+        )
+        q = tl.exp2((read_logit(y) - draft_origin) * scale) * (1.0 / tl.maximum(draft_total, 1e-30))
+        p = tl.maximum(tl.where(with_draft, weight, 1.0) * p - q, 0.0)
     return p, token
 
 
 @triton.jit(
-    do_not_specialize=["ids_stride_b", "ids_stride_s", "chunks", "slots"]
+    do_not_specialize=["ids_stride_b", "ids_stride_s", "chunks", "per_program", "slots"]
 )
 def _residual_kernel(
     ids_ptr, ids_stride_b, ids_stride_s,
@@ -435,15 +456,21 @@ def _residual_kernel(
     target_ptr, target_stride_t, target_stride_v, vocab, target_cut_logit_ptr, target_cut_id_ptr,
     draft_ptr, draft_stride_b, draft_stride_k, draft_stride_v, draft_vocab,
     draft_cut_logit_ptr, draft_cut_id_ptr,
-    partial_ptr, chunks, slots, seed_ptr, step_idx_ptr,
+    partial_ptr, chunks, per_program, slots, seed_ptr, step_idx_ptr,
     residual_ptr,  # out float32 [B, RESIDUALS, chunks]: mass of max(weight * p - q, 0)
     REJECT_ALL: tl.constexpr, ACCEPT_ALL: tl.constexpr, WIDTH: tl.constexpr, COLUMNS: tl.constexpr,
     BLOCK: tl.constexpr, RESIDUALS: tl.constexpr, CHUNK: tl.constexpr, CHUNKS: tl.constexpr,
+    PDL: tl.constexpr,
 ):  # fmt: skip
-    program = tl.program_id(0).to(tl.int64)
-    chunk = program % chunks
-    column = (program // chunks) % RESIDUALS
-    b = program // chunks // RESIDUALS
+    if PDL:
+        tl.extra.cuda.gdc_wait()
+        tl.extra.cuda.gdc_launch_dependents()
+    program = tl.program_id(0)
+    programs = tl.cdiv(chunks, per_program)  # of one row
+    first = (program % programs) * per_program
+    column = ((program // programs) % RESIDUALS).to(tl.int64)
+    b = (program // programs // RESIDUALS).to(tl.int64)
+    row_at = (b * RESIDUALS + column) * chunks
     n, limit, first_row, temperature = _request(
         b, lens_ptr, cu_ptr, encoder_ptr, stop_ptr, block_ptr, reasoning_ptr, temperature_ptr,
         WIDTH, REJECT_ALL,
@@ -467,16 +494,20 @@ def _residual_kernel(
         else:
             column = accepted.to(tl.int64)
         if column < limit:
-            mass, _ids = _residual_weights(
-                b, column, first_row + column, chunk, temperature, weight,
-                _at(origin, column, COLUMNS), _at(total, column, COLUMNS),
-                _at(draft_origin, column, COLUMNS), _at(draft_total, column, COLUMNS),
-                target_ptr, target_stride_t, target_stride_v, vocab,
-                target_cut_logit_ptr, target_cut_id_ptr,
-                draft_ptr, draft_stride_b, draft_stride_k, draft_stride_v, draft_vocab,
-                draft_cut_logit_ptr, draft_cut_id_ptr, True, WIDTH, CHUNK,
-            )  # fmt: skip
-            tl.store(residual_ptr + program, tl.sum(mass))
+            row_origin = _at(origin, column, COLUMNS)
+            row_total = _at(total, column, COLUMNS)
+            row_draft_origin = _at(draft_origin, column, COLUMNS)
+            row_draft_total = _at(draft_total, column, COLUMNS)
+            for chunk in range(first, tl.minimum(first + per_program, chunks)):
+                mass, _ids = _residual_weights(
+                    b, column, first_row + column, chunk, temperature, weight,
+                    row_origin, row_total, row_draft_origin, row_draft_total,
+                    target_ptr, target_stride_t, target_stride_v, vocab,
+                    target_cut_logit_ptr, target_cut_id_ptr,
+                    draft_ptr, draft_stride_b, draft_stride_k, draft_stride_v, draft_vocab,
+                    draft_cut_logit_ptr, draft_cut_id_ptr, True, WIDTH, CHUNK,
+                )  # fmt: skip
+                tl.store(residual_ptr + row_at + chunk, tl.sum(mass))
 
 
 @triton.jit(
@@ -495,7 +526,10 @@ def _finish_kernel(
     residual_ptr,
     REJECT_ALL: tl.constexpr, ACCEPT_ALL: tl.constexpr, WIDTH: tl.constexpr, COLUMNS: tl.constexpr,
     BLOCK: tl.constexpr, RESIDUALS: tl.constexpr, CHUNK: tl.constexpr, CHUNKS: tl.constexpr,
+    PDL: tl.constexpr,
 ):  # fmt: skip
+    if PDL:
+        tl.extra.cuda.gdc_wait()
     b = tl.program_id(0).to(tl.int64)
     n, limit, first_row, temperature = _request(
         b, lens_ptr, cu_ptr, encoder_ptr, stop_ptr, block_ptr, reasoning_ptr, temperature_ptr,
@@ -557,7 +591,7 @@ def _finish_kernel(
             else:
                 if rejected:
                     # The drafted token's chunk without it, summed anew: subtracting would leave rounding behind.
-                    own = x // CHUNK
+                    own = (x // CHUNK).to(tl.int32)
                     p, token = _residual_weights(
                         b, column, row, own, temperature, 1.0, origin, total, 0.0, 1.0,
                         target_ptr, target_stride_t, target_stride_v, vocab,
@@ -637,7 +671,11 @@ def _draw_kernel(
     partial_ptr, chunks, seed_ptr, step_idx_ptr,
     drawn_ptr,  # out int64 [B, S]: what the target emits at each position
     REJECT_ALL: tl.constexpr, WIDTH: tl.constexpr, CHUNK: tl.constexpr, CHUNKS: tl.constexpr,
+    PDL: tl.constexpr,
 ):  # fmt: skip
+    if PDL:
+        tl.extra.cuda.gdc_wait()
+        tl.extra.cuda.gdc_launch_dependents()
     program = tl.program_id(0).to(tl.int64)
     column = program % WIDTH
     b = program // WIDTH
@@ -678,7 +716,10 @@ def _match_kernel(
     drawn_ptr, vocab,  # int64 [B, S]
     step_idx_ptr, max_dec_ptr, end_ptr, ends, tokens_ptr, count_ptr,  # out int64 [B, S], int32 [B]
     REJECT_ALL: tl.constexpr, ACCEPT_ALL: tl.constexpr, WIDTH: tl.constexpr, COLUMNS: tl.constexpr,
+    PDL: tl.constexpr,
 ):  # fmt: skip
+    if PDL:
+        tl.extra.cuda.gdc_wait()
     b = tl.program_id(0).to(tl.int64)
     n, limit, _, _ = _request(
         b, lens_ptr, cu_ptr, encoder_ptr, stop_ptr, block_ptr, reasoning_ptr, temperature_ptr,
