@@ -171,7 +171,8 @@ class Finding:
 
     `symbol` is the enclosing function or constant and `subject` the normalised code the claim is about; with the
     rule they make the fingerprint, so that it survives unrelated edits. `pedantic` findings show only when asked.
-    `unparsed` says that the enclosing function did not parse cleanly.
+    `unparsed` says that the enclosing function did not parse cleanly. `answered` is a question whose answer the
+    evidence gives: it asks nothing of the author, and no verdict counts it.
     """
 
     rule: str
@@ -186,6 +187,7 @@ class Finding:
     related: tuple[Related, ...] = ()
     pedantic: bool = False
     unparsed: bool = False
+    answered: bool = False
 
     @property
     def fingerprint(self) -> str:
@@ -195,11 +197,17 @@ class Finding:
         return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
     @property
+    def level(self) -> str:
+        """What a report calls the finding: its severity, or `answered`."""
+        return "answered" if self.answered else str(self.severity)
+
+    @property
     def sort_key(self) -> tuple[Any, ...]:
         order = list(Severity)
         place = self.location
         return (
             order.index(self.severity),
+            self.answered,
             self.rule,
             place.path,
             place.start_line,

@@ -15,7 +15,7 @@ from checks.registry import RULES
 
 
 class Verdict(StrEnum):
-    """What the findings come to: `BLOCK` with a bug, `DISCUSS` with a suggestion or question, else `PASS`."""
+    """What the findings come to: `BLOCK` with a bug, `DISCUSS` with a suggestion or open question, else `PASS`."""
 
     BLOCK = "block"
     DISCUSS = "discuss"
@@ -33,7 +33,7 @@ class Review:
 
     @property
     def verdict(self) -> Verdict:
-        kinds = {f.severity for f in self.findings}
+        kinds = {f.severity for f in self.findings if not f.answered}
         if Severity.BUG in kinds:
             return Verdict.BLOCK
         return Verdict.DISCUSS if kinds - {Severity.CONVENTION} else Verdict.PASS

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """`level` counts from 2; `mark` is the severity's name where the heading is a finding's."""
+    """`level` counts from 2; `mark` is the finding's level where the heading is a finding's."""
 
     level: int
     text: str

@@ -12,7 +12,7 @@ from bot.reports.summary import summary_blocks
 from bot.words import Words, place
 from checks.finding import Finding, Severity
 
-_ORDER = tuple(Severity)
+_LEVELS = (*map(str, Severity), "answered")
 _STOPS = ("。", "！", "？", ".", "!", "?")
 
 
@@ -83,15 +83,15 @@ def verdict_blocks(report: Report, words: Words) -> Iterator[Block]:
     yield Heading(2, words("report.heading-verdict"))
     yield Text(words(f"report.verdict-{review.verdict}"))
     lines = []
-    for severity in _ORDER:
+    for level in _LEVELS:
         rules: dict[str, list[Finding]] = {}
         for finding in review.findings:
-            if finding.severity is severity:
+            if finding.level == level:
                 rules.setdefault(finding.rule, []).append(finding)
         lines += [
             words(
                 "report.verdict-rule",
-                severity=severity,
+                level=level,
                 count=len(found),
                 rule=rule,
             )

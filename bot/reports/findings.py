@@ -25,7 +25,7 @@ def table(findings: tuple[Finding, ...], words: Words) -> Table:
 def row(finding: Finding, words: Words) -> tuple[str, ...]:
     seen = words.message(finding.rule, finding.message)
     where = words.style.code(place(finding.location))
-    return (words(f"report.severity-{finding.severity}"), where, f"{seen} {words.style.code(finding.rule)}")
+    return (words(f"report.severity-{finding.level}"), where, f"{seen} {words.style.code(finding.rule)}")
 
 
 def detail(finding: Finding, change: ChangeSet, words: Words, *, patch: bool = True) -> Iterator[Block]:
@@ -61,8 +61,8 @@ def confidence(finding: Finding, words: Words) -> str:
 def heading(finding: Finding, words: Words) -> Heading:
     return Heading(
         3,
-        f"{words(f'report.severity-{finding.severity}')} {words.style.code(place(finding.location))}",
-        finding.severity,
+        f"{words(f'report.severity-{finding.level}')} {words.style.code(place(finding.location))}",
+        finding.level,
     )
 
 

@@ -80,7 +80,7 @@ def _suggestion(finding: Finding) -> Edit | None:
 def _comment(finding: Finding, anchor: Anchor, anchors: Anchors, report: Report, words: Words) -> dict[str, Any]:
     edit = _suggestion(finding)
     exact = edit is not None and anchors.of_edit(edit) == anchor
-    blocks: list[Block] = [Heading(3, words(f"report.severity-{finding.severity}"))]
+    blocks: list[Block] = [Heading(3, words(f"report.severity-{finding.level}"))]
     blocks += detail(finding, report.review.change, words, patch=not exact)
     tail = fence(edit.lines, "suggestion") if edit is not None and exact else ""
     comment: dict[str, Any] = {

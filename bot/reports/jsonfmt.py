@@ -53,6 +53,7 @@ def _finding(finding: Finding, voices: Mapping[str, Words]) -> dict[str, Any]:
         "symbol": _text(finding.symbol),
         "fingerprint": finding.fingerprint,
         "unparsed": finding.unparsed,
+        "answered": finding.answered,
         "message": _message(rule, finding.message, voices),
     }
     for table in ("detail", "advice"):

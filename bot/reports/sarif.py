@@ -78,6 +78,8 @@ def _result(finding: Finding, index: int, words: Words) -> dict[str, Any]:
         "partialFingerprints": {"specbot/v1": finding.fingerprint},
         "properties": {"severity": str(finding.severity), "confidence": str(finding.confidence)},
     }
+    if finding.answered:
+        result |= {"kind": "informational", "level": "none"}  # SARIF 3.27.9: what is not a failure has no level
     if finding.related:
         result["relatedLocations"] = [
             _location(r.location) | {"id": n, "message": {"text": words.message(finding.rule, r.message)}}

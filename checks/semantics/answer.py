@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from checks.finding import Confidence, Evidence, Finding, Location, Message, Related, Severity
 from checks.semantics import report
@@ -80,7 +81,7 @@ def _answer(
         Related(Location(m.site.path, m.site.line), Message("passed", {"op": m.facts.name, "buffer": m.buffer}))
         for m in (reader, twin)
     ]
-    return report.finding(
+    found = report.finding(
         library,
         place,
         Severity.QUESTION,
@@ -90,6 +91,7 @@ def _answer(
         evidence=evidence,
         related=related,
     )
+    return replace(found, answered=True)
 
 
 def _args(changed: tuple[Meeting, Meeting], kept: tuple[Meeting, Meeting], fixture: str) -> dict[str, str]:

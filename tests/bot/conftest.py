@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -107,7 +107,7 @@ def specbot(capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.Monke
 
 class Marker:
     """A rule for tests: every head line of a source or test file that holds `UNMASKED` is a bug with every kind of
-    evidence and a fix, `QUERY` a question, and `NOTE` in a title a convention."""
+    evidence and a fix, `QUERY` a question, `ANSWER` an answered one, and `NOTE` in a title a convention."""
 
     ID = "marker.line"
     SUMMARY = "a marked line"
@@ -120,6 +120,8 @@ class Marker:
                     yield self._bug(file.path, number, line)
                 if "QUERY" in line:
                     yield _finding(Severity.QUESTION, file.path, number, line)
+                if "ANSWER" in line:
+                    yield replace(_finding(Severity.QUESTION, file.path, number, line), answered=True)
         if "NOTE" in change.pull.title:
             args = {"title": "[Tag] better", "body": f"## Motivation\n{change.pull.body}\n"}
             yield Finding(self.ID, Severity.CONVENTION, Confidence.HIGH, Location("", 0), Message("title", args))

@@ -164,6 +164,18 @@ def test_questions_do_not_fail_a_review(repo, marker, specbot):
         assert specbot("review", "--repo", repo.path, "--base", "HEAD~1", "--fail-on", level).code == 0
 
 
+def test_an_answered_question_asks_for_nothing(repo, marker, specbot):
+    repo.commit({"a.py": "x\n"})
+    repo.commit({"a.py": "ANSWER\n"})
+    common = ("review", "--repo", repo.path, "--base", "HEAD~1")
+    (found,) = valid(specbot(*common, "--format", "json").out, OURS)["findings"]
+    assert (found["severity"], found["answered"]) == ("question", True)
+    assert json.loads(specbot(*common, "--format", "json").out)["verdict"] == "pass"
+    assert "✅ Settled" in specbot(*common).out and "❓" not in specbot(*common).out
+    (result,) = valid(specbot(*common, "--format", "sarif").out, SCHEMAS / "sarif-2.1.0.json")["runs"][0]["results"]
+    assert (result["kind"], result["level"]) == ("informational", "none")
+
+
 def test_an_empty_diff(repo, marker, specbot):
     repo.commit({"a.py": "x\n"})
     for form in FORMATS:
