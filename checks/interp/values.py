@@ -9,6 +9,7 @@ from itertools import product
 from math import prod
 from typing import Any, Final
 
+from checks.ir.node import node
 from checks.ir.unit import Class, Function, Unit
 
 
@@ -32,7 +33,7 @@ Origins = frozenset[Origin]
 NOWHERE: Origins = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class V:
     """A value with the lines it came through. `value` is a scalar, `UNKNOWN`, or one of the classes below."""
 

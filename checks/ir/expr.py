@@ -9,17 +9,19 @@ What has no form here is `Unknown` with its source text, never a guess.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from checks.ir.node import node
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Node:
     """`line` is where the expression starts in its file, from 1; it does not take part in equality."""
 
     line: int = field(default=0, compare=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Const(Node):
     """A literal: int, float, bool, str, or None (`None`, `nullptr`). `suffix` keeps C's `u`, `l`, `ull`, `f`."""
 
@@ -27,20 +29,20 @@ class Const(Node):
     suffix: str = field(default="", compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Name(Node):
     """A name; C++'s scopes stay in it: `std::min`."""
 
     id: str
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Attr(Node):
     base: Expr
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Index(Node):
     """`base[i]`, `base[i, j]`; C++'s `a[i][j]` is an Index of an Index."""
 
@@ -48,14 +50,14 @@ class Index(Node):
     indices: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Slice(Node):
     lower: Expr | None = None
     upper: Expr | None = None
     step: Expr | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Call(Node):
     """A call; `keywords` are Python's. A method call has an `Attr` as `func`. `launch` holds the arguments of
     `<<<grid, block, shared, stream>>>`, and `template` the text of C++ template arguments."""
@@ -67,13 +69,13 @@ class Call(Node):
     template: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Unary(Node):
     op: str
     operand: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Binary(Node):
     """Arithmetic, comparison and logic. `a < b < c` of Python is `(a < b) and (b < c)`."""
 
@@ -82,20 +84,20 @@ class Binary(Node):
     right: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Ternary(Node):
     test: Expr
     then: Expr
     orelse: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Cast(Node):
     type: str
     operand: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Sequence(Node):
     """A tuple, list, set or C++ initialiser list; `kind` is one of `tuple list set init`."""
 
@@ -103,14 +105,14 @@ class Sequence(Node):
     items: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Mapping(Node):
     """A dict display; a key of None is a `**` part."""
 
     items: tuple[tuple[Expr | None, Expr], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Comprehension(Node):
     """`kind` is `list set dict generator`; each clause is (target, iterable, conditions)."""
 
@@ -119,7 +121,7 @@ class Comprehension(Node):
     clauses: tuple[tuple[Expr, Expr, tuple[Expr, ...]], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Unknown(Node):
     text: str
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from checks.ir.expr import Binary, Expr, Unary
+from checks.ir.node import node
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Base:
     """`line`..`end_line` in the file, from 1, both included."""
 
@@ -16,7 +17,7 @@ class Base:
     end_line: int = field(kw_only=True)
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Assign(Base):
     """`target op value`: op is `=` or `+=`, `|=`, ... (`x++` is `+= 1`). A declaration has its type in `declares`,
     and a value of None when it sets nothing; tuple targets are a `Sequence`. `static` marks C++'s `static`."""
@@ -28,24 +29,24 @@ class Assign(Base):
     static: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class ExprStmt(Base):
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Return(Base):
     value: Expr | None
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Raise(Base):
     """`raise`, `throw`."""
 
     value: Expr | None
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Assert(Base):
     """`assert x`, `PD_CHECK(x)`, `PADDLE_ENFORCE...`: `test` holds after it. `how` is the name of the macro."""
 
@@ -53,14 +54,14 @@ class Assert(Base):
     how: str
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Jump(Base):
     """`break`, `continue`, `goto`, `pass`."""
 
     kind: str
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class If(Base):
     """A branch. A `switch` is a chain of them, a `match` too where its cases are values."""
 
@@ -69,7 +70,7 @@ class If(Base):
     orelse: tuple[Stmt, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class For(Base):
     """A counted or iterating loop. `for (int i = a; i < b; i += c)` and `for i in range(a, b, c)` have `start`,
     `stop`, `step` (`stop` excluded; `<=` becomes `+ 1`); other loops have `iterable`, or only `test` (`while`)."""
@@ -83,7 +84,7 @@ class For(Base):
     test: Expr | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class With(Base):
     """`with`, `try` (its body, then handlers and finally in `parts`), a bare C++ block, an `#ifdef` arm."""
 
@@ -93,14 +94,14 @@ class With(Base):
     items: tuple[Expr, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Define(Base):
     """A nested function, lambda or class; `name` is looked up among the file's functions."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Opaque(Base):
     """A statement that was not understood; `text` is its source. What depends on it is not analysed."""
 
@@ -110,7 +111,7 @@ class Opaque(Base):
 Stmt = Assign | ExprStmt | Return | Raise | Assert | Jump | If | For | With | Define | Opaque
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Guarded:
     """A statement with the conditions under which it runs (outer first) and the loops around it."""
 
