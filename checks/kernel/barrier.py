@@ -1,0 +1,140 @@
+"""A barrier that some threads of a block may not reach, or that is missing between a write and a read.
+
+## What it does
+
+In kernels that the change wrote or touched: `__syncthreads()` under a condition, in a loop, or behind an early return
+that depends on `threadIdx`; and a shared variable that one thread writes and others read with no barrier in between.
+
+## Why it matters
+
+A barrier that part of a block skips hangs the kernel or lets it go on with half the data. A missing one gives another
+result from run to run, mostly on larger batches than the tests have.
+
+## Example
+
+```cuda
+if (threadIdx.x == 0) total = sum;
+out[threadIdx.x] = total;            // no __syncthreads() in between
+```
+
+## Known limits
+
+Only names that come from `threadIdx` count as different between threads. Kernels launched with one warp need fewer
+barriers; what is reported is a question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from checks.change import ChangeSet
+from checks.config import Config
+from checks.finding import Confidence, Finding, Location, Message, Severity
+from checks.ir import expr as E
+from checks.ir.stmt import Assign, For, Guarded
+from checks.kernel.deltas import Delta, deltas, same
+from checks.kernel.threads import barrier, depends, is_device, per_thread, reads, shared
+from checks.ops import expressions
+from checks.protocol.ranges import show
+
+ID = "kernel.barrier"
+SUMMARY = "A barrier that some threads skip, or that is missing between a write and a read"
+
+
+def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
+    for delta in deltas(change, config):
+        if delta.python or not is_device(delta.head) or not delta.head.clean:
+            continue
+        if "__syncthreads" in delta.code:
+            yield from _skipped(delta)
+        if "__shared__" in delta.code:
+            yield from _missing(delta)
+
+
+def _skipped(delta: Delta) -> Iterator[Finding]:
+    threads = per_thread(delta.flat)
+    old = [_condition(g, per_thread(delta.flat_base)) for g in delta.flat_base if _meets(g)]
+    for guarded in delta.flat:
+        condition = _condition(guarded, threads) if _meets(guarded) else None
+        if condition is None or any(o is not None and same(o, condition) for o in old):
+            continue
+        yield _finding("skipped", {"condition": show(condition)}, guarded.stmt.line, show(condition), delta)
+        return
+
+
+def _meets(guarded: Guarded) -> bool:
+    return any(
+        isinstance(top, E.Call) and E.callee(top).startswith("__syncthreads") for top in expressions(guarded.stmt)
+    )
+
+
+def _condition(guarded: Guarded, threads: set[str]) -> E.Expr | None:
+    """A condition or loop around the barrier that differs between threads."""
+    for guard in guarded.guards:
+        if depends(guard, threads):
+            return guard
+    for loop in guarded.loops:
+        for bound in (loop.start, loop.test):
+            if bound is not None and depends(bound, threads) and loop.stop is not None:
+                return bound
+    return None
+
+
+def _missing(delta: Delta) -> Iterator[Finding]:
+    race = _race(delta.flat)
+    if race is None:
+        return
+    name, write, read = race
+    old = _race(delta.flat_base)
+    if old is not None and old[0] == name:
+        return
+    yield _finding("missing", {"name": name, "line": write}, read, name, delta)
+
+
+def _race(flat: list[Guarded]) -> tuple[str, int, int] | None:
+    """(variable, line of the write, line of the read) of a value that goes from one thread to others unprotected.
+
+    Only a variable that one thread writes (under a condition on `threadIdx`) and that is read outside that condition.
+    """
+    names = shared(flat)
+    threads = per_thread(flat)
+    written: dict[str, Guarded] = {}
+    for guarded in flat:
+        stmt = guarded.stmt
+        tops = list(expressions(stmt))
+        if any(barrier(e) or _collective(e) for top in tops for e in E.walk(top)):
+            written.clear()
+            continue
+        for name, at in list(written.items()):
+            values = [stmt.value] if isinstance(stmt, Assign) else [] if isinstance(stmt, For) else tops
+            outside = guarded.guards[: len(at.guards)] != at.guards
+            if outside and any(True for v in values if v is not None for _ in reads(v, name)):
+                return name, at.stmt.line, stmt.line
+        if isinstance(stmt, Assign) and (name := E.root(stmt.target) or "") in names and stmt.value is not None:
+            single = any(_one_thread(g, threads) for g in guarded.guards)
+            if single and not guarded.loops:
+                written[name] = guarded
+    return None
+
+
+def _one_thread(guard: E.Expr, threads: set[str]) -> bool:
+    """`threadIdx.x == 0`."""
+    return isinstance(guard, E.Binary) and guard.op == "==" and depends(guard, threads)
+
+
+def _collective(e: E.Expr) -> bool:
+    """Block-wide helpers of which most meet in a barrier of their own."""
+    return isinstance(e, E.Call) and ("Block" in E.callee(e) or "block" in E.callee(e) or "Sync" in E.callee(e))
+
+
+def _finding(key: str, args: dict[str, object], line: int, subject: str, delta: Delta) -> Finding:
+    keys = {"skipped": "skipped", "missing": "missing"}
+    return Finding(
+        rule=ID,
+        severity=Severity.QUESTION,
+        confidence=Confidence.MEDIUM,
+        location=Location(delta.unit.path, line),
+        message=Message(keys[key], args),
+        symbol=delta.head.qualname,
+        subject=subject,
+    )
