@@ -37,11 +37,11 @@ from checks.finding import Confidence, Definition, Finding, Location, Message, S
 from checks.ir import expr as E
 from checks.ir.stmt import Opaque, flatten
 from checks.ir.unit import Function, Unit
-from checks.ops import expressions
+from checks.ops import calls_of, expressions
 from checks.protocol.messages import Messages
 from checks.protocol.ranges import show
 from checks.semantics.rank_callers import TENSOR, Site, kind_of, sites
-from checks.semantics.rank_conditions import Gate, Row, gates, table
+from checks.semantics.rank_conditions import Gate, Row, gates, ranks, table
 from checks.source import language
 
 ID = "semantics.rank-gate"
@@ -112,8 +112,18 @@ def _judge(
         yield _lost(lost[0], rank, before, after, rows, known, unit, base)
     if closed and cpp:
         yield from _callers(known, flag, closed, after, unit)
-    if not closed and not lost:
+    if not closed and not lost and not _moved(after.function, unit):
         yield _widened(before, after, rows, unit, base)
+
+
+def _moved(function: Function, unit: Unit) -> bool:
+    """Whether a caller in this file asks for the rank before it calls `function`."""
+    for other in unit.functions:
+        if function.name in unit.text(other.start_line, other.end_line):
+            for call, guards in calls_of(other.body):
+                if E.callee(call) == function.name and any(list(ranks(g)) for g in guards):
+                    return True
+    return False
 
 
 def _reads(function: Function, name: str) -> bool:

@@ -100,10 +100,17 @@ def _keeping(renumbered: Renumbered, change: ChangeSet, config: Config) -> Itera
         if matches(other, family) or (kind and config.hardware_of(other) not in ("", kind)):
             continue
         unit = change.unit(other)
+        if unit is not None and _lays_out(renumbered.old.name, unit):
+            return
         lines = {h.line for h in hits if h.path == other}
         for item in named(unit, lines) if unit is not None else ():
             if unit is not None and item.name == renumbered.old.name and item.value == renumbered.old.value:
                 yield item, unit
+
+
+def _lays_out(name: str, unit: Unit) -> bool:
+    """Whether the constant sizes a struct here: layouts of messages are `protocol.layout-mismatch`'s."""
+    return any(name in E.names(d) for struct in unit.structs for member in struct.members for d in member.dims)
 
 
 def _finding(renumbered: Renumbered, places: list[tuple[Named, Unit]], config: Config, rule: str) -> Finding:

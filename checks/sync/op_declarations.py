@@ -84,6 +84,7 @@ def _finding(
     declaration: Declaration, function: Function, unit: Unit, wrong: tuple[str, str, str], change: ChangeSet, rule: str
 ) -> Finding:
     key, given, wanted = wrong
+    used = any(b.function.rsplit("::", 1)[-1] == declaration.name.rsplit("::", 1)[-1] for b in unit.bindings)
     place = Location(function.path, function.start_line)
     args = {"name": declaration.name, "given": given, "wanted": wanted, "at": place}
     home = change.unit(function.path)
@@ -91,10 +92,10 @@ def _finding(
     types = ", ".join(f"{p.type} {p.name}".strip() for p in function.params)
     return Finding(
         rule=rule,
-        severity=Severity.BUG,
+        severity=Severity.BUG if used else Severity.SUGGESTION,
         confidence=Confidence.HIGH,
         location=Location(unit.path, declaration.line, declaration.end_line),
-        message=Message("declared-count", args) if key == "declared-count" else Message("declared-type", args),
+        message=Message(key, {**args, "used": used}),
         symbol=declaration.name,
         subject=f"{declaration.name} {given}",
         evidence=(Definition(function.name, place, types, excerpt),),

@@ -14,11 +14,16 @@ from checks.ir.unit import Function, Unit
 from checks.source import language
 from checks.sync.op_copies import copies
 from checks.sync.op_effects import Alteration, Atom, alterations, atoms
+from checks.sync.siblings import LEAST_CONTAINED, base_unit, containment
 
 LEAST_WEIGHT = 3
 STRONG = 5
 _MOST_SHOWN = 6
 _LONGEST = 120
+_TUNED = re.compile(
+    r"(num_|n_|k_)?(threads?|grid|blocks?|warps?|stages?|(grid|block|vec|pack)_?(size|dim)|copy_times)(_per_\w+|_x|_y)?"
+)
+_NOISE = re.compile(r"//[^\n]*|/\*.*?\*/|^\s*#[^\n]*", re.S | re.M)
 
 
 @dataclass(frozen=True)
@@ -38,8 +43,14 @@ def altered(change: ChangeSet, config: Config) -> list[Alteration]:
         if old is None or new is None or language(new.path) != "cpp" or config.is_test(new.path):
             continue
         if new.clean and old.clean:
-            found += [a for a in alterations(old, new) if a.old.weight >= LEAST_WEIGHT and len(a.old.names) > 1]
+            found += [a for a in alterations(old, new) if _tells(a.old)]
     return found
+
+
+def _tells(atom: Atom) -> bool:
+    """Whether two functions do not share an atom by chance, and it is not a size that each hardware tunes."""
+    tuned = isinstance(atom.key, E.Name) and _TUNED.fullmatch(atom.key.id)
+    return atom.weight >= LEAST_WEIGHT and len(atom.names) > 1 and not tuned
 
 
 def drift(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
@@ -47,17 +58,29 @@ def drift(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
     groups: dict[tuple[str, str], list[Kept]] = {}
     for alteration in altered(change, config):
         path = alteration.function.path
-        for other in copies(path, change, config):
+        for other in (path, *copies(path, change, config)):
             unit = change.unit(other)
             for kept in _kept(alteration, unit, change) if unit is not None else ():
-                groups.setdefault((path, config.hardware_of(other) or other), []).append(kept)
+                if other != path or _reference(alteration, kept.function, unit, change):
+                    groups.setdefault((path, config.hardware_of(other) or other), []).append(kept)
     for group in groups.values():
         yield _finding(group, change, config, rule)
 
 
+def _reference(alteration: Alteration, function: Function, unit: Unit | None, change: ChangeSet) -> bool:
+    """Whether `function` is the host's version of an altered kernel in one file, or the kernel of an altered host's."""
+    device = ["__global__" in f.marks or "__device__" in f.marks for f in (alteration.function, function)]
+    base = base_unit(alteration.function.path, change)
+    if unit is None or base is None or device[0] == device[1]:
+        return False
+    return containment(alteration.base, base, function, unit) >= LEAST_CONTAINED
+
+
 def _kept(alteration: Alteration, unit: Unit, change: ChangeSet) -> Iterator[Kept]:
-    """The atoms of `unit` that are what `alteration` was, none where one of its functions has the new form."""
-    known = [(f, a) for f in unit.functions if f.clean for a in _atoms(f, change)]
+    """The atoms of `unit` that are what `alteration` was; none where another function of it has the new form."""
+    own = alteration.function if unit.path == alteration.function.path else None
+    looked = [f for f in unit.functions if f.clean and (own is None or f.qualname != own.qualname)]
+    known = [(f, a) for f in looked for a in _atoms(f, change)]
     if any(_has_new(alteration, a) for _, a in known):
         return
     for function, atom in known:
@@ -146,5 +169,7 @@ def _sibling(kept: Kept, change: ChangeSet, config: Config) -> Sibling:
 
 
 def _text(unit: Unit, atom: Atom) -> str:
-    text = re.sub(r"\s+", " ", unit.text(atom.line, atom.end_line)).strip()
+    """The code of `atom` on one line, without comments and the brace that opens a block."""
+    text = _NOISE.sub(" ", unit.text(atom.line, atom.end_line))
+    text = re.sub(r"\s+", " ", text).strip().removesuffix("{").rstrip()
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from checks.change import ChangeSet
 from checks.config import Config
-from checks.finding import Confidence, Definition, Finding, Location, Message, Severity
+from checks.finding import Confidence, Definition, Finding, Location, Message, Severity, Side
 from checks.ir.unit import Import, Op, Unit
 from checks.ops import OpInfo, Ops
 from checks.source import language
@@ -34,8 +34,21 @@ def _fresh(unit: Unit, change: ChangeSet) -> Iterator[Import]:
     for item in unit.imports:
         if item.name and _OPS.search(item.module):
             line = _line(item, unit)
-            if change.touches(unit.path, line, line):
+            if change.touches(unit.path, line, line) and not _known(item, change) and not _module(item, unit):
                 yield item
+
+
+def _known(item: Import, change: ChangeSet) -> bool:
+    """Whether some Python of the base imported this op already."""
+    paths = {h.path for h in change.base.find(item.name) if h.path.endswith(".py")}
+    units = (change.unit(p, Side.BASE) for p in sorted(paths))
+    return any(i.name == item.name and i.module == item.module for u in units if u is not None for i in u.imports)
+
+
+def _module(item: Import, unit: Unit) -> bool:
+    """Whether the name is used as a module: `name.function`."""
+    pattern = re.compile(rf"\b{re.escape(item.alias or item.name)}\.\w")
+    return any(pattern.search(line) for line in unit.lines)
 
 
 def _line(item: Import, unit: Unit) -> int:
@@ -59,7 +72,7 @@ def _check(item: Import, unit: Unit, ops: Ops, change: ChangeSet, config: Config
         yield _absent(item, unit, hardware, rule)
         return
     own = [i for i in found if config.hardware_of(i.unit.path) == hardware]
-    if not own or any(i.binding is not None for i in found) or any(_changed(i, change) for i in own):
+    if not own or any(i.binding is not None for i in own) or any(_changed(i, change) for i in own):
         return
     neighbour = _neighbour(own[0], ops, hardware, config)
     if neighbour is not None and own[0].registration is not None:
@@ -86,8 +99,9 @@ def _neighbour(info: OpInfo, ops: Ops, hardware: str, config: Config) -> OpInfo 
     for length in range(len(words) - 1, 1, -1):
         for other in _siblings(folder, "_".join(words[:length]), ops):
             known = ops.named(other.name)
-            if other.name != info.name and any(i.binding is not None for i in known):
-                return next(i for i in known if i.binding is not None)
+            bound = [i for i in known if i.binding is not None and config.hardware_of(i.unit.path) == hardware]
+            if other.name != info.name and bound:
+                return bound[0]
     return None
 
 
