@@ -14,11 +14,14 @@ from checks.ir.unit import Function, Unit
 from checks.source import language
 from checks.sync.op_copies import copies
 from checks.sync.op_effects import Alteration, Atom, alterations, atoms
+from checks.sync.op_port import ported
 from checks.sync.siblings import LEAST_CONTAINED, base_unit, containment
 
 LEAST_WEIGHT = 3
 STRONG = 5
 _MOST_SHOWN = 6
+_MOST_PATHS = 16
+_MOST_ELSEWHERE = 4
 _LONGEST = 120
 _TUNED = re.compile(
     r"(num_|n_|k_)?(threads?|grid|blocks?|warps?|stages?|(grid|block|vec|pack)_?(size|dim)|copy_times)(_per_\w+|_x|_y)?"
@@ -128,12 +131,33 @@ def _finding(group: list[Kept], change: ChangeSet, config: Config, rule: str) ->
         symbol=first.function.qualname,
         subject=_text(first.unit, first.atom),
         evidence=evidence,
+        fix=ported([(k.alteration, k.unit, k.function, k.atom) for k in group], change),
         pedantic=all(k.alteration.new is None for k in group),
-        related=tuple(
-            Related(Location(k.unit.path, k.atom.line, k.atom.end_line), Message("also", {"function": k.function.name}))
-            for k in others
+        related=(
+            *(_related(k, Message("also", {"function": k.function.name})) for k in others),
+            *(
+                _related(k, Message("elsewhere", {"function": k.function.name}))
+                for k in _elsewhere(group, change, config)
+            ),
         ),
     )
+
+
+def _related(kept: Kept, message: Message) -> Related:
+    return Related(Location(kept.unit.path, kept.atom.line, kept.atom.end_line), message)
+
+
+def _elsewhere(group: list[Kept], change: ChangeSet, config: Config) -> list[Kept]:
+    """Other ops that ask the same old condition, where they are few: they may be meant too, or have a reason."""
+    found: list[Kept] = []
+    for alteration in {id(k.alteration): k.alteration for k in group if k.atom.kind == "branch"}.values():
+        seen = {alteration.function.path, *copies(alteration.function.path, change, config)}
+        hits = change.head.find(max(alteration.old.names, key=len))
+        paths = {h.path for h in hits if language(h.path) == "cpp" and not config.is_test(h.path)} - seen
+        for path in sorted(paths) if len(paths) <= _MOST_PATHS else ():
+            unit = change.unit(path)
+            found += _kept(alteration, unit, change) if unit is not None else ()
+    return found if len(found) <= _MOST_ELSEWHERE else []
 
 
 def _words(kept: Kept, change: ChangeSet, config: Config) -> dict[str, object]:

@@ -5,6 +5,7 @@ Copies for other hardware spell types, casts and namespaces differently, so atom
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from checks.sync.effects import weight
 LEAST_ALIKE = 0.4
 MOST_GONE = 0.5
 REWRITTEN = 10
+_MEMORY = ("_lm", "_sm", "_gm", "_shared", "_smem")
+_ENDING = re.compile(r"(_lm|_sm|_gm|_shared|_smem)+$")
 _ALLOCATES = frozenset({"empty", "full", "zeros", "ones", "empty_like", "full_like", "copy_to", "GetEmptyTensor"})
 
 
@@ -62,7 +65,8 @@ class Alteration:
 
 
 def plain(expr: E.Expr) -> E.Expr:
-    """`expr` without casts, namespaces and template arguments; `a > b` as `b < a`."""
+    """`expr` without casts, namespaces, template arguments and the endings that say which memory a name is in;
+    `a > b` as `b < a`."""
     return E.substitute(expr, _plain)
 
 
@@ -74,8 +78,8 @@ def _plain(e: E.Expr) -> E.Expr | None:
             return plain(operand)
         case E.Call(func=func, args=args, template=template) if template:
             return E.Call(plain(func), tuple(map(plain, args)), line=e.line)
-        case E.Name(id=name) if "::" in name:
-            return E.Name(name.rsplit("::", 1)[-1], line=e.line)
+        case E.Name(id=name) if "::" in name or name.endswith(_MEMORY):
+            return E.Name(_ENDING.sub("", name.rsplit("::", 1)[-1]) or name, line=e.line)
         case E.Binary(op=">" | ">=" as op, left=left, right=right):
             return E.Binary({">": "<", ">=": "<="}[op], plain(right), plain(left), line=e.line)
         case _:
