@@ -36,7 +36,7 @@ from checks.change import ChangeSet
 from checks.config import Config
 from checks.finding import Confidence, Definition, Finding, Location, Message, Severity, Side
 from checks.ir import expr as E
-from checks.ir.unit import Function, Unit
+from checks.ir.unit import Function, Import, Unit
 from checks.ops import OpInfo, Ops, calls_of
 from checks.source import language
 from checks.sync import imports, optional
@@ -175,17 +175,26 @@ def _op_calls(
     for call, _ in calls_of(function.body):
         if call.func != E.Name(name) or E.starred(call):
             continue
-        for item in nearest_imports(name, call.line, function, unit):
-            hardware = item.module.rsplit(".", 1)[-1]
-            own = [i for i in head.named(name) if config.hardware_of(i.unit.path) == hardware]
-            infos = own or [i for i in head.named(name) if i.registration is not None]
+        places = nearest_imports(name, call.line, function, unit)
+        choices = [_ops_for(item, head.named(name), config) for item in places]
+        # A name that is bound by the hardware: a call that fits one of them may be meant for that one alone.
+        if any(_fits(call, i) for infos, _ in choices for i in infos):
+            continue
+        for infos, own in choices:
             old = [i for i in base.named(name) if any(i.unit.path == n.unit.path for n in infos)]
-            if not infos or any(_fits(call, i) for i in infos):
+            if not infos:
                 continue
             fitted = any(_fits(call, i) for i in old)
             if fitted or own:
-                yield _op_finding(call, infos[0], function, unit, bool(own), "op" if fitted else "op-before")
+                yield _op_finding(call, infos[0], function, unit, own, "op" if fitted else "op-before")
                 break
+
+
+def _ops_for(item: Import, named: tuple[OpInfo, ...], config: Config) -> tuple[list[OpInfo], bool]:
+    """The ops that an import from `...ops.<hardware>` may bind, and whether they are that hardware's own."""
+    hardware = item.module.rsplit(".", 1)[-1]
+    own = [i for i in named if config.hardware_of(i.unit.path) == hardware]
+    return own or [i for i in named if i.registration is not None], bool(own)
 
 
 def _fits(call: E.Call, op: OpInfo) -> bool:
