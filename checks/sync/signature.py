@@ -213,4 +213,5 @@ def _op_finding(call: E.Call, op: OpInfo, function: Function, unit: Unit, own: b
         symbol=function.qualname,
         subject=f"{op.name} {len(op.params)}",
         evidence=(Definition(op.name, place, ", ".join(op.params)),),
+        pedantic=key == "op-before",
     )
