@@ -166,6 +166,17 @@ def has_word(data: bytes, word: str) -> bool:
     return word in dir(builtins) or bool(re.search(rb"\b" + re.escape(word.encode()) + rb"\b", data))
 
 
+def other_callee(alteration: Alteration, unit: Unit, sibling: Unit) -> bool:
+    """Whether the two files import what is called from different modules: another hardware's op of the same name."""
+    new = alteration.new.form
+    if alteration.kind != "call" or not isinstance(new, E.Call) or not isinstance(new.func, E.Name):
+        return False
+    ours, theirs = (
+        {i.module for i in u.imports if (i.alias or i.name) == new.func.id and i.name} for u in (unit, sibling)
+    )
+    return bool(ours) and bool(theirs) and not ours & theirs
+
+
 def method_differs(alteration: Alteration, sibling: Unit) -> bool:
     """Whether the new call passes what the sibling's own method of that name does not take: the method goes first."""
     new = alteration.new.form

@@ -42,7 +42,7 @@ from checks.ir import expr as E
 from checks.ir.unit import Function, Unit
 from checks.sync import siblings as S
 from checks.sync.effects import Alteration, Effect, alterations, effects, weight
-from checks.sync.lagging import Lag, hardware_only, has_word, lacking, lags, method_differs
+from checks.sync.lagging import Lag, hardware_only, has_word, lacking, lags, method_differs, other_callee
 from checks.sync.port import ported
 from checks.sync.targets import Targets, misfit
 from checks.sync.verdicts import verdict
@@ -72,7 +72,7 @@ class _Search:
             data = self.change.head.read(path) or b""
             if not has_word(data, word) or (sibling := self.change.unit(path)) is None:
                 continue
-            if method_differs(alteration, sibling):
+            if method_differs(alteration, sibling) or other_callee(alteration, unit, sibling):
                 continue
             for function in S.counterparts(alteration.function, unit, sibling, self.names):
                 if most or not lacking(alteration, function, sibling, data):
