@@ -107,13 +107,9 @@ class Engine:
     def _next_launch(self) -> Launch:
         if not self.settings.overlap:
             lengths = self.workers[0].slots.seq_lens_this_time.tolist()
-            return next_launch(
-                lengths, num_speculative_tokens=self.settings.num_speculative_tokens, overlap=False
-            )
+            return next_launch(lengths, num_speculative_tokens=self.settings.num_speculative_tokens, overlap=False)
         # The device may still be at the last step: all that the host knows is who had not finished before that.
-        decoding = [
-            int(job is not None and not chunk) for job, chunk in zip(self.jobs, self.reading, strict=True)
-        ]
+        decoding = [int(job is not None and not chunk) for job, chunk in zip(self.jobs, self.reading, strict=True)]
         return next_launch(
             decoding,
             num_speculative_tokens=self.settings.num_speculative_tokens,

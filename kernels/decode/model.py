@@ -103,9 +103,7 @@ class Model:
         angle = positions[:, None] * 0.05 ** rate[None, :]
         return 0.05 * torch.cat([angle.sin(), angle.cos()], dim=-1)
 
-    def _attend(
-        self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, seen: torch.Tensor
-    ) -> torch.Tensor:
+    def _attend(self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, seen: torch.Tensor) -> torch.Tensor:
         """[T, D] from query [T, D], key and value [T, L, D], seen [T, L]."""
         heads = self.shape.heads
         rows, length, dim = key.shape

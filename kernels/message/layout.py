@@ -80,9 +80,7 @@ def words(size: int | str, sizes: Mapping[str, int]) -> int:
     return size if isinstance(size, int) else sizes[size]
 
 
-COUNTS = (
-    f"rows of each slot; 0: nothing to send (stopped, or its prompt is still being read); {PREEMPTED}: preempted"
-)
+COUNTS = f"rows of each slot; 0: nothing to send (stopped, or its prompt is still being read); {PREEMPTED}: preempted"
 
 CURRENT = Layout(
     name="current",
@@ -248,4 +246,3 @@ def document() -> str:
         + describe(CURRENT)
         + f"\n\nA packer writes {INVALID} for a value that does not fit its field; a reader refuses it.\n"
     )
-

@@ -73,9 +73,7 @@ def output_schedule(
     slots = args.sizes["B"]
     if out is None:
         out = OutputSchedule.empty(slots, capacity, lens.device)
-    for name, value, size in zip(
-        out._fields, out, (slots, slots + 1, slots + 1, capacity, capacity), strict=True
-    ):
+    for name, value, size in zip(out._fields, out, (slots, slots + 1, slots + 1, capacity, capacity), strict=True):
         _contiguous(args, name, args.tensor(name, value, (size,), INT32))
     if slots == 0:
         _idle(out)

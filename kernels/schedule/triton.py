@@ -220,9 +220,7 @@ def output_schedule_triton(
     )
 
 
-def gather_next_token_triton(
-    hidden: torch.Tensor, output_rows: torch.Tensor, out: torch.Tensor
-) -> None:
+def gather_next_token_triton(hidden: torch.Tensor, output_rows: torch.Tensor, out: torch.Tensor) -> None:
     """One launch; see `gather_next_token_reference`."""
     rows, width = out.shape
     _gather_next_token_kernel[(rows, triton.cdiv(width, GATHER_BLOCK))](

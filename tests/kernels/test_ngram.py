@@ -336,7 +336,9 @@ def test_on_a_gpu_no_sync_graph_and_one_compilation() -> None:
     for name in IO:
         same(name, given[name], eager[name])
     for kernel in (module._ngram_match_kernel, module._ngram_propose_kernel):
-        assert_no_recompilation(kernel, lambda n: check(replace(case, batch=n, max_ngram=1 + n % 5)), [33, 34, 64, 256, 300])
+        assert_no_recompilation(
+            kernel, lambda n: check(replace(case, batch=n, max_ngram=1 + n % 5)), [33, 34, 64, 256, 300]
+        )
         # rows that start on 16 bytes are read in another way than those that do not
         for lengths in ([64, 1024, 4096, 8000], [33, 1025, 4097]):
             assert_no_recompilation(kernel, lambda n: check(replace(case, length=n)), lengths)

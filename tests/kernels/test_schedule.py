@@ -27,7 +27,6 @@ from tests.kernels.properties import DEVICE, property_test, same
 from tests.kernels.strategies import mostly
 
 
-
 @pytest.fixture(autouse=True, scope="module")
 def small_blocks() -> Iterator[None]:
     """Blocks so small that the interpreter's small batches need several of them."""
@@ -230,8 +229,7 @@ def state(**changes: object) -> dict[str, torch.Tensor]:
     int32 = ("accept_num", "seq_lens_this_time", "seq_lens_encoder", "seq_lens_decoder")
     dtypes |= dict.fromkeys(int32, torch.int32)
     return {
-        name: torch.tensor(value, dtype=dtypes.get(name, torch.int64), device=DEVICE)
-        for name, value in given.items()
+        name: torch.tensor(value, dtype=dtypes.get(name, torch.int64), device=DEVICE) for name, value in given.items()
     }
 
 
@@ -361,7 +359,8 @@ def test_update_arguments_that_do_not_fit_are_refused(change: dict, error: type,
 
 def test_memory_that_cannot_be_written_is_refused() -> None:
     given = state()
-    pair = {name: value if name == "end_tokens" else value.repeat(2, *[1] * (value.dim() - 1)) for name, value in given.items()}
+    pair = {name: value.repeat(2, *[1] * (value.dim() - 1)) for name, value in given.items() if name != "end_tokens"}
+    pair["end_tokens"] = given["end_tokens"]
     shared = pair["token_ids_all"][:1].expand(2, -1)
     with pytest.raises(ValueError, match="token_ids_all is written, and its rows share memory"):
         update_status(**pair | {"token_ids_all": shared})
@@ -386,7 +385,8 @@ def test_on_a_gpu_no_sync_graph_and_one_compilation() -> None:
     this_time, encoder = (value.to(DEVICE) for value in schedule_inputs(ScheduleCase(200, 4, 0, 5)))
     assert_no_sync(lambda: output_schedule(this_time, encoder, capacity=800))
     assert_graph_replays(lambda: output_schedule(this_time, encoder, capacity=800).output_rows)
-    moved = {n: on_device(v) for n, v in update_inputs(UpdateCase(200, 4, 33, 2, False, False, True, True, False, False, 3)).items()}
+    given = update_inputs(UpdateCase(200, 4, 33, 2, False, False, True, True, False, False, 3))
+    moved = {name: on_device(value) for name, value in given.items()}
     assert_no_sync(lambda: update_status(**moved))
     hidden = torch.randn(9000, 512, device=DEVICE)
     schedule = output_schedule(this_time, encoder, capacity=800)

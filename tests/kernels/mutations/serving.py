@@ -38,6 +38,9 @@ class Mutation:
     old: str
     new: str
     caught_by: Test
+    noticed: type[BaseException] = (
+        AssertionError  # only a wrong answer counts: an edit that does not run proves nothing
+    )
 
     def mutant(self, folder: Path) -> ModuleType:
         """The module with the edit made, from a file of its own: triton reads a kernel's source from disk."""
@@ -115,7 +118,8 @@ MUTATIONS = (
     Mutation("ngram_hybrid_reads_the_other_layout", NGRAM, '"SHIFT": int(append)', '"SHIFT": 0', NGRAM_TEST),
     Mutation(
         "ngram_match_crosses_into_the_prompt", NGRAM,
-        "tl.where(asked, place, place - (prompt + SHIFT))", "place", NGRAM_TEST,
+        "tl.where(asked, place, place - (prompt + SHIFT))", "place",
+        test_ngram.test_a_match_does_not_reach_across_the_prompt_s_end,
     ),
     Mutation(
         "ngram_prompt_has_no_precedence", NGRAM,
@@ -132,9 +136,13 @@ MUTATIONS = (
         NGRAM_TEST,
     ),
     Mutation("ngram_pads_match", NGRAM, "> 0) & (last >= 0)", "> 0)", NGRAM_TEST),
-    Mutation("ngram_pad_proposed", NGRAM, "tl.where(inside & (token < 0),", "tl.where(inside & (token < -9),", NGRAM_TEST),
+    Mutation(
+        "ngram_pad_proposed", NGRAM, "tl.where(inside & (token < 0),", "tl.where(inside & (token < -9),", NGRAM_TEST
+    ),
     # vLLM #38711: a proposal of an earlier step survives
-    Mutation("ngram_stale_drafts_stay", NGRAM, "(ahead >= 0) & (column < width)", "inside & (column < width)", NGRAM_TEST),
+    Mutation(
+        "ngram_stale_drafts_stay", NGRAM, "(ahead >= 0) & (column < width)", "inside & (column < width)", NGRAM_TEST
+    ),
     Mutation("ngram_no_place_for_the_bonus_token", NGRAM, "most - step - 1", "most - step", NGRAM_TEST),
     Mutation(
         "ngram_budget_counts_a_row_against_itself", NGRAM,
@@ -142,7 +150,8 @@ MUTATIONS = (
     ),
     Mutation(
         "ngram_budget_forgets_prefills", NGRAM,
-        "tl.where(encoder > 0, given, decoding.to(tl.int64))", "decoding.to(tl.int64)", NGRAM_TEST,
+        "tl.where(encoder > 0, given, decoding.to(tl.int64))", "decoding.to(tl.int64)",
+        test_ngram.test_the_budget_goes_to_rows_in_order_after_every_base,
     ),
     # FastDeploy before #7883: stride K + 1 = 21 on a tensor of fewer columns
     Mutation("message_stride_of_the_widest", MESSAGE, "from_row * ids_stride", "from_row * 21", MESSAGE_TEST),
@@ -150,10 +159,12 @@ MUTATIONS = (
     Mutation(
         "message_skipped_slots_take_rows", MESSAGE,
         "tl.where(earlier < slot, tl.maximum(count, 0), 0)",
-        "tl.load(accept_num + earlier, mask=earlier < slot, other=0)",
+        "tl.maximum(tl.load(accept_num + earlier, mask=earlier < slot, other=0).to(tl.int64), 0)",
         MESSAGE_TEST,
     ),
-    Mutation("message_score_cast_to_int", MESSAGE, "score.to(tl.int32, bitcast=True)", "score.to(tl.int32)", MESSAGE_TEST),
+    Mutation(
+        "message_score_cast_to_int", MESSAGE, "score.to(tl.int32, bitcast=True)", "score.to(tl.int32)", MESSAGE_TEST
+    ),
     Mutation(
         "message_rank_of_another_row", MESSAGE,
         "ranks + from_row * ranks_stride", "ranks + (out_row + row) * ranks_stride", MESSAGE_TEST,
@@ -175,6 +186,7 @@ MUTATIONS = (
         "message_reader_takes_any_layout", "kernels.message.layout",
         "if part.allowed and value not in part.allowed:", "if part.allowed and value < 0:",
         test_message.test_an_old_reader_of_a_new_message_fails_and_the_reverse,
+        pytest.fail.Exception,  # nothing was raised
     ),
     Mutation(
         "schedule_prefill_puts_out_its_prompt", SCHEDULE,
@@ -222,6 +234,7 @@ MUTATIONS = (
     Mutation(
         "loop_every_rank_speaks", WORKER, "if self.rank != 0:", "if self.rank < 0:",
         _law(test_decode.test_ranks_agree_and_only_one_speaks, overlap=False),
+        RuntimeError,  # the host's own guard
     ),
     # FastDeploy #7788: rows counted by another step's numbers
     Mutation(
