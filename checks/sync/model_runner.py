@@ -43,7 +43,7 @@ from checks.ir.unit import Function, Unit
 from checks.sync import siblings as S
 from checks.sync.effects import Alteration, Effect, alterations, effects, weight
 from checks.sync.lagging import Lag, hardware_only, has_word, lacking, lags, method_differs, other_callee
-from checks.sync.port import ported
+from checks.sync.port import old_part, ported
 from checks.sync.targets import Targets, misfit
 from checks.sync.verdicts import verdict
 
@@ -226,7 +226,9 @@ def _shown(lag: Lag) -> str:
 
 
 def _lagging(lag: Lag, search: _Search) -> Sibling:
-    excerpt = lag.unit.lines[lag.line - 1].strip()
+    excerpt, after = lag.unit.lines[lag.line - 1].strip(), search.change.unit(lag.alteration.function.path)
+    if lag.alteration.kind == "assign" and after is not None:
+        excerpt = old_part(lag.alteration, lag.effect, after, lag.unit) or excerpt
     hardware = search.config.hardware_of(lag.unit.path)
     return Sibling(lag.location, lag.function.qualname, hardware, Message("lags"), excerpt)
 

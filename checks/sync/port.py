@@ -31,6 +31,18 @@ def ported(alteration: Alteration, effect: Effect, before: Unit, after: Unit, si
     return tuple(edits) or None
 
 
+def old_part(alteration: Alteration, effect: Effect, after: Unit, sibling: Unit) -> str:
+    """The lines of `effect`'s statement that the new statement does not have, on one line, gaps marked."""
+    new = {line.strip() for line in _lines(after, alteration.new.start, alteration.new.end)}
+    parts: list[str] = []
+    for line in (line.strip() for line in _lines(sibling, effect.start, effect.end)):
+        if line not in new and any(c.isalnum() for c in line):
+            parts.append(line)
+        elif parts and parts[-1] != "…":
+            parts.append("…")
+    return " ".join(parts[:-1] if parts and parts[-1] == "…" else parts)
+
+
 def _lines(unit: Unit, start: int, end: int) -> list[str]:
     return [line.rstrip("\r") for line in unit.lines[start - 1 : end]]
 
