@@ -15,6 +15,7 @@ from checks.ir.unit import Unit
 from checks.source import language
 
 _NAME = re.compile(r"_?[A-Z][A-Z0-9]*(_[A-Z0-9]+)+|k[A-Z][a-z]+([A-Z][a-z]+)+")
+_LIKELY = re.compile(r"\b(_?[A-Z][A-Z0-9]*_[A-Z0-9_]+|k[A-Z][a-z]\w+)\b[^\n]*\d")
 _TUNING = re.compile(r"(?i)block|thread|warp|vec|tile|stage|unroll|pack|cta|grid|align|chunk|version|pipeline|reg")
 
 
@@ -49,9 +50,9 @@ def _renumbered(change: ChangeSet, config: Config) -> Iterator[Renumbered]:
         if not file.head_path or not file.base_path or not language(file.head_path) or config.is_test(file.head_path):
             continue
         unit, old = change.unit(file.head_path), change.unit(file.base_path, Side.BASE)
-        if unit is None or old is None:
-            continue
         added, removed = file.head_lines(), file.base_lines()
+        if unit is None or old is None or not any(_LIKELY.search(old.lines[n - 1]) for n in removed):
+            continue
         fresh = [n for n in named(unit, added) if n.line in added]
         for gone in (n for n in named(old, removed) if n.line in removed) if fresh else ():
             now = [n for n in fresh if n.name == gone.name]

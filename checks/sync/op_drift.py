@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from checks.change import ChangeSet
 from checks.config import Config
-from checks.finding import Confidence, Finding, Location, Message, Related, Severity, Sibling
+from checks.finding import Confidence, Finding, Location, Message, Related, Severity, Sibling, Side
 from checks.ir import expr as E
 from checks.ir.unit import Function, Unit
 from checks.source import language
@@ -45,9 +45,19 @@ def altered(change: ChangeSet, config: Config) -> list[Alteration]:
     for old, new in change.changed_functions():
         if old is None or new is None or language(new.path) != "cpp" or config.is_test(new.path):
             continue
-        if new.clean and old.clean:
+        if new.clean and old.clean and _code(old, change, Side.BASE) != _code(new, change, Side.HEAD):
             found += [a for a in alterations(old, new) if _tells(a.old)]
     return found
+
+
+def _code(function: Function, change: ChangeSet, side: Side) -> str:
+    """The function's source without comments and space."""
+    unit = change.unit(function.path, side)
+    return (
+        re.sub(r"\s+", "", _NOISE.sub("", unit.text(function.start_line, function.end_line)))
+        if unit is not None
+        else ""
+    )
 
 
 def _tells(atom: Atom) -> bool:

@@ -210,9 +210,13 @@ def _skeleton(atom: Atom, free: set[str]) -> tuple[object, ...]:
 def _guarded(old: Function, new: Function, before: list[Atom], after: list[Atom]) -> Iterator[Alteration]:
     """Stores to memory that gained one condition which the base did not have anywhere."""
     known = {g for a in before for g in a.guards} | {a.form for a in before if a.kind == "branch"}
-    for atom in before:
-        twins = [a for a in after if a.identity == atom.identity]
-        if not isinstance(atom.key, E.Index) or atom.kind != "assign" or len(twins) != 1:
+    places: dict[tuple[object, ...], list[Atom]] = {}
+    for atom in after:
+        if isinstance(atom.key, E.Index) and atom.kind == "assign":
+            places.setdefault(atom.identity, []).append(atom)
+    for atom in before if places else ():
+        twins = places.get(atom.identity, [])
+        if len(twins) != 1:
             continue
         fresh = [g for g in twins[0].guards if g not in atom.guards and g not in known]
         if len(fresh) == 1 and len(E.names(fresh[0])) > 1 and set(atom.guards) <= set(twins[0].guards):
