@@ -10,7 +10,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
 
@@ -127,6 +127,8 @@ class Config:
         return ""
 
 
+# Rules ask about the same paths again and again: each hit of each word that they look for.
+@lru_cache(maxsize=1 << 16)
 def matches(path: str, globs: tuple[str, ...]) -> bool:
     """Whether `path` matches one of `globs`; `*` stops at `/`, `**` does not."""
     return any(_pattern(g).fullmatch(path) for g in globs)

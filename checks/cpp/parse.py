@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from checks.cpp import scan
@@ -45,8 +46,8 @@ def parse_cpp(path: str, data: bytes) -> Unit:
         bindings=bindings(ctx, root, quiet, path),
         declarations=tuple(found.declarations),
         imports=tuple(found.imports),
-        comments=scan.comments(data, masked.scan.comments),
         broken=broken_ranges(ctx, root),
+        find_comments=partial(scan.comments, data, masked.scan.comments),
     )
 
 

@@ -6,6 +6,8 @@ import posixpath
 from collections import defaultdict
 from functools import cached_property
 
+from checks.change import ChangeSet
+from checks.finding import Side
 from checks.tree import Tree
 
 
@@ -66,6 +68,11 @@ class Files:
         """Paths that are `tail` or end in it, at a folder's edge."""
         same = self._by_name.get(posixpath.basename(tail), [])
         return [p for p in same if p == tail or p.endswith(f"/{tail}")]
+
+
+def files(change: ChangeSet, side: Side) -> Files:
+    """The files of one side of `change`, indexed once for all rules."""
+    return change.once((Files, side), lambda: Files(change.tree(side)))
 
 
 def _nearest(start: str, paths: list[str]) -> list[str]:

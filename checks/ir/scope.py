@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from checks.change import ChangeSet
 from checks.finding import Side
-from checks.ir.files import Files
+from checks.ir.files import files
 from checks.ir.unit import Constant, Function, Import, Unit
 
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*[<"]([^">\r\n]+)[>"]', re.MULTILINE)
@@ -30,7 +30,7 @@ class Scopes:
         self._change = change
         self._side = side
         self._tree = change.tree(side)
-        self._files = Files(self._tree)
+        self._files = files(change, side)
         self._includes: dict[str, list[str]] = {}
 
     def unit(self, path: str) -> Unit | None:

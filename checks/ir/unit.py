@@ -182,9 +182,14 @@ class Unit:
     bindings: tuple[Binding, ...] = ()
     declarations: tuple[Declaration, ...] = ()
     imports: tuple[Import, ...] = ()
-    comments: tuple[Comment, ...] = ()
     broken: tuple[tuple[int, int], ...] = ()
     top: tuple[Stmt, ...] = ()
+    find_comments: Callable[[], tuple[Comment, ...]] = field(default=tuple, repr=False, compare=False)
+
+    @cached_property
+    def comments(self) -> tuple[Comment, ...]:
+        """Every comment; found when first asked for, few rules read them."""
+        return self.find_comments()
 
     def text(self, start: int, end: int | None = None) -> str:
         """The source of lines `start`..`end` (both included), as written."""

@@ -16,7 +16,7 @@ from checks.config import Config
 from checks.finding import Side
 from checks.ir import expr as E
 from checks.ir.constants import Constants
-from checks.ir.files import Files
+from checks.ir.files import files
 from checks.ir.stmt import Assign, flatten
 from checks.ir.unit import Function, Struct, Unit
 from checks.ops import calls_of
@@ -78,7 +78,7 @@ class Messages:
 
     def __post_init__(self) -> None:
         self.constants = Constants(self.change, self.side)
-        self._files = Files(self.change.tree(self.side))
+        self._files = files(self.change, self.side)
 
     def of_unit(self, unit: Unit) -> tuple[Endpoint, ...]:
         """The ends in one C++ file."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from checks.ir.unit import Unit
 from checks.py.comments import comments
 from checks.py.definitions import Definitions
@@ -38,7 +40,7 @@ def parse_python(path: str, data: bytes) -> Unit:
         classes=tuple(definitions.classes),
         constants=tuple(definitions.constants),
         imports=tuple(definitions.imports),
-        comments=comments(source.lines),
         broken=tuple(broken),
         top=statements.block(module.body),
+        find_comments=partial(comments, source.lines),
     )
