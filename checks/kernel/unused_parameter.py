@@ -218,8 +218,8 @@ def _honoured(param: Param, delta: Delta, change: ChangeSet) -> tuple[Sibling, .
             home = change.unit(twin.path) if twin is not None and twin.path != delta.unit.path else None
             if twin is None or home is None or own.params[place] not in other.params:
                 continue
-            name = other.cpp_name(own.params[place])
-            if uses(body_code(twin, code_of(home, twin)), name):
+            name = next((n for n in (own.params[place], param.name) if n in {p.name for p in twin.params}), "")
+            if name and uses(body_code(twin, code_of(home, twin)), name):
                 line = _line_of(home, twin, name)
                 verdict = Message("honours", {"name": name})
                 return (Sibling(Location(home.path, line), twin.name, "", verdict, home.text(line).strip()),)
