@@ -5,7 +5,8 @@
 Compares loops before and after: one that ran to a constant (the width of a fixed row) and now runs to a value that
 comes with the data, while the row stays as wide as it was and nothing caps the new bound. In kernels that the change
 wrote, a write at `blockIdx * blockDim + threadIdx` under no condition, launched on a grid that is rounded up; in
-Triton, a store without a mask at offsets for which another access of the same kernel has one.
+Triton, a store without a mask at offsets for which another access of the same kernel has one. An op that scatters rows
+at loaded offsets, for as many slots as one tensor has, into a tensor that its caller gives another number of rows.
 
 ## Why it matters
 
@@ -35,7 +36,7 @@ from checks.finding import Confidence, Definition, Evidence, Finding, Location, 
 from checks.ir import expr as E
 from checks.ir.constants import Constants
 from checks.ir.stmt import Assert, Assign, For, If
-from checks.kernel import unguarded
+from checks.kernel import capacity, unguarded
 from checks.kernel.deltas import Delta, deltas, names_in
 from checks.ops import expressions
 from checks.protocol.ranges import show
@@ -49,6 +50,8 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
         if not delta.python and delta.base is not None and "for" in delta.code:
             yield from _loops(delta, change, config)
         yield from unguarded.stores(delta, ID)
+        if not delta.python:
+            yield from capacity.scattered(delta, change, config, ID)
 
 
 def _loops(delta: Delta, change: ChangeSet, config: Config) -> Iterator[Finding]:
