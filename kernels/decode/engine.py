@@ -121,11 +121,15 @@ class Engine:
         sent, jobs = self.in_flight.popleft()
         sent.wait()
         message = unpack_message(sent.words)
-        return [
+        news = [
             self._append(slot, job, message, sent)
             for slot, job in enumerate(jobs)
             if job is not None and message.token_counts[slot] > 0
         ]
+        lost = [job.number for job in jobs if job is not None and job.output.finish_reason is None]
+        if lost and not message.running:
+            raise RuntimeError(f"the device has stopped, and requests {lost} never ended")
+        return news
 
     def _append(self, slot: int, job: Job, message: Message, sent: Sent) -> Progress:
         rows, output = message.rows(slot), job.output

@@ -16,6 +16,7 @@ import torch
 from scipy.stats import chi2
 
 from kernels.decode import Engine, Model, Output, Progress, Request, Settings, Shape, decode
+from kernels.sampling import DRAFT, sample
 from kernels.verify import Strategy
 from tests.kernels.conftest import gpu_only
 from tests.kernels.properties import DEVICE
@@ -327,6 +328,33 @@ def test_what_cannot_be_decoded_is_refused() -> None:
     ):
         with pytest.raises(ValueError, match=text):
             Settings(**settings)
+
+
+@pytest.mark.usefixtures("references")
+def test_drafts_are_declared_as_they_were_drawn() -> None:
+    """Drawn again from what `verify` will be told, each draft of the head comes out the same; a lookup is certain."""
+    net = model(mixing=0.0, gain=4.0)
+    drawn = certain = 0
+    for steps in (3, 6, 9, 12):
+        engine = Engine(net, Settings("hybrid", 4, max_bsz=2))
+        for request in requests(((9, 60), (9, 60)), temperature=0.6):
+            engine.submit(request)
+        for _ in range(steps):
+            engine.step()
+        worker, s = engine.workers[0], engine.workers[0].slots
+        worker.propose()
+        for slot in range(2):
+            one = slice(slot, slot + 1)
+            for i in range(int(s.seq_lens_this_time[slot]) - 1):
+                token, logits = int(s.draft_tokens[slot, i + 1]), worker.drafts.logits[one, i]
+                if i < 2:  # the head's own
+                    again = sample(logits, s.seeds[one], s.step_idx[one] + i, s.temperature[one], stream=DRAFT)
+                    assert int(again) == token
+                    drawn += 1
+                else:
+                    assert float(logits.softmax(dim=1)[0, token]) == 1.0
+                    certain += 1
+    assert drawn >= 8 and certain >= 1
 
 
 def exact_joint(net: Model, prompt: tuple[int, ...], tokens: int, temperature: float) -> torch.Tensor:
