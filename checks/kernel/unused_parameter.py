@@ -35,9 +35,10 @@ from checks.change import ChangeSet
 from checks.config import Config
 from checks.finding import Confidence, Evidence, Finding, Location, Message, Related, Severity, Sibling
 from checks.ir import expr as E
-from checks.ir.stmt import Assign, If, Jump, Raise
+from checks.ir.stmt import If, Jump, Raise
 from checks.ir.unit import Function, Param, Unit
-from checks.kernel.deltas import Delta, body_code, code_of, deltas, names_in, same, uses
+from checks.kernel.deltas import Delta, body_code, code_of, deltas, uses
+from checks.kernel.overridden import overridden
 from checks.ops import Ops, arguments, calls_of
 from checks.source import language
 
@@ -52,7 +53,7 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     for delta in deltas(change, config):
         yield from _parameters(delta, change, config)
         if delta.python and delta.head.name == "__init__":
-            yield from _overridden(delta)
+            yield from overridden(delta, ID)
 
 
 def _parameters(delta: Delta, change: ChangeSet, config: Config) -> Iterator[Finding]:
@@ -230,59 +231,3 @@ def _line_of(unit: Unit, function: Function, name: str) -> int:
     """The last line of `function` that names `name`: behind its parameters, most likely where it counts."""
     lines = range(function.end_line, function.start_line, -1)
     return next((n for n in lines if uses(unit.text(n), name)), function.start_line)
-
-
-def _overridden(delta: Delta) -> Iterator[Finding]:
-    """An attribute that a constructor sets to something, and sets again before anyone reads it."""
-    final = [s for s in delta.head.body if isinstance(s, Assign) and _own(s)]
-    for later in final:
-        name = _own(later)
-        for guarded in delta.flat:
-            first = guarded.stmt
-            if not isinstance(first, Assign) or _own(first) != name or first.end_line >= later.line:
-                continue
-            if guarded.loops or _empty(first.value) or same(first.value, later.value):
-                continue
-            if not (delta.touched(first.line, first.end_line) or delta.touched(later.line, later.end_line)):
-                continue
-            if name in names_in(later.value) or _read_between(delta.unit, name, first, later):
-                continue
-            yield _override(delta, name, first, later)
-            break
-
-
-def _own(stmt: Assign) -> str:
-    match stmt:
-        case Assign(target=E.Attr(base=E.Name(id="self"), name=name), op="="):
-            return name
-    return ""
-
-
-def _empty(value: E.Expr | None) -> bool:
-    """A value that only says that there is none yet."""
-    match value:
-        case None | E.Const() | E.Sequence(items=()) | E.Mapping(items=()):
-            return True
-        case E.Call(args=(), keywords=()):
-            return True
-    return False
-
-
-def _read_between(unit: Unit, name: str, first: Assign, later: Assign) -> bool:
-    return uses(unit.text(first.end_line + 1, later.line - 1), name) if later.line > first.end_line + 1 else False
-
-
-def _override(delta: Delta, name: str, first: Assign, later: Assign) -> Finding:
-    constant = isinstance(later.value, E.Const)
-    place = Location(delta.unit.path, first.line, first.end_line)
-    value = delta.unit.text(later.line).strip()
-    return Finding(
-        rule=ID,
-        severity=Severity.BUG if constant else Severity.QUESTION,
-        confidence=Confidence.HIGH if constant else Confidence.MEDIUM,
-        location=Location(delta.unit.path, later.line, later.end_line),
-        message=Message("overridden", {"name": f"self.{name}", "at": place, "value": value}),
-        symbol=delta.head.qualname,
-        subject=name,
-        related=(Related(place, Message("set-before", {})),),
-    )

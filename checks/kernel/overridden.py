@@ -1,0 +1,67 @@
+"""Attributes that a constructor sets to something, and sets again before anybody reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from checks.finding import Confidence, Finding, Location, Message, Related, Severity
+from checks.ir import expr as E
+from checks.ir.stmt import Assign
+from checks.ir.unit import Unit
+from checks.kernel.deltas import Delta, names_in, same, uses
+
+
+def overridden(delta: Delta, rule: str) -> Iterator[Finding]:
+    """An attribute that a constructor sets to something, and sets again before anyone reads it."""
+    final = [s for s in delta.head.body if isinstance(s, Assign) and _own(s)]
+    for later in final:
+        name = _own(later)
+        for guarded in delta.flat:
+            first = guarded.stmt
+            if not isinstance(first, Assign) or _own(first) != name or first.end_line >= later.line:
+                continue
+            if guarded.loops or _empty(first.value) or same(first.value, later.value):
+                continue
+            if not (delta.touched(first.line, first.end_line) or delta.touched(later.line, later.end_line)):
+                continue
+            if name in names_in(later.value) or _read_between(delta.unit, name, first, later):
+                continue
+            yield _override(delta, name, first, later, rule)
+            break
+
+
+def _own(stmt: Assign) -> str:
+    match stmt:
+        case Assign(target=E.Attr(base=E.Name(id="self"), name=name), op="="):
+            return name
+    return ""
+
+
+def _empty(value: E.Expr | None) -> bool:
+    """A value that only says that there is none yet."""
+    match value:
+        case None | E.Const() | E.Sequence(items=()) | E.Mapping(items=()):
+            return True
+        case E.Call(args=(), keywords=()):
+            return True
+    return False
+
+
+def _read_between(unit: Unit, name: str, first: Assign, later: Assign) -> bool:
+    return uses(unit.text(first.end_line + 1, later.line - 1), name) if later.line > first.end_line + 1 else False
+
+
+def _override(delta: Delta, name: str, first: Assign, later: Assign, rule: str) -> Finding:
+    constant = isinstance(later.value, E.Const)
+    place = Location(delta.unit.path, first.line, first.end_line)
+    value = delta.unit.text(later.line).strip()
+    return Finding(
+        rule=rule,
+        severity=Severity.BUG if constant else Severity.QUESTION,
+        confidence=Confidence.HIGH if constant else Confidence.MEDIUM,
+        location=Location(delta.unit.path, later.line, later.end_line),
+        message=Message("overridden", {"name": f"self.{name}", "at": place, "value": value}),
+        symbol=delta.head.qualname,
+        subject=name,
+        related=(Related(place, Message("set-before", {})),),
+    )
