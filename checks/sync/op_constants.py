@@ -13,6 +13,7 @@ from checks.ir import expr as E
 from checks.ir.stmt import Assign, flatten
 from checks.ir.unit import Unit
 from checks.source import language
+from checks.sync.op_copies import copies
 
 _NAME = re.compile(r"_?[A-Z][A-Z0-9]*(_[A-Z0-9]+)+|k[A-Z][a-z]+([A-Z][a-z]+)+")
 _LIKELY = re.compile(r"\b(_?[A-Z][A-Z0-9]*_[A-Z0-9_]+|k[A-Z][a-z]\w+)\b[^\n]*\d")
@@ -92,13 +93,15 @@ def number(value: E.Expr | None) -> int | float | None:
 
 
 def _keeping(renumbered: Renumbered, change: ChangeSet, config: Config) -> Iterator[tuple[Named, Unit]]:
-    """Places outside tests that give the same name the old value and run on the hardware of the changed place."""
+    """Places outside tests that give the same name the old value: on the hardware of the changed place, or in another
+    hardware's copy of the same op."""
     path = renumbered.unit.path
     kind = config.hardware_of(path)
     family = next((f.files for f in config.family if matches(path, f.files)), ())
     hits = [h for h in change.head.find(renumbered.old.name) if h.path != path and not config.is_test(h.path)]
     for other in sorted({h.path for h in hits if re.search(rf"{renumbered.old.name}\b\s*[=\s]\s*", h.text)}):
-        if matches(other, family) or (kind and config.hardware_of(other) not in ("", kind)):
+        elsewhere = kind and config.hardware_of(other) not in ("", kind)
+        if matches(other, family) or (elsewhere and other not in copies(path, change, config)):
             continue
         unit = change.unit(other)
         if unit is not None and _lays_out(renumbered.old.name, unit):

@@ -46,7 +46,7 @@ def altered(change: ChangeSet, config: Config) -> list[Alteration]:
         if old is None or new is None or language(new.path) != "cpp" or config.is_test(new.path):
             continue
         if new.clean and old.clean and _code(old, change, Side.BASE) != _code(new, change, Side.HEAD):
-            found += [a for a in alterations(old, new) if _tells(a.old)]
+            found += [a for a in alterations(old, new) if _tells(a.old) and not _reads_same(a, change)]
     return found
 
 
@@ -58,6 +58,21 @@ def _code(function: Function, change: ChangeSet, side: Side) -> str:
         if unit is not None
         else ""
     )
+
+
+def _reads_same(alteration: Alteration, change: ChangeSet) -> bool:
+    """Whether the altered lines themselves read as before: a `case` of a `switch` whose subject changed."""
+    was = change.unit(alteration.base.path, Side.BASE)
+    now = change.unit(alteration.function.path)
+    if was is None or now is None or alteration.new is None or alteration.guard is not None:
+        return False
+    return _text(was, alteration.old) == _text(now, alteration.new)
+
+
+def _state(alteration: Alteration) -> bool:
+    """Whether the altered store goes straight into a parameter."""
+    key = alteration.old.key
+    return key is not None and E.root(key) in {p.name for p in alteration.base.params}
 
 
 def _tells(atom: Atom) -> bool:
@@ -142,7 +157,7 @@ def _finding(group: list[Kept], change: ChangeSet, config: Config, rule: str) ->
         subject=_text(first.unit, first.atom),
         evidence=evidence,
         fix=ported([(k.alteration, k.unit, k.function, k.atom) for k in group], change),
-        pedantic=all(k.alteration.new is None for k in group),
+        pedantic=all(k.alteration.new is None and not _state(k.alteration) for k in group),
         related=(
             *(_related(k, Message("also", {"function": k.function.name})) for k in others),
             *(
