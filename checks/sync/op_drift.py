@@ -114,7 +114,7 @@ def _kept(alteration: Alteration, unit: Unit, change: ChangeSet) -> Iterator[Kep
     for function, atom in known:
         if atom.identity != alteration.old.identity or change.touches(unit.path, atom.line, atom.end_line):
             continue
-        if _fits(alteration, function):
+        if _fits(alteration, function) and (not alteration.widened or atom.width == alteration.old.width):
             yield Kept(alteration, function, unit, atom)
 
 
@@ -127,6 +127,8 @@ def _has_new(alteration: Alteration, atom: Atom) -> bool:
     """Whether `atom` is the new form, or stands under the new condition."""
     if alteration.guard is not None:
         return alteration.guard in atom.guards or atom.form == alteration.guard
+    if alteration.widened and atom.width == alteration.old.width:
+        return False
     return alteration.new is not None and atom.identity == alteration.new.identity
 
 

@@ -18,6 +18,9 @@ from checks.sync.effects import weight
 LEAST_ALIKE = 0.4
 MOST_GONE = 0.5
 REWRITTEN = 10
+_WIDTHS = {
+    "int": 32, "int32_t": 32, "uint32_t": 32, "int64_t": 64, "uint64_t": 64, "size_t": 64, "long": 64, "longlong": 64,
+}  # fmt: skip
 _MEMORY = ("_lm", "_sm", "_gm", "_shared", "_smem")
 _ENDING = re.compile(r"(_lm|_sm|_gm|_shared|_smem)+$")
 _ALLOCATES = frozenset({"empty", "full", "zeros", "ones", "empty_like", "full_like", "copy_to", "GetEmptyTensor"})
@@ -26,7 +29,8 @@ _ALLOCATES = frozenset({"empty", "full", "zeros", "ones", "empty_like", "full_li
 @dataclass(frozen=True)
 class Atom:
     """`assign`: `key` gets `form`; `branch`: `form` decides; `loop`: `form` bounds a counter; `result`: `form` is
-    returned. `guards` are the conditions around it, `line`..`end_line` the code's."""
+    returned. `guards` are the conditions around it, `line`..`end_line` the code's, `width` the bits of a declared
+    whole number (0: not one, or not told)."""
 
     kind: str
     key: E.Expr | None
@@ -34,6 +38,7 @@ class Atom:
     guards: tuple[E.Expr, ...]
     line: int
     end_line: int
+    width: int = 0
 
     @property
     def identity(self) -> tuple[object, ...]:
@@ -51,13 +56,15 @@ class Atom:
 
 @dataclass(frozen=True)
 class Alteration:
-    """What a change did to one atom: `old` became `new` (None: it is gone), or gained the condition `guard`."""
+    """What a change did to one atom: `old` became `new` (None: it is gone), gained the condition `guard`, or was
+    `widened`: the same value in a wider type."""
 
     function: Function
     base: Function
     old: Atom
     new: Atom | None
     guard: E.Expr | None = None
+    widened: bool = False
 
     @property
     def line(self) -> int:
@@ -95,9 +102,10 @@ def _of(guarded: Guarded) -> Iterator[Atom]:
     stmt = guarded.stmt
     guards = tuple(plain(g) for g in guarded.guards)
     match stmt:
-        case Assign(target=target, op=op, value=value) if value is not None:
+        case Assign(target=target, op=op, value=value, declares=declares) if value is not None:
             form = value if op == "=" else E.Binary(op, target, value)
-            yield Atom("assign", plain(target), plain(form), guards, stmt.line, stmt.end_line)
+            width = _width(declares) if declares is not None else 0
+            yield Atom("assign", plain(target), plain(form), guards, stmt.line, stmt.end_line, width)
         case If(test=test, then=then):
             end = max(stmt.line, min(stmt.end_line, then[0].line - 1)) if then else stmt.end_line
             yield Atom("branch", None, plain(test), guards, stmt.line, end)
@@ -111,6 +119,12 @@ def _of(guarded: Guarded) -> Iterator[Atom]:
             yield Atom("call", plain(call.func), plain(call), guards, stmt.line, stmt.end_line)
         case _:
             return
+
+
+def _width(declares: str) -> int:
+    """The bits of a plain integer type, 0 for anything else."""
+    kind = re.sub(r"\b(const|constexpr|static|unsigned|std::)\b|std::|\s", "", declares)
+    return _WIDTHS.get(kind, 0)
 
 
 def alterations(old: Function, new: Function) -> list[Alteration]:
@@ -136,7 +150,19 @@ def alterations(old: Function, new: Function) -> list[Alteration]:
                 found.append(Alteration(new, old, atom, best))
         elif atom.kind == "assign" and isinstance(atom.key, E.Index) and not (E.names(atom.key) & renamed[0]):
             found.append(Alteration(new, old, atom, None))
-    return found + list(_guarded(old, new, before, after))
+    return [*found, *_guarded(old, new, before, after), *_widened(old, new, before, after)]
+
+
+def _widened(old: Function, new: Function, before: list[Atom], after: list[Atom]) -> Iterator[Alteration]:
+    """Products that were kept in 32 bits and now are in 64."""
+    narrow = {a.identity: a for a in before if a.width == 32 and _multiplies(a.form)}
+    for atom in after if narrow else ():
+        if atom.width == 64 and atom.identity in narrow:
+            yield Alteration(new, old, narrow[atom.identity], atom, widened=True)
+
+
+def _multiplies(form: E.Expr) -> bool:
+    return any(isinstance(e, E.Binary) and e.op == "*" for e in E.walk(form))
 
 
 def _successor(atom: Atom, come: list[Atom]) -> Atom | None:
