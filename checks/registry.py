@@ -5,13 +5,17 @@ from __future__ import annotations
 from checks.check import Check
 from checks.convention import checklist, cherry_pick, description, tests, title
 from checks.kernel import (
+    barrier,
     dead_code,
     fixed_seed,
     host_sync,
+    int32_offset,
     missing_bounds_check,
     missing_error_check,
     padded_rows,
     pointer_type,
+    resource_scope,
+    uninitialised_shared,
     unused_parameter,
 )
 from checks.logprobs import baseline_affected
@@ -35,6 +39,10 @@ RULES: tuple[Check, ...] = (
     padded_rows,
     missing_bounds_check,
     pointer_type,
+    int32_offset,
+    uninitialised_shared,
+    barrier,
+    resource_scope,
     fixed_seed,
     host_sync,
     missing_error_check,
