@@ -17,13 +17,15 @@ def is_device(function: Function) -> bool:
 
 
 def per_thread(flat: list[Guarded]) -> set[str]:
-    """Locals whose value comes, directly or through other locals, from `threadIdx`."""
+    """Locals whose value comes, directly or through other locals, from `threadIdx`; what a block shares does not count,
+    whichever thread wrote it."""
     found: set[str] = set()
+    common = shared(flat)
     for guarded in flat:
         stmt = guarded.stmt
         if not isinstance(stmt, Assign) or not isinstance(stmt.target, E.Name) or stmt.value is None:
             continue
-        if depends(stmt.value, found):
+        if stmt.target.id not in common and depends(stmt.value, found):
             found.add(stmt.target.id)
     return found
 

@@ -25,6 +25,7 @@ taken to be written there.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from checks.change import ChangeSet
@@ -80,7 +81,7 @@ def _first_read(name: str, flat: list[Guarded]) -> int | None:
         if isinstance(stmt, Assign) and E.root(stmt.target) == name and stmt.op == "=":
             read = stmt.value is not None and any(True for _ in reads(stmt.value, name))
             return stmt.line if read else None
-        if isinstance(stmt, Assign) and stmt.declares is not None and "*" in stmt.declares:
+        if isinstance(stmt, Assign) and re.search(r"[*&]", stmt.declares or ""):
             return None
         found = [r for top in tops for r in reads(top, name)]
         return (found[0].line or stmt.line) if found else None
