@@ -1,0 +1,90 @@
+"""Where the time of one review goes, as JSON: `python -m tests.bench.stages REPO BASE HEAD`.
+
+`stages` and `rules` are milliseconds of CPU, `parsed` the files that were parsed.
+"""
+
+from __future__ import annotations
+
+import time
+
+STARTED = time.process_time()
+
+import gc  # noqa: E402 - what follows is what is measured
+import json  # noqa: E402
+import sys  # noqa: E402
+from collections.abc import Iterator  # noqa: E402
+from pathlib import Path  # noqa: E402
+from typing import Any  # noqa: E402
+
+import checks.change  # noqa: E402
+from bot.commands import review as command  # noqa: E402
+from bot.configuration import configuration  # noqa: E402
+from bot.git import Blobs, Git, change_set, resolve  # noqa: E402
+from bot.reports import Report, format_named  # noqa: E402
+from checks.change import ChangeSet, PullRequest  # noqa: E402
+from checks.config import Config  # noqa: E402
+from checks.facts import facts  # noqa: E402
+from checks.finding import Finding  # noqa: E402
+from checks.review import review  # noqa: E402
+
+
+class Clock:
+    """Adds up the CPU time of the calls that it wraps; a call inside another of the same name counts once."""
+
+    def __init__(self) -> None:
+        self.spent: dict[str, float] = {}
+        self._open: set[str] = set()
+
+    def timed(self, name: str, call: Any) -> Any:
+        def wrapped(*args: Any, **named: Any) -> Any:
+            if name in self._open:
+                return call(*args, **named)
+            self._open.add(name)
+            start = time.process_time()
+            try:
+                return call(*args, **named)
+            finally:
+                self._open.discard(name)
+                self.spent[name] = self.spent.get(name, 0.0) + 1000 * (time.process_time() - start)
+
+        return wrapped
+
+
+class TimedRule:
+    """A rule whose runs, those that verify its fixes too, are counted under its id."""
+
+    def __init__(self, rule: Any, clock: Clock) -> None:
+        self.ID = rule.ID
+        self._run = clock.timed(rule.ID, lambda change, config: list(rule.run(change, config)))
+
+    def run(self, change: ChangeSet, config: Config) -> Iterator[Finding]:
+        yield from self._run(change, config)
+
+
+def main() -> None:
+    repo, base, head = sys.argv[1:]
+    started = 1000 * (time.process_time() - STARTED)
+    gc.disable()
+    stages, rules = Clock(), Clock()
+    parsed: set[str] = set()
+    parse = stages.timed("parsing", checks.change.parse)
+    checks.change.parse = lambda path, data: (parsed.add(path), parse(path, data))[1]
+    for name in ("read", "find", "prefetch"):
+        setattr(Blobs, name, stages.timed("git: contents and search", getattr(Blobs, name)))
+    git = Git(Path(repo))
+    with Blobs(git) as blobs:
+        compared = stages.timed("git: revisions", resolve)(git, base, head, merge_base=False)
+        change = stages.timed("git: trees and differences", change_set)(git, blobs, compared, PullRequest())
+        config = configuration(change.base, None, None)
+        timed = tuple(TimedRule(rule, rules) for rule in command.RULES)
+        outcome = stages.timed("review, parsing and search included", review)(change, config, timed)
+        ran = tuple(rule.ID for rule in timed)
+        report = Report(outcome, facts(change, config), ran, ())
+        stages.timed("report", format_named("terminal").render)(report, "en")
+    spent = {"start-up": started} | stages.spent
+    by_rule = {rule.ID: rules.spent.get(rule.ID, 0.0) for rule in command.RULES}
+    print(json.dumps({"stages": spent, "rules": by_rule, "parsed": sorted(parsed)}))
+
+
+if __name__ == "__main__":
+    main()
