@@ -3,7 +3,8 @@
 ## What it does
 
 Judges what the change did to device ops: a statement or condition altered in one copy (GPU, XPU, the CPU reference of a
-wrapper) while a copy of the same op keeps the old form; a registration whose inputs, attributes or outputs do not fit
+wrapper), or a product widened to 64 bits there, while a copy of the same op keeps the old form, with the change carried
+over as a fix where the lines are the same; a registration whose inputs, attributes or outputs do not fit
 the function; a declaration or binding that does not fit the definition; a constant lowered in one place and kept in
 another that runs on the same hardware; an op that Python imports and nothing registers.
 
