@@ -63,7 +63,7 @@ def _launches(delta: Delta, change: ChangeSet) -> Iterator[Finding]:
         return
     names = list(dict.fromkeys(E.callee(c) for _, c in new))
     near = _checked_near(delta)
-    chained = _chained([c for _, c in launches])
+    chained = _chained(delta)
     before = len([c for c, _ in calls_of(delta.base.body) if c.launch]) if delta.base is not None else 0
     if near is None and chained is not None and (before >= len(launches) or not _practice(change)):
         chained = None
@@ -94,16 +94,19 @@ def _practice(change: ChangeSet) -> bool:
     return len({h.path for h in change.head.find("cudaGetLastError") if language(h.path) == "cpp"}) >= 3
 
 
-def _chained(calls: list[E.Call]) -> str | None:
-    """A tensor that one launch may write and another kernel reads."""
-    written: dict[str, str] = {}
-    for call in calls:
-        kernel = E.callee(call)
+def _chained(delta: Delta) -> str | None:
+    """A tensor that one launch may write and another kernel, on the same way through the function, reads."""
+    written: list[tuple[str, str, tuple[E.Expr, ...]]] = []
+    for guarded in delta.flat:
+        call = guarded.stmt.value if isinstance(guarded.stmt, ExprStmt) else None
+        if not isinstance(call, E.Call) or not call.launch:
+            continue
         given = [(E.root(_data(a)) or "", isinstance(a, E.Cast)) for a in call.args]
-        for name, _ in given:
-            if name in written and written[name] != kernel:
+        for name, kernel, guards in written:
+            together = all(a == b for a, b in zip(guards, guarded.guards, strict=False))
+            if together and kernel != E.callee(call) and name in {n for n, _ in given}:
                 return name
-        written.update({name: kernel for name, cast in given if cast and name})
+        written += [(name, E.callee(call), guarded.guards) for name, cast in given if cast and name]
     return None
 
 

@@ -67,6 +67,8 @@ def _kernel(delta: Delta) -> Iterator[Finding]:
 
 def _first_read(name: str, flat: list[Guarded]) -> int | None:
     """The line of the first statement that names `name`, where it reads it."""
+    declared = shared(flat).get(name)
+    array = declared is not None and "[" in (declared.declares or "")
     for guarded in flat:
         stmt = guarded.stmt
         if isinstance(stmt, Opaque) and name in stmt.text:
@@ -84,6 +86,8 @@ def _first_read(name: str, flat: list[Guarded]) -> int | None:
         if isinstance(stmt, Assign) and re.search(r"[*&]", stmt.declares or ""):
             return None
         found = [r for top in tops for r in reads(top, name)]
+        if array and any(isinstance(r, E.Name) for r in found):
+            return None
         return (found[0].line or stmt.line) if found else None
     return None
 
