@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import mmap
+
 import torch
+
+from tests.kernels.properties import DEVICE
 
 SPECIALS = [float("nan"), float("inf"), float("-inf"), 0.0, -0.0, 1.0, 3e4, -3e4]
 
@@ -21,3 +25,20 @@ def make_logits(values: str, shape: tuple[int, int], gen: torch.Generator) -> to
     if values == "wide":
         return normal * 1000
     return normal
+
+
+def far_rows(values: torch.Tensor) -> torch.Tensor:
+    """bfloat16 copies of the rows of ``values`` [3, V], 2**30 elements apart: the last starts at 2**31.
+
+    Nearly all of it is address space that nothing touches. There is as much before the first row, so that an offset
+    that wrapped around reads zeros and not another process's memory.
+    """
+    apart = 1 << 30
+    room = (1 << 32) + (1 << 12)
+    if DEVICE == "cuda":
+        memory = torch.zeros(room, dtype=torch.bfloat16, device=DEVICE)
+    else:
+        memory = torch.frombuffer(mmap.mmap(-1, 2 * room), dtype=torch.bfloat16)
+    rows = memory.as_strided(tuple(values.shape), (apart, 1), 1 << 31)
+    rows.copy_(values)
+    return rows

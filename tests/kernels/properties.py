@@ -10,8 +10,9 @@ import os
 from collections.abc import Callable
 from typing import TypeVar
 
+import pytest
 import torch
-from hypothesis import Phase, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.strategies import SearchStrategy
 
 Case = TypeVar("Case")
@@ -25,27 +26,45 @@ def examples() -> int:
     return int(os.environ.get("KERNEL_EXAMPLES", named))
 
 
-def property_test(cases: SearchStrategy[Case]) -> Callable[[Callable[[Case], None]], Callable[[], None]]:
-    """Decorates ``check(case)`` into a test over ``examples()`` derandomised cases."""
+def property_test(cases: SearchStrategy[Case]) -> Callable[[Callable[[Case], None]], Callable[..., None]]:
+    """Decorates ``check(case)`` into a test over ``examples()`` derandomised cases, cut into shards of a thousand so
+    that test processes can share a large run.
+    """
 
-    def decorate(check: Callable[[Case], None]) -> Callable[[], None]:
-        return bounded(cases, check, examples())
+    def decorate(check: Callable[[Case], None]) -> Callable[..., None]:
+        shards = -(-examples() // 1000)
+        if shards == 1:
+            return bounded(cases, check, examples())
+
+        @pytest.mark.parametrize("shard", range(shards))
+        def test(shard: int) -> None:
+            bounded(cases, check, -(-examples() // shards), name=f"{check.__name__}_{shard}")()
+
+        return test
 
     return decorate
 
 
 def bounded(
-    cases: SearchStrategy[Case], check: Callable[[Case], None], count: int, *, shrink: bool = True
+    cases: SearchStrategy[Case], check: Callable[[Case], None], count: int, *, shrink: bool = True, name: str = ""
 ) -> Callable[[], None]:
     """A test of no arguments that runs ``check`` on ``count`` cases, the same ones every time."""
     phases = (Phase.explicit, Phase.generate) + ((Phase.shrink,) if shrink else ())
-    options = settings(max_examples=count, derandomize=True, deadline=None, database=None, phases=phases)
+    options = settings(
+        max_examples=count,
+        derandomize=True,
+        deadline=None,
+        database=None,
+        phases=phases,
+        report_multiple_bugs=False,
+        suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
+    )
 
     def run(case: Case) -> None:
         check(case)
 
     # Hypothesis derandomises by the function's name and source: the mutation suite must draw the same cases.
-    run.__name__ = run.__qualname__ = check.__name__
+    run.__name__ = run.__qualname__ = name or check.__name__
     return options(given(cases)(run))
 
 

@@ -12,6 +12,7 @@ from kernels.accept import accept
 from kernels.accept.reference import accept_reference
 from tests.kernels.conftest import gpu_only, poison
 from tests.kernels.gpu_checks import assert_graph_replays, assert_no_recompilation, assert_no_sync
+from tests.kernels.logits import far_rows
 from tests.kernels.properties import DEVICE, property_test, same
 
 
@@ -161,6 +162,16 @@ def test_on_a_gpu_no_sync_graph_and_one_compilation() -> None:
     assert_no_sync(lambda: accept(**given))
     assert_graph_replays(lambda: accept(**given).row_index)
     assert_no_recompilation(module._accept_kernel, call, [1, 2, 16, 17, 64, 200])
+
+
+def check_far_rows() -> None:
+    """Rows more than 2**31 elements into the logits come out as they are."""
+    logits = far_rows(torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))
+    got = accept(**_example([0], [3], [0, 3]), logits=logits)
+    same("rows", got.logits[:3], logits)
+
+
+test_far_rows = check_far_rows
 
 
 @gpu_only

@@ -72,7 +72,7 @@ def inputs(case: Case) -> dict[str, torch.Tensor]:
     return {
         "logits": logits,
         "temperature": pick([0.0, 0.5, 1.0, 1.0, 2.0]).to(DEVICE),
-        "top_k": pick([0, 1, 2, 5, 50, 1000]).long().to(DEVICE),
+        "top_k": pick([0, 1, 2, 5, 50, 70, 1000]).long().to(DEVICE),
         "top_p": pick([0.0, 0.1, 0.5, 0.9, 0.999, 1.0]).to(DEVICE),
         "seeds": torch.randint(-(2**62), 2**62, (case.rows,), generator=gen).to(DEVICE),
         "positions": torch.randint(0, 2**40, (case.rows,), generator=gen).to(DEVICE),

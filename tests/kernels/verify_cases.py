@@ -13,6 +13,8 @@ from tests.kernels.logits import make_logits
 from tests.kernels.properties import DEVICE
 
 DTYPES = [torch.bfloat16, torch.float16, torch.float32]
+# What a kernel is compiled for varies less on a GPU, where each variant costs a second of compiling.
+GPU = DEVICE == "cuda"
 
 
 @dataclass(frozen=True)
@@ -35,21 +37,21 @@ class Case:
 @st.composite
 def cases(draw: st.DrawFn, batch: int = 4, strategies: tuple[Strategy, ...] = tuple(Strategy)) -> Case:
     strategy = draw(st.sampled_from(strategies))
-    vocab = draw(st.sampled_from([2, 8, 16, 31, 33, 100]))
+    vocab = draw(st.sampled_from([31, 33, 100] if GPU else [2, 8, 16, 31, 33, 100]))
     dense = strategy in (Strategy.REJECTION, Strategy.BLOCK) and draw(st.booleans())
     return Case(
         strategy=strategy,
         batch=draw(st.integers(1, batch)),
-        width=draw(st.integers(1, 6)),
+        width=draw(st.sampled_from([2, 4]) if GPU else st.integers(1, 6)),
         vocab=vocab,
         draft_vocab=max(1, vocab + draw(st.sampled_from([0, 0, 0, -5, 6]))) if dense else None,
-        dtype=draw(st.sampled_from(DTYPES)),
+        dtype=draw(st.sampled_from(DTYPES[::2] if GPU else DTYPES)),
         values=draw(st.sampled_from(["normal", "flat", "ties", "few finite", "specials", "nan"])),
         temperature=draw(st.sampled_from([None, 0.0, 0.6, 1.0])),
         cut=draw(st.booleans()),
         flags=draw(st.booleans()),
         strided=draw(st.booleans()),
-        chunk=draw(st.sampled_from([16, 64])),
+        chunk=16 if GPU else draw(st.sampled_from([16, 64])),
         seed=draw(st.integers(0, 2**31)),
     )
 
@@ -102,8 +104,8 @@ def make_inputs(case: Case) -> Inputs:
         reasoning_status=ints(0, 3, batch).int() if flags else None,
         strategy=case.strategy,
         verify_window=int(ints(1, 4, 1)),
-        reject_all=flags and case.seed % 11 == 0,
-        accept_all=flags and case.seed % 11 == 1,
+        reject_all=flags and case.seed % 11 == 0 and not GPU,
+        accept_all=flags and case.seed % 11 == 1 and not GPU,
     )
     if made.target_cut_logit is not None:
         logit, token = _cut(target, gen)
