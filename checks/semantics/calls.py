@@ -21,6 +21,15 @@ CASTS = frozenset(("int", "float", "long", "size_t", "int32_t", "int64_t", "np.i
 COPIES = {"memcpy": (1, 0)} | {
     f"{a}2{b}{how}": (0, 1) for a in ("GM", "SM", "LM") for b in ("GM", "SM", "LM") if a != b for how in ("", "_ASYNC")
 }
+# Algorithms over ranges: (read or write, argument that starts the range, first of the two that give its length).
+RANGES: dict[str, tuple[tuple[str, int, int], ...]] = {
+    "std::equal": (("read", 0, 0), ("read", 2, 0)),
+    "std::mismatch": (("read", 0, 0), ("read", 2, 0)),
+    "std::search": (("read", 0, 0), ("read", 2, 2)),
+    "std::find": (("read", 0, 0),),
+    "std::fill": (("write", 0, 0),),
+    "std::copy": (("read", 0, 0), ("write", 2, 0)),
+}
 DEEPEST = 8
 
 
@@ -39,6 +48,8 @@ class Calls(Places):
             return self.copied(expr, state)
         args = [self.value(a, state) for a in expr.args]
         words = {k: self.value(v, state) for k, v in expr.keywords}
+        if isinstance(expr.func, Name) and expr.func.id in RANGES:
+            self.ranged(RANGES[expr.func.id], args, expr.line, state)
         if (dotted(expr.func) or "") in CASTS and len(args) == 1:
             return self.number(args[0], state)
         wanted = name and self.relevant(args, words, state)
@@ -80,6 +91,18 @@ class Calls(Places):
         elif isinstance(target, Pointer):
             self.record("write", target.buffer, target.offset, _last(target, extent), expr.line, state)
         return None
+
+    def ranged(self, ranges: tuple[tuple[str, int, int], ...], args: list[Value], line: int, state: State) -> None:
+        """Note what an algorithm over `[first, last)` reads and writes."""
+        for kind, start, length in ranges:
+            if len(args) <= max(start, length + 1):
+                continue
+            place, first, last = args[start], args[length], args[length + 1]
+            if isinstance(place, Pointer) and isinstance(first, Pointer) and isinstance(last, Pointer):
+                size = last.offset - first.offset
+                if first.buffer == last.buffer:
+                    end = (place.offset + size).plus(-1)
+                    self.record(kind, place.buffer, place.offset, end, line, state, place.where)
 
     def extent(self, expr: Expr, state: State) -> Linear | None:
         """How many elements `n * sizeof(T)` bytes are."""

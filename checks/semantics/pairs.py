@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from checks.config import Config
-from checks.finding import Confidence, Finding, Message, Related, Severity, Sibling
+from checks.finding import Confidence, Finding, Location, Message, Related, Severity, Sibling
 from checks.semantics import report
 from checks.semantics.affine import Offset
 from checks.semantics.conventions import Convention, Meeting, Product, of_op
@@ -96,7 +96,7 @@ def disagreements(sides: Sides, ops: set[str]) -> Iterator[Finding]:
 def _disagreement(sides: Sides, reader: Meeting, writer: Meeting) -> Finding:
     library = sides.head.library
     beyond = reader.offset.const > writer.offset.const
-    proved = (beyond or sides.agreed(reader, writer) is True) and not _has_own_writer(sides, reader, writer)
+    proved = (beyond or sides.agreed(reader, writer) is True) and not has_own_writer(sides, reader, writer)
     access = reader.convention.access
     args = {
         "function": access.function,
@@ -117,13 +117,13 @@ def _disagreement(sides: Sides, reader: Meeting, writer: Meeting) -> Finding:
         Message("reader", args),
         symbol=access.function,
         evidence=(report.stored(library, writer), report.expected(library, reader)),
-        related=tuple(_calls(reader, writer)),
+        related=tuple(call_sites(reader, writer)),
     )
     gap = writer.offset.const - reader.offset.const
     return found.with_fix(report.nudge(library, found.location, gap)) if proved else found
 
 
-def _has_own_writer(sides: Sides, reader: Meeting, writer: Meeting) -> bool:
+def has_own_writer(sides: Sides, reader: Meeting, writer: Meeting) -> bool:
     """Whether the function that calls the reader also calls another writer of the buffer that agrees with it."""
     return any(
         other.offset == reader.offset
@@ -133,9 +133,8 @@ def _has_own_writer(sides: Sides, reader: Meeting, writer: Meeting) -> bool:
     )
 
 
-def _calls(reader: Meeting, writer: Meeting) -> Iterator[Related]:
-    from checks.finding import Location
-
+def call_sites(reader: Meeting, writer: Meeting) -> Iterator[Related]:
+    """Where the two ops get their buffer."""
     for meeting in (reader, writer):
         place = Location(meeting.site.path, meeting.site.line)
         yield Related(place, Message("passed", {"op": meeting.facts.name, "buffer": meeting.buffer}))

@@ -54,6 +54,7 @@ from checks.semantics.phase import half_moved, too_early
 from checks.semantics.report import ID
 from checks.semantics.touched import Touched, ops_of, touched
 from checks.semantics.trials import Trials, stale
+from checks.semantics.twins import left_behind
 
 SUMMARY = "An index is read with another meaning than the one its buffer's writer gives it"
 
@@ -73,6 +74,7 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     trials = Trials(head), Trials(base)
     told = list(disagreements(sides, moved | bound))
     told += _elsewhere(stale(sides, trials, moved, set(found.tests)), told)
+    told += _elsewhere(left_behind(sides, moved), told)
     told += _elsewhere(copies(sides, moved), told)
     yield from told
     callers |= {(s.path, s.function) for op in ops for s in head.buffers.of(op)}
