@@ -69,6 +69,37 @@ def test_protocol_and_logprob_findings(reviewed, variant, expected):
     assert claims(reviewed(variant), "protocol", "logprobs") == expected
 
 
+NGRAM_TEST = "tests/spec_decode/test_ngram_kernel.py"
+
+
+@pytest.mark.parametrize(
+    ("variant", "expected"),
+    [
+        ("ngram", {("question", True, NGRAM_TEST, 90)}),
+        (
+            "ngram-xpu-behind",
+            {
+                ("bug", False, "custom_ops/xpu_ops/src/mtp/ngram_match.cc", 52),
+                ("question", True, NGRAM_TEST, 90),
+            },
+        ),
+        ("hybrid-index", {("bug", False, f"{GPU}draft_model/ngram_match_mixed.cu", 44)}),
+        (
+            "writer-shift",
+            {
+                ("bug", False, f"{GPU}ngram_match.cu", 48),
+                ("suggestion", False, NGRAM_TEST, 22),
+                ("suggestion", False, NGRAM_TEST, 65),
+            },
+        ),
+    ],
+)
+def test_step_idx_findings(reviewed, variant, expected):
+    found = [f for f in reviewed(variant).findings if f.rule == "semantics.step-idx"]
+    assert {(f.severity, f.answered, f.location.path, f.location.start_line) for f in found} == expected
+    assert len(found) == len(expected)
+
+
 def test_predictions_name_the_failing_tests(reviewed):
     found = [f.evidence[0] for f in reviewed("first-push").findings if f.rule == "protocol.stale-fixture"]
     assert {e.test.rsplit("::", 1)[1] for e in found} == {

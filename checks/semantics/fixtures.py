@@ -91,8 +91,8 @@ class FixtureRun(Interpreter):
     def call(self, expr: Call, state: State) -> Value:
         name = callee(expr)
         if name in self.wanted:
-            args = tuple(self.value(a, state) for a in expr.args)
-            words = tuple((k, self.value(v, state)) for k, v in expr.keywords)
+            args = tuple(v for a in expr.args for v in self.spread(a, state))
+            words = tuple(pair for k, v in expr.keywords for pair in self.named_pairs(k, v, state))
             kept = (dict(self.contents), tuple(self.filled))
             self.uses.append(Use(name, self.test, expr.line, args, words, *kept))
             return None
@@ -110,6 +110,22 @@ class FixtureRun(Interpreter):
         # A helper that rebuilds a dict in a loop (`{k: to_tensor(v)}`) gives the same arrays again.
         tables = [v for a in expr.args if isinstance(v := self.value(a, state), Table)]
         return tables[0] if len(tables) == 1 else result
+
+    def spread(self, expr: Expr, state: State) -> tuple[Value, ...]:
+        """The values of an argument: of every item of a dict, in its order, for `*inputs.values()`."""
+        match expr:
+            case Unary(op="*", operand=Call(func=Attr(base=base, name="values"), args=())):
+                held = self.value(base, state)
+                return tuple(v for _, v in held.items) if isinstance(held, Table) else (None,)
+            case _:
+                return (self.value(expr, state),)
+
+    def named_pairs(self, name: str, expr: Expr, state: State) -> tuple[tuple[str, Value], ...]:
+        """The parameter and value of a keyword argument: of every item of a dict for `**inputs`."""
+        held = self.value(expr, state)
+        if name == "**":
+            return held.items if isinstance(held, Table) else ()
+        return ((name, held),)
 
     def _fill(self, expr: Call, state: State) -> Linear | None:
         if callee(expr) in FILLED:

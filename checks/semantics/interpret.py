@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from checks.ir.expr import Expr, Index, Sequence, dotted, names
-from checks.ir.stmt import Assert, Assign, ExprStmt, For, If, Jump, Raise, Return, Stmt, With
+from checks.ir.expr import Const, Expr, Index, Name, Sequence, dotted, names, walk
+from checks.ir.stmt import Assert, Assign, ExprStmt, For, If, Jump, Raise, Return, Stmt, With, flatten
 from checks.ir.unit import Function
 from checks.semantics.affine import Linear, offset, symbol
 from checks.semantics.loops import Loops
 from checks.semantics.machine import Watch
-from checks.semantics.values import Access, Pending, Pointer, State, Value
+from checks.semantics.values import Access, Pending, Pointer, State, Table, Value
 
 
 class Interpreter(Loops):
@@ -24,8 +24,13 @@ class Interpreter(Loops):
     def enter(self, function: Function) -> list[Access]:
         """Every access of `function` called with its own parameters as buffers."""
         state = State()
+        tables = keys_of(function) if self.python else {}
         for param in function.params:
-            state.env[param.name] = self.parameter(param.name, param.type, state)
+            if param.name in tables:
+                held = {k: self.parameter(k, "", state) for k in sorted(tables[param.name])}
+                state.env[param.name] = Table(tuple(held.items()))
+            else:
+                state.env[param.name] = self.parameter(param.name, param.type, state)
         for final, _ in self.call_body(function, state):
             self.finish(final.writes)
         return list(dict.fromkeys(self.accesses))
@@ -178,8 +183,24 @@ class Interpreter(Loops):
         self.accesses += [replace(w.access, high=offset(w.high)) for w in writes]
 
 
+def keys_of(function: Function) -> dict[str, set[str]]:
+    """The parameters of a Python function that it takes for dicts of buffers, with the keys that it reads."""
+    found: dict[str, set[str]] = {}
+    params = {p.name for p in function.params}
+    for item in flatten(function.body):
+        for part in ("target", "value", "test", "iterable", "start", "stop"):
+            expr = getattr(item.stmt, part, None)
+            for inner in walk(expr) if expr is not None else ():
+                match inner:
+                    case Index(base=Name(id=name), indices=(Const(value=str(key)),)) if name in params:
+                        found.setdefault(name, set()).add(key)
+                    case _:
+                        pass
+    return found
+
+
 def _unset(name: str) -> Linear:
     return symbol("opaque", f"unset {name}")
 
 
-__all__ = ["Interpreter", "Watch"]
+__all__ = ["Interpreter", "Watch", "keys_of"]

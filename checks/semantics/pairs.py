@@ -77,6 +77,12 @@ class Sides:
 
 
 def disagreements(sides: Sides, ops: set[str]) -> Iterator[Finding]:
+    """One finding for each pair that is `opposed`."""
+    for reader, writer in opposed(sides, ops):
+        yield _disagreement(sides, reader, writer)
+
+
+def opposed(sides: Sides, ops: set[str]) -> Iterator[tuple[Meeting, Meeting]]:
     """Every reader that does not look where the settled writer of its buffer stores, one of them in `ops`."""
     seen: set[tuple[object, object]] = set()
     for op in sorted(ops):
@@ -90,7 +96,7 @@ def disagreements(sides: Sides, ops: set[str]) -> Iterator[Finding]:
                 if sides.head.buffers.exclusive(reader.site, writer.site):
                     continue
                 if reader.offset.const != writer.offset.const and not sides.same_as_before(reader, writer):
-                    yield _disagreement(sides, reader, writer)
+                    yield reader, writer
 
 
 def _disagreement(sides: Sides, reader: Meeting, writer: Meeting) -> Finding:

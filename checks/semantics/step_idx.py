@@ -7,8 +7,10 @@ position. The kernels that write a buffer and advance its index define it (`base
 makes it a count, `pre_ids[step_idx] = token` the last position). The tensors are followed through the Python callers
 to every reader, and each reader's own addressing (`cur_step_idx - n`, `cur_step_idx + 1 - n`, loop bounds, guards) is
 solved for the position it takes as the last one. After the change every reader, CPU reference, copy on other hardware
-and test fixture that disagrees with its writer is named, in files that the change did not touch too. So is an op that
-takes a round's tokens off the index (`step_idx - accept_num`) and is called before they are added to it.
+and test fixture that disagrees with its writer is named, in files that the change did not touch too. A reader that the
+change corrects is looked for on other hardware, where its op or file may carry the hardware's name, and its copy held
+against that hardware's own writer. An op is named too that takes a round's tokens off the index
+(`step_idx - accept_num`) and is called before they are added to it.
 
 ## Why it matters
 
@@ -49,6 +51,7 @@ from checks.semantics.buffers import calls, words
 from checks.semantics.conventions import Product
 from checks.semantics.interpret import Watch
 from checks.semantics.library import Library
+from checks.semantics.outdated import outdated
 from checks.semantics.pairs import Sides, copies, disagreements
 from checks.semantics.phase import half_moved, too_early
 from checks.semantics.report import ID
@@ -74,6 +77,7 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     trials = Trials(head), Trials(base)
     told = list(disagreements(sides, moved | bound))
     told += _elsewhere(stale(sides, trials, moved, set(found.tests)), told)
+    told += _elsewhere(outdated(sides, trials[0], moved), told)
     told += _elsewhere(left_behind(sides, moved), told)
     told += _elsewhere(copies(sides, moved), told)
     yield from told

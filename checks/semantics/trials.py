@@ -11,6 +11,7 @@ from checks.semantics import report
 from checks.semantics.conventions import Convention, Meeting, Product, conventions, of_op
 from checks.semantics.filled import Filled, Use, filled
 from checks.semantics.fixtures import uses
+from checks.semantics.interpret import keys_of
 from checks.semantics.library import OpFacts
 from checks.semantics.pairs import Sides
 
@@ -71,7 +72,10 @@ class Trials:
         return list(dict.fromkeys(found))
 
     def _is_reference(self, function: Function) -> bool:
-        return not function.name.startswith("test") and any(self.library.watch(p.name) for p in function.params)
+        if function.name.startswith("test"):
+            return False
+        names = {p.name for p in function.params}.union(*keys_of(function).values())
+        return any(self.library.watch(name) for name in names)
 
     def _implementations(self, op: str, unit: Unit) -> list[OpFacts]:
         """The implementation that this test runs: by the module it imports the op from, else by where the test lies."""
