@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
@@ -30,13 +29,14 @@ class Tree(Protocol):
         """Every line of a source or test file that holds `word` as a whole word, in path order."""
 
 
-_WORD = rb"[A-Za-z0-9_]"
+_WORD = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
 
 
 def find_word(data: bytes, word: str) -> list[tuple[int, str]]:
     """(line, text) of each line of `data` in which `word` stands as a whole word."""
     needle = word.encode()
     hits: list[tuple[int, str]] = []
+    line, counted = 1, 0
     start = data.find(needle)
     while start >= 0:
         end = start + len(needle)
@@ -45,16 +45,15 @@ def find_word(data: bytes, word: str) -> list[tuple[int, str]]:
             right = data.find(b"\n", end)
             right = len(data) if right < 0 else right
             text = data[left:right].decode("utf-8", "replace").rstrip("\r")
-            hits.append((data.count(b"\n", 0, left) + 1, text))
+            line, counted = line + data.count(b"\n", counted, left), left
+            hits.append((line, text))
             end = right
         start = data.find(needle, end)
     return hits
 
 
 def _is_word(data: bytes, start: int, end: int) -> bool:
-    before = data[start - 1 : start]
-    after = data[end : end + 1]
-    return not re.match(_WORD, before) and not re.match(_WORD, after)
+    return (start == 0 or data[start - 1] not in _WORD) and (end >= len(data) or data[end] not in _WORD)
 
 
 class MemoryTree:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import tempfile
 from bisect import bisect_right
@@ -11,6 +12,9 @@ from typing import IO
 from bot.errors import UserError
 from bot.git.command import Git, fail
 from checks.tree import find_word
+
+MANY = 200
+_WORD = re.compile(rb"[A-Za-z0-9_]+")
 
 
 class Blobs:
@@ -27,6 +31,7 @@ class Blobs:
         self._starts: list[int] = []
         self._ids: list[str] = []
         self._spans: dict[str, tuple[int, int]] = {}
+        self._words: dict[bytes, list[str]] = {}
         self._found: dict[str, dict[str, list[tuple[int, str]]]] = {}
 
     def __enter__(self) -> Blobs:
@@ -119,6 +124,20 @@ class Blobs:
         return self._found[word]
 
     def _holders(self, needle: bytes) -> Iterable[str]:
+        """Loaded blobs that may hold `needle` as a whole word, in order of id.
+
+        A word takes 3 ms of reading through everything; a large change looks for a thousand, and then an index of all
+        words (1 s) is made on the way.
+        """
+        if len(self._found) < MANY or not _WORD.fullmatch(needle):
+            return self._containing(needle)
+        if not self._words:
+            for oid in self._ids:
+                for word in set(_WORD.findall(self.read(oid))):
+                    self._words.setdefault(word, []).append(oid)
+        return self._words.get(needle, ())
+
+    def _containing(self, needle: bytes) -> Iterable[str]:
         """Loaded blobs whose bytes contain `needle`; the headers between the blobs are stepped over."""
         at = self._buffer.find(needle) if needle else -1
         while at >= 0:

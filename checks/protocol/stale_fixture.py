@@ -49,6 +49,7 @@ from checks.ops import OpInfo, Ops, calls_of
 from checks.protocol.twins import left_behind
 from checks.source import language
 from checks.sync.targets import Targets, nearest_imports
+from checks.tree import find_word
 
 ID = "protocol.stale-fixture"
 SUMMARY = "A test's fixture still has the form that the changed code no longer reads"
@@ -139,8 +140,9 @@ def _tests_of(entries: dict[str, set[str]], change: ChangeSet, config: Config) -
     for module, names in sorted(entries.items()):
         files = {h.path for h in change.head.find(module) if config.is_test(h.path) and language(h.path) == "python"}
         for name in sorted(names) if files else ():
-            for path in {h.path for h in change.head.find(name)} & files:
-                wanted.setdefault(path, set()).add(name)
+            for path in sorted(files):
+                if find_word(change.head.read(path) or b"", name):
+                    wanted.setdefault(path, set()).add(name)
     found: list[tuple[Unit, Function]] = []
     for path in sorted(wanted, key=lambda p: (change.changed(p) is None, p))[:MOST_FILES]:
         unit = change.unit(path)
