@@ -10,6 +10,7 @@ import importlib.util
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import FunctionType, ModuleType
 
@@ -126,7 +127,8 @@ MUTATIONS = (
     ),
     Mutation(
         "ngram_rightmost_is_leftmost", NGRAM,
-        "order = lane if RIGHTMOST else BLOCK - 1 - lane", "order = BLOCK - 1 - lane", NGRAM_TEST,
+        "order = lane if RIGHTMOST else BLOCK - 1 - lane", "order = BLOCK - 1 - lane",
+        partial(test_ngram.test_policies, {"match": "rightmost"}, [6]),
     ),
     Mutation(
         "ngram_first_match_wins_over_a_longer_one", NGRAM,
@@ -136,13 +138,17 @@ MUTATIONS = (
     ),
     Mutation("ngram_pads_match", NGRAM, "> 0) & (last >= 0)", "> 0)", NGRAM_TEST),
     Mutation(
-        "ngram_pad_proposed", NGRAM, "tl.where(inside & (token < 0),", "tl.where(inside & (token < -9),", NGRAM_TEST
+        "ngram_pad_proposed", NGRAM, "tl.where(inside & (token < 0),", "tl.where(inside & (token < -9),",
+        test_ngram.test_a_pad_matches_nothing_and_ends_a_continuation,
     ),
     # vLLM #38711: a proposal of an earlier step survives
     Mutation(
         "ngram_stale_drafts_stay", NGRAM, "(ahead >= 0) & (column < width)", "inside & (column < width)", NGRAM_TEST
     ),
-    Mutation("ngram_no_place_for_the_bonus_token", NGRAM, "most - step - 1", "most - step", NGRAM_TEST),
+    Mutation(
+        "ngram_no_place_for_the_bonus_token", NGRAM, "most - step - 1", "most - step",
+        test_ngram.test_room_is_left_for_the_bonus_token,
+    ),
     Mutation(
         "ngram_budget_counts_a_row_against_itself", NGRAM,
         "before = tl.cumsum(wanted, 0) - wanted", "before = tl.cumsum(wanted, 0)", NGRAM_TEST,
