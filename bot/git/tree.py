@@ -65,5 +65,6 @@ def _entries(data: bytes) -> tuple[dict[str, str], dict[str, int]]:
             continue
         oid = oid_bytes.decode("ascii")
         entries[os.fsdecode(name)] = oid
-        sizes[oid] = int(size)
+        # A promised object that is not here has the size `BAD`: it can't be searched, and `read` says so if asked.
+        sizes[oid] = int(size) if size.isdigit() else LARGEST + 1
     return entries, sizes

@@ -78,6 +78,13 @@ def make_inputs(case: Case) -> Inputs:
     flags = case.flags
     topp = case.strategy == Strategy.TOPP
     columns = min(vocab, int(ints(1, 6, 1)))
+    candidates = torch.stack([torch.randperm(vocab, generator=gen)[:columns] for _ in range(rows)])
+    if topp and width > 1:
+        # Drafts that are the best or the second best, so that the window is ever looked at.
+        row = (cu[:-1, None] + torch.arange(width - 1)).clamp(max=rows - 1)
+        place = (ints(0, 4, batch, width - 1) == 0).long().clamp(max=columns - 1)
+        likely = torch.rand(batch, width - 1, generator=gen) < 0.9
+        ids[:, 1:] = torch.where(likely, candidates[row, place], ids[:, 1:])
     scores = torch.rand(rows, columns, generator=gen).sort(dim=1, descending=True).values / columns
     made = Inputs(
         step_input_ids=ids,
@@ -94,7 +101,7 @@ def make_inputs(case: Case) -> Inputs:
         target_cut_id=None,
         draft_cut_logit=None,
         draft_cut_id=None,
-        candidate_ids=torch.stack([torch.randperm(vocab, generator=gen)[:columns] for _ in range(rows)]),
+        candidate_ids=candidates,
         candidate_scores=scores,
         candidate_lens=ints(0, columns + 2, rows).int(),
         top_p=torch.rand(batch, generator=gen),
