@@ -131,7 +131,7 @@ class ChangeSet:
         Removed lines are placed in the base tree, added lines in the head tree, then paired by qualified name.
         """
         for change in self.files:
-            yield from self._changed_in(change)
+            yield from self.once((FileChange, change.path), lambda c=change: [*self._changed_in(c)])  # type: ignore[misc]
 
     def _changed_in(self, change: FileChange) -> Iterator[tuple[Function | None, Function | None]]:
         head = self.unit(change.head_path) if change.head_path else None
@@ -156,4 +156,4 @@ class ChangeSet:
 
 
 def _holds(function: Function, lines: set[int]) -> bool:
-    return any(n in lines for n in range(function.start_line, function.end_line + 1))
+    return not lines.isdisjoint(range(function.start_line, function.end_line + 1))

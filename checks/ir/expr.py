@@ -185,11 +185,17 @@ def children(expr: Expr) -> Iterator[Expr]:
             return
 
 
+_LEAVES = (Const, Name, Unknown)
+
+
 def walk(expr: Expr) -> Iterator[Expr]:
     """`expr` and every expression below it, outer first."""
-    yield expr
-    for child in children(expr):
-        yield from walk(child)
+    waiting = [expr]
+    while waiting:
+        e = waiting.pop()
+        yield e
+        if not isinstance(e, _LEAVES):
+            waiting += reversed([*children(e)])
 
 
 def names(expr: Expr) -> set[str]:
