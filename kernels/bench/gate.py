@@ -66,5 +66,5 @@ def _outcome(op: str, cases: list[ElementTree.Element], seconds: float, said: st
     if failed:
         problem = failed[0].find("failure")
         problem = problem if problem is not None else failed[0].find("error")
-        said = f"{failed[0].get('name')}: {(problem.get('message') or '')[:300]}"
+        said = f"{failed[0].get('name')}: {(problem.get('message') or '').splitlines()[0][:200]}"
     return Outcome(op, passed > 0 and not failed, passed, len(failed), len(skipped), seconds, said)

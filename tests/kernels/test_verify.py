@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 
 import pytest
 import torch
 
 from kernels.verify import CHUNK, Strategy, verify
 from kernels.verify.reference import Inputs
-from tests.kernels.conftest import gpu_only, poison
+from tests.kernels.conftest import gpu_only
 from tests.kernels.gpu_checks import assert_graph_replays, assert_no_recompilation, assert_no_sync
 from tests.kernels.properties import DEVICE, property_test
-from tests.kernels.verify_cases import Case, cases, check, compare, make_inputs, to_device
+from tests.kernels.verify_cases import Case, cases, check, compare, make_inputs
 
 test_rejection_and_block_match_the_reference = property_test(
     cases(strategies=(Strategy.REJECTION, Strategy.BLOCK))
@@ -20,3 +19,111 @@ test_rejection_and_block_match_the_reference = property_test(
 test_greedy_target_match_and_topp_match_the_reference = property_test(
     cases(strategies=(Strategy.GREEDY, Strategy.TARGET_MATCH, Strategy.TOPP))
 )(check)
+
+
+def small(strategy: Strategy, drafts: list[int], best: list[int], **change: object) -> dict[str, object]:
+    """One request whose target's best tokens are ``best``; drafts as given, 12 tokens, greedy."""
+    logits = torch.zeros(len(best), 12, device=DEVICE)
+    logits[torch.arange(len(best)), torch.tensor(best)] = 5.0
+    given = {
+        "step_input_ids": torch.tensor([[0, *drafts]], device=DEVICE),
+        "seq_lens_this_time": torch.tensor([len(drafts) + 1], dtype=torch.int32, device=DEVICE),
+        "cu_seqlens_q_output": torch.tensor([0, len(best)], dtype=torch.int32, device=DEVICE),
+        "step_idx": torch.tensor([3], device=DEVICE),
+        "max_dec_len": torch.tensor([100], device=DEVICE),
+        "end_tokens": torch.tensor([11], device=DEVICE),
+        "strategy": strategy,
+        "target_logits": logits,
+    }
+    return given | change
+
+
+def accepted(given: dict[str, object]) -> list[int]:
+    got = verify(**given)
+    return got.accept_tokens[0, : int(got.accept_num[0])].tolist()
+
+
+def test_greedy_emits_the_targets_own_tokens() -> None:
+    assert accepted(small(Strategy.GREEDY, [4, 5, 6], [4, 5, 6, 7])) == [4, 5, 6, 7]
+    assert accepted(small(Strategy.GREEDY, [4, 9, 6], [4, 5, 6, 7])) == [4, 5]
+    assert accepted(small(Strategy.GREEDY, [4, -1, 6], [4, 5, 6, 7])) == [4, 5]
+
+
+def test_the_step_stops_at_the_end_token_and_at_the_limit() -> None:
+    assert accepted(small(Strategy.GREEDY, [4, 11, 6], [4, 11, 6, 7])) == [4, 11]
+    limit = {"max_dec_len": torch.tensor([5], device=DEVICE)}
+    assert accepted(small(Strategy.GREEDY, [4, 5, 6], [4, 5, 6, 7], **limit)) == [4, 5]
+
+
+def test_prefill_reasoning_and_reject_all_take_no_drafts() -> None:
+    one = torch.ones(1, dtype=torch.int32, device=DEVICE)
+    for change in ({"seq_lens_encoder": one}, {"reasoning_status": one}, {"reject_all": True}):
+        assert accepted(small(Strategy.GREEDY, [4, 5], [4, 5, 6], **change)) == [4]
+    assert accepted(small(Strategy.GREEDY, [8, 9], [4, 5, 6], accept_all=True)) == [8, 9, 6]
+    assert accepted(small(Strategy.GREEDY, [4], [4, 5], stop_flags=one.bool())) == []
+
+
+@pytest.mark.parametrize("strategy", [Strategy.REJECTION, Strategy.BLOCK])
+def test_a_nan_draft_row_is_refused_and_not_emitted_again(strategy: Strategy) -> None:
+    """vLLM #41834: max(target - nan, 0) = 0 everywhere re-emitted token 0."""
+    options = {
+        "temperature": torch.ones(1, device=DEVICE),
+        "seeds": torch.tensor([7], device=DEVICE),
+        "draft_logits": torch.full((1, 1, 12), float("nan"), device=DEVICE),
+    }
+    given = small(strategy, [0], [4, 5], **options)
+    given["target_logits"] = torch.full((2, 12), float("-inf"), device=DEVICE)
+    given["target_logits"][:, 4] = 1.0
+    assert accepted(given) == [4]
+
+
+def test_a_target_row_of_nan_emits_a_token_of_the_vocabulary() -> None:
+    """vLLM #21876: an all-NaN row gave the id one past the vocabulary."""
+    nan = torch.full((1, 12), float("nan"), device=DEVICE)
+    assert accepted(small(Strategy.GREEDY, [], [4], target_logits=nan)) == [0]
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "text"),
+    [
+        ({"strategy": 9}, ValueError, "9 is not a valid Strategy"),
+        ({"strategy": Strategy.REJECTION}, ValueError, "REJECTION needs temperature and seeds"),
+        ({"strategy": Strategy.TOPP}, ValueError, "TOPP needs candidates"),
+        ({"draft_logits": torch.zeros(1, 1, 12)}, ValueError, "GREEDY has no use for draft_logits"),
+        ({"reject_all": True, "accept_all": True}, ValueError, "exclude each other"),
+        ({"step_idx": torch.zeros(2, dtype=torch.int64)}, ValueError, r"step_idx must have shape \[B\] with B=1"),
+        ({"end_tokens": torch.zeros(1)}, TypeError, r"end_tokens must be int64, got float32\[1\] on cpu"),
+        ({"target_logits": None}, TypeError, "target_logits must be a tensor, got NoneType"),
+        ({"verify_window": 0}, ValueError, "verify_window must be in"),
+    ],
+)  # fmt: skip
+def test_arguments_that_do_not_fit_are_refused(change: dict, error: type, text: str) -> None:
+    given = small(Strategy.GREEDY, [4], [4, 5])
+    given = {name: v.cpu() if isinstance(v, torch.Tensor) else v for name, v in given.items()}
+    with pytest.raises(error, match=text):
+        verify(**given | change)
+
+
+@gpu_only
+def test_on_a_gpu_no_sync_graph_and_one_compilation() -> None:
+    from kernels.verify import triton as module
+    from kernels.verify.triton import verify_triton
+
+    def inputs(batch: int) -> Inputs:
+        case = Case(Strategy.REJECTION, batch, 4, 100, 100, torch.bfloat16, "normal", 0.7, False, False, False, 64, 2)
+        return make_inputs(case)
+
+    given = inputs(64)
+    assert_no_sync(lambda: verify_triton(given, chunk=64))
+    assert_graph_replays(lambda: verify_triton(given, chunk=64)[0])
+    sizes = {batch: inputs(batch) for batch in (3, 1, 2, 16, 17, 64)}
+    kernels = (module._stats_kernel, module._residual_kernel, module._finish_kernel)
+    for kernel in kernels:
+        assert_no_recompilation(kernel, lambda n: verify_triton(sizes[n], chunk=64), sizes)
+
+
+@gpu_only
+@pytest.mark.parametrize("strategy", [Strategy.REJECTION, Strategy.BLOCK])
+def test_a_real_vocabulary(strategy: Strategy) -> None:
+    case = Case(strategy, 24, 4, 151_936, 151_936, torch.bfloat16, "normal", 0.7, False, False, False, CHUNK, 11)
+    compare(make_inputs(case), CHUNK)

@@ -146,7 +146,7 @@ def _draft_ids(
     best = target.cpu().float().nan_to_num(-1e30).argmax(dim=1)[rows]
     anything = torch.randint(-1, case.vocab + 2, (batch, width), generator=gen)
     kind = torch.rand(batch, width, generator=gen)
-    ids = torch.where(kind < 0.6, best, anything.clamp(0, case.vocab - 1))
+    ids = torch.where(kind < 0.4, best, anything.clamp(0, case.vocab - 1))
     ids = torch.where(kind > 0.95, anything, ids)
     ids = torch.cat([torch.zeros(batch, 1, dtype=torch.int64), ids[:, : width - 1]], dim=1)
     return torch.cat([ids, ids], dim=1)[:, :width] if case.strided else ids
