@@ -82,7 +82,7 @@ def _history(args: argparse.Namespace) -> list[_Job]:
     if not args.history:
         return []
     git = Git(Path(args.repo))
-    found = git.run("log", "--first-parent", "--no-merges", "--format=%H", f"-{args.history}", "HEAD", "--", *args.path)
+    found = git.run("log", "--no-merges", "--format=%H", f"-{args.history}", "HEAD", "--", *args.path)
     heads = found.decode().split()
     return [_Job(args.repo, f"{h}^", h, (), tuple(args.rule or ()), args.persona == "pedantic") for h in heads]
 
