@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from .._logits import first_best, probabilities, processed_logits
+from .._logits import probabilities
 from .._random import ACCEPT, RECOVER, draw, uniforms
 from .strategy import Strategy
 

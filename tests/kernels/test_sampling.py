@@ -187,6 +187,17 @@ def test_top_k_keeps_k_tokens_on_ties() -> None:
     assert (logit.tolist(), token.tolist()) == ([3.0], [2])
 
 
+def check_ties_past_the_best_64() -> None:
+    """The search through the whole row keeps k tokens too."""
+    logits = torch.zeros(1, 100, device=DEVICE)
+    logit, token = top_k_top_p_cut(logits, torch.ones(1, device=DEVICE), torch.tensor([70], device=DEVICE))
+    same("cut_logit", logit, torch.zeros(1))
+    same("cut_id", token, torch.tensor([69]))
+
+
+test_ties_past_the_best_64 = check_ties_past_the_best_64
+
+
 def test_the_draw_does_not_depend_on_the_batch() -> None:
     gen = torch.Generator().manual_seed(5)
     logits = torch.randn(6, 300, generator=gen).to(DEVICE)

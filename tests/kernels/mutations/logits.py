@@ -162,6 +162,6 @@ MUTATIONS = (
     Mutation("sampling_empty_candidates", SAMPLING, "tl.where(reached, column + 1, columns)", "tl.where(reached, column + 1, 0)", CANDIDATES_TEST),
     Mutation("sampling_seeds_one_apart", SAMPLING, "_add_seed(seed, 4 * step)", "_add_seed(seed, step)", EXPAND_TEST),
     # vLLM #50979: a threshold on values keeps every tie
-    Mutation("sampling_top_k_keeps_ties", SAMPLING, "wanted = tl.minimum(tl.maximum(wanted, 1), tl.sum(ties))", "wanted = tl.sum(ties)", SAMPLING_TEST),
+    Mutation("sampling_top_k_keeps_ties", SAMPLING, "wanted = tl.minimum(tl.maximum(wanted, 1), tl.sum(ties))", "wanted = tl.sum(ties)", test_sampling.check_ties_past_the_best_64),
     Mutation("sampling_top_p_without_top_k", SAMPLING, "tl.where(k <= best, tl.max(until), 1.0)", "1.0", SAMPLING_TEST),
 )  # fmt: skip
