@@ -113,7 +113,7 @@ def _accept_kernel(
     tl.store(row_index_ptr + own, nothing, mask=stale)
 
 
-@triton.jit(do_not_specialize=["vocab"])
+@triton.jit
 def _copy_rows_kernel(
     logits_ptr, logits_stride_t, logits_stride_v,  # [T, V]
     row_index_ptr,  # int64 [R]
