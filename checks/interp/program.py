@@ -98,7 +98,8 @@ class Program:
             return self.overrides[unit.path, name]
         functions = unit.functions_named.get(name, ())
         if len(functions) == 1:
-            return V(FuncRef(functions[0], unit))
+            again = any(c.name == name and not c.owner for c in unit.constants)
+            return ANY if again else V(FuncRef(functions[0], unit))
         classes = unit.classes_named.get(name, ())
         if len(classes) == 1:
             return V(ClassRef(classes[0], unit))

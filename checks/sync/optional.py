@@ -124,9 +124,14 @@ def _use_through(target: Target, name: str, targets: Targets, depth: int = 2) ->
     if line is not None:
         return Location(target.unit.path, line)
     for guarded in flatten(target.function.body) if depth else ():
-        if guarded.loops or any(name in E.names(g) for g in guarded.guards):
+        stmt = guarded.stmt
+        rebound = isinstance(stmt, Assign | For) and stmt.target is not None and name in E.names(stmt.target)
+        looked_at = any(_opened(top, name) is False for top in expressions(stmt))
+        if rebound or looked_at or any(name in E.names(g) for g in guarded.guards):
+            return None
+        if guarded.loops:
             continue
-        for top in expressions(guarded.stmt):
+        for top in expressions(stmt):
             for e in E.walk(top):
                 if isinstance(e, E.Call) and E.Name(name) in (*e.args, *(v for _, v in e.keywords)):
                     found = _passed_on(e, target, name, targets, depth)
