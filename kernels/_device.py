@@ -114,9 +114,7 @@ def select_at_least(key, there, threshold, k, ROOM: tl.constexpr, BITS: tl.const
 def order_among(key, N: tl.constexpr):
     """int32 [N]: how many of the N keys come before each, by (key descending, position ascending)."""
     place = tl.arange(0, N)
-    before = (key[None, :] > key[:, None]) | (
-        (key[None, :] == key[:, None]) & (place[None, :] < place[:, None])
-    )
+    before = (key[None, :] > key[:, None]) | ((key[None, :] == key[:, None]) & (place[None, :] < place[:, None]))
     return tl.sum(before.to(tl.int32), axis=1)
 
 
@@ -133,9 +131,7 @@ def uniforms(seed, position, STREAM: tl.constexpr):
     low = (position & 0xFFFFFFFF).to(tl.uint32)
     high = ((position >> 32) & 0xFFFFFFFF).to(tl.uint32)
     first, second, _, _ = tl.philox(seed, low, high, zero + STREAM, zero)
-    return ((first >> 9).to(tl.float32) + 0.5) * (1.0 / 8388608), (
-        (second >> 9).to(tl.float32) + 0.5
-    ) * (1.0 / 8388608)
+    return ((first >> 9).to(tl.float32) + 0.5) * (1.0 / 8388608), ((second >> 9).to(tl.float32) + 0.5) * (1.0 / 8388608)
 
 
 @triton.jit
@@ -175,9 +171,7 @@ def widen(raw, chunk, cut_logit, cut_id, HAS_CUT: tl.constexpr, CHUNK: tl.conste
 
 
 @triton.jit
-def load_chunk(
-    row_ptr, stride, chunk, vocab, cut_logit, cut_id, HAS_CUT: tl.constexpr, CHUNK: tl.constexpr
-):
+def load_chunk(row_ptr, stride, chunk, vocab, cut_logit, cut_id, HAS_CUT: tl.constexpr, CHUNK: tl.constexpr):
     """``load_raw`` and ``widen`` of a single chunk."""
     raw = load_raw(row_ptr, stride, chunk, chunk + 1, vocab, CHUNK)
     return widen(raw, chunk, cut_logit, cut_id, HAS_CUT, CHUNK)
@@ -185,7 +179,7 @@ def load_chunk(
 
 @triton.jit
 def sum_exponentials(x, top, scale):
-    """(max, sum of exp2((x - max) * scale)) of logits as they stand, ``top`` their max; (-inf, 0) where none is finite."""
+    """(max, sum of exp2((x - max) * scale)) of logits, ``top`` their max; (-inf, 0) where none is finite."""
     total = tl.sum(tl.exp2((x - top) * scale))
     # NaN, +inf or nothing but -inf: rare enough to start over, so that no logit pays for the check.
     if (total != total) | (top == float("inf")):

@@ -1,1 +1,1 @@
-"""One expression and statement language for C++, CUDA and Python, so that a sender and a receiver meet in the same terms."""
+"""One expression and statement language for C++, CUDA and Python: a sender and a receiver meet in the same terms."""

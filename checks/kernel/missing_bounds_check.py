@@ -152,7 +152,8 @@ def _finding(
     evidence: tuple[Evidence, ...] = (Definition("bound", before, show(old.stop)),)
     return Finding(
         rule=ID,
-        severity=Severity.BUG if removed else Severity.SUGGESTION,
+        # Another layer may still refuse such a width, so this is never more than a suggestion.
+        severity=Severity.SUGGESTION,
         confidence=Confidence.HIGH,
         location=Location(delta.unit.path, loop.line),
         message=Message("loop", args),

@@ -83,9 +83,7 @@ def _at_test(test: BaselineTest, statements: list[Altered], change: ChangeSet) -
 def _at_change(reached: list[tuple[BaselineTest, list[Altered]]]) -> Finding:
     first = min((a for _, mine in reached for a in mine), key=lambda a: a.order)
     tests = [t for t, _ in reached]
-    related = tuple(
-        Related(Location(t.unit.path, t.line), Message("compares", {"stored": t.stored})) for t in tests
-    )
+    related = tuple(Related(Location(t.unit.path, t.line), Message("compares", {"stored": t.stored})) for t in tests)
     args = {**_args(first), "tests": [t.unit.path for t in tests], "count": len(tests)}
     place = Location(first.path, first.line)
     return _finding(place, Message("reaches-many", args), first, first.function, (), related)

@@ -211,9 +211,9 @@ def _changed_line(failure: Failure, unit: Unit) -> Origin:
 
 
 def _wrong_arguments(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    """Calls of device ops in tests, where the op or the test changed, with more arguments than the op has."""
+    """Calls of device ops that the change touched, in tests, with more arguments than the op has."""
     ops = Ops(change)
-    for name in sorted(_touched_ops(change, config)):
+    for name in sorted(_touched_ops(change)):
         infos = ops.named(name)
         if not infos or any(not i.params for i in infos):
             continue
@@ -225,8 +225,8 @@ def _wrong_arguments(change: ChangeSet, config: Config) -> Iterator[Finding]:
                 yield from _check_calls(name, same or list(infos), unit, change)
 
 
-def _touched_ops(change: ChangeSet, config: Config) -> set[str]:
-    """Ops whose registration, binding or function the change touched, and ops that a touched test calls."""
+def _touched_ops(change: ChangeSet) -> set[str]:
+    """Ops whose registration, binding or function the change touched."""
     names: set[str] = set()
     for file in change.files:
         unit = change.unit(file.head_path) if file.head_path else None
@@ -236,8 +236,6 @@ def _touched_ops(change: ChangeSet, config: Config) -> set[str]:
             touched = {f.name for f in unit.functions if change.touches(unit.path, f.start_line, f.end_line)}
             names |= {o.name for o in unit.ops if o.kernel in touched or change.touches(unit.path, o.line, o.end_line)}
             names |= {b.name for b in unit.bindings if change.touches(unit.path, b.line, b.end_line)}
-        elif config.is_test(unit.path):
-            names |= {i.alias or i.name for i in unit.imports if ".ops" in i.module and i.name}
     return names
 
 

@@ -94,9 +94,7 @@ def _altered(file: FileChange, head: Messages, base: Messages, change: ChangeSet
             yield _Altered(end, place, on_message)
 
 
-def _difference(
-    old: Endpoint, new: Endpoint, base: Messages, head: Messages
-) -> tuple[Location | None, bool]:
+def _difference(old: Endpoint, new: Endpoint, base: Messages, head: Messages) -> tuple[Location | None, bool]:
     """The first line of the change that makes `new` treat the message otherwise than `old`, and whether it writes or
     reads the message itself."""
     change, unit, old_unit = head.change, new.unit, old.unit

@@ -81,18 +81,14 @@ def _accept_kernel(
     every = tl.zeros([SCAN], tl.int32)
     for start in range(0, batch, SCAN):
         b = start + tl.arange(0, SCAN)
-        num, _ = _counts(
-            num_ptr, num_stride, cu_ptr, cu_stride, enc_ptr, enc_stride, b, b < batch, width
-        )
+        num, _ = _counts(num_ptr, num_stride, cu_ptr, cu_stride, enc_ptr, enc_stride, b, b < batch, width)
         before += tl.where(b < first_request, num, 0)
         every += num
     base = tl.sum(before)
     total = tl.sum(every)
 
     b = first_request + tl.arange(0, TILE)  # [TILE]
-    num, first = _counts(
-        num_ptr, num_stride, cu_ptr, cu_stride, enc_ptr, enc_stride, b, b < batch, width
-    )
+    num, first = _counts(num_ptr, num_stride, cu_ptr, cu_stride, enc_ptr, enc_stride, b, b < batch, width)
     offset = base + tl.cumsum(num, 0) - num  # [TILE], exclusive
     tl.store(cu_tokens_ptr + b, offset, mask=b < batch)
     tl.store(cu_tokens_ptr + batch, total, mask=tile == 0)
@@ -126,7 +122,5 @@ def _copy_rows_kernel(
     if row >= 0:
         column = tl.program_id(1).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
         mask = column < vocab
-        value = tl.load(
-            logits_ptr + row * logits_stride_t + column * logits_stride_v, mask=mask
-        )
+        value = tl.load(logits_ptr + row * logits_stride_t + column * logits_stride_v, mask=mask)
         tl.store(rows_ptr + slot * rows_stride + column, value, mask=mask)

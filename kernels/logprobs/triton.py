@@ -113,9 +113,7 @@ def _entry(
 
 
 @triton.jit
-def _sampled_logit(
-    row_ptr, logits_stride_v, token, vocab, cut_logit, cut_id, HAS_CUT: tl.constexpr
-):
+def _sampled_logit(row_ptr, logits_stride_v, token, vocab, cut_logit, cut_id, HAS_CUT: tl.constexpr):
     known = (token >= 0) & (token < vocab)
     x = tl.load(row_ptr + token * logits_stride_v, mask=known, other=float("-inf"))
     x = read_logit(x)
@@ -154,9 +152,7 @@ def _chunk_kernel(
         ahead = load_raw(row_ptr, logits_stride_v, first, end, vocab, CHUNK)
         if token_ptr is not None:
             token = tl.load(token_ptr + entry * token_stride).to(tl.int64)
-            sampled, _known = _sampled_logit(
-                row_ptr, logits_stride_v, token, vocab, cut_logit, cut_id, HAS_CUT
-            )
+            sampled, _known = _sampled_logit(row_ptr, logits_stride_v, token, vocab, cut_logit, cut_id, HAS_CUT)
         for chunk in range(first, end):
             raw = ahead
             ahead = load_raw(row_ptr, logits_stride_v, chunk + 1, end, vocab, CHUNK)
@@ -223,15 +219,11 @@ def _merge_kernel(
         tl.store(logprob_ptr + entries + entry, origin / temperature + log_total)
         if token_ptr is not None:
             token = tl.load(token_ptr + entry * token_stride).to(tl.int64)
-            sampled, known = _sampled_logit(
-                row_ptr, logits_stride_v, token, vocab, cut_logit, cut_id, HAS_CUT
-            )
+            sampled, known = _sampled_logit(row_ptr, logits_stride_v, token, vocab, cut_logit, cut_id, HAS_CUT)
             rank = tl.sum(tl.load(at_least_ptr + at, mask=here, other=0)).to(tl.int64)
             # At -inf everything ties, the lanes past the vocabulary too, which must not be counted.
             rank = tl.where(sampled == float("-inf"), vocab, rank)
-            lp = tl.where(
-                sampled == float("-inf"), float("-inf"), (sampled - origin) / temperature - log_total
-            )
+            lp = tl.where(sampled == float("-inf"), float("-inf"), (sampled - origin) / temperature - log_total)
             tl.store(logprob_ptr + entry, tl.where(known, lp, float("nan")))
             tl.store(rank_ptr + entry, tl.where(known, rank, 0))
         else:
@@ -241,16 +233,12 @@ def _merge_kernel(
         if k > 0:
             group = tl.arange(0, GROUPS)
             groups = chunks * (CHUNK // GROUP)
-            best = tl.load(
-                group_max_ptr + entry * groups + group, mask=group < groups, other=float("-inf")
-            )
+            best = tl.load(group_max_ptr + entry * groups + group, mask=group < groups, other=float("-inf"))
             key = tl.where(group < groups, order_key(read_logit(best), BITS), 0)
             # Fold the groups into 64 classes: k classes reach the k-th best class, so k groups and k tokens do too.
             fold = tl.max(tl.reshape(key, [GROUPS // BEST, BEST]), axis=0)
             threshold = tl.max(tl.where(order_among(fold, BEST) == k - 1, fold, 0))
-            chosen, slot, picked = select_at_least(
-                key, group < groups, threshold, tl.minimum(k, groups), BEST, BITS
-            )
+            chosen, slot, picked = select_at_least(key, group < groups, threshold, tl.minimum(k, groups), BEST, BITS)
             groups_at = picked_ptr + entry * BEST * 3
             tokens_at = groups_at + BEST
             tl.store(groups_at + slot, group, mask=chosen)
@@ -282,9 +270,7 @@ def _merge_kernel(
             x = x.to(tl.float32, bitcast=True)
             key = tl.where(place < found, order_key(x, BITS), 0)
             order = order_among(key, BEST)
-            best_lp = tl.where(
-                x == float("-inf"), float("-inf"), (x - origin) / temperature - log_total
-            )
+            best_lp = tl.where(x == float("-inf"), float("-inf"), (x - origin) / temperature - log_total)
             wanted = (place < found) & (order < k)
             tl.store(topk_ids_ptr + entry * k + order, id.to(tl.int64), mask=wanted)
             tl.store(topk_logprobs_ptr + entry * k + order, best_lp, mask=wanted)
@@ -295,7 +281,7 @@ def _picked_tokens(
     groups_at, start, picked, row_ptr, logits_stride_v, vocab, cut_logit, cut_id,
     HAS_CUT: tl.constexpr, GROUP: tl.constexpr, ROUND: tl.constexpr,
 ):  # fmt: skip
-    """(logits, ids, is a token) of ``ROUND`` picked groups, flattened: groups come by position, so places order as ids."""
+    """(logits, ids, is a token) of ``ROUND`` picked groups, flattened: groups come by position, places order as ids."""
     place = start + tl.arange(0, ROUND)
     group = tl.load(groups_at + place, mask=place < picked, other=0)
     id = group[:, None] * GROUP + tl.arange(0, GROUP)[None, :]  # [ROUND, GROUP]
@@ -313,7 +299,7 @@ def _exactly_k(
     groups_at, tokens_at, picked, k, row_ptr, logits_stride_v, vocab, cut_logit, cut_id,
     HAS_CUT: tl.constexpr, GROUP: tl.constexpr, ROUND: tl.constexpr, BITS: tl.constexpr,
 ):  # fmt: skip
-    """Stores the k best tokens of the picked groups, by id, when a threshold on classes let too many through: long ties,
+    """Stores the k best tokens of the picked groups, by id, when a threshold let too many through: long ties,
     or the best tokens side by side.
     """
     threshold = tl.full([], 0, tl.uint32)

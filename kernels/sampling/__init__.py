@@ -45,7 +45,8 @@ def top_k_top_p_cut(
     top_p       float32 [R]       at least 1: off; the smallest prefix, by (logit descending, id ascending), whose mass
                                   reaches ``top_p`` of what top-k left; never empty
 
-    The set is exact: k tokens are k tokens, whatever ties. With both off it is (-inf, V-1): every token. A row without a finite logit keeps token 0 under top-p.
+    The set is exact: k tokens are k tokens, whatever ties. With both off it is (-inf, V-1): every token. A row
+    without a finite logit keeps token 0 under top-p.
 
     Raises TypeError or ValueError, naming shape, dtype and device, for arguments that do not fit together.
     """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import torch
 
 from .._logits import probabilities, processed_logits
@@ -93,7 +95,7 @@ def expand_reference(
     k = torch.zeros(rows, dtype=torch.int64, device=device)
     p = torch.ones(rows, dtype=torch.float32, device=device)
     bounds = cu_seqlens_q_output.tolist()
-    for b, (start, end) in enumerate(zip(bounds[:-1], bounds[1:], strict=True)):
+    for b, (start, end) in enumerate(pairwise(bounds)):
         seeds[start:end] = _add(infer_seed[b], 4 * torch.arange(end - start, device=device))
         scale[start:end], k[start:end], p[start:end] = temperature[b], top_k[b], top_p[b]
     return seeds, scale, k, p, _add(infer_seed, torch.tensor(increment, device=device))

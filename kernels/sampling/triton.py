@@ -29,7 +29,6 @@ from .._device import (
     uniforms,
     widen,
 )
-
 from ..logprobs.triton import MAX_K, logprobs_triton
 
 MAX_SEED = tl.constexpr(9223372036854775806)
@@ -84,7 +83,13 @@ def sample_triton(
     )  # fmt: skip
     per_program = chunks_per_program(rows, chunks)
     _sample_stats_kernel[(rows * triton.cdiv(chunks, per_program),)](
-        *arguments, partial, vocab, chunks, per_program, CHUNK=chunk, num_warps=4,
+        *arguments,
+        partial,
+        vocab,
+        chunks,
+        per_program,
+        CHUNK=chunk,
+        num_warps=4,
         PDL=dependent_launch(),
     )
     _sample_kernel[(rows,)](
@@ -274,9 +279,7 @@ def _search_cut(
         else:
             mass = tl.zeros([BLOCK], tl.float32)
             for start in range(0, vocab, BLOCK):
-                x, _, kept = _load_block(
-                    row_ptr, stride_v, start, vocab, cut_logit, cut_id, BLOCK
-                )
+                x, _, kept = _load_block(row_ptr, stride_v, start, vocab, cut_logit, cut_id, BLOCK)
                 mass += tl.where(kept, _weights(x, top, scale, True), 0.0)
             # A sum in another order may fall short of the goal by a rounding, and above 0 is nothing to reach.
             goal = tl.maximum(top_p * tl.sum(mass), 1e-30)
@@ -347,9 +350,7 @@ def _sample_kernel(
     else:
         origin = tl.where(top == float("-inf"), 0.0, top)
         scale = LOG2E / temperature
-        chunk_uniform, token_uniform = uniforms(
-            tl.load(seed_ptr + row), tl.load(position_ptr + row), STREAM
-        )
+        chunk_uniform, token_uniform = uniforms(tl.load(seed_ptr + row), tl.load(position_ptr + row), STREAM)
         chosen = pick(seconds * tl.exp2((tops - origin) * scale), chunk_uniform, CHUNKS)
         cut_logit = float("-inf")
         cut_id = tl.full([], 0, tl.int32)

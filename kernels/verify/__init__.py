@@ -57,7 +57,7 @@ def verify(
 ) -> Verified:
     """Judges the drafts of every request and emits what stands, then one token of the target's own.
 
-    step_input_ids      int64 [B, S]   column 0 is the last token, 1.. the drafts; -1 (any id that is no token) ends them
+    step_input_ids      int64 [B, S]   column 0 is the last token, 1.. the drafts; -1 (any id beyond the tokens) ends
     seq_lens_this_time  int32 [B]      1 + drafts; 0 for an idle request
     cu_seqlens_q_output int32/int64 [B+1]  request b's row for position i is ``cu[b] + i``
     step_idx            int64 [B]      tokens generated before this step (a count)

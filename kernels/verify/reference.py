@@ -147,17 +147,13 @@ def _of(p: torch.Tensor, token: torch.Tensor) -> torch.Tensor:
     return torch.where(inside, p.gather(1, token.clamp(0, p.shape[1] - 1)[:, None])[:, 0], 0.0)
 
 
-def _draw_target(
-    given: Inputs, p: torch.Tensor, column: int, chunk: int
-) -> tuple[torch.Tensor, torch.Tensor]:
+def _draw_target(given: Inputs, p: torch.Tensor, column: int, chunk: int) -> tuple[torch.Tensor, torch.Tensor]:
     """A token of each row of ``p`` [B, V] and its margin; a row with one possible token has no close call."""
     token, margin = draw(p, uniforms(given.seeds, given.step_idx + column, RECOVER), chunk)
     return token, torch.where((p > 0).sum(dim=1) <= 1, torch.inf, margin)
 
 
-def _match(
-    given: Inputs, limit: torch.Tensor, chunk: int
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def _match(given: Inputs, limit: torch.Tensor, chunk: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """GREEDY and TARGET_MATCH: a draft stands if it is the token that the target itself emits there."""
     width = given.step_input_ids.shape[1]
     drawn = [_draw_target(given, _target(given, i), i, chunk) for i in range(width)]
@@ -182,9 +178,7 @@ def _declared(given: Inputs, limit: torch.Tensor) -> torch.Tensor:
     return leading(mass > 0, limit)
 
 
-def _rejection(
-    given: Inputs, limit: torch.Tensor, chunk: int
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def _rejection(given: Inputs, limit: torch.Tensor, chunk: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Leviathan et al. 2023: accept x with probability min(1, p(x)/q(x)), else draw from max(p - q, 0)."""
     limit = _declared(given, limit)
     accepted = torch.zeros_like(limit)
@@ -216,9 +210,7 @@ def _rejection(
     return accepted, last, margin
 
 
-def _block(
-    given: Inputs, limit: torch.Tensor, chunk: int
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def _block(given: Inputs, limit: torch.Tensor, chunk: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Sun et al. 2024 (arXiv 2403.10444), algorithm 2: the longest block that stands is accepted."""
     limit = _declared(given, limit)
     columns = given.step_input_ids.shape[1]
@@ -250,9 +242,7 @@ def _block(
     return accepted, last, margin
 
 
-def _topp(
-    given: Inputs, limit: torch.Tensor, chunk: int
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def _topp(given: Inputs, limit: torch.Tensor, chunk: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """FastDeploy's strategy 0: a draft stands if it is any of the candidates. Not lossless."""
     batch, columns = given.step_input_ids.shape
     accepted, last = torch.zeros_like(limit), torch.zeros_like(limit)

@@ -232,9 +232,7 @@ def _emit(
 def _load_drafts(ids_ptr, ids_stride_b, ids_stride_s, b, WIDTH: tl.constexpr, COLUMNS: tl.constexpr):
     """int64 [COLUMNS]: the draft judged at each position, -1 past the last one."""
     column = tl.arange(0, COLUMNS)
-    return tl.load(
-        ids_ptr + b * ids_stride_b + (column + 1) * ids_stride_s, mask=column + 1 < WIDTH, other=-1
-    )
+    return tl.load(ids_ptr + b * ids_stride_b + (column + 1) * ids_stride_s, mask=column + 1 < WIDTH, other=-1)
 
 
 @triton.jit(do_not_specialize=["ids_stride_b", "ids_stride_s", "chunks", "per_program"])
@@ -275,9 +273,7 @@ def _stats_kernel(
             for chunk in range(first, end):
                 raw = ahead
                 ahead = load_raw(row_ptr, target_stride_v, chunk + 1, end, vocab, CHUNK)
-                x, token = widen(
-                    raw, chunk, cut_logit, cut_id, target_cut_logit_ptr is not None, CHUNK
-                )
+                x, token = widen(raw, chunk, cut_logit, cut_id, target_cut_logit_ptr is not None, CHUNK)
                 top, second = chunk_stats(x, token, temperature)
                 tl.store(partial_ptr + (row_at + chunk) * 2, top)
                 tl.store(partial_ptr + (row_at + chunk) * 2 + 1, second)
@@ -296,9 +292,7 @@ def _stats_kernel(
             for chunk in range(first, end):
                 draft_raw = draft_ahead
                 draft_ahead = load_raw(draft_row, draft_stride_v, chunk + 1, end, draft_vocab, CHUNK)
-                x, token = widen(
-                    draft_raw, chunk, cut_logit, cut_id, draft_cut_logit_ptr is not None, CHUNK
-                )
+                x, token = widen(draft_raw, chunk, cut_logit, cut_id, draft_cut_logit_ptr is not None, CHUNK)
                 top, second = chunk_stats(x, token, scale)
                 tl.store(partial_ptr + (row_at + chunk) * 2, top)
                 tl.store(partial_ptr + (row_at + chunk) * 2 + 1, second)
@@ -334,9 +328,7 @@ def _judge(
     log of the block weight, log-uniform, origin and total of the target rows, of the draft rows, best tokens).
     """
     column = tl.arange(0, COLUMNS)
-    tops, seconds = _load_partial(
-        partial_ptr, b, column, column <= limit, slots, chunks, CHUNKS
-    )
+    tops, seconds = _load_partial(partial_ptr, b, column, column <= limit, slots, chunks, CHUNKS)
     origin, total, best = merge_chunks(tops, seconds, temperature)
 
     row = first_row + column
@@ -357,9 +349,7 @@ def _judge(
     draft_total = tl.zeros([COLUMNS], tl.float32)
     declared = known
     if draft_ptr is not None:
-        tops, seconds = _load_partial(
-            partial_ptr, b, WIDTH + column, column < limit, slots, chunks, CHUNKS
-        )
+        tops, seconds = _load_partial(partial_ptr, b, WIDTH + column, column < limit, slots, chunks, CHUNKS)
         scale = tl.where(temperature == 0.0, 1.0, temperature)
         draft_origin, draft_total, _best = merge_chunks(tops, seconds, scale)
         drafted = (column < limit) & (draft >= 0) & (draft < draft_vocab)
@@ -421,9 +411,7 @@ def _residual_weights(
     if target_cut_logit_ptr is not None:
         cut_logit = read_logit(tl.load(target_cut_logit_ptr + row))
         cut_id = read_id(tl.load(target_cut_id_ptr + row))
-    raw = load_raw(
-        target_ptr + row * target_stride_t, target_stride_v, chunk, chunk + 1, vocab, CHUNK
-    )
+    raw = load_raw(target_ptr + row * target_stride_t, target_stride_v, chunk, chunk + 1, vocab, CHUNK)
     scale = LOG2E / temperature
     if draft_ptr is not None:
         # Both loads go out before either is used. Without a draft nothing is read: -inf, no mass.
@@ -439,17 +427,13 @@ def _residual_weights(
     x, token = widen(raw, chunk, cut_logit, cut_id, target_cut_logit_ptr is not None, CHUNK)
     p = tl.exp2((read_logit(x) - origin) * scale) * (1.0 / tl.maximum(total, 1e-30))
     if draft_ptr is not None:
-        y, _ids = widen(
-            draft_raw, chunk, draft_cut_logit, draft_cut_id, draft_cut_logit_ptr is not None, CHUNK
-        )
+        y, _ids = widen(draft_raw, chunk, draft_cut_logit, draft_cut_id, draft_cut_logit_ptr is not None, CHUNK)
         q = tl.exp2((read_logit(y) - draft_origin) * scale) * (1.0 / tl.maximum(draft_total, 1e-30))
         p = tl.maximum(tl.where(with_draft, weight, 1.0) * p - q, 0.0)
     return p, token
 
 
-@triton.jit(
-    do_not_specialize=["ids_stride_b", "ids_stride_s", "chunks", "per_program", "slots"]
-)
+@triton.jit(do_not_specialize=["ids_stride_b", "ids_stride_s", "chunks", "per_program", "slots"])
 def _residual_kernel(
     ids_ptr, ids_stride_b, ids_stride_s,
     lens_ptr, cu_ptr, encoder_ptr, stop_ptr, block_ptr, reasoning_ptr, temperature_ptr,
@@ -569,9 +553,7 @@ def _finish_kernel(
             row = first_row + column
             weight = 1.0
             if BLOCK:
-                weight = tl.exp(
-                    _at(tl.where(log_weight > -88.0, log_weight, -88.0), column, COLUMNS)
-                )
+                weight = tl.exp(_at(tl.where(log_weight > -88.0, log_weight, -88.0), column, COLUMNS))
             origin = _at(origins, column, COLUMNS)
             total = _at(totals, column, COLUMNS)
             at = (b * slots + column) * chunks + part
@@ -695,9 +677,7 @@ def _draw_kernel(
         else:
             origin = tl.where(top == float("-inf"), 0.0, top)
             mass = seconds * tl.exp2((tops - origin) * (LOG2E / temperature))
-            chunk_uniform, token_uniform = uniforms(
-                tl.load(seed_ptr + b), tl.load(step_idx_ptr + b) + column, RECOVER
-            )
+            chunk_uniform, token_uniform = uniforms(tl.load(seed_ptr + b), tl.load(step_idx_ptr + b) + column, RECOVER)
             chosen = pick(mass, chunk_uniform, CHUNKS)
             p, _ids = _residual_weights(
                 b, column, first_row + column, chosen, temperature, 1.0, origin, 1.0, 0.0, 1.0,
@@ -727,9 +707,7 @@ def _match_kernel(
     )  # fmt: skip
     column = tl.arange(0, COLUMNS)
     draft = _load_drafts(ids_ptr, ids_stride_b, ids_stride_s, b, WIDTH, COLUMNS)
-    drawn = tl.load(
-        drawn_ptr + b * WIDTH + column, mask=column <= tl.where(n > 0, limit, -1), other=-1
-    )
+    drawn = tl.load(drawn_ptr + b * WIDTH + column, mask=column <= tl.where(n > 0, limit, -1), other=-1)
     agree = (draft >= 0) & (draft < vocab)
     if not ACCEPT_ALL:
         agree = agree & (draft == drawn)
@@ -790,13 +768,9 @@ def _topp_kernel(
     last = tl.full([], -1, tl.int64)
     if n > 0:
         row = first_row + accepted
-        chance, _unused = uniforms(
-            tl.load(seed_ptr + b), tl.load(step_idx_ptr + b) + accepted.to(tl.int64), RECOVER
-        )
+        chance, _unused = uniforms(tl.load(seed_ptr + b), tl.load(step_idx_ptr + b) + accepted.to(tl.int64), RECOVER)
         have = tl.minimum(tl.load(length_ptr + row), candidates)
-        score = tl.load(
-            score_ptr + row * score_stride_t + place * score_stride_c, mask=place < have, other=0.0
-        )
+        score = tl.load(score_ptr + row * score_stride_t + place * score_stride_c, mask=place < have, other=0.0)
         reached = (tl.cumsum(score, 0) >= chance * tl.load(top_p_ptr + b)) & (place < have)
         index = tl.min(tl.where(reached, place, CANDIDATES))
         index = tl.where(index < CANDIDATES, index, 0)

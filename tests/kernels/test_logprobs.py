@@ -46,6 +46,7 @@ CASES = st.builds(
     seed=st.integers(0, 2**31),
 ).map(lambda case: replace(case, k=min(case.k, case.vocab)))
 
+
 def inputs(case: Case) -> dict[str, torch.Tensor | int | None]:
     gen = torch.Generator().manual_seed(case.seed)
     total = case.rows + 3 if case.mapped else case.rows
@@ -133,9 +134,7 @@ def test_whole_size_chunks(vocab: int) -> None:
     case = Case(2, vocab, 20, torch.bfloat16, "ties", True, False, True, False, 0, vocab)
     given = inputs(case)
     got = logprobs(**given)
-    compare(
-        (got.logprob, got.rank, got.topk_ids, got.topk_logprobs, got.logz), logprobs_reference(**given)
-    )
+    compare((got.logprob, got.rank, got.topk_ids, got.topk_logprobs, got.logz), logprobs_reference(**given))
 
 
 def test_a_row_of_minus_infinity_and_a_row_of_nan() -> None:

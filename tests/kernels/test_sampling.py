@@ -89,9 +89,7 @@ def check(case: Case) -> None:
     logit, token, margin = top_k_top_p_cut_reference(logits, temperature, *limits)
     # Several blocks a row now and then only: on the interpreter each costs a program's worth of time.
     block = 128 if case.seed % 8 == 0 else 512
-    got_logit, got_token = top_k_top_p_cut_triton(
-        logits, temperature, *limits, block=block, chunk=256, group=16
-    )
+    got_logit, got_token = top_k_top_p_cut_triton(logits, temperature, *limits, block=block, chunk=256, group=16)
     sure = margin > MARGIN
     same("cut_logit", got_logit[sure], logit[sure])
     same("cut_id", got_token[sure], token[sure])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import pytest
 import torch
 
@@ -13,9 +12,9 @@ from tests.kernels.gpu_checks import assert_graph_replays, assert_no_recompilati
 from tests.kernels.properties import DEVICE, property_test
 from tests.kernels.verify_cases import Case, cases, check, compare, make_inputs
 
-test_rejection_and_block_match_the_reference = property_test(
-    cases(strategies=(Strategy.REJECTION, Strategy.BLOCK))
-)(check)
+test_rejection_and_block_match_the_reference = property_test(cases(strategies=(Strategy.REJECTION, Strategy.BLOCK)))(
+    check
+)
 test_greedy_target_match_and_topp_match_the_reference = property_test(
     cases(strategies=(Strategy.GREEDY, Strategy.TARGET_MATCH, Strategy.TOPP))
 )(check)

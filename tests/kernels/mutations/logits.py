@@ -13,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
 import kernels
 from kernels.verify.strategy import Strategy
 from tests.kernels import test_accept, test_logprobs, test_sampling, verify_cases
