@@ -81,6 +81,7 @@ $(STAMP)-dev: $(STAMP)-base requirements/dev.txt
 	$(PIP) -r requirements/dev.txt
 	@touch $@
 
-$(STAMP)-kernels: $(STAMP)-base requirements/kernels.txt
+$(STAMP)-kernels: $(STAMP)-base requirements/kernels.txt requirements/interpreter.txt
 	$(PIP) -r requirements/kernels.txt
+	$(PIP) --no-deps -r requirements/interpreter.txt
 	@touch $@
