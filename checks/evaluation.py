@@ -159,7 +159,8 @@ def score(cases: Iterable[Case], outcomes: Mapping[tuple[str, str, tuple[str, ..
     result = Score()
     cases = [c for c in cases if c.change in outcomes]
     for change, outcome in outcomes.items():
-        _count(result, outcome, clean=all(c.kind == "clean" for c in cases if c.change == change))
+        kinds = {c.kind for c in cases if c.change == change}
+        _count(result, outcome, clean=kinds == {"clean"})
     for case in cases:
         if case.kind != "bug":
             continue

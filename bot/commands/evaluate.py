@@ -133,6 +133,8 @@ def _review(job: _Job) -> Outcome:
     try:
         findings = tuple(_findings(job))
         error = ""
+    except UserError as refused:
+        findings, error = (), f"{refused.key}: {' '.join(str(v) for v in refused.args_.values())}"
     except Exception:
         findings, error = (), traceback.format_exc(limit=-6)
     return Outcome(job.base, job.head, findings, round(time.perf_counter() - started, 3), error)
