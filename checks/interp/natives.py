@@ -15,7 +15,6 @@ from checks.interp.values import (
     Array,
     ClassRef,
     Instance,
-    ModuleRef,
     Native,
     PyDict,
     PyList,
@@ -399,7 +398,3 @@ def _lists(op: str, a: V, b: V) -> V:
                 equal = [i.value for i in x] == [i.value for i in y]
                 return V(equal == (op == "=="), frozenset().union(*(i.origins for i in flat)))
     return unknown(a, b)
-
-
-def is_array_module(v: V) -> bool:
-    return isinstance(v.value, ModuleRef) and v.value.name.split(".")[0] in ARRAYS

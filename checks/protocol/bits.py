@@ -22,11 +22,6 @@ class IntType:
     def highest(self) -> int:
         return (1 << self.bits - self.signed) - 1
 
-    def wrap(self, value: int) -> int:
-        """`value` as this type stores it."""
-        value &= (1 << self.bits) - 1
-        return value - (1 << self.bits) if self.signed and value >> (self.bits - 1) else value
-
 
 INT = IntType(32, True)
 INT64 = IntType(64, True)
