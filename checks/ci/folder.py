@@ -1,0 +1,151 @@
+"""A saved CI run: `run.json` and the files that it names, so that every report can be made again offline.
+
+    run.json              the `CIRun`, as this module writes it
+    logs/<job id>.log     raw, as downloaded
+    junit/<job id>/*.xml
+    coverage/*.xml, coverage/*.info
+
+`dump` writes fields in the order of their dataclass and leaves out those that have their default, so that the same run
+gives the same bytes. A small one:
+
+    {
+      "version": 1,
+      "pull": {"repo": "octo/engine", "number": 7, "title": "Pack meta", "base_branch": "main"},
+      "revisions": {"head": "1f0c...", "merge_base": "9a2e..."},
+      "collected": "2026-05-22T13:08:27Z",
+      "jobs": [
+        {
+          "id": "101", "name": "unit", "requirement": "required", "conclusion": "failure",
+          "started": "2026-05-22T11:50:01Z", "completed": "2026-05-22T13:04:40Z", "runner": "gpu-3",
+          "log": "logs/101.log", "log_state": "present", "junit": ["junit/101/report.xml"]
+        }
+      ]
+    }
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import types
+from dataclasses import MISSING, Field, fields, is_dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from checks.ci.model import CIRun
+from checks.ci.sentences import FolderProblem
+
+VERSION = 1
+RUN = "run.json"
+_TIME = "%Y-%m-%dT%H:%M:%SZ"
+
+
+class FolderError(ValueError):
+    """A document that is no run: `problem` is a key of `checks.ci.sentences.FolderProblem`, `at` the place in it
+    (`jobs[3].status`), `found` what stands there."""
+
+    def __init__(self, problem: FolderProblem, at: str, found: str = "") -> None:
+        super().__init__(problem, at, found)
+        self.problem = problem
+        self.at = at
+        self.found = found
+
+
+def dump(run: CIRun) -> str:
+    """The text of `run.json`."""
+    return json.dumps({"version": VERSION, **_encode(run)}, indent=2, ensure_ascii=False) + "\n"
+
+
+def load(text: str | bytes) -> CIRun:
+    """The run in the text of `run.json`. Raises `FolderError`."""
+    try:
+        raw = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise FolderError(FolderProblem.NOT_JSON, RUN, str(error)) from None
+    if not isinstance(raw, dict):
+        raise FolderError(FolderProblem.WRONG_TYPE, RUN, type(raw).__name__)
+    version = raw.pop("version", None)
+    if version != VERSION:
+        raise FolderError(FolderProblem.VERSION, "version", str(version))
+    run = _decode(CIRun, raw, "")
+    assert isinstance(run, CIRun)
+    _check_paths(run)
+    return run
+
+
+def paths(run: CIRun) -> tuple[str, ...]:
+    """Every file that the run names, sorted: what a folder holds besides `run.json`."""
+    named = {j.log for j in run.jobs} | {c.path for c in run.coverage} | {a.path for a in run.artifacts}
+    named |= {path for j in run.jobs for path in j.junit}
+    return tuple(sorted(named - {""}))
+
+
+def _check_paths(run: CIRun) -> None:
+    """A path must stay in the folder: these documents may come from a stranger."""
+    for path in paths(run):
+        parts = path.split("/")
+        if path.startswith("/") or "\\" in path or "\0" in path or ".." in parts or "" in parts:
+            raise FolderError(FolderProblem.PATH, "path", path)
+    ids = [j.id for j in run.jobs]
+    if len(set(ids)) != len(ids):
+        raise FolderError(FolderProblem.TWICE, "jobs", next(i for i in ids if ids.count(i) > 1))
+
+
+def _encode(value: Any) -> Any:
+    if is_dataclass(value):
+        kept = ((f, getattr(value, f.name)) for f in fields(value))
+        return {f.name: _encode(v) for f, v in kept if v != _default(f)}
+    if isinstance(value, tuple):
+        return [_encode(v) for v in value]
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).strftime(_TIME)
+    return value
+
+
+def _default(field: Field[Any]) -> Any:
+    return field.default if field.default is not MISSING else MISSING
+
+
+def _decode(kind: Any, raw: Any, at: str) -> Any:
+    if is_dataclass(kind):
+        return _record(kind, raw, at)
+    origin = get_origin(kind)
+    if origin is tuple:
+        if not isinstance(raw, list):
+            raise FolderError(FolderProblem.WRONG_TYPE, at, type(raw).__name__)
+        return tuple(_decode(get_args(kind)[0], item, f"{at}[{n}]") for n, item in enumerate(raw))
+    if origin in (Union, types.UnionType):
+        inner = next(a for a in get_args(kind) if a is not types.NoneType)
+        return None if raw is None else _decode(inner, raw, at)
+    if kind is datetime:
+        return _time(raw, at)
+    if issubclass(kind, StrEnum):
+        if raw not in [*kind]:
+            raise FolderError(FolderProblem.WRONG_VALUE, at, str(raw))
+        return kind(raw)
+    if type(raw) is not kind:
+        raise FolderError(FolderProblem.WRONG_TYPE, at, type(raw).__name__)
+    return raw
+
+
+def _time(raw: Any, at: str) -> datetime:
+    try:
+        return datetime.strptime(raw, _TIME).replace(tzinfo=UTC)
+    except (ValueError, TypeError):
+        raise FolderError(FolderProblem.WRONG_TIME, at, str(raw)) from None
+
+
+def _record(kind: Any, raw: Any, at: str) -> Any:
+    if not isinstance(raw, dict):
+        raise FolderError(FolderProblem.WRONG_TYPE, at or RUN, type(raw).__name__)
+    hints = get_type_hints(kind)
+    dot = f"{at}." if at else ""
+    for key in raw:
+        if key not in hints:
+            near = difflib.get_close_matches(key, hints, 1)
+            raise FolderError(FolderProblem.UNKNOWN_KEY, f"{dot}{key}", near[0] if near else "")
+    for field in fields(kind):
+        if field.name not in raw and field.default is MISSING:
+            raise FolderError(FolderProblem.MISSING_KEY, f"{dot}{field.name}")
+    return kind(**{key: _decode(hints[key], value, f"{dot}{key}") for key, value in raw.items()})

@@ -1,0 +1,141 @@
+"""Every key of a sentence that the analysis can ask for, with the names of its arguments.
+
+The sentences stand in `templates/`, in both languages; a `Location`, `LogLine` or `Past` of the evidence is shown by
+the renderer and is no argument. Argument values are text or whole numbers, taken from logs where they are: a renderer
+must escape them.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Root(StrEnum):
+    """`Failure.root`: one sentence of what happened."""
+
+    PREDICTED = "root-predicted"  # test, expression, value, exception, path, line: as the review predicted
+    IN_CHANGED = "root-in-changed"  # error, function, path, line: raised in a function that this change altered
+    IN_CHANGED_FILE = "root-in-changed-file"  # error, path, line
+    TEST_CHANGED = "root-test-changed"  # error, path, line: the failing test is itself part of the change
+    OP = "root-op"  # error, op, path, function: the failing op's device function was changed
+    LINKED = "root-linked"  # error, path: weaker links, listed in the evidence
+    BASE = "root-base"  # error, commit
+    FLAKY_RERUN = "root-flaky-rerun"  # error, attempts
+    FLAKY_OTHERS = "root-flaky-others"  # error, count
+    INFRASTRUCTURE = "root-infrastructure"  # error, category
+    NEVER_STARTED = "root-never-started"  # step
+    APPROVAL = "root-approval"  # name
+    PERSON = "root-person"  # error
+    CONSEQUENCE = "root-consequence"  # error, first: of the failure `first`
+    NEED = "root-need"  # needs: names of the failed jobs it waits for
+    CANCELLED = "root-cancelled"  # -
+    NUMERICAL = "root-numerical"  # error: a number differs from its baseline, and the cause is not known
+    UNKNOWN = "root-unknown"  # error
+    NO_LOG = "root-no-log"  # state: a value of `LogState`
+    NOT_ANALYSED = "root-not-analysed"  # what: name of the crashed part
+
+
+class Reason(StrEnum):
+    """`Evidence.message`."""
+
+    RULE = "reason-rule"  # rule, category; with a line
+    JUNIT = "reason-junit"  # test; the structured result says so
+    PREDICTED = "reason-predicted"  # finding, expression, value, exception; with the fixture's location
+    FRAME_FUNCTION = "reason-frame-function"  # function; a stack frame stands in a changed function
+    FRAME_LINE = "reason-frame-line"  # function; on a line that this change added
+    FRAME_FILE = "reason-frame-file"  # -; in a changed file
+    COMPILER = "reason-compiler"  # -; the compiler or linter points at a changed file
+    TEST_CHANGED = "reason-test-changed"  # test
+    IMPORTS = "reason-imports"  # distance, chain; modules from the test to the changed file
+    OP = "reason-op"  # op, function; the op's device code was changed
+    TOKENS = "reason-tokens"  # tokens; rare words that the failure and the changed lines share
+    NO_PATH = "reason-no-path"  # -; nothing that the test imports was changed (negative)
+    ON_BASE = "reason-on-base"  # signature; with a past result
+    ON_OTHERS = "reason-on-others"  # count; with a past result
+    PASSED_ELSEWHERE = "reason-passed-elsewhere"  # attempt; passed and failed on this commit
+    NO_STEP_RAN = "reason-no-step-ran"  # step; the timeline: no step of the job's own had begun
+    NO_RUNNER = "reason-no-runner"  # -; no GPU runner ever took the job
+    NEED_FAILED = "reason-need-failed"  # name
+    FIRST = "reason-first"  # test or line that failed before
+    TOUCHES_CAUSE = "reason-touches-cause"  # path; the change alters what such a failure may come from
+    CONCLUSION = "reason-conclusion"  # conclusion; GitHub's own word
+    REPEATED = "reason-repeated"  # count; attempts on this commit failed the same way
+
+
+class Advice(StrEnum):
+    """`Suggestion.message`."""
+
+    UPDATE_FIXTURE = "advice-update-fixture"  # expression; the place still writes the old form
+    LOOK_AT = "advice-look-at"  # function; the changed code that raised
+    LOOK_AT_FILE = "advice-look-at-file"  # -
+    CHECK_BASELINE = "advice-check-baseline"  # -; is the new number meant? Then make a new baseline, else mend
+    FIX_BUILD = "advice-fix-build"  # error
+    FIX_LINT = "advice-fix-lint"  # rule
+    FIX_FIRST = "advice-fix-first"  # first; then this goes away
+    RERUN_ONCE = "advice-rerun-once"  # -
+    NEVER_RERUN = "advice-never-rerun"  # -; a number is not rerun away
+    WAIT_FOR_BASE = "advice-wait-for-base"  # commit
+    APPROVE = "advice-approve"  # name
+    CHECK_RUNNER = "advice-check-runner"  # runner
+    READ_LOG = "advice-read-log"  # -
+    ADD_TESTS = "advice-add-tests"  # -
+    FILL_TEMPLATE = "advice-fill-template"  # -
+    FIX_DEPENDENCY = "advice-fix-dependency"  # error
+
+
+class Note(StrEnum):
+    """Notes of a report, a failed job or coverage: what was not looked at, and why."""
+
+    JUNIT_BROKEN = "note-junit-broken"  # path, why (a `JUnitProblem`)
+    LOG_EMPTY = "note-log-empty"  # -
+    CRASHED = "note-crashed"  # what, error; a part of the analysis failed on this input
+    REQUIRED_UNKNOWN = "note-required-unknown"  # -
+    NO_CHANGE = "note-no-change"  # -; without the repository nothing can be linked to the change
+    COVERAGE_BROKEN = "note-coverage-broken"  # path
+    COVERAGE_OTHER_COMMIT = "note-coverage-other-commit"  # path, commit
+    MANY_FAILURES = "note-many-failures"  # count
+
+
+class JUnitProblem(StrEnum):
+    TRUNCATED = "truncated"
+    INVALID = "invalid"
+    ENTITIES = "entities"
+    EMPTY = "empty"
+    ABSENT = "absent"
+
+
+class CoverageReason(StrEnum):
+    """Why a file's coverage is unknown, or has nothing to measure (`NO_CODE`)."""
+
+    DEVICE = "device-code"
+    NO_REPORT = "no-report"
+    NOT_IN_REPORT = "not-in-report"
+    CARRIED = "carried-forward"
+    JOB_DIED = "job-died"
+    NO_CODE = "no-code"
+
+
+class Problem(StrEnum):
+    """`CIRun.problems`: what the collector could not read."""
+
+    REQUIRED = "problem-required"
+    HISTORY = "problem-history"
+    LOGS = "problem-logs"
+    ARTIFACTS = "problem-artifacts"
+
+
+class FolderProblem(StrEnum):
+    """`FolderError.problem`."""
+
+    NOT_JSON = "not-json"
+    WRONG_TYPE = "wrong-type"
+    WRONG_VALUE = "wrong-value"
+    WRONG_TIME = "wrong-time"
+    UNKNOWN_KEY = "unknown-key"
+    MISSING_KEY = "missing-key"
+    VERSION = "version"
+    PATH = "path"
+    TWICE = "twice"
+
+
+KEYS: tuple[str, ...] = tuple(str(k) for kind in (Root, Reason, Advice, Note) for k in kind)
