@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 import bot
+from bot.commands import logprobs
 from bot.edge import guarded
 from bot.errors import UserError
 from bot.reports import FORMATS
@@ -42,6 +43,8 @@ def _run(arguments: list[str], language: str) -> int:
         from bot.commands import kernels
 
         return kernels.run(args)
+    if args.command == "logprobs":
+        return logprobs.run(args)
     if args.command == "eval":
         from bot.commands import evaluate
 
@@ -80,6 +83,8 @@ def _parser(words: Words, language: str) -> argparse.ArgumentParser:
     kernels = commands.add_parser("kernels", help=words("cli.kernels"), parents=[shared], allow_abbrev=False)
     kernels.add_argument("action", choices=("bench",), help=words("cli.kernels-bench"))
     kernels.add_argument("rest", nargs=argparse.REMAINDER, metavar="...", help=words("cli.kernels-rest"))
+    described = commands.add_parser("logprobs", help=words("cli.logprobs"), allow_abbrev=False)
+    logprobs.arguments(described, shared, words)
     config = commands.add_parser("config", help=words("cli.config"), allow_abbrev=False)
     actions = config.add_subparsers(dest="action", required=True, metavar="ACTION")
     check = actions.add_parser("check", help=words("cli.config"), parents=[shared], allow_abbrev=False)

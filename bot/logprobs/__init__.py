@@ -1,0 +1,1 @@
+"""Logprob records at the edge: files, engines over HTTP, and the store of baselines."""
