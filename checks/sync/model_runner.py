@@ -26,25 +26,26 @@ self.max_logprobs = max(wanted) if not self.speculative_decoding else 20
 
 What a change only adds (a new statement, a new method) has no old form to look for, and statements that it removed are
 not followed. A copy whose form differed before the change is left alone. What the new form needs and a sibling does
-not have at all (an attribute, a key) counts as a feature that is not there, unless most copies have it.
+not have at all (an attribute, a key) counts as a feature that is not there, unless most copies have it and it is never
+None. A sibling whose own value this change altered is taken to follow, and so is one on whose hardware nothing reads
+what came.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from checks.change import ChangeSet
 from checks.config import Config
 from checks.finding import Confidence, Edit, Finding, Fix, Location, Message, Severity, Sibling
 from checks.ir import expr as E
-from checks.ir.unit import Function, Unit
 from checks.sync import siblings as S
-from checks.sync.effects import Alteration, Effect, alterations, effects, weight
-from checks.sync.lagging import Lag, hardware_only, has_word, lacking, lags, method_differs, other_callee
+from checks.sync.effects import alterations, weight
+from checks.sync.lagging import Lag, hardware_only, lacking
 from checks.sync.port import old_part, ported
-from checks.sync.targets import Targets, misfit
+from checks.sync.reached import Readers
+from checks.sync.search import Search
+from checks.sync.targets import Targets
 from checks.sync.verdicts import verdict
 
 ID = "sync.model-runner"
@@ -57,61 +58,9 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     yield from change.once((ID, "findings"), lambda: tuple(_all(change, config)))
 
 
-@dataclass
-class _Search:
-    """One run: the lags found, and the effects of the siblings' functions read so far."""
-
-    change: ChangeSet
-    config: Config
-    names: S.Names
-    targets: Targets
-
-    def lags(self, alteration: Alteration, unit: Unit, paths: list[str]) -> Iterator[Lag]:
-        word, most = _word(alteration), self._most_have(alteration, paths)
-        for path in paths:
-            data = self.change.head.read(path) or b""
-            if not has_word(data, word) or (sibling := self.change.unit(path)) is None:
-                continue
-            if method_differs(alteration, sibling) or other_callee(alteration, unit, sibling):
-                continue
-            for function in S.counterparts(alteration.function, unit, sibling, self.names):
-                if most or not lacking(alteration, function, sibling, data):
-                    found = lags(alteration, function, sibling, self.effects(function, sibling))
-                    yield from (lag for lag in found if not self._cannot_fit(lag))
-
-    def effects(self, function: Function, unit: Unit) -> list[Effect]:
-        return self.change.once((ID, function.path, function.start_line), lambda: effects(function, unit))
-
-    def _cannot_fit(self, lag: Lag) -> bool:
-        """Whether the call raises a TypeError now, which is what `sync.signature` says."""
-        if not isinstance(lag.effect.form, E.Call):
-            return False
-        target = self.targets.of(lag.effect.form, lag.function, lag.unit)
-        return target is not None and misfit(lag.effect.form, target) is not None
-
-    def _most_have(self, alteration: Alteration, paths: list[str]) -> bool:
-        """Whether, after the change, more of the files that make this call pass the new keywords than do not."""
-        if alteration.kind != "call" or not alteration.gained:
-            return False
-        word, others = _word(alteration), (p for p in paths if p != alteration.function.path)
-        callers = [d for d in (self.change.head.read(p) or b"" for p in others) if has_word(d, word)]
-        having = sum(all(re.search(rb"\b%s=[^=]" % k.encode(), d) for k in alteration.gained) for d in callers)
-        return having > 0 and 1 + having > len(callers) - having
-
-
-def _word(alteration: Alteration) -> str:
-    """A word that every file with the old form has."""
-    key = alteration.old.key
-    if isinstance(key, str) and key:
-        return key
-    form = alteration.old.form if isinstance(key, str) else key
-    names = [p for p in E.walk(form) if isinstance(p, E.Name | E.Attr | E.Const)] if not isinstance(form, tuple) else []
-    words = [p.value if isinstance(p, E.Const) else p.name if isinstance(p, E.Attr) else p.id for p in names]
-    return max((w for w in words if isinstance(w, str) and w.isidentifier()), key=len, default="self")
-
-
 def _all(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    search = _Search(change, config, S.Names.of(config), Targets(change))
+    targets = Targets(change)
+    search = Search(change, config, S.Names.of(config), targets, Readers(change, config, targets))
     found: dict[str, list[Lag]] = {}
     for old, new, paths in S.paired_changes(change, config):
         before, unit = S.base_unit(new.path, change), change.unit(new.path)
@@ -165,7 +114,7 @@ def _aspect(lag: Lag) -> tuple[object, ...]:
     return alteration.kind, alteration.old.key, words, form
 
 
-def _finding(group: list[Lag], found: dict[str, list[Lag]], search: _Search, told: set[object]) -> Finding:
+def _finding(group: list[Lag], found: dict[str, list[Lag]], search: Search, told: set[object]) -> Finding:
     first = min(group, key=lambda lag: (_ORDER.index(lag.confidence), _rank(lag)[0], lag.line))
     exact = any(lag.exact and lag.confidence is Confidence.HIGH for lag in group)
     evidence = [_lagging(lag, search) for lag in group]
@@ -187,7 +136,7 @@ def _finding(group: list[Lag], found: dict[str, list[Lag]], search: _Search, tol
     )
 
 
-def _leads(lag: Lag, search: _Search) -> bool:
+def _leads(lag: Lag, search: Search) -> bool:
     """Whether others follow the changed file: it is the GPU's or no hardware's, or one more copy was changed with it.
 
     What one other hardware alone does differently is mostly what that hardware needs.
@@ -225,7 +174,7 @@ def _shown(lag: Lag) -> str:
     return line.split(" = ")[0] if lag.alteration.kind == "assign" else line
 
 
-def _lagging(lag: Lag, search: _Search) -> Sibling:
+def _lagging(lag: Lag, search: Search) -> Sibling:
     excerpt, after = lag.unit.lines[lag.line - 1].strip(), search.change.unit(lag.alteration.function.path)
     if lag.alteration.kind == "assign" and after is not None:
         excerpt = old_part(lag.alteration, lag.effect, after, lag.unit) or excerpt
@@ -233,14 +182,14 @@ def _lagging(lag: Lag, search: _Search) -> Sibling:
     return Sibling(lag.location, lag.function.qualname, hardware, Message("lags"), excerpt)
 
 
-def _others(lag: Lag, found: dict[str, list[Lag]], search: _Search) -> Iterator[Sibling]:
+def _others(lag: Lag, found: dict[str, list[Lag]], search: Search) -> Iterator[Sibling]:
     """The siblings that need nothing for this change, each with the reason."""
     alteration, change = lag.alteration, search.change
     unit = change.unit(alteration.function.path)
     for path in S.sibling_files(alteration.function.path, change, search.config) if unit is not None else ():
         behind = any(_aspect(other) == _aspect(lag) for other in found.get(path, []))
         if not behind and unit is not None:
-            yield verdict(alteration, unit, path, change, search.config, search.names)
+            yield verdict(alteration, unit, path, search.names, search.readers)
 
 
 def _fix(group: list[Lag], change: ChangeSet) -> Fix | None:

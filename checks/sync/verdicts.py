@@ -12,12 +12,13 @@ from checks.ir.unit import Function, Unit
 from checks.sync import siblings as S
 from checks.sync.effects import Alteration, effects
 from checks.sync.lagging import lacking
+from checks.sync.needless import adapted, unread
+from checks.sync.reached import Readers
 
 
-def verdict(
-    alteration: Alteration, unit: Unit, path: str, change: ChangeSet, config: Config, names: S.Names
-) -> Sibling:
+def verdict(alteration: Alteration, unit: Unit, path: str, names: S.Names, readers: Readers) -> Sibling:
     """Where the sibling `path` was looked at for `alteration`, and why it needs nothing."""
+    change, config = readers.change, readers.config
     function, hardware = alteration.function, config.hardware_of(path)
     sibling = change.unit(path)
     if sibling is None:
@@ -26,13 +27,27 @@ def verdict(
     if not here:
         return _without(function, sibling, change, config)
     for theirs in here:
-        found = _in_function(alteration, theirs, sibling, hardware)
+        found = _excused(alteration, theirs, sibling, readers) or _in_function(alteration, theirs, sibling, hardware)
         if found is not None:
             return found
-    own = here[0]
-    missing = sorted(w.strip("'") for w in lacking(alteration, own, sibling, change.head.read(path) or b""))
+    own, data = here[0], change.head.read(path) or b""
+    missing = sorted(w.strip("'") for w in lacking(alteration, own, sibling, data))
     why = Message("no-feature", {"missing": missing}) if missing else Message("no-statement", {"function": own.name})
     return Sibling(Location(path, own.start_line), own.qualname, hardware, why)
+
+
+def _excused(alteration: Alteration, theirs: Function, sibling: Unit, readers: Readers) -> Sibling | None:
+    """What this change adapted in another way, and what came for other hardware only."""
+    hardware = readers.config.hardware_of(sibling.path)
+    line = adapted(alteration, theirs, readers.change)
+    if line:
+        excerpt = sibling.lines[line - 1].strip()
+        return Sibling(Location(sibling.path, line), theirs.qualname, hardware, Message("adapted"), excerpt)
+    for call in (e.form for e in effects(theirs, sibling) if e.kind == "call" and e.key == alteration.old.key):
+        if isinstance(call, E.Call) and unread(alteration, call, hardware, readers, (theirs, sibling)):
+            why = Message("not-read", {"gained": list(alteration.gained)})
+            return Sibling(Location(sibling.path, call.line), theirs.qualname, hardware, why)
+    return None
 
 
 def _without(function: Function, sibling: Unit, change: ChangeSet, config: Config) -> Sibling:

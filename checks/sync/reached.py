@@ -1,0 +1,110 @@
+"""Which hardware a line runs on, as far as the code asks for hardware by name (`current_platform.is_xpu()`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from checks.change import ChangeSet
+from checks.config import Config
+from checks.ir import expr as E
+from checks.ir.stmt import Assign, Guarded, flatten
+from checks.ir.unit import Function, Unit
+from checks.ops import arguments, expressions
+from checks.sync.key_uses import product_files
+from checks.sync.targets import Target, Targets, nearest_imports
+
+
+def holds(test: E.Expr, hardware: str, config: Config) -> bool | None:
+    """What `test` comes to on `hardware`; None where it asks something else."""
+    match test:
+        case E.Call(func=E.Attr(base=base, name=name)) if name.startswith("is_") and "platform" in (
+            E.dotted(base) or ""
+        ):
+            asked = config.hardware_of(name)
+            return asked == hardware if asked else None
+        case E.Unary(op="not", operand=operand):
+            inner = holds(operand, hardware, config)
+            return None if inner is None else not inner
+        case E.Binary(op="and" | "or" as op, left=left, right=right):
+            sides = holds(left, hardware, config), holds(right, hardware, config)
+            settles = op == "or"
+            return settles if settles in sides else None if None in sides else not settles
+        case _:
+            return None
+
+
+def excluded(guards: tuple[E.Expr, ...], hardware: str, config: Config) -> bool:
+    """Whether one of the conditions is false on `hardware`."""
+    return any(holds(g, hardware, config) is False for g in guards)
+
+
+@dataclass(frozen=True)
+class Readers:
+    """Who reads a field or a parameter."""
+
+    change: ChangeSet
+    config: Config
+    targets: Targets
+
+    def field_unread(self, name: str, hardware: str) -> bool:
+        """Whether the field `name` is read somewhere, and nowhere that `hardware` gets to."""
+        read = [self._reaches(name, *place, hardware) for place in self._places(name)]
+        return bool(read) and not any(read)
+
+    def param_unread(self, target: Target, name: str, hardware: str) -> bool:
+        """Whether a function uses its parameter for other hardware only.
+
+        A branch of this hardware that calls the very op which gets the parameter elsewhere counts as one that needs
+        it.
+        """
+        function, elsewhere = target.function, set[tuple[str, str]]()
+        for guarded in flatten(function.body):
+            if not any(name in E.names(top) for top in expressions(guarded.stmt)):
+                continue
+            if not excluded(guarded.guards, hardware, self.config):
+                return False
+            elsewhere |= _ops_called(guarded, function, target.unit)
+        here = (g for g in flatten(function.body) if not excluded(g.guards, hardware, self.config))
+        return bool(elsewhere) and not any(elsewhere & _ops_called(g, function, target.unit) for g in here)
+
+    def _places(self, name: str) -> Iterator[tuple[Guarded, Function, Unit]]:
+        """The statements that read an attribute `name`, tests left out."""
+        for path in product_files(name, self.change, self.config):
+            unit = self.change.unit(path)
+            for function in unit.functions if unit is not None else ():
+                if unit is not None and f".{name}" in unit.text(function.start_line, function.end_line):
+                    found = (g for g in flatten(function.body) if _reads(g, name))
+                    yield from ((g, function, unit) for g in found)
+
+    def _reaches(self, name: str, guarded: Guarded, function: Function, unit: Unit, hardware: str) -> bool:
+        owner = self.config.hardware_of(unit.path)
+        if (owner and owner != hardware) or excluded(guarded.guards, hardware, self.config):
+            return False
+        passed = 0
+        for call in (e for top in expressions(guarded.stmt) for e in E.walk(top) if isinstance(e, E.Call)):
+            target = self.targets.of(call, function, unit)
+            given = arguments(call, tuple(p.name for p in target.params)) if target is not None else {}
+            for param, value in given.items():
+                if target is not None and isinstance(value, E.Attr) and value.name == name:
+                    passed += 1
+                    if not self.param_unread(target, param, hardware):
+                        return True
+        return passed < sum(1 for top in expressions(guarded.stmt) for e in E.walk(top) if _is_read(e, name))
+
+
+def _reads(guarded: Guarded, name: str) -> bool:
+    stmt = guarded.stmt
+    target = stmt.target if isinstance(stmt, Assign) else None
+    return any(_is_read(e, name) and e is not target for top in expressions(stmt) for e in E.walk(top))
+
+
+def _is_read(e: E.Expr, name: str) -> bool:
+    return isinstance(e, E.Attr) and e.name == name
+
+
+def _ops_called(guarded: Guarded, function: Function, unit: Unit) -> set[tuple[str, str]]:
+    """(name, module) of the imported functions that a statement calls."""
+    calls = (e for top in expressions(guarded.stmt) for e in E.walk(top) if isinstance(e, E.Call))
+    names = {(c.func.id, c.line or guarded.stmt.line) for c in calls if isinstance(c.func, E.Name)}
+    return {(n, i.module) for n, line in names for i in nearest_imports(n, line, function, unit)}
