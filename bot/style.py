@@ -5,6 +5,7 @@ Everything from a repository or a pull request passes through here: names, paths
 
 from __future__ import annotations
 
+import html
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -76,6 +77,20 @@ class Markdown:
         ticks = "`" * (max((len(run) for run in re.findall(r"`+", shown)), default=0) + 1)
         pad = " " if shown.startswith("`") or shown.endswith("`") else ""
         return f"{ticks}{pad}{shown}{pad}{ticks}"
+
+
+class Html:
+    """HTML text: nothing foreign can open a tag or an entity, nor a code span of ours (a backtick)."""
+
+    def prose(self, text: str) -> str:
+        return _html(one_line(text))
+
+    def code(self, text: str) -> str:
+        return f"<code>{_html(one_line(text))}</code>"
+
+
+def _html(text: str) -> str:
+    return html.escape(text).replace("`", "&#96;")
 
 
 def cell(text: str) -> str:

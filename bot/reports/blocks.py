@@ -56,4 +56,12 @@ class Folded:
     blocks: tuple[Block, ...]
 
 
-Block = Heading | Text | Items | Table | Code | Folded
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A drawing, for outputs that show it; its numbers stand in a table beside it. `alt` says what it shows."""
+
+    svg: str
+    alt: str
+
+
+Block = Heading | Text | Items | Table | Code | Folded | Picture

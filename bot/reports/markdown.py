@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bot.reports import Report
-from bot.reports.blocks import Block, Code, Folded, Heading, Items, Table, Text
+from bot.reports.blocks import Block, Code, Folded, Heading, Items, Picture, Table, Text
 from bot.reports.document import document
 from bot.style import Markdown, cell, fence
 from bot.words import Words
@@ -13,7 +13,7 @@ from bot.words import Words
 
 def render(report: Report, language: str) -> str:
     """The report as one Markdown document."""
-    return join(write(block) for block in document(report, Words(language, Markdown())))
+    return written(document(report, Words(language, Markdown())))
 
 
 def join(parts: Iterable[str]) -> str:
@@ -35,8 +35,15 @@ def write(block: Block) -> str:
         case Code(lines, language):
             return fence(lines, language)
         case Folded(title, blocks):
-            inner = "\n\n".join(write(b) for b in blocks)
+            inner = "\n\n".join(write(b) for b in blocks if not isinstance(b, Picture))
             return f"<details>\n<summary>{title}</summary>\n\n{inner}\n\n</details>"
+        case Picture(_, alt):
+            return alt
+
+
+def written(blocks: Iterable[Block]) -> str:
+    """A document of these blocks; pictures are left out, their tables say the same."""
+    return join(write(b) for b in blocks if not isinstance(b, Picture))
 
 
 def _item(text: str) -> str:

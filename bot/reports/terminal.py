@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from unicodedata import category, east_asian_width
 
 from bot.reports import Report
-from bot.reports.blocks import Block, Code, Folded, Heading, Items, Table, Text
+from bot.reports.blocks import Block, Code, Folded, Heading, Items, Picture, Table, Text
 from bot.reports.document import document
 from bot.style import Plain, visible
 from bot.words import Words
@@ -37,7 +37,7 @@ def text(report: Report, language: str, *, width: int = 80, colour: bool = False
 def written(blocks: Iterable[Block], width: int = 80, *, colour: bool = False) -> str:
     """Any blocks at a given width."""
     writer = _Writer(width, colour)
-    parts = [list(writer.write(b)) for b in blocks]
+    parts = [list(writer.write(b)) for b in blocks if not isinstance(b, Picture)]
     return "\n\n".join("\n".join(lines) for lines in parts) + "\n"
 
 
@@ -66,6 +66,8 @@ class _Writer:
                 yield title
                 for inner in blocks:
                     yield from self.write(inner)
+            case Picture():
+                return
 
     def _heading(self, level: int, heading: str, mark: str) -> Iterator[str]:
         if level > 2:

@@ -1,0 +1,114 @@
+"""HTML: a report's blocks as the body of a page, and the page around them in one self-contained file."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable
+from functools import cache
+
+from bot.reports.blocks import Block, Code, Folded, Heading, Items, Picture, Table, Text
+from bot.style import Html, visible
+from bot.words import TEMPLATES, Words
+
+PAGES = TEMPLATES / "pages"
+# Code spans of our own sentences. What is foreign has no backtick left, `Html` wrote it as an entity.
+_SPAN = re.compile(r"`([^`]+)`")
+_NOT_ANCHOR = re.compile(r"[^\w-]+")
+
+
+def words_for(language: str) -> Words:
+    """Words whose arguments are escaped for HTML."""
+    return Words(language, Html())
+
+
+def page(title: str, blocks: Iterable[Block], language: str) -> str:
+    """One file to attach or send: no script, no reference to another file or host. `title` is not yet escaped."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(loader=FileSystemLoader(PAGES), autoescape=True, undefined=StrictUndefined)
+    template = environment.get_template("report.html")
+    return template.render(title=title, language=language, style=Markup(style()), body=Markup(body(blocks)))
+
+
+@cache
+def style() -> str:
+    """The style sheet of every page."""
+    return (PAGES / "style.css").read_text("utf-8")
+
+
+def body(blocks: Iterable[Block]) -> str:
+    """The blocks one after another, without a page around them."""
+    return "\n".join(write(block) for block in blocks) + "\n"
+
+
+def write(block: Block) -> str:
+    """One block as HTML."""
+    match block:
+        case Heading(level, text, mark):
+            kind = f' class="level-{html.escape(mark)}"' if mark else ""
+            return f'<h{level} id="{anchor(text)}"{kind}>{_spans(text)}</h{level}>'
+        case Text(text):
+            return "\n".join(_paragraph(part) for part in text.split("\n\n") if part.strip())
+        case Items(items, numbered):
+            tag = "ol" if numbered else "ul"
+            return f"<{tag}>{''.join(f'<li>{_spans(_lines(i))}</li>' for i in items)}</{tag}>"
+        case Table(header, rows):
+            head = "".join(f'<th scope="col">{_spans(h)}</th>' for h in header)
+            lines = ("<tr>" + "".join(f"<td>{_spans(_lines(c))}</td>" for c in row) + "</tr>" for row in rows)
+            return (
+                f'<div class="wide" tabindex="0"><table><thead><tr>{head}</tr></thead>'
+                f"<tbody>{''.join(lines)}</tbody></table></div>"
+            )
+        case Code(lines, language):
+            return _code(lines, language)
+        case Folded(title, blocks):
+            return f"<details><summary>{_spans(title)}</summary>\n{body(blocks)}</details>"
+        case Picture(svg, alt):
+            return f'<figure role="img" aria-label="{html.escape(alt)}">{svg}</figure>'
+
+
+def anchor(text: str) -> str:
+    """A fragment for a heading: its words without marks."""
+    plain = html.unescape(re.sub(r"<[^>]*>", "", text))
+    return html.escape(_NOT_ANCHOR.sub("-", plain).strip("-").lower() or "section")
+
+
+def _paragraph(text: str) -> str:
+    """A paragraph; `- ` at the start of lines makes a list."""
+    made: list[str] = []
+    items: list[str] = []
+    for line in text.strip("\n").split("\n"):
+        if line.startswith("- "):
+            items.append(f"<li>{_spans(line[2:])}</li>")
+            continue
+        if items:
+            made.append(f"<ul>{''.join(items)}</ul>")
+            items = []
+        made.append(_spans(line))
+    if items:
+        made.append(f"<ul>{''.join(items)}</ul>")
+    if not any(part.startswith("<ul>") for part in made):
+        return f"<p>{'<br>'.join(made)}</p>"
+    return "".join(part if part.startswith("<ul>") else f"<p>{part}</p>" for part in made)
+
+
+def _spans(text: str) -> str:
+    return _SPAN.sub(r"<code>\1</code>", text)
+
+
+def _lines(text: str) -> str:
+    return text.replace("\n", "<br>")
+
+
+_DIFF = {"+": "ins", "-": "del", "@": "at"}
+
+
+def _code(lines: tuple[str, ...], language: str) -> str:
+    """A block of code; a diff has its added and removed lines marked."""
+    shown = [html.escape(visible(line, keep="\t")) for line in lines]
+    if language == "diff":
+        marked = (f'<span class="{_DIFF.get(line[:1], "same")}">{line or " "}</span>' for line in shown)
+        return f'<pre class="diff" tabindex="0"><code>{"".join(marked)}</code></pre>'
+    return f'<pre tabindex="0"><code>{chr(10).join(shown)}</code></pre>'
