@@ -1,0 +1,67 @@
+"""What a result belongs to (versions, device), and how long a case takes: with the bench's own measuring on a GPU."""
+
+from __future__ import annotations
+
+import platform
+import time
+import warnings
+from typing import Any
+
+import torch
+
+from kernels.bench.measure import device_key, eager_seconds, graph_seconds
+from kernels.cases._case import Case
+
+SAMPLES = 30
+INTERPRETED = 3
+
+# Fresh memory holds NaN, or the largest integer, so that a read of what nothing wrote shows in the outputs.
+torch.use_deterministic_algorithms(True, warn_only=True)
+warnings.filterwarnings("ignore", message=".*deterministic.*")
+
+
+def versions() -> dict[str, str]:
+    """Of what the numbers depend on."""
+    import triton
+
+    return {"python": platform.python_version(), "torch": torch.__version__, "triton": triton.__version__}
+
+
+def key(device: torch.device) -> dict[str, Any]:
+    """What results from this machine may be compared with: the same key, and nothing else."""
+    if device.type == "cuda":
+        return device_key()
+    return {"cpu": platform.machine(), "interpreter": True, **versions()}
+
+
+def settle(device: torch.device) -> None:
+    """Wait for the device; RuntimeError for what went wrong on it."""
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+
+
+def times(case: Case, device: torch.device) -> tuple[str, list[float]]:
+    """(how it was measured, seconds a call, one number a sample), over inputs of its own.
+
+    `graph`: inside a CUDA graph, so that the host's pace is left out; `eager` where the op cannot be captured;
+    `interpreter`: no measure of a kernel at all.
+    """
+    torch.utils.deterministic.fill_uninitialized_memory = False
+    try:
+        given = case.build(device)
+        if device.type != "cuda":
+            return "interpreter", [_interpreted(case, given) for _ in range(INTERPRETED)]
+        calls = [lambda: case.call(given)]
+        try:
+            return "graph", [graph_seconds(calls, rounds=1) for _ in range(SAMPLES)]
+        except RuntimeError:
+            settle(device)
+            return "eager", [eager_seconds(calls, rounds=1) for _ in range(SAMPLES)]
+    finally:
+        torch.utils.deterministic.fill_uninitialized_memory = True
+
+
+def _interpreted(case: Case, given: dict[str, Any]) -> float:
+    started = time.perf_counter()
+    case.call(given)
+    return time.perf_counter() - started
