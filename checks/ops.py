@@ -78,7 +78,8 @@ class Ops:
 
     def _registered(self, op: Op, unit: Unit) -> OpInfo:
         function = next(iter(unit.named(op.kernel)), None)
-        return OpInfo(op.name, (*op.inputs, *op.attrs), unit, op.line, registration=op, function=function)
+        params = *op.inputs, *(a.split(":")[0].strip() for a in op.attrs)
+        return OpInfo(op.name, params, unit, op.line, registration=op, function=function)
 
     def _bound(self, binding: Binding, unit: Unit) -> OpInfo:
         function = self.function(binding.function, unit)

@@ -49,7 +49,7 @@ def passed(end: Endpoint, change: ChangeSet, messages: Messages) -> list[Marked]
     found = []
     for op in end.ops:
         for info in ops.named(op):
-            names = {p for p in info.params if info.cpp_name(p.split(":")[0].strip()) in stored}
+            names = {p for p in info.params if info.cpp_name(p) in stored}
             for call in ops.calls(op) if names else ():
                 for name in sorted(names & set(call.args)):
                     value = messages.constants.resolve(call.args[name], call.unit, call.function)

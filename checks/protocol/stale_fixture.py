@@ -33,22 +33,19 @@ ends the prediction, without a finding. Generators, coroutines and decorated hel
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import PurePosixPath
 
 from checks.change import ChangeSet
 from checks.config import Config
-from checks.finding import Confidence, Finding, Location, Message, PredictedFailure, Related, Severity, Side
+from checks.finding import Confidence, Finding, Location, Message, PredictedFailure, Severity, Side
 from checks.interp.frames import Failure
 from checks.interp.machine import Machine
 from checks.interp.program import Modules, Program
 from checks.interp.values import GaveUp, Origin
-from checks.ir import expr as E
 from checks.ir.unit import Function, Unit
-from checks.ops import OpInfo, Ops, calls_of
+from checks.protocol.op_arguments import wrong_arguments
 from checks.protocol.twins import left_behind
 from checks.source import language
-from checks.sync.targets import Targets, nearest_imports
 from checks.tree import find_word
 
 ID = "protocol.stale-fixture"
@@ -61,7 +58,7 @@ BUDGET = 150_000
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     yield from _predicted(change, config)
-    yield from _wrong_arguments(change, config)
+    yield from wrong_arguments(change, config, ID)
     yield from left_behind(change, config, ID)
 
 
@@ -208,80 +205,3 @@ def _changed_line(failure: Failure, unit: Unit) -> Origin:
         return failure.trace[-1][0]
     product = sorted(o for o in failure.origins if o.path != unit.path)
     return product[-1] if product else failure.where
-
-
-def _wrong_arguments(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    """Calls of device ops that the change touched, in tests, with more arguments than the op has."""
-    ops = Ops(change)
-    for name in sorted(_touched_ops(change)):
-        infos = ops.named(name)
-        if not infos or any(not i.params for i in infos):
-            continue
-        paths = {h.path for h in change.head.find(name) if config.is_test(h.path) and language(h.path) == "python"}
-        for path in sorted(paths):
-            unit = change.unit(path)
-            same = [i for i in infos if config.hardware_of(i.unit.path) == config.hardware_of(path)]
-            if unit is not None:
-                yield from _check_calls(name, same or list(infos), unit, change)
-
-
-def _touched_ops(change: ChangeSet) -> set[str]:
-    """Ops whose registration, binding or function the change touched."""
-    names: set[str] = set()
-    for file in change.files:
-        unit = change.unit(file.head_path) if file.head_path else None
-        if unit is None:
-            continue
-        if unit.language == "cpp":
-            touched = {f.name for f in unit.functions if change.touches(unit.path, f.start_line, f.end_line)}
-            names |= {o.name for o in unit.ops if o.kernel in touched or change.touches(unit.path, o.line, o.end_line)}
-            names |= {b.name for b in unit.bindings if change.touches(unit.path, b.line, b.end_line)}
-    return names
-
-
-def _check_calls(name: str, ops: list[OpInfo], unit: Unit, change: ChangeSet) -> Iterator[Finding]:
-    """One finding for each file: the first call that does not fit, with the others beside it."""
-    targets, wrong = Targets(change), []
-    for function in unit.functions:
-        if name not in unit.text(function.start_line, function.end_line):
-            continue
-        for call, _ in calls_of(function.body):
-            if call.func != E.Name(name) or E.starred(call) or any(_fits(call, op) for op in ops):
-                continue
-            imports = nearest_imports(name, call.line, function, unit)
-            if any("ops" in i.module.split(".") for i in imports) and targets.of(call, function, unit) is None:
-                wrong.append((call, function))
-    if wrong:
-        finding = _wrong_call(*wrong[0], ops[0], unit)
-        others = tuple(Related(Location(unit.path, c.line), Message("arguments-too", {})) for c, _ in wrong[1:])
-        yield replace(finding, related=others)
-
-
-def _fits(call: E.Call, op: OpInfo) -> bool:
-    count = len(call.args) + len(call.keywords)
-    return count <= len(op.params) and all(k in op.params for k, _ in call.keywords)
-
-
-def _wrong_call(call: E.Call, function: Function, op: OpInfo, unit: Unit) -> Finding:
-    place = Location(unit.path, call.line)
-    node = "::".join((unit.path, *function.qualname.split(".")))
-    given, wanted = len(call.args) + len(call.keywords), len(op.params)
-    args = {"test": node, "op": op.name, "given": given, "wanted": wanted, "at": Location(op.unit.path, op.line)}
-    evidence = PredictedFailure(
-        test=node,
-        fixture=place,
-        expression=op.name,
-        value=f"{given} != {wanted}",
-        exception="TypeError",
-        raised_at=place,
-    )
-    return Finding(
-        rule=ID,
-        severity=Severity.BUG,
-        confidence=Confidence.HIGH,
-        location=place,
-        message=Message("arguments", args),
-        symbol=function.qualname,
-        subject=op.name,
-        evidence=(evidence,),
-    )

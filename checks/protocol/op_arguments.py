@@ -1,0 +1,104 @@
+"""Calls of device ops in tests that do not fit what the op takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from checks.change import ChangeSet
+from checks.config import Config
+from checks.finding import Confidence, Finding, Location, Message, PredictedFailure, Related, Severity, Side
+from checks.ir import expr as E
+from checks.ir.unit import Function, Unit
+from checks.ops import OpInfo, Ops, calls_of
+from checks.source import language
+from checks.sync.targets import Targets, nearest_imports
+
+
+def wrong_arguments(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
+    """Calls of device ops that the change touched, in tests, with more arguments than the op has.
+
+    Where the call did not fit before either, the test was wrong already: a suggestion.
+    """
+    ops, before = Ops(change), Ops(change, Side.BASE)
+    for name in sorted(_touched_ops(change)):
+        infos = ops.named(name)
+        if not infos or any(not i.params for i in infos):
+            continue
+        tests = {h.path for h in change.head.find(name) if config.is_test(h.path) and language(h.path) == "python"}
+        for path in sorted(tests):
+            unit = change.unit(path)
+            same = [i for i in infos if config.hardware_of(i.unit.path) == config.hardware_of(path)]
+            paths = {i.unit.path for i in same or infos}
+            old = [i for i in before.named(name) if i.unit.path in paths]
+            if unit is not None:
+                yield from _check_calls(name, same or list(infos), unit, change, old, rule)
+
+
+def _touched_ops(change: ChangeSet) -> set[str]:
+    """Ops whose registration, binding or function the change touched."""
+    names: set[str] = set()
+    for file in change.files:
+        unit = change.unit(file.head_path) if file.head_path else None
+        if unit is None:
+            continue
+        if unit.language == "cpp":
+            touched = {f.name for f in unit.functions if change.touches(unit.path, f.start_line, f.end_line)}
+            names |= {o.name for o in unit.ops if o.kernel in touched or change.touches(unit.path, o.line, o.end_line)}
+            names |= {b.name for b in unit.bindings if change.touches(unit.path, b.line, b.end_line)}
+    return names
+
+
+def _check_calls(
+    name: str, ops: list[OpInfo], unit: Unit, change: ChangeSet, old: list[OpInfo], rule: str
+) -> Iterator[Finding]:
+    """One finding for each file: the first call that does not fit, with the others beside it. `old` is
+    the op as it was."""
+    targets, wrong = Targets(change), []
+    for function in unit.functions:
+        if name not in unit.text(function.start_line, function.end_line):
+            continue
+        for call, _ in calls_of(function.body):
+            if call.func != E.Name(name) or E.starred(call) or any(_fits(call, op) for op in ops):
+                continue
+            imports = nearest_imports(name, call.line, function, unit)
+            if any("ops" in i.module.split(".") for i in imports) and targets.of(call, function, unit) is None:
+                wrong.append((call, function))
+    if wrong:
+        call = wrong[0][0]
+        fitted = not old or any(_fits(call, op) for op in old)
+        older = not fitted and not change.touches(unit.path, call.line, call.line)
+        finding = _wrong_call(*wrong[0], ops[0], unit, older, rule)
+        others = tuple(Related(Location(unit.path, c.line), Message("arguments-too", {})) for c, _ in wrong[1:])
+        yield replace(finding, related=others)
+
+
+def _fits(call: E.Call, op: OpInfo) -> bool:
+    count = len(call.args) + len(call.keywords)
+    return count <= len(op.params) and all(k in op.params for k, _ in call.keywords)
+
+
+def _wrong_call(call: E.Call, function: Function, op: OpInfo, unit: Unit, older: bool, rule: str) -> Finding:
+    place = Location(unit.path, call.line)
+    node = "::".join((unit.path, *function.qualname.split(".")))
+    given, wanted = len(call.args) + len(call.keywords), len(op.params)
+    unknown = [k for k, _ in call.keywords if k not in op.params]
+    args = {"test": node, "op": op.name, "given": given, "wanted": wanted, "unknown": unknown, "older": older}
+    evidence = PredictedFailure(
+        test=node,
+        fixture=place,
+        expression=op.name,
+        value=", ".join(unknown) or f"{given} != {wanted}",
+        exception="TypeError",
+        raised_at=place,
+    )
+    return Finding(
+        rule=rule,
+        severity=Severity.SUGGESTION if older else Severity.BUG,
+        confidence=Confidence.HIGH,
+        location=place,
+        message=Message("arguments", {**args, "at": Location(op.unit.path, op.line)}),
+        symbol=function.qualname,
+        subject=op.name,
+        evidence=(evidence,),
+    )
