@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from bot.errors import UserError
@@ -24,13 +25,17 @@ def read_text(name: str) -> str:
 
 def write_output(text: str, name: str | None) -> None:
     """Write `text` to file `name`, or to standard output where that is None, as UTF-8."""
-    data = text.encode("utf-8", "backslashreplace")
+    write_chunks((text.encode("utf-8", "backslashreplace"),), name)
+
+
+def write_chunks(chunks: Iterable[bytes], name: str | None) -> None:
+    """Write bytes as they come, as `write_output` does; where `chunks` raises, the file stays as it was."""
     try:
         if name is not None:
-            _replace(Path(name), data)
+            _replace(Path(name), chunks)
             return
         sys.stdout.flush()
-        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.writelines(chunks)
         sys.stdout.buffer.flush()
     except BrokenPipeError:
         raise
@@ -38,16 +43,17 @@ def write_output(text: str, name: str | None) -> None:
         raise UserError("unwritable", path=name or "-", reason=error.strerror) from error
 
 
-def _replace(path: Path, data: bytes) -> None:
+def _replace(path: Path, chunks: Iterable[bytes]) -> None:
     target = path.resolve()
     if target.exists() and not target.is_file():
         # A device or a pipe cannot be replaced; a directory fails here with its own error.
-        target.write_bytes(data)
+        with target.open("wb") as device:
+            device.writelines(chunks)
         return
     handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(data)
+            file.writelines(chunks)
         os.chmod(temporary, _mode(target))
         os.replace(temporary, target)
     except BaseException:

@@ -28,3 +28,21 @@ def _convert(parser: argparse.ArgumentParser, words: Words) -> None:
     add = parser.add_argument
     add("input", metavar="IN", help=words("logprobs.convert-input"))
     add("-o", "--output", metavar="FILE", help=words("cli.output"))
+    add("--plain", action="store_true", help=words("logprobs.convert-plain"))
+    add("--id", default="request", metavar="ID", help=words("logprobs.convert-id"))
+    add("--prompt", metavar="TEXT", help=words("logprobs.convert-prompt"))
+    add("--model", default="unknown", metavar="M", help=words("logprobs.convert-model"))
+    _origin(parser, words)
+
+
+def _origin(parser: argparse.ArgumentParser, words: Words) -> None:
+    """What an answer does not say about the engine that gave it."""
+    add = parser.add_argument
+    add("--mode", choices=("raw", "processed", "unknown"), default="unknown", help=words("logprobs.mode"))
+    add("--device", default="unknown", metavar="NAME", help=words("logprobs.device"))
+    add("--engine", default="unknown", metavar="NAME", help=words("logprobs.engine"))
+    add("--engine-version", default="unknown", metavar="V", help=words("logprobs.engine-version"))
+    add("--logits-dtype", default="unknown", metavar="T", help=words("logprobs.logits-dtype"))
+    add("--proposer", metavar="NAME", help=words("logprobs.proposer"))
+    add("--num-speculative-tokens", type=int, metavar="N", help=words("logprobs.num-speculative-tokens"))
+    add("--steps", action="store_true", help=words("logprobs.steps"))

@@ -3,13 +3,42 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from pathlib import Path
 
-from bot.files import write_output
+from bot.errors import UserError
+from bot.files import write_chunks
 from bot.logprobs.files import read_records
+from bot.logprobs.origin import origin, speculative
+from checks.logprobs.cells import ResponseError
+from checks.logprobs.convert import convert
 from checks.logprobs.jsonl import write
+from checks.logprobs.openai import Asked
+from checks.logprobs.record import Record
+
+_SIGN = b'{"version":'
 
 
 def run(args: argparse.Namespace) -> int:
     """Write the records of the input file."""
-    write_output("".join(write(record).decode() for record in read_records(args.input)), args.output)
+    records = read_records(args.input) if _are_records(args.input) else _converted(args)
+    write_chunks((write(record, packed=not args.plain) for record in records), args.output)
     return 0
+
+
+def _are_records(name: str) -> bool:
+    try:
+        with Path(name).open("rb") as file:
+            return file.read(len(_SIGN)).lstrip() == _SIGN
+    except OSError as error:
+        raise UserError("unreadable", path=name, reason=error.strerror) from error
+
+
+def _converted(args: argparse.Namespace) -> Iterator[Record]:
+    asked = Asked(id=args.id, prompt=args.prompt, origin=origin(args), speculative=speculative(args), steps=args.steps)
+    try:
+        yield from convert(Path(args.input).read_bytes(), asked)
+    except ResponseError as error:
+        raise UserError(f"response-{error.key}", where=args.input, **error.args_) from error
+    except OSError as error:
+        raise UserError("unreadable", path=args.input, reason=error.strerror) from error

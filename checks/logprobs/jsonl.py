@@ -182,7 +182,7 @@ def _prompt(data: dict[str, Any]) -> tuple[str | None, str]:
     own = None if prompt is None else prompt_hash(prompt)
     if digest is None:
         return prompt, own or ""
-    if not _HASH.fullmatch(digest) or own not in (None, digest):
+    if not (digest == UNKNOWN or _HASH.fullmatch(digest)) or own not in (None, digest):
         raise FieldError("prompt-hash", "prompt_sha256")
     return prompt, digest
 

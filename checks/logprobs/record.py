@@ -75,7 +75,7 @@ class Record:
     max_logit       float64 [n]   the row's largest logit; None where the engine gives none
     prompt          the text; a chat's messages or a prompt of ids as compact JSON with sorted keys; None if only its
                     hash is known
-    prompt_sha256   of the prompt's UTF-8 bytes, hexadecimal
+    prompt_sha256   of the prompt's UTF-8 bytes, hexadecimal; `UNKNOWN` where nobody kept the prompt
     ids             "token" for the model's own ids; "text" where the engine gave texts alone, and an id is made of
                     the text (`text_id`)
     texts           the texts of ids, as far as they are known
