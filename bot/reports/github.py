@@ -22,6 +22,7 @@ from bot.reports.document import (
 )
 from bot.reports.findings import detail, technical
 from bot.reports.fitting import fit
+from bot.reports.marks import finding_mark, review_mark
 from bot.style import Markdown, fence, visible
 from bot.words import Words
 from checks.finding import Edit, Finding
@@ -38,7 +39,7 @@ def render(report: Report, language: str) -> str:
 
 
 def payload(report: Report, language: str) -> dict[str, Any]:
-    """`commit_id`, `event`, `body` and `comments`."""
+    """`commit_id`, `event`, `body` and `comments`. The body and the comments begin with the marks of `marks`."""
     words = Words(language, Markdown())
     anchors = Anchors(report.review.change)
     placed: list[tuple[Finding, Anchor]] = []
@@ -49,12 +50,13 @@ def payload(report: Report, language: str) -> dict[str, Any]:
             left.append(finding)
         else:
             placed.append((finding, anchor))
-    return {
+    made: dict[str, Any] = {
         "commit_id": report.review.change.head_rev,
         "event": "COMMENT",
         "body": fit(_body(report, left, words), LARGEST, words),
         "comments": [_comment(f, a, anchors, report, words) for f, a in placed],
     }
+    return made | {"body": review_mark(made) + made["body"]}
 
 
 def _anchor(finding: Finding, anchors: Anchors) -> Anchor | None:
@@ -87,7 +89,7 @@ def _comment(finding: Finding, anchor: Anchor, anchors: Anchors, report: Report,
         "path": anchor.path,
         "line": anchor.line,
         "side": anchor.side,
-        "body": fit(blocks, LARGEST, words, tail=tail),
+        "body": finding_mark(finding.fingerprint) + fit(blocks, LARGEST, words, tail=tail),
     }
     if anchor.start < anchor.line:
         comment |= {"start_line": anchor.start, "start_side": anchor.side}
