@@ -15,10 +15,15 @@ def arguments(parser: argparse.ArgumentParser, shared: argparse.ArgumentParser, 
         return actions.add_parser(name, help=words(f"logprobs.{name}"), parents=[shared], allow_abbrev=False)
 
     _convert(action("convert"), words)
+    _record(action("record"), words)
 
 
 def run(args: argparse.Namespace) -> int:
     """The action's exit code."""
+    if args.action == "record":
+        from bot.logprobs import record
+
+        return record.run(args)
     from bot.logprobs import convert
 
     return convert.run(args)
@@ -46,3 +51,37 @@ def _origin(parser: argparse.ArgumentParser, words: Words) -> None:
     add("--proposer", metavar="NAME", help=words("logprobs.proposer"))
     add("--num-speculative-tokens", type=int, metavar="N", help=words("logprobs.num-speculative-tokens"))
     add("--steps", action="store_true", help=words("logprobs.steps"))
+
+
+def _record(parser: argparse.ArgumentParser, words: Words) -> None:
+    add = parser.add_argument
+    add("--endpoint", required=True, metavar="URL", help=words("logprobs.record-endpoint"))
+    add("--model", required=True, metavar="M", help=words("logprobs.record-model"))
+    add("--prompts", required=True, metavar="F", help=words("logprobs.record-prompts"))
+    add("-o", "--output", required=True, metavar="F", help=words("logprobs.record-output"))
+    add("--api", choices=("chat", "completions"), default="chat", help=words("logprobs.record-api"))
+    add("--top-logprobs", type=_count, default=5, metavar="K", help=words("logprobs.record-top-logprobs"))
+    add("--max-tokens", type=_positive, default=128, metavar="N", help=words("logprobs.record-max-tokens"))
+    add("--temperature", type=float, default=0.0, metavar="T", help=words("logprobs.record-temperature"))
+    add("--top-p", type=float, metavar="P", help=words("logprobs.record-top-p"))
+    add("--top-k", type=int, metavar="N", help=words("logprobs.record-top-k"))
+    add("--seed", type=int, metavar="N", help=words("logprobs.record-seed"))
+    add("--stream", action="store_true", help=words("logprobs.record-stream"))
+    add("--concurrency", type=_positive, default=8, metavar="N", help=words("logprobs.record-concurrency"))
+    add("--timeout", type=float, default=300.0, metavar="S", help=words("logprobs.record-timeout"))
+    add("--retries", type=_count, default=5, metavar="N", help=words("logprobs.record-retries"))
+    _origin(parser, words)
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise ValueError(text)
+    return value
+
+
+def _positive(text: str) -> int:
+    value = _count(text)
+    if value == 0:
+        raise ValueError(text)
+    return value

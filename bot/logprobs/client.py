@@ -1,0 +1,132 @@
+"""One request to an OpenAI-compatible server: asked again where that can help, and never where it cannot."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import orjson
+
+from bot.errors import UserError
+from checks.logprobs.cells import ResponseError
+from checks.logprobs.openai import merged
+from checks.logprobs.sse import events
+
+_PATHS = {"chat": "chat/completions", "completions": "completions"}
+_FIRST_WAIT = 0.25
+_LONGEST_WAIT = 60.0
+_HOPELESS = (401, 403, 404)
+
+
+class Refused(Exception):
+    """The server will not answer this one request (a 4xx): what it said."""
+
+
+class _Again(Exception):
+    """Asking again may help; `wait` is the server's own wish in seconds, None where it has none."""
+
+    def __init__(self, reason: str, wait: float | None = None) -> None:
+        super().__init__(reason)
+        self.wait = wait
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Where requests go. `timeout`: seconds for a whole answer; `retries`: how often one is asked again."""
+
+    client: httpx.AsyncClient
+    url: str
+    timeout: float
+    retries: int
+
+    async def answer(self, payload: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer's JSON, its chunks put together where `payload` asks for a stream.
+
+        Raises `Refused` for what this request alone has brought on, `ResponseError` for an answer that can't be read,
+        and `UserError` where the server answers nobody. A connection that fails, a timeout, 429 and 5xx are asked
+        again, after a wait that doubles; another 4xx never is.
+        """
+        for attempt in range(self.retries + 1):
+            try:
+                async with asyncio.timeout(self.timeout):
+                    return await self._once(payload)
+            except (_Again, TimeoutError, httpx.RequestError) as error:
+                reason, wait = _reason(error), _FIRST_WAIT * 2**attempt
+                wish = error.wait if isinstance(error, _Again) and error.wait is not None else wait
+            if attempt < self.retries:
+                await asyncio.sleep(min(max(wish, wait), _LONGEST_WAIT))
+        raise UserError("endpoint-silent", url=self.url, times=self.retries + 1, reason=reason)
+
+    async def _once(self, payload: Mapping[str, Any]) -> dict[str, Any]:
+        async with self.client.stream("POST", self.url, json=dict(payload)) as response:
+            if response.status_code != 200:
+                raise await _failed(response, self.url)
+            if payload.get("stream"):
+                lines = [line async for line in response.aiter_lines()]
+                try:
+                    return merged(events(lines))
+                except ResponseError as error:
+                    # a stream that breaks off or ends in an error is a server that went down, not another answer
+                    if error.key in ("cut-off", "error"):
+                        raise _Again(str(error.args_.get("said", "")) or error.key) from error
+                    raise
+            return _json(await response.aread())
+
+
+def address(endpoint: str, api: str) -> str:
+    """The URL of an API: `endpoint` may end before /v1, with it, or with the whole path. Raises `UserError`."""
+    try:
+        url = httpx.URL(endpoint.rstrip("/"))
+    except httpx.InvalidURL as error:
+        raise UserError("endpoint-url", url=endpoint) from error
+    if url.scheme not in ("http", "https") or not url.host or url.userinfo or url.query:
+        raise UserError("endpoint-url", url=str(url.copy_with(userinfo=b"")) if url.host else endpoint)
+    path = url.path.rstrip("/")
+    if not path.endswith("/" + _PATHS[api]):
+        path += f"/{_PATHS[api]}" if path.endswith("/v1") else f"/v1/{_PATHS[api]}"
+    return str(url.copy_with(path=path))
+
+
+async def _failed(response: httpx.Response, url: str) -> Exception:
+    said = _said(await response.aread())
+    status = f"{response.status_code} {response.reason_phrase}".strip()
+    if response.status_code == 429 or response.status_code >= 500:
+        return _Again(status, _seconds(response.headers.get("retry-after", "")))
+    if response.status_code in _HOPELESS or response.status_code < 400:
+        return UserError("endpoint-refuses", url=url, status=status, said=said)
+    return Refused(f"{status}: {said}" if said else status)
+
+
+def _said(body: bytes) -> str:
+    """The server's message, in one line of at most 200 characters."""
+    try:
+        data = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        data = body.decode("utf-8", "replace")
+    for name in ("error", "detail", "message"):
+        data = data.get(name, data) if isinstance(data, dict) else data
+    return " ".join(str(data).split())[:200]
+
+
+def _json(body: bytes) -> dict[str, Any]:
+    try:
+        data = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise ResponseError("not-a-response", said="") from error
+    if not isinstance(data, dict):
+        raise ResponseError("not-a-response", said="")
+    return data
+
+
+def _seconds(retry_after: str) -> float | None:
+    """The header's seconds; its other form, a date, is not worth a clock."""
+    return float(retry_after) if retry_after.isdecimal() else None
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, TimeoutError | httpx.TimeoutException):
+        return "timeout"
+    return str(error) or type(error).__name__

@@ -1,0 +1,1 @@
+"""A server process with the OpenAI-compatible API over `kernels.decode`, to record logprobs from."""

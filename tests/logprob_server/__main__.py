@@ -1,0 +1,229 @@
+"""`python -m tests.logprob_server [--dialect vllm] [--fault 3=500]...`: prints its port, then serves until it is ended.
+
+It answers as an engine would: several requests decode together, step by step, and a stream has a chunk a step. The
+dialect says which extra fields a request may ask for. `--fault N=WHAT` does something to the N-th request that comes:
+a status (400, 429, 500), `drop` (the connection is closed), `die` (the process ends at once), `slow` (no answer comes).
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import socket
+import string
+from collections.abc import AsyncIterator
+from itertools import count
+
+import torch
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request as HttpRequest
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from kernels.decode import Engine, Model, Output, Request, Settings
+
+TEXTS = string.ascii_letters + string.digits + " ."
+FLOOR = -9999.0
+
+
+class Serving:
+    """The engine, its loop, and what becomes of each request."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        self.dialect, self.faults = args.dialect, dict(fault.split("=") for fault in args.fault)
+        settings = Settings("mtp", 3, logprobs=args.width, max_bsz=4, max_model_len=256, mode=args.mode)
+        self.engine = Engine(Model(seed=1), settings)
+        self.news: dict[int, asyncio.Queue[Output]] = {}
+        self.wakened = asyncio.Event()
+        self.arrivals = count(1)
+
+    async def loop(self) -> None:
+        while True:
+            await self.wakened.wait()
+            self.wakened.clear()
+            while self.engine.busy:
+                for progress in self.engine.step():
+                    self.news[progress.number].put_nowait(progress.output)
+                await asyncio.sleep(0)
+
+    async def steps(self, request: Request) -> AsyncIterator[tuple[Output, int, int]]:
+        """(output, first, end) of the tokens of each step of a request."""
+        number = self.engine.submit(request)
+        queue = self.news[number] = asyncio.Queue()
+        self.wakened.set()
+        done = 0
+        while True:
+            output = await queue.get()
+            end = sum(output.accept_num)
+            if end > done:
+                yield output, done, end
+            done = end
+            if output.finish_reason:
+                return
+
+
+def encoded(prompt: object) -> tuple[int, ...]:
+    """Ids of a text, of a chat's messages, or of ids."""
+    if isinstance(prompt, str):
+        return tuple(TEXTS.find(c) if c in TEXTS else ord(c) % len(TEXTS) for c in prompt)
+    if prompt and isinstance(prompt[0], dict):
+        return encoded(" ".join(message["content"] for message in prompt))
+    return tuple(prompt)
+
+
+def shown(token: int, asked: dict[str, object]) -> str:
+    return f"token_id:{token}" if asked.get("return_tokens_as_token_ids") else TEXTS[token]
+
+
+def floored(value: float) -> float:
+    """JSON has no -inf: as vLLM sends it."""
+    return max(value, FLOOR)
+
+
+def entry(token: int, logprob: float, asked: dict[str, object]) -> dict[str, object]:
+    text = shown(token, asked)
+    return {"token": text, "logprob": floored(logprob), "bytes": list(text.encode())}
+
+
+def chat_logprobs(output: Output, first: int, end: int, asked: dict[str, object]) -> dict[str, object]:
+    content = []
+    for i in range(first, end):
+        top = list(zip(output.topk_ids[i], output.topk_logprobs[i], strict=True))[: asked.get("top_logprobs", 0)]
+        made = entry(output.tokens[i], output.logprobs[i], asked)
+        content.append(made | {"top_logprobs": [entry(*pair, asked) for pair in top]})
+    return {"content": content}
+
+
+def completion_logprobs(output: Output, first: int, end: int, asked: dict[str, object]) -> dict[str, object]:
+    rows = range(first, end)
+    k = asked["logprobs"]
+    tops = [dict(zip(output.topk_ids[i][:k], map(floored, output.topk_logprobs[i][:k]), strict=True)) for i in rows]
+    return {
+        "tokens": [shown(output.tokens[i], asked) for i in rows],
+        "token_logprobs": [floored(output.logprobs[i]) for i in rows],
+        "top_logprobs": [{shown(t, asked): lp for t, lp in top.items()} for top in tops],
+        "text_offset": list(rows),
+    }
+
+
+def choice(serving: Serving, output: Output, first: int, end: int, asked: dict[str, object], streamed: bool) -> dict:
+    """A choice of an answer, or of a chunk of one, that brings the tokens from `first` to `end`."""
+    ids = output.tokens[first:end]
+    text = "".join(TEXTS[token] for token in ids)
+    made: dict = {"index": 0, "finish_reason": output.finish_reason if end == len(output.tokens) else None}
+    body: dict = {"role": "assistant", "content": text}
+    if "messages" in asked:
+        made[("delta" if streamed else "message")] = body
+        made["logprobs"] = chat_logprobs(output, first, end, asked) if asked.get("logprobs") else None
+    else:
+        made["text"] = text
+        made["logprobs"] = completion_logprobs(output, first, end, asked) if "logprobs" in asked else None
+    if serving.dialect == "vllm" and asked.get("return_token_ids"):
+        made["token_ids"] = ids
+    if serving.dialect == "fastdeploy" and asked.get("return_token_ids"):
+        (body if "messages" in asked else made)["completion_token_ids"] = ids
+    if serving.dialect == "sglang" and asked.get("return_meta_info"):
+        k = asked.get("top_logprobs", 0)
+        made["meta_info"] = {
+            "output_token_logprobs": [[lp, t, None] for t, lp in zip(ids, output.logprobs[first:end], strict=True)],
+            "output_top_logprobs": [
+                [[lp, t, None] for t, lp in list(zip(output.topk_ids[i], output.topk_logprobs[i], strict=True))[:k]]
+                for i in range(first, end)
+            ],
+        }
+    return made
+
+
+async def faulty(serving: Serving, http: HttpRequest) -> Response | None:
+    """What happens to this request instead of an answer."""
+    fault = serving.faults.get(str(next(serving.arrivals)))
+    if fault is None:
+        return None
+    if fault.isdecimal():
+        headers = {"Retry-After": "0"} if fault == "429" else {}
+        return JSONResponse({"error": {"message": f"asked for a {fault}"}}, int(fault), headers)
+    if fault == "die":
+        os._exit(9)
+    if fault == "slow":
+        await asyncio.sleep(3600)
+
+    async def broken() -> AsyncIterator[bytes]:
+        yield b'data: {"choices": []}\n\n'
+        raise ConnectionResetError
+
+    return StreamingResponse(broken(), media_type="text/event-stream")
+
+
+async def answer(http: HttpRequest) -> Response:
+    serving: Serving = http.app.state.serving
+    asked = await http.json()
+    if (wanted := os.environ.get("SERVER_KEY")) and http.headers.get("authorization") != f"Bearer {wanted}":
+        return JSONResponse({"error": {"message": "wrong key"}}, 401)
+    if (fault := await faulty(serving, http)) is not None:
+        return fault
+    prompt = asked["messages"] if "messages" in asked else asked["prompt"]
+    try:
+        request = Request(
+            encoded(prompt),
+            asked.get("max_tokens", 16),
+            temperature=asked.get("temperature", 1.0),
+            top_k=asked.get("top_k", 0),
+            top_p=asked.get("top_p", 1.0),
+            seed=asked.get("seed", 0),
+        )
+        steps = serving.steps(request)
+        first = await anext(steps)
+    except ValueError as error:
+        return JSONResponse({"error": {"message": str(error)}}, 400)
+    kind = "chat.completion" if "messages" in asked else "text_completion"
+    body = {"id": f"{kind}-{next(serving.arrivals)}", "object": kind, "model": asked["model"]}
+    if not asked.get("stream"):
+        output = first[0]
+        async for step in steps:
+            output = step[0]
+        made = choice(serving, output, 0, len(output.tokens), asked, False)
+        return JSONResponse(body | {"choices": [made], "usage": {"completion_tokens": len(output.tokens)}})
+
+    async def chunks() -> AsyncIterator[str]:
+        chunk = body | {"object": "chat.completion.chunk" if "messages" in asked else kind}
+        yield event(chunk | {"choices": [choice(serving, *first, asked, True)]})
+        async for step in steps:
+            yield event(chunk | {"choices": [choice(serving, *step, asked, True)]})
+        yield event(chunk | {"choices": [], "usage": {"completion_tokens": 0}})
+        yield "data: [DONE]\n\n"
+
+    return StreamingResponse(chunks(), media_type="text/event-stream")
+
+
+def event(value: object) -> str:
+    return f"data: {json.dumps(value)}\n\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--dialect", choices=("vllm", "sglang", "fastdeploy", "plain"), default="vllm")
+    parser.add_argument("--mode", choices=("raw", "processed"), default="raw")
+    parser.add_argument("--width", type=int, default=20)
+    parser.add_argument("--fault", action="append", default=[])
+    args = parser.parse_args()
+    torch.set_num_threads(1)
+    listening = socket.create_server(("127.0.0.1", 0))
+    print(listening.getsockname()[1], flush=True)
+    app = Starlette(
+        routes=[Route(f"/v1/{path}", answer, methods=["POST"]) for path in ("chat/completions", "completions")]
+    )
+    app.state.serving = Serving(args)
+
+    async def serve() -> None:
+        running = asyncio.create_task(app.state.serving.loop())
+        await uvicorn.Server(uvicorn.Config(app, log_level="error")).serve(sockets=[listening])
+        running.cancel()
+
+    asyncio.run(serve())
+
+
+if __name__ == "__main__":
+    main()
