@@ -1,0 +1,23 @@
+"""Two files of logprob records, and what became of the numbers between them.
+
+`Collector` takes pairs of records and keeps a `Tally`; `decide` gives its verdict. Nothing here reads a file.
+"""
+
+from checks.logprobs.compare.acceptance import Decision, Judged
+from checks.logprobs.compare.collect import NOISE_ULPS, Collector, Pair
+from checks.logprobs.compare.tally import Tally, Worst
+from checks.logprobs.compare.verdict import Outcome, Verdict, calibrated, decide
+
+__all__ = [
+    "NOISE_ULPS",
+    "Collector",
+    "Decision",
+    "Judged",
+    "Outcome",
+    "Pair",
+    "Tally",
+    "Verdict",
+    "Worst",
+    "calibrated",
+    "decide",
+]

@@ -1,0 +1,167 @@
+"""Whether head accepts fewer draft tokens than base: a sequential test on the ratio of two means.
+
+The numbers of a request are counted together, and those of base and head for the same request are a pair. What is
+estimated is theta = ln(head / base) of tokens a step, or of acceptances of one draft position a step; its variance V
+comes from the requests' influences (the delta method), so that steps of a request may depend on each other.
+
+Wald's sequential probability ratio test of "no change" against "down by 5 %" has the log-likelihood ratio
+
+    L = ln(0.95) / V * (theta - ln(0.95) / 2)
+
+- `DROP` where L >= ln(1 / alpha): however often one looks, that happens with a probability of at most alpha (Ville).
+- `KEPT` where L <= ln(beta).
+- `UNDECIDED` in between.
+
+With m = ln(0.95)^2 / (2 V), L is normal with mean m (-m without a change) and variance 2 m. A drop of 5 % is found
+with a probability of 95 % once m - 1.645 sqrt(2 m) >= ln(1 / alpha), so for alpha = 0.5 % (the other half of the 1 %
+is shared by the positions) at m = 14.0 or V = 9.4e-5. Steps whose number of tokens has a relative spread c need
+2 c^2 / V of them on each side: about 5,300 for c = 0.5, fewer where pairs go together.
+
+Source: Wald, Sequential Tests of Statistical Hypotheses, 1945; Ville, Etude critique de la notion de collectif, 1939.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from math import ceil, log, sqrt
+
+import numpy as np
+
+from checks.logprobs.record import Ints
+
+DROP = 0.05
+FALSE_RED = 0.01
+MISS = 0.05
+FEWEST = 30
+"""Requests below which the variance is not known well enough to decide anything."""
+POSITIONS = 16
+"""Draft positions that are counted, the rest with the last."""
+
+_QUANTILE = 1.6449  # of the normal distribution at 95 %
+_THETA = log(1 - DROP)
+
+
+class Judged(StrEnum):
+    EQUAL = "equal"  # nothing differs
+    KEPT = "kept"
+    DROP = "drop"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """Sums over requests, which add up: `total` [P + 1, 4] of (tokens head, steps head, tokens base, steps base) and
+    `square` [P + 1, 4, 4] of their products; entry 0 counts tokens, entry j acceptances of the draft at place j."""
+
+    requests: int
+    total: Ints
+    square: Ints
+    differing: int  # requests whose steps are not the same
+
+    def __add__(self, other: Accepted) -> Accepted:
+        return Accepted(
+            self.requests + other.requests,
+            self.total + other.total,
+            self.square + other.square,
+            self.differing + other.differing,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One number on both sides, tokens a step or acceptances a step. `low` and `high` bound head / base at 95 %;
+    `more` is how many steps more, on each side, decide with 95 %: 0 where nothing is open."""
+
+    base: float
+    head: float
+    steps_base: int
+    steps_head: int
+    judged: Judged
+    low: float
+    high: float
+    more: int
+
+    @property
+    def change(self) -> float:
+        """Head / base - 1."""
+        return self.head / self.base - 1 if self.base else 0.0
+
+
+def nothing() -> Accepted:
+    """No requests."""
+    size = POSITIONS + 1
+    return Accepted(0, np.zeros((size, 4), np.int64), np.zeros((size, 4, 4), np.int64), 0)
+
+
+def count(pairs: list[tuple[Ints, Ints]]) -> Accepted:
+    """Of the `accept_num` of base and head, request by request. The first step, the prompt's, has no drafts."""
+    values = np.zeros((len(pairs), POSITIONS + 1, 4), np.int64)
+    differing = 0
+    for n, (base, head) in enumerate(pairs):
+        values[n, :, 0], values[n, :, 1] = _counted(head[1:])
+        values[n, :, 2], values[n, :, 3] = _counted(base[1:])
+        differing += not np.array_equal(base, head)
+    square = np.einsum("npi,npj->pij", values, values)
+    return Accepted(len(pairs), values.sum(axis=0), square, differing)
+
+
+def _counted(steps: Ints) -> tuple[Ints, Ints]:
+    """[P + 1]: tokens, and the steps that accepted place 1, 2...; [P + 1]: steps. A step without tokens is none."""
+    steps = steps[steps > 0]
+    at_least = np.bincount(np.minimum(steps, POSITIONS + 1), minlength=POSITIONS + 2)[::-1].cumsum()[::-1]
+    sums = at_least[1:].copy()  # steps with at least 1, 2, ... tokens
+    sums[0] = steps.sum()
+    return sums, np.full(POSITIONS + 1, len(steps))
+
+
+def decide(accepted: Accepted) -> list[Decision]:
+    """Tokens a step first, then each draft position that either side ever accepted. All false reds together: 1 %."""
+    used = [0, *(p for p in range(1, POSITIONS + 1) if accepted.total[p, 0] or accepted.total[p, 2])]
+    share = FALSE_RED / 2
+    alphas = [share, *(share / (len(used) - 1) for _ in used[1:])]
+    return [_decide(accepted, p, alpha) for p, alpha in zip(used, alphas, strict=True)]
+
+
+def information(alpha: float, reached: float = 0.0) -> float:
+    """The m at which a change of 5 %, or none, is told with 95 % from a log-likelihood ratio of `reached` on."""
+
+    def needed(distance: float) -> float:
+        half = _QUANTILE / sqrt(2)
+        return float((half + sqrt(half * half + distance)) ** 2)
+
+    return max(needed(log(1 / alpha) - reached), needed(reached - log(MISS)))
+
+
+def _decide(accepted: Accepted, place: int, alpha: float) -> Decision:
+    tokens_head, steps_head, tokens_base, steps_base = (int(v) for v in accepted.total[place])
+    base, head = tokens_base / max(steps_base, 1), tokens_head / max(steps_head, 1)
+    if not accepted.differing:
+        return Decision(base, head, steps_base, steps_head, Judged.EQUAL, 1.0, 1.0, 0)
+    # Half an acceptance more on either side keeps a position that was never accepted from being infinitely worse.
+    theta = log((tokens_head + 0.5) / max(steps_head, 1)) - log((tokens_base + 0.5) / max(steps_base, 1))
+    spread = max(_variance(accepted, place), 1e-12)
+    held = _THETA**2 / (2 * spread)
+    ratio = _THETA / spread * (theta - _THETA / 2)
+    judged = Judged.UNDECIDED
+    if accepted.requests >= FEWEST and ratio >= log(1 / alpha):
+        judged = Judged.DROP
+    elif accepted.requests >= FEWEST and ratio <= log(MISS):
+        judged = Judged.KEPT
+    more = 0
+    if judged is Judged.UNDECIDED:
+        within = min(max(ratio, log(MISS)), log(1 / alpha))
+        factor = max(information(alpha, within) / held, FEWEST / max(accepted.requests, 1) - 1)
+        more = ceil(factor * max(steps_base, steps_head))
+    bound = 1.96 * sqrt(spread)
+    return Decision(
+        base, head, steps_base, steps_head, judged, float(np.exp(theta - bound)), float(np.exp(theta + bound)), more
+    )
+
+
+def _variance(accepted: Accepted, place: int) -> float:
+    """Of theta, from the requests' influences, whose sum is zero."""
+    total = accepted.total[place] + np.array([0.5, 0.0, 0.5, 0.0])
+    scale = np.array([1.0, -1.0, -1.0, 1.0]) / np.maximum(total, 1)
+    square = float(scale @ accepted.square[place].astype(np.float64) @ scale)
+    return square * accepted.requests / max(accepted.requests - 1, 1)

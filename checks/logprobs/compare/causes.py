@@ -1,0 +1,152 @@
+"""Explanations that the numbers prove: a row that is another row, a distribution that was scaled, answers that were
+swapped. What only looks likely is not named.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from checks.logprobs.compare.measure import REAL_SPLITS, Grade, Measured
+from checks.logprobs.compare.rows import Bools, Rows
+from checks.logprobs.compare.tally import Tally
+from checks.logprobs.record import ABSENT, Floats, Ints, Record
+
+_FEWEST_COLUMNS = 3
+_SLOPE = 0.02  # how near two slopes, or a slope and a temperature, have to be to be the same
+
+
+def note_causes(tally: Tally, measured: Measured, pairs: Sequence[tuple[Record, Record]], tolerance: float) -> None:
+    """Count the rows over the tolerance that each explanation explains."""
+    over = np.flatnonzero((measured.grade == Grade.OVER) | (measured.grade == Grade.UNSURE))
+    if len(over):
+        _zeros(tally, measured, over)
+        _numbers(tally, measured, over)
+        _lines(tally, measured, over, pairs, tolerance)
+        _other_rows(tally, measured, over, [base.id for base, _ in pairs], tolerance)
+    _mark(tally, measured, over, pairs)
+
+
+def _zeros(tally: Tally, measured: Measured, over: Ints) -> None:
+    """llama.cpp#27972: a logprob of 0 for every token."""
+    row = measured.row[over]
+    tally.counts["zero-base"] += int((measured.base.logprobs[row] == 0).sum())
+    tally.counts["zero-head"] += int((measured.head.logprobs[row] == 0).sum())
+
+
+def _numbers(tally: Tally, measured: Measured, over: Ints) -> None:
+    """Rows with a NaN, or with -inf for the token that was chosen, at one side alone."""
+    row = measured.row[over]
+    sides = ("base", measured.base, measured.head), ("head", measured.head, measured.base)
+    for side, mine, other in sides:
+        nan = _nan(mine, row) & ~_nan(other, row)
+        infinite = np.isneginf(mine.logprobs[row]) & np.isfinite(other.logprobs[row])
+        tally.counts[f"nan-{side}"] += int(nan.sum())
+        tally.counts[f"inf-{side}"] += int(infinite.sum())
+
+
+def _nan(rows: Rows, at: Ints) -> Bools:
+    """Rows with a NaN for a token that is there."""
+    return np.isnan(rows.logprobs[at]) | (np.isnan(rows.values[at]) & (rows.ids[at] != ABSENT)).any(axis=1)
+
+
+def _lines(
+    tally: Tally, measured: Measured, over: Ints, pairs: Sequence[tuple[Record, Record]], tolerance: float
+) -> None:
+    """Rows in which head is base plus a constant, or base times a slope plus a constant."""
+    shared = min(measured.base.k, measured.head.k)
+    row = measured.row[over]
+    x, y = measured.base.values[row, :shared], measured.head.values[row, :shared]
+    same = (measured.base.ids[row, :shared] == measured.head.ids[row, :shared]) & np.isfinite(x) & np.isfinite(y)
+    enough = same.sum(axis=1) >= _FEWEST_COLUMNS
+    over, x, y, same = over[enough], x[enough], y[enough], same[enough]
+    if not len(over):
+        return
+    noise = tolerance * measured.unit[over]
+    x, y = np.where(same, x, 0.0), np.where(same, y, 0.0)
+    n = same.sum(axis=1)
+    mean_x, mean_y = x.sum(axis=1) / n, y.sum(axis=1) / n
+    dx, dy = np.where(same, x - mean_x[:, None], 0.0), np.where(same, y - mean_y[:, None], 0.0)
+    constant = (np.abs(dy - dx).max(axis=1) <= noise) & (np.abs(mean_y - mean_x) > noise)
+    tally.counts["constant"] += int(constant.sum())
+    tally.counts["constant-up"] += int((constant & (mean_y > mean_x)).sum())
+    with np.errstate(invalid="ignore", divide="ignore"):
+        slope = (dx * dy).sum(axis=1) / (dx * dx).sum(axis=1)
+        rest = np.abs(dy - slope[:, None] * dx).max(axis=1)
+    scaled = (rest <= noise * np.maximum(1, slope)) & (np.abs(slope - 1) > _SLOPE) & (slope > 0) & ~constant & (n > 3)
+    tally.counts["scaled"] += int(scaled.sum())
+    tally.slope(slope[scaled].tolist())
+    asked = [float(base.sampling.get("temperature") or 0) for base, _ in pairs]
+    heat = np.array(asked)[measured.request[over]]
+    tally.counts["tempered-head"] += int((scaled & (np.abs(slope * heat - 1) < _SLOPE)).sum())
+    with np.errstate(divide="ignore"):
+        tally.counts["tempered-base"] += int((scaled & (np.abs(slope / heat - 1) < _SLOPE)).sum())
+
+
+def _other_rows(tally: Tally, measured: Measured, over: Ints, names: list[str], tolerance: float) -> None:
+    """Rows of head that are another row of base: same ids in the same order, same values within the tolerance."""
+    base, head = measured.base, measured.head
+    shared = min(base.k, head.k)
+    if shared < _FEWEST_COLUMNS:
+        return
+    row, request = measured.row[over], measured.request[over]
+    wanted = _signature(head.ids[row, :shared])
+    own = _signature(base.ids[:, :shared])
+    of_request = np.repeat(np.arange(len(base.lengths)), base.lengths)
+    inside = _found(_with(wanted, request), _with(own, of_request), row)
+    anywhere = np.where(inside >= 0, inside, _found(wanted, own, row))
+    hit = np.flatnonzero((anywhere >= 0) & (anywhere != row))
+    with np.errstate(invalid="ignore"):
+        apart = np.abs(head.values[row[hit], :shared] - base.values[anywhere[hit], :shared])
+    equal = (apart <= tolerance * measured.unit[over[hit], None]) | (apart != apart)
+    hit = hit[equal.all(axis=1)]
+    for n in hit:
+        source = int(anywhere[n])
+        if of_request[source] == request[n]:
+            tally.rows_of[f"{source - int(row[n]):+d}"] += 1
+        else:
+            tally.rows_of["other"] += 1
+            said = f"{names[request[n]]} ← {names[of_request[source]]}"
+            tally.name("rows-of-other", [said])
+
+
+def _signature(ids: Ints) -> Ints:
+    """A number of each row's ids and their order: [n]."""
+    weights = np.array([pow(0x9E3779B97F4A7C15, j + 1, 1 << 63) for j in range(ids.shape[1])], np.int64)
+    with np.errstate(over="ignore"):
+        return np.asarray((ids * weights).sum(axis=1))
+
+
+def _with(signature: Ints, request: Ints) -> Ints:
+    with np.errstate(over="ignore"):
+        return np.asarray(signature * 31 + request)
+
+
+def _found(wanted: Ints, known: Ints, row: Ints) -> Ints:
+    """[n] the row in `known` with the wanted signature that is nearest after or before `row`; -1 without one."""
+    order = np.argsort(known, kind="stable")
+    first = np.searchsorted(known[order], wanted, side="left")
+    end = np.searchsorted(known[order], wanted, side="right")
+    found = np.full(len(wanted), -1)
+    for n in np.flatnonzero(end > first):
+        rows = order[first[n] : end[n]]
+        found[n] = rows[np.abs(rows - row[n]).argmin()]
+    return found
+
+
+def _mark(tally: Tally, measured: Measured, over: Ints, pairs: Sequence[tuple[Record, Record]]) -> None:
+    """Remember the answers that differ, to find each among those of the other side."""
+    real = np.flatnonzero(np.isin(measured.split, REAL_SPLITS))
+    for side, number in (("base", 0), ("head", 1)):
+        marks = {}
+        for r in np.union1d(real, np.unique(measured.request[over])):
+            record = pairs[r][number]
+            marks[_digest(record.tokens, record.logprobs)] = record.id
+        tally.mark(side, marks)
+
+
+def _digest(tokens: Ints, logprobs: Floats) -> int:
+    data = tokens.tobytes() + logprobs.tobytes()
+    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "big")

@@ -1,0 +1,72 @@
+"""Rows that belong to no token: what a kernel leaves in slots of rejected drafts, and what a host forgot to cut off.
+
+Taught by vLLM#27615 and PaddlePaddle/FastDeploy#7788, where rows were sliced without the accepted counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from checks.logprobs.compare.rows import Bools, Rows, starts
+from checks.logprobs.record import ABSENT, Ints
+
+
+class Padding(IntEnum):
+    """Why a row holds no token."""
+
+    NONE = 0
+    NO_ID = 1  # the id is negative
+    NO_RANK = 2  # rank 0 with a logprob of 0 or NaN: no token is better than the best
+    ZEROS = 3  # two or more columns with a logprob of exactly 0
+    ONE_ID = 4  # the same id in every column
+    REPEATED = 5  # bit for bit the row before, id, columns and log-sum-exp
+
+
+@dataclass(frozen=True, slots=True)
+class Stripped:
+    """Rows without padding, and the `Padding` of every row as it was."""
+
+    rows: Rows
+    kind: Ints  # [N before]
+
+
+def strip(rows: Rows) -> Stripped:
+    """Take out what is certainly no token."""
+    kind = padding_of(rows)
+    if not kind.any():
+        return Stripped(rows, kind)
+    kept = np.flatnonzero(kind == Padding.NONE)
+    request = np.repeat(np.arange(len(rows.start) - 1), rows.lengths)[kept]
+    lengths = np.bincount(request, minlength=len(rows.start) - 1)
+    return Stripped(rows.take(kept, starts(lengths)), kind)
+
+
+def padding_of(rows: Rows) -> Ints:
+    """`Padding` of each row: [N]."""
+    kind = np.zeros(len(rows), np.int64)
+    if len(rows) and rows.k >= 2:
+        kind[_repeated(rows)] = Padding.REPEATED
+        there = rows.ids[:, 1] != ABSENT
+        kind[there & (rows.ids[:, :1] == rows.ids).all(axis=1)] = Padding.ONE_ID
+        kind[there & (rows.values[:, 0] == 0) & (rows.values[:, 1] == 0)] = Padding.ZEROS
+    ranked = bool(rows.ranks.any())
+    kind[ranked & (rows.ranks == 0) & ((rows.logprobs == 0) | np.isnan(rows.logprobs))] = Padding.NO_RANK
+    kind[rows.tokens < 0] = Padding.NO_ID
+    return kind
+
+
+def _repeated(rows: Rows) -> Bools:
+    """Rows equal to the one before in the same request. Two finite columns are asked for: a distribution that is cut
+    down to one token looks the same at every place."""
+    same = np.zeros(len(rows), np.bool_)
+    near = (rows.tokens[1:] == rows.tokens[:-1]) & (rows.logprobs[1:] == rows.logprobs[:-1])
+    maybe = np.flatnonzero(near & np.isfinite(rows.values[1:, 0]) & np.isfinite(rows.values[1:, 1])) + 1
+    maybe = maybe[~np.isin(maybe, rows.start)]
+    equal = (rows.ids[maybe] == rows.ids[maybe - 1]).all(axis=1)
+    equal &= (rows.values[maybe] == rows.values[maybe - 1]).all(axis=1)
+    equal &= (rows.logz[maybe] == rows.logz[maybe - 1]) | np.isnan(rows.logz[maybe])
+    same[maybe[equal]] = True
+    return same

@@ -1,0 +1,140 @@
+"""Rows of many requests, one after another, so that one numpy call serves them all.
+
+A row is one generated token with its logprob, its rank and its top-k columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from checks.logprobs.record import ABSENT, Floats, Ints, Record
+
+Bools: TypeAlias = NDArray[np.bool_]
+
+_MANTISSA = {"bfloat16": 7, "bf16": 7, "float16": 10, "fp16": 10, "half": 10, "float32": 23, "fp32": 23, "float": 23}
+_COARSEST, _FINEST = 7, 23
+# Where no log-sum-exp says how large the logits are: no model's best logit is expected outside of these.
+_SMALLEST_LOGIT, _LARGEST_LOGIT = 1.0, 64.0
+# Half of the 1e-5 that a float32 sum over a vocabulary may be off; finer logits cannot be told apart through it.
+_FINEST_UNIT = 5e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """N rows of R requests with k columns; what nobody gave is NaN, a rank 0, an id `ABSENT`, a place -1."""
+
+    start: Ints  # [R + 1], row of each request's first token
+    tokens: Ints  # [N]
+    logprobs: Floats  # [N]
+    ranks: Ints  # [N]
+    logz: Floats  # [N]
+    top: Floats  # [N], the largest logit
+    ids: Ints  # [N, k]
+    values: Floats  # [N, k]
+    place: Ints  # [N], place in the step that gave the token, 0 for its first
+    position: Ints  # [N], place in the request as it was recorded
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    @property
+    def k(self) -> int:
+        return int(self.ids.shape[1])
+
+    @property
+    def lengths(self) -> Ints:
+        """Rows of each request: [R]."""
+        return np.diff(self.start)
+
+    def take(self, index: Ints, start: Ints) -> Rows:
+        """Some of the rows, in the order of `index`, as requests that begin at `start`."""
+        columns = (self.tokens, self.logprobs, self.ranks, self.logz, self.top)
+        tables = (self.ids, self.values, self.place, self.position)
+        return Rows(start, *(column[index] for column in columns), *(table[index] for table in tables))
+
+
+def rows_of(records: Sequence[Record]) -> Rows:
+    """The rows of all records, in order."""
+    start = starts([len(r) for r in records])
+    width = max((r.k for r in records), default=0)
+
+    def joined(read: Callable[[Record], NDArray[Any] | None], absent: float, dtype: type) -> NDArray[Any]:
+        parts = [np.full(len(r), absent, dtype) if (part := read(r)) is None else part for r in records]
+        return np.concatenate(parts) if parts else np.zeros(0, dtype)
+
+    return Rows(
+        start,
+        joined(lambda r: r.tokens, 0, np.int64),
+        joined(lambda r: r.logprobs, np.nan, np.float64),
+        joined(lambda r: r.ranks, 0, np.int64),
+        joined(lambda r: r.logz, np.nan, np.float64),
+        joined(lambda r: r.max_logit, np.nan, np.float64),
+        _tables([r.topk_ids for r in records], width, ABSENT, np.int64),
+        _tables([r.topk_logprobs for r in records], width, np.nan, np.float64),
+        joined(_place, -1, np.int64),
+        ramps(np.diff(start)),
+    )
+
+
+def starts(lengths: Sequence[int] | Ints) -> Ints:
+    """[R + 1] row numbers at which requests of these lengths begin, and the end."""
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(np.asarray(lengths, np.int64))])
+
+
+def ramps(lengths: Ints) -> Ints:
+    """0, 1, ... for each length, one after another."""
+    ends = np.cumsum(lengths)
+    return np.arange(int(lengths.sum())) - np.repeat(ends - lengths, lengths)
+
+
+def _tables(tables: Sequence[NDArray[Any]], width: int, absent: float, dtype: type) -> NDArray[Any]:
+    if all(table.shape[1] == width for table in tables):
+        return np.concatenate(tables) if tables else np.zeros((0, width), dtype)
+    return np.concatenate([_widened(table, width, absent) for table in tables])
+
+
+def _widened(table: NDArray[Any], width: int, absent: float) -> NDArray[Any]:
+    wide = np.full((len(table), width), absent, table.dtype)
+    wide[:, : table.shape[1]] = table
+    return wide
+
+
+def _place(record: Record) -> Ints | None:
+    return None if record.accept_num is None else ramps(record.accept_num)
+
+
+def units(base: Rows, head: Rows, dtypes: Sequence[str]) -> tuple[Floats, Floats]:
+    """One ulp of the logits of each row, [N] in nats: the smallest that it can be and the largest.
+
+    The two differ where the record has no log-sum-exp, or no dtype of the logits. `dtypes` are the requests'.
+    """
+    mantissa = [_MANTISSA.get(name.lower().rpartition(".")[2]) for name in dtypes]
+    fine = np.repeat([_FINEST if bits is None else bits for bits in mantissa], base.lengths)
+    coarse = np.repeat([_COARSEST if bits is None else bits for bits in mantissa], base.lengths)
+    size = np.fmax(_magnitude(base), _magnitude(head))
+    unknown = np.isnan(size)
+    least = _ulp(np.where(unknown, _SMALLEST_LOGIT, size), fine)
+    most = _ulp(np.where(unknown, _LARGEST_LOGIT, size), coarse)
+    return least, most
+
+
+def _ulp(size: Floats, mantissa: Ints) -> Floats:
+    exponent = np.frexp(size)[1] - 1
+    return np.maximum(np.ldexp(1.0, exponent - mantissa), _FINEST_UNIT)
+
+
+def _magnitude(rows: Rows) -> Floats:
+    """The largest absolute logit that can be seen of each row; NaN where no logit is known."""
+    if np.isnan(rows.logz).all():
+        return np.abs(rows.top)
+    high, low = rows.logprobs, rows.logprobs
+    for column in rows.values.T:
+        high, low = np.fmax(high, column), np.fmin(low, column)
+    size = np.fmax(np.abs(rows.logz + high), np.fmax(np.abs(rows.logz + low), np.abs(rows.top)))
+    best = np.fmax(np.abs(rows.logz + high), np.abs(rows.top))
+    return np.where(np.isfinite(size), size, np.where(np.isfinite(best), best, np.nan))

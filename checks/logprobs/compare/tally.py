@@ -1,0 +1,173 @@
+"""What is kept of a comparison while the files go by: counts that add up, and the few worst examples.
+
+All sums are of integers, so that the order in which requests come, or are added up, changes no digit of a report.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+
+from checks.logprobs.compare.acceptance import Accepted, nothing
+from checks.logprobs.record import Floats, Ints
+
+SHOWN = 10
+"""Examples of each kind that are kept."""
+
+# Ulps are counted in eighths of an octave from 2^-8 to 2^24, with a bin below for less and one above for more.
+_PER_OCTAVE, _LOWEST, _HIGHEST = 8, -8, 24
+BINS = (_HIGHEST - _LOWEST) * _PER_OCTAVE + 2
+# Places in the text are counted one by one first, then together.
+_EDGES = np.array([*range(16), 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 2048, 4096, 8192, 16384])
+PLACES = len(_EDGES)
+STEP_PLACES = 9
+"""Places within a step that are counted, the rest with the last."""
+_PARTS = 1 << 10  # of an ulp, in sums
+_MOST_ULPS = float(1 << 24)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Worst:
+    """One of the worst rows, or of the first: `first` sorts. Numbers are those of token `token` at `position`."""
+
+    first: float
+    request: str
+    position: int
+    kind: str
+    token: int
+    base: float
+    head: float
+    ulps: float
+    chosen_base: int
+    chosen_head: int
+
+
+@dataclass(slots=True)
+class Places:
+    """Rows by their place: how many, how many with a difference, how many over the tolerance, their ulps summed in
+    1/1024 and the largest."""
+
+    rows: Ints
+    differ: Ints
+    over: Ints
+    sum: Ints
+    most: Floats
+
+    @classmethod
+    def of(cls, size: int) -> Places:
+        return cls(*(np.zeros(size, np.int64) for _ in range(4)), np.zeros(size))
+
+    def add(self, place: Ints, ulps: Floats, over: Ints) -> None:
+        """Count rows [n] by `place`; `over` [n] is 0 or 1."""
+        size = len(self.rows)
+        capped = np.minimum(ulps, _MOST_ULPS)
+        self.rows += np.bincount(place, minlength=size)
+        self.differ += np.bincount(place[ulps > 0], minlength=size)
+        self.over += np.bincount(place, weights=over, minlength=size).astype(np.int64)
+        self.sum += np.bincount(place, weights=np.rint(capped * _PARTS), minlength=size).astype(np.int64)
+        np.maximum.at(self.most, place, capped)
+
+    @property
+    def mean(self) -> Floats:
+        """Mean ulps of each place."""
+        return np.asarray(self.sum / _PARTS / np.maximum(self.rows, 1))
+
+
+@dataclass(slots=True)
+class Tally:
+    """Everything that a verdict rests on. Two of them add up with `merge`."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    conflicts: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    widths: Counter[tuple[int, int]] = field(default_factory=Counter)
+    ranks: Counter[int] = field(default_factory=Counter)
+    rows_of: Counter[str] = field(default_factory=Counter)
+    origins: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    ulps: Ints = field(default_factory=lambda: np.zeros(BINS, np.int64))
+    request_ulps: Ints = field(default_factory=lambda: np.zeros(BINS, np.int64))
+    most: float = 0.0
+    places: Places = field(default_factory=lambda: Places.of(PLACES))
+    step_places: Places = field(default_factory=lambda: Places.of(STEP_PLACES))
+    accepted: Accepted = field(default_factory=nothing)
+    slopes: list[float] = field(default_factory=list)
+    examples: dict[str, list[Worst]] = field(default_factory=dict)
+    names: dict[str, list[str]] = field(default_factory=dict)
+    marks: dict[str, dict[int, str]] = field(default_factory=lambda: {"base": {}, "head": {}})
+
+    def merge(self, other: Tally) -> None:
+        """Add another part of the same two files."""
+        for name in ("counts", "conflicts", "widths", "ranks", "rows_of", "origins"):
+            getattr(self, name).update(getattr(other, name))
+        self.ulps += other.ulps
+        self.request_ulps += other.request_ulps
+        self.most = max(self.most, other.most)
+        for mine, its in ((self.places, other.places), (self.step_places, other.step_places)):
+            for one in fields(Places):
+                if one.name != "most":
+                    setattr(mine, one.name, getattr(mine, one.name) + getattr(its, one.name))
+            mine.most = np.maximum(mine.most, its.most)
+        self.accepted = self.accepted + other.accepted
+        self.slopes = _span([*self.slopes, *other.slopes])
+        for kind, found in other.examples.items():
+            self.keep(kind, found)
+        for kind, names in other.names.items():
+            self.name(kind, names)
+        for side, marks in other.marks.items():
+            self.mark(side, marks)
+
+    def keep(self, kind: str, found: Iterable[Worst]) -> None:
+        """Keep the first `SHOWN` of these examples and those at hand."""
+        self.examples[kind] = heapq.nsmallest(SHOWN, [*self.examples.get(kind, ()), *found])
+
+    def name(self, kind: str, names: Iterable[str]) -> None:
+        """Keep the first few names of requests, in their order."""
+        self.names[kind] = heapq.nsmallest(SHOWN, {*self.names.get(kind, ()), *names})
+
+    def mark(self, side: str, marks: dict[int, str]) -> None:
+        """Keep what tells whole answers apart, of the requests that differ: the 4,096 smallest marks."""
+        known = self.marks[side] | marks
+        self.marks[side] = {k: known[k] for k in heapq.nsmallest(4096, known)} if len(known) > 4096 else known
+
+    def slope(self, slopes: Iterable[float]) -> None:
+        """Keep the smallest and largest slope."""
+        self.slopes = _span([*self.slopes, *slopes])
+
+
+def _span(values: list[float]) -> list[float]:
+    return [min(values), max(values)] if values else []
+
+
+def binned(ulps: Floats) -> Ints:
+    """Bin of each number of ulps: [n]."""
+    with np.errstate(divide="ignore"):
+        octave = np.log2(np.minimum(ulps, _MOST_ULPS * 2))
+    return np.clip(np.floor((octave - _LOWEST) * _PER_OCTAVE) + 1, 0, BINS - 1).astype(np.int64)
+
+
+def edge(bin_: int) -> float:
+    """Ulps at the upper end of a bin; the last has none."""
+    return float("inf") if bin_ == BINS - 1 else float(2.0 ** (_LOWEST + bin_ / _PER_OCTAVE))
+
+
+def quantile(bins: Ints, share: float) -> float:
+    """Ulps that at least `share` of the counted stay below, to an eighth of an octave; 0 where they are 0."""
+    if not bins.sum():
+        return 0.0
+    at = int(np.searchsorted(np.cumsum(bins), share * int(bins.sum())))
+    return edge(at) if at else 0.0
+
+
+def place_of(position: Ints) -> Ints:
+    """Index into `Places` of each position in the text."""
+    return np.asarray(np.searchsorted(_EDGES, position, side="right") - 1)
+
+
+def place_names() -> list[str]:
+    """What positions each entry of `Places` holds, such as `16-23`."""
+    ends: list[Any] = [*(int(e) - 1 for e in _EDGES[1:]), ""]
+    return [str(a) if a == b else f"{a}-{b}" for a, b in zip(map(int, _EDGES), ends, strict=True)]
