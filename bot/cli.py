@@ -35,13 +35,15 @@ def _run(arguments: list[str], language: str) -> int:
         from bot.commands import review
 
         return review.run(args)
+    if args.command == "analyze":
+        from bot.commands import analyze
+
+        return analyze.run(args)
     if args.command == "rules":
         from bot.commands import rules
 
         return rules.run(args)
     if args.command == "kernels":
-        from bot.commands import kernels
-
         return kernels.run(args)
     if args.command == "logprobs":
         return logprobs.run(args)
@@ -77,12 +79,12 @@ def _parser(words: Words, language: str) -> argparse.ArgumentParser:
     shared = _Parser(add_help=False, allow_abbrev=False)
     shared.add_argument("--lang", choices=LANGUAGES, default=language, help=words("cli.lang"))
     _review(commands.add_parser("review", help=words("cli.review"), parents=[shared], allow_abbrev=False), words)
+    _analyze(commands.add_parser("analyze", help=words("cli.analyze"), parents=[shared], allow_abbrev=False), words)
     rules = commands.add_parser("rules", help=words("cli.rules"), parents=[shared], allow_abbrev=False)
     rules.add_argument("id", nargs="?", metavar="ID", help=words("cli.rules-id"))
     _eval(commands.add_parser("eval", help=words("cli.eval"), parents=[shared], allow_abbrev=False), words)
-    kernels = commands.add_parser("kernels", help=words("cli.kernels"), parents=[shared], allow_abbrev=False)
-    kernels.add_argument("action", choices=("bench",), help=words("cli.kernels-bench"))
-    kernels.add_argument("rest", nargs=argparse.REMAINDER, metavar="...", help=words("cli.kernels-rest"))
+    ops = commands.add_parser("kernels", help=words("cli.kernels"), allow_abbrev=False)
+    kernels.arguments(ops, shared, words)
     described = commands.add_parser("logprobs", help=words("cli.logprobs"), allow_abbrev=False)
     logprobs.arguments(described, shared, words)
     config = commands.add_parser("config", help=words("cli.config"), allow_abbrev=False)
@@ -107,6 +109,21 @@ def _eval(parser: argparse.ArgumentParser, words: Words) -> None:
 
 
 def _review(parser: argparse.ArgumentParser, words: Words) -> None:
+    _compared(parser, words)
+    add = parser.add_argument
+    add("--format", choices=FORMATS, default="terminal", help=words("cli.format"))
+    add("--fail-on", choices=_FAIL_ON, default="bug", help=words("cli.fail-on"))
+    add("--persona", choices=_PERSONAS, default="regular", help=words("cli.persona"))
+
+
+def _analyze(parser: argparse.ArgumentParser, words: Words) -> None:
+    _compared(parser, words)
+    formats = ("terminal", "markdown", "html", "json")
+    parser.add_argument("--format", choices=formats, default="terminal", help=words("cli.format"))
+
+
+def _compared(parser: argparse.ArgumentParser, words: Words) -> None:
+    """The options of every command that looks at one change."""
     add = parser.add_argument
     add("--repo", default=".", metavar="DIR", help=words("cli.repo"))
     add("--base", metavar="REV", help=words("cli.base"))
@@ -115,9 +132,6 @@ def _review(parser: argparse.ArgumentParser, words: Words) -> None:
     add("--title", metavar="T", help=words("cli.title"))
     add("--body-file", metavar="F", help=words("cli.body-file"))
     add("--target-branch", metavar="B", help=words("cli.target-branch"))
-    add("--format", choices=FORMATS, default="terminal", help=words("cli.format"))
     add("--profile", metavar="NAME", help=words("cli.profile"))
     add("--config", metavar="F", help=words("cli.config-file"))
-    add("--fail-on", choices=_FAIL_ON, default="bug", help=words("cli.fail-on"))
-    add("--persona", choices=_PERSONAS, default="regular", help=words("cli.persona"))
     add("-o", "--output", metavar="FILE", help=words("cli.output"))

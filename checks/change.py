@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from checks.finding import Side
 from checks.ir.unit import Function, Unit
 from checks.source import parse
-from checks.tree import OverlayTree, Tree
+from checks.tree import MemoryTree, OverlayTree, Tree
 
 T = TypeVar("T")
 
@@ -147,6 +147,15 @@ class ChangeSet:
         for function in touched_base:
             if function.qualname not in names:
                 yield function, new.get(function.qualname)
+
+    def bringing(self, paths: Iterable[str]) -> ChangeSet:
+        """The same head as if the change had brought these files, every line of them new, and nothing else."""
+        files = []
+        for path in paths:
+            count = (self.head.read(path) or b"").count(b"\n") + 1
+            files.append(FileChange("A", None, path, (Hunk(0, 0, 1, count),)))
+        units = {key: unit for key, unit in self._units.items() if key[0] is Side.HEAD}
+        return ChangeSet(MemoryTree({}), self.head, tuple(files), head_rev=self.head_rev, _units=units)
 
     def with_files(self, files: dict[str, bytes]) -> ChangeSet:
         """The same change with some head files replaced; used to verify a fix."""

@@ -65,12 +65,14 @@ class OpFact:
 
 @dataclass(frozen=True, slots=True)
 class ConstantFact:
-    """A named constant whose value changed: its source line before and after, empty where it did not exist."""
+    """A named constant whose value changed: its source line before and after, empty where it did not exist.
+    `line` is where it stands in the head, or in the base where it is gone."""
 
     path: str
     name: str
     old: str
     new: str
+    line: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +247,8 @@ def _constants(path: str, base: Unit | None, head: Unit | None) -> Iterator[Cons
     for name in [*old, *(n for n in new if n not in old)]:
         before, after = old.get(name), new.get(name)
         if before is None or after is None or before.value != after.value:
-            yield ConstantFact(path, name, _line(base, before), _line(head, after))
+            now = after or before
+            yield ConstantFact(path, name, _line(base, before), _line(head, after), now.line if now else 0)
 
 
 def _values(unit: Unit) -> dict[str, Constant]:

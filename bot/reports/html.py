@@ -28,7 +28,7 @@ def page(title: str, blocks: Iterable[Block], language: str) -> str:
     from markupsafe import Markup
 
     environment = Environment(loader=FileSystemLoader(PAGES), autoescape=True, undefined=StrictUndefined)
-    template = environment.get_template("report.html")
+    template = environment.get_template("document.html")
     return template.render(title=title, language=language, style=Markup(style()), body=Markup(body(blocks)))
 
 

@@ -34,22 +34,23 @@ def _data(report: Report, language: str) -> dict[str, Any]:
         "head": review.change.head_rev,
         "profile": review.config.profile,
         "verdict": str(review.verdict),
-        "pull": _plain(review.change.pull),
-        "facts": _plain(report.facts),
+        "pull": plain(review.change.pull),
+        "facts": plain(report.facts),
         "rules": list(report.rules),
-        "findings": [_finding(f, voices) for f in review.findings],
+        "findings": [finding_data(f, voices) for f in review.findings],
         "not_analysed": [{"path": _text(p), "reason": reason} for p, reason in review.not_analysed],
         "notes": [n.key for n in report.notes],
     }
 
 
-def _finding(finding: Finding, voices: Mapping[str, Words]) -> dict[str, Any]:
+def finding_data(finding: Finding, voices: Mapping[str, Words]) -> dict[str, Any]:
+    """A finding with its sentences in every language."""
     rule = finding.rule
     made: dict[str, Any] = {
         "rule": rule,
         "severity": str(finding.severity),
         "confidence": str(finding.confidence),
-        "location": _plain(finding.location),
+        "location": plain(finding.location),
         "symbol": _text(finding.symbol),
         "fingerprint": finding.fingerprint,
         "unparsed": finding.unparsed,
@@ -60,20 +61,20 @@ def _finding(finding: Finding, voices: Mapping[str, Words]) -> dict[str, Any]:
         said = {name: getattr(words, table)(rule, finding.message) for name, words in voices.items()}
         made[table] = said if any(said.values()) else None
     made["evidence"] = [_evidence(rule, e, voices) for e in finding.evidence]
-    made["fix"] = _plain(finding.fix)
+    made["fix"] = plain(finding.fix)
     made["related"] = [
-        {"location": _plain(r.location), "message": _message(rule, r.message, voices)} for r in finding.related
+        {"location": plain(r.location), "message": _message(rule, r.message, voices)} for r in finding.related
     ]
     return made
 
 
 def _message(rule: str, message: Message, voices: Mapping[str, Words]) -> dict[str, Any]:
     said = {name: words.message(rule, message) for name, words in voices.items()}
-    return {"key": message.key, "args": _plain(message.args), **said}
+    return {"key": message.key, "args": plain(message.args), **said}
 
 
 def _evidence(rule: str, piece: Evidence, voices: Mapping[str, Words]) -> dict[str, Any]:
-    made = {"type": type(piece).__name__, **_plain(piece)}
+    made = {"type": type(piece).__name__, **plain(piece)}
     if isinstance(piece, Sibling):
         made["verdict"] = _message(rule, piece.verdict, voices)
     elif isinstance(piece, Step):
@@ -81,15 +82,15 @@ def _evidence(rule: str, piece: Evidence, voices: Mapping[str, Words]) -> dict[s
     return made
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Dataclasses as objects with the same names, tuples as arrays, everything else as JSON has it."""
     if is_dataclass(value):
-        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
+        return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, Mapping):
-        return {str(k): _plain(v) for k, v in value.items()}
+        return {str(k): plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         items = sorted(value, key=str) if isinstance(value, set | frozenset) else value
-        return [_plain(item) for item in items]
+        return [plain(item) for item in items]
     if isinstance(value, bool | int | float) or value is None:
         return value
     return _text(str(value))

@@ -22,11 +22,16 @@ _MARKS = {"bug": "\x1b[1;31m", "suggestion": "\x1b[1;33m", "question": "\x1b[1;3
 
 
 def render(report: Report, language: str) -> str:
-    """The report for standard output as it is now: its width, and colour where it is a terminal."""
+    """The report for standard output as it is now."""
+    return shown(document(report, Words(language, Plain())))
+
+
+def shown(blocks: Iterable[Block]) -> str:
+    """Any blocks for standard output as it is now: its width, and colour where it is a terminal."""
     tty = sys.stdout.isatty()
     colour = tty and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     width = min(shutil.get_terminal_size((80, 24)).columns, _WIDEST) if tty else 80
-    return text(report, language, width=max(width, 40), colour=colour)
+    return written(blocks, max(width, 40), colour=colour)
 
 
 def text(report: Report, language: str, *, width: int = 80, colour: bool = False) -> str:

@@ -1,0 +1,262 @@
+"""The analysis of a change as blocks: summary, motivation, steps, files, code, risks, impact, relations."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bot.phrases import Ready
+from bot.reports import Report, html, jsonfmt, markdown, terminal
+from bot.reports.blocks import Block, Code, Heading, Items, Picture, Table, Text
+from bot.reports.summary import tag_names
+from bot.style import Markdown, Plain
+from bot.words import LANGUAGES, Words, place
+from checks.analysis import Analysis
+from checks.analysis.model import Claim, Commit, Excerpt, FileCard, Impact, Reference, Risk
+from checks.finding import Location, Message
+
+_MOST_PLACES = 3
+_MOST_FILES = 30
+_MOST_SYMBOLS = 6
+_PARTS = ("size", "central", "remade", "callers", "findings", "fixes", "category")
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysisReport:
+    """An analysis with the review that it stands on. `local` says that GitHub was not asked."""
+
+    report: Report
+    analysis: Analysis
+    local: bool = True
+
+
+def render(view: AnalysisReport, output: str, language: str) -> str:
+    """The analysis as `terminal`, `markdown`, `html` or `json`."""
+    if output == "json":
+        return _json(view, language)
+    if output == "html":
+        words = html.words_for(language)
+        return html.page(title(view, Words(language)), document(view, words, pictures=True), language)
+    if output == "markdown":
+        words = Words(language, Markdown())
+        heading = Heading(1, title(view, words))
+        return markdown.written([heading, *document(view, words)])
+    return terminal.shown(document(view, Words(language, Plain())))
+
+
+def _json(view: AnalysisReport, language: str) -> str:
+    """Everything with its numbers; each claim with its sentence in every language."""
+    found, change = view.analysis, view.report.review.change
+    voices = {name: Words(name) for name in LANGUAGES}
+
+    def claim(c: Claim) -> dict[str, Any]:
+        said = {name: _sentence(c.message, words) for name, words in voices.items()}
+        args = jsonfmt.plain(c.message.args)
+        return {"key": c.message.key, "args": args, "places": jsonfmt.plain(c.places), **said}
+
+    data = {
+        "version": 1,
+        "language": language,
+        "base": change.base_rev,
+        "head": change.head_rev,
+        "facts": jsonfmt.plain(found.facts),
+        "summary": [claim(c) for c in found.summary],
+        "motivation": list(found.motivation),
+        "steps": [{**jsonfmt.plain(s), "claims": [claim(c) for c in s.claims]} for s in found.steps],
+        "files": [{**jsonfmt.plain(c), "score": c.score} for c in found.files],
+        "symbols": list(found.symbols),
+        "excerpts": jsonfmt.plain(found.excerpts),
+        "risks": [{"reached": r.reached, **jsonfmt.finding_data(r.finding, voices)} for r in found.risks],
+        "impacts": [{"who": i.who, **claim(i.claim)} for i in found.impacts],
+        "history": jsonfmt.plain(found.history),
+    }
+    return json.dumps(data, ensure_ascii=False, indent=2) + "\n"
+
+
+def title(view: AnalysisReport, words: Words) -> str:
+    """The title of the page: the pull request's, else the subject of the last commit."""
+    subject = view.report.review.change.pull.title or view.analysis.history.subject
+    return words("analysis.title", subject=subject) if subject else words("analysis.untitled")
+
+
+def document(view: AnalysisReport, words: Words, *, pictures: bool = False) -> Iterator[Block]:
+    """Everything, in reading order. Drawing takes a moment, so that `pictures` are made only where they show."""
+    found = view.analysis
+    yield from _summary(view, words)
+    if not found.facts.files:
+        return
+    yield Heading(2, words("analysis.heading-motivation"))
+    quotes = tuple(words.style.prose(q) for q in found.motivation)
+    yield Items(quotes) if quotes else Text(words("analysis.no-motivation"))
+    yield from _steps(found, words)
+    yield Heading(2, words("analysis.heading-files"))
+    if pictures:
+        yield _picture(found, words)
+    yield _files(found, words)
+    yield Heading(2, words("analysis.heading-excerpts"))
+    for excerpt in found.excerpts:
+        yield from _excerpt(excerpt, words)
+    yield from _risks(found, words)
+    yield Heading(2, words("analysis.heading-impact"))
+    impacts = tuple(_impact(i, words) for i in found.impacts)
+    yield Items(impacts) if impacts else Text(words("analysis.no-impact"))
+    yield from _related(found, words)
+    yield from _missing(view, words)
+
+
+def _summary(view: AnalysisReport, words: Words) -> Iterator[Block]:
+    change, facts = view.report.review.change, view.analysis.facts
+    yield Heading(2, words("analysis.heading-summary"))
+    if not facts.files:
+        yield Text(words("analysis.empty"))
+        return
+    lines = [
+        words("analysis.compared", base=change.base_rev[:12], head=change.head_rev[:12]),
+        words("analysis.size", files=len(facts.files), added=facts.added, removed=facts.removed),
+    ]
+    if tags := tag_names(facts, words):
+        lines.append(words("analysis.tags", tags=tags))
+    if view.analysis.symbols:
+        lines.append(words("analysis.symbols", names=list(view.analysis.symbols)))
+    yield Items(tuple(lines))
+    yield Items(tuple(_said(c, words) for c in view.analysis.summary))
+
+
+def _said(claim: Claim, words: Words) -> str:
+    """A claim's sentence, with the first places where it can be checked."""
+    places = [p for p in dict.fromkeys(claim.places) if p.path]
+    shown = [*_places(places[:_MOST_PLACES])]
+    if not shown:
+        return _sentence(claim.message, words)
+    rest = len(places) - len(shown)
+    where = words("analysis.places-more", places=shown, count=rest) if rest else words("analysis.places", places=shown)
+    return _sentence(claim.message, words) + where
+
+
+def _places(places: Sequence[Location]) -> Iterator[str]:
+    """Places as they are read: in a file that was just named, the line is enough."""
+    before = ""
+    for p in places:
+        yield f":{p.start_line}" if p.path == before and p.start_line else place(p)
+        before = p.path
+
+
+def _sentence(message: Message, words: Words) -> str:
+    return words(f"analysis.{message.key}", **message.args)
+
+
+def _steps(found: Analysis, words: Words) -> Iterator[Block]:
+    yield Heading(2, words("analysis.heading-steps"))
+    for step in found.steps:
+        args = {"name": step.name.rsplit(".", 1)[-1], "added": step.added, "removed": step.removed}
+        key = "analysis.step" if step.name else "analysis.step-rest"
+        yield Heading(3, words(key, **args))
+        yield Text(words("analysis.step-files", files=list(step.files)))
+        if step.claims:
+            yield Items(tuple(_said(c, words) for c in step.claims))
+
+
+def _files(found: Analysis, words: Words) -> Table:
+    keys = ("file", "score", "category", "lines", "why", "file-symbols")
+    header = tuple(words(f"analysis.{key}") for key in keys)
+    return Table(header, tuple(_row(card, words) for card in found.files[:_MOST_FILES]))
+
+
+def _row(card: FileCard, words: Words) -> tuple[str, ...]:
+    comma = words("report.comma")
+    return (
+        words.style.code(card.path),
+        f"{card.score:.1f}",
+        words(f"analysis.category-{card.category}"),
+        f"+{card.added} −{card.removed}",
+        comma.join(_part(p.kind, p.points, p.detail, words) for p in card.parts),
+        comma.join(words.style.code(s.rsplit(".", 1)[-1]) for s in card.symbols[:_MOST_SYMBOLS]),
+    )
+
+
+def _part(kind: str, points: float, detail: int, words: Words) -> str:
+    shown = Ready(f"{points:.1f}")
+    if kind.startswith("category-"):
+        return words("analysis.part-category", points=shown)
+    return words(f"analysis.part-{kind}", points=shown, detail=detail)
+
+
+def _picture(found: Analysis, words: Words) -> Picture:
+    from bot.reports.charts import stacked_bars
+
+    cards = found.files[:_MOST_FILES]
+    plain = Words(words.language)
+    series = [(plain(f"analysis.picture-{kind}"), [_points(c, kind) for c in cards]) for kind in _PARTS]
+    labels = [c.path if len(c.path) < 52 else "…" + c.path[-51:] for c in cards]
+    return Picture(stacked_bars(labels, [s for s in series if any(s[1])], 10), plain("analysis.picture-files"))
+
+
+def _points(card: FileCard, kind: str) -> float:
+    return sum(p.points for p in card.parts if p.kind.split("-")[0] == kind)
+
+
+def _excerpt(excerpt: Excerpt, words: Words) -> Iterator[Block]:
+    yield Heading(3, words.style.code(excerpt.symbol.rsplit(".", 1)[-1]))
+    yield Text(_sentence(excerpt.reason, words))
+    yield Text(words("analysis.excerpt-part", place=excerpt.location))
+    numbered = enumerate(excerpt.lines, excerpt.location.start_line)
+    yield Code(tuple(("+" if n in excerpt.changed else " ") + line for n, line in numbered), "diff")
+
+
+def _risks(found: Analysis, words: Words) -> Iterator[Block]:
+    yield Heading(2, words("analysis.heading-risks"))
+    own = tuple(_risk(r, words) for r in found.risks if not r.reached)
+    reached = tuple(_risk(r, words) for r in found.risks if r.reached)
+    yield Items(own) if own else Text(words("analysis.no-risks"))
+    if reached:
+        yield Text(words("analysis.risks-reached"))
+        yield Items(reached)
+
+
+def _risk(risk: Risk, words: Words) -> str:
+    f = risk.finding
+    said = words.message(f.rule, f.message)
+    severity = words(f"report.severity-{f.level}")
+    return words("analysis.risk", severity=Ready(severity), place=f.location, said=Ready(said), rule=f.rule)
+
+
+def _impact(impact: Impact, words: Words) -> str:
+    who = words(f"analysis.who-{impact.who}")
+    return words("analysis.impact", who=Ready(who), said=Ready(_said(impact.claim, words)))
+
+
+def _related(found: Analysis, words: Words) -> Iterator[Block]:
+    yield Heading(2, words("analysis.heading-related"))
+    lines = [_reference(r, words) for r in found.history.references]
+    for earlier in found.history.earlier:
+        args = {"symbols": [s.rsplit(".", 1)[-1] for s in earlier.symbols[:_MOST_SYMBOLS]], "lines": earlier.lines}
+        lines.append(words("analysis.earlier", **_told(earlier.commit), **args))
+        if earlier.fixes:
+            lines[-1] += "\n" + words("analysis.earlier-fixes", fixes=[_short(c) for c in earlier.fixes])
+    yield Items(tuple(lines)) if lines else Text(words("analysis.no-related"))
+
+
+def _reference(reference: Reference, words: Words) -> str:
+    told = _told(reference.commit) if reference.commit else {"commit": "", "subject": ""}
+    return words(f"analysis.reference-{reference.how}", number=reference.number, **told)
+
+
+def _told(commit: Commit) -> dict[str, str]:
+    return {"commit": commit.id[:9], "subject": commit.subject}
+
+
+def _short(commit: Commit) -> str:
+    return f"{commit.id[:9]} {commit.subject}"
+
+
+def _missing(view: AnalysisReport, words: Words) -> Iterator[Block]:
+    lines = [words("analysis.missing-discussion")] if view.local else []
+    if not view.report.review.change.pull.known:
+        lines.append(words("analysis.missing-description", option="--title, --body-file"))
+    if not view.analysis.history.message:
+        lines.append(words("analysis.missing-history"))
+    if lines:
+        yield Heading(2, words("analysis.heading-missing"))
+        yield Items(tuple(lines))

@@ -1,0 +1,67 @@
+"""What a change is, for people who did not follow it: steps, files that matter, code worth reading, risks, relations.
+
+Pure: from a review, the facts and what git knows of the past. Every sentence is a claim with its places
+(`checks.analysis.model.Claim`).
+"""
+
+from __future__ import annotations
+
+from checks.analysis.claims import claims
+from checks.analysis.excerpts import excerpts
+from checks.analysis.files import cards
+from checks.analysis.model import Analysis, Claim, History
+from checks.analysis.motivation import motivation
+from checks.analysis.replaced import replacements
+from checks.analysis.risks import impacts, risks
+from checks.analysis.steps import steps
+from checks.facts import Facts
+from checks.review import Review
+
+__all__ = ["Analysis", "analyse"]
+
+_MOST_SUMMARY = 4
+_MOST_SYMBOLS = 8
+# What a summary says first: claims of these kinds explain more of a change than the others.
+_TELLING = (
+    "split",
+    "moved",
+    "op-added",
+    "op-removed",
+    "op-changed",
+    "extracted",
+    "replaced",
+    "class-added",
+    "branches",
+)
+
+
+def analyse(review: Review, facts: Facts, history: History) -> Analysis:
+    """The analysis of a reviewed change."""
+    change, config = review.change, review.config
+    found = claims(change, config, facts, replacements(change, config))
+    made = steps(change, found)
+    dangers = risks(review)
+    files = cards(change, config, facts, made, (r.finding for r in dangers if not r.reached), history)
+    return Analysis(
+        facts=facts,
+        summary=_summary(found),
+        motivation=motivation(change.pull, history),
+        steps=made,
+        files=files,
+        symbols=_symbols(found),
+        excerpts=excerpts(change, config, found, files),
+        risks=dangers,
+        impacts=impacts(change, facts, found),
+        history=history,
+    )
+
+
+def _summary(found: tuple[Claim, ...]) -> tuple[Claim, ...]:
+    order = {key: n for n, key in enumerate(_TELLING)}
+    telling = [c for c in found if c.message.key in order]
+    return tuple(sorted(telling, key=lambda c: order[c.message.key])[:_MOST_SUMMARY]) or found[:1]
+
+
+def _symbols(found: tuple[Claim, ...]) -> tuple[str, ...]:
+    names = (str(s).rsplit(".", 1)[-1] for c in found if c.message.key in _TELLING for s in c.symbols)
+    return tuple(dict.fromkeys(names))[:_MOST_SYMBOLS]

@@ -1,0 +1,232 @@
+"""The true sentences about a change, from its facts: what was split, moved, renamed, replaced, added, removed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from checks.analysis import symbols
+from checks.analysis.model import Claim
+from checks.analysis.replaced import Replacement
+from checks.change import ChangeSet
+from checks.config import Config
+from checks.facts import Facts, FunctionFact
+from checks.finding import Location, Message, Side
+from checks.ir.unit import Binding, Function, Unit
+from checks.source import language
+
+_MOST_BRANCHES = 6
+_MOST_DEFINITIONS = 12
+
+
+def claims(change: ChangeSet, config: Config, facts: Facts, replaced: tuple[Replacement, ...]) -> tuple[Claim, ...]:
+    """Every claim, the ones that explain most first."""
+    found = [*_splits(change, config)]
+    split = {name for c in found for name in c.symbols}
+    found += _moves(change, config)
+    found += _ops(change, facts)
+    found += _bindings(change, config)
+    found += [_replacement(r) for r in replaced]
+    found += _functions(facts, split)
+    found += _calls(change, config, {n for r in replaced for n in (r.old, r.new)} | split)
+    found += _branches(change, config)
+    found += _keys(change, config, {r.new for r in replaced})
+    found += _classes(change, config)
+    found += _constants(facts)
+    return tuple(found)
+
+
+def at(function: Function) -> Location:
+    """Where a function is defined."""
+    return Location(function.path, function.start_line)
+
+
+def _splits(change: ChangeSet, config: Config) -> Iterator[Claim]:
+    for split in symbols.splits(change, config):
+        names = [p.name for p in split.parts]
+        args = {
+            "name": split.whole.name,
+            "parts": names,
+            "shares": [f"{share:.0%}" for share in split.shares],
+            "path": split.whole.path,
+        }
+        key = Message("split", args) if len(names) > 1 else Message("extracted", args)
+        yield Claim(key, (at(split.whole), *map(at, split.parts)), (*_own(split.whole), *names))
+
+
+def _own(function: Function) -> tuple[str, ...]:
+    """The names that stand for a function: qualified, and plain where the plain one says enough."""
+    plain = () if function.owner and (len(function.name) < 10 or function.name.startswith("__")) else (function.name,)
+    return tuple(dict.fromkeys((function.qualname, *plain)))
+
+
+def _moves(change: ChangeSet, config: Config) -> Iterator[Claim]:
+    for before, now in symbols.moved(change, config):
+        args = {"name": now.qualname, "old": before.path, "new": now.path}
+        yield Claim(Message("moved", args), (at(now),), _own(now))
+
+
+def _ops(change: ChangeSet, facts: Facts) -> Iterator[Claim]:
+    for op in facts.ops:
+        gone = op.what == "removed"
+        file = change.changed(op.path)
+        path = (file.base_path or op.path) if gone and file else op.path
+        unit = change.unit(path, Side.BASE if gone else Side.HEAD)
+        line = next((o.line for o in unit.ops if o.name == op.name), 0) if unit else 0
+        args = {"name": op.name, "path": path, "gained": list(op.gained), "lost": list(op.lost)}
+        kernel = next((o.kernel for o in unit.ops if o.name == op.name), "") if unit else ""
+        keys = {"added": "op-added", "removed": "op-removed", "changed": "op-changed"}
+        where = Location(path, line, side=Side.BASE if gone else Side.HEAD)
+        names = (op.name, kernel.rsplit("::", 1)[-1], *map(_name, op.gained))
+        yield Claim(Message(keys[op.what], args), (where,), tuple(filter(None, names)))
+
+
+def _name(declared: str) -> str:
+    """The name in `is_speculative: bool`, `const Tensor& x`, `flag=False`."""
+    return re.split(r"[:=]", declared, maxsplit=1)[0].split()[-1].lstrip("*&")
+
+
+def _bindings(change: ChangeSet, config: Config) -> Iterator[Claim]:
+    for file in change.files:
+        head = change.unit(file.head_path) if file.head_path and not config.is_test(file.path) else None
+        base = change.unit(file.base_path, Side.BASE) if file.base_path else None
+        old, new = _bound(base), _bound(head)
+        for name, bound in new.items():
+            before = old.get(name, [])
+            args = {"name": name, "path": bound[0].path, "count": len(bound[0].args)}
+            names = (name, bound[0].function.rsplit("::", 1)[-1])
+            where = tuple(Location(b.path, b.line) for b in bound)
+            if not before:
+                yield Claim(Message("binding-added", args), where, names)
+            elif len(bound) > len(before):
+                yield Claim(Message("binding-repeated", {**args, "times": len(bound)}), where, names)
+            elif before[0].args != bound[0].args:
+                gained = [a for a in bound[0].args if a not in before[0].args]
+                lost = [a for a in before[0].args if a not in bound[0].args]
+                changed = Message("binding-changed", {**args, "gained": gained, "lost": lost})
+                yield Claim(changed, where, (*names, *gained))
+
+
+def _bound(unit: Unit | None) -> dict[str, list[Binding]]:
+    named: dict[str, list[Binding]] = {}
+    for binding in unit.bindings if unit else ():
+        named.setdefault(binding.name, []).append(binding)
+    return named
+
+
+def _replacement(r: Replacement) -> Claim:
+    args = {
+        "old": r.old,
+        "new": r.new,
+        "places": len(r.places),
+        "files": list(r.files),
+        "left": len(r.left),
+        "gone": not r.left,
+    }
+    return Claim(Message("replaced", args), r.places, (r.new,))
+
+
+def _functions(facts: Facts, split: set[str]) -> Iterator[Claim]:
+    for f in facts.functions:
+        name = f.name
+        where = (Location(f.path, f.line, side=Side.BASE if f.what == "removed" else Side.HEAD),)
+        args = {"name": f.name, "path": f.path}
+        if f.what == "renamed":
+            yield Claim(Message("function-renamed", {**args, "old": f.old_name}), where, (name, f.old_name))
+        elif f.what == "signature":
+            yield Claim(_signature(f, args), where, (name, *map(_name, f.added_params)))
+        elif f.what == "added" and name.rsplit(".", 1)[-1] not in split:
+            yield Claim(Message("function-added", args), where, (name,))
+        elif f.what == "removed":
+            yield Claim(Message("function-removed", args), where, (name,))
+
+
+def _signature(f: FunctionFact, args: dict[str, str]) -> Message:
+    gained, lost = f.added_params, f.removed_params
+    if len(gained) == len(lost) == 1 and len(f.old_params) == len(f.new_params):
+        place = f.new_params.index(gained[0])
+        if f.old_params[place] == lost[0]:
+            return Message("parameter-replaced", {**args, "old": lost[0], "new": gained[0], "position": place + 1})
+    return Message("signature", {**args, "gained": list(gained), "lost": list(lost)})
+
+
+def _calls(change: ChangeSet, config: Config, known: set[str]) -> Iterator[Claim]:
+    """Calls that came or went, of names that the repository defines and no other claim explains."""
+    for found in symbols.calls(change, config):
+        gained = [n for n in found.gained if n not in known and _defined(n, change, Side.HEAD)]
+        lost = [n for n in found.lost if n not in known and _defined(n, change, Side.BASE)]
+        if gained or lost:
+            args = {"name": found.function.qualname, "gained": gained, "lost": lost, "path": found.function.path}
+            yield Claim(Message("calls", args), (at(found.function),), (*_own(found.function), *gained))
+
+
+def _defined(name: str, change: ChangeSet, side: Side) -> bool:
+    """Whether the repository defines, registers or binds `name`, in few places."""
+    python = re.compile(rf"\bdef {name}\(")
+    cpp = re.compile(rf"\bPD_BUILD\w*\({name}\)|m\.def\(\"{name}\"|^\w[\w:<>&* ]*[\s&*]{name}\(")
+    marks = {"python": python, "cpp": cpp}
+    hits = change.tree(side).find(name)
+    defined = {h.path for h in hits if (kind := language(h.path)) in marks and marks[kind].search(h.text)}
+    return len(name) > 4 and 0 < len(defined) <= _MOST_DEFINITIONS
+
+
+def _branches(change: ChangeSet, config: Config) -> Iterator[Claim]:
+    for found in symbols.branches(change, config):
+        members = [f"{found.enum}.{m}" for m in found.members[:_MOST_BRANCHES]]
+        args = {"name": found.function.qualname, "members": members, "path": found.function.path}
+        yield Claim(Message("branches", args), (Location(found.function.path, found.line),), _own(found.function))
+
+
+_KEY = re.compile(r"""\b(\w+)\[["'](\w+)["']\]\s*=(?!=)""")
+
+
+def _keys(change: ChangeSet, config: Config, known: set[str]) -> Iterator[Claim]:
+    """Keys of a table (`share_inputs["x"] = ...`) that a file sets and did not."""
+    for file in change.files:
+        head = change.unit(file.head_path) if file.head_path and not config.is_test(file.path) else None
+        base = change.unit(file.base_path, Side.BASE) if file.base_path else None
+        if head is None or head.language != "python" or base is None:
+            continue
+        before = "\n".join(base.lines)
+        set_here: dict[str, list[tuple[str, int]]] = {}
+        for line in sorted(file.head_lines()):
+            for table, key in _KEY.findall(head.text(line)):
+                if key not in known and not re.search(rf"""["']{key}["']""", before):
+                    set_here.setdefault(table, []).append((key, line))
+        for table, keys in set_here.items():
+            names = list(dict.fromkeys(k for k, _ in keys))
+            places = tuple(Location(head.path, line) for _, line in keys)
+            yield Claim(Message("keys", {"table": table, "names": names, "path": head.path}), places, tuple(names))
+
+
+def _classes(change: ChangeSet, config: Config) -> Iterator[Claim]:
+    """Classes that came or went, and members that an enum gained."""
+    for file in change.files:
+        if config.is_test(file.path) or file.mode != "file":
+            continue
+        head = change.unit(file.head_path) if file.head_path else None
+        base = change.unit(file.base_path, Side.BASE) if file.base_path else None
+        old = {c.name: c for c in base.classes} if base else {}
+        for c in head.classes if head else ():
+            if c.name not in old:
+                yield Claim(
+                    Message("class-added", {"name": c.name, "path": c.path}),
+                    (Location(c.path, c.start_line),),
+                    (c.name,),
+                )
+        new = {c.name for c in head.classes} if head else set()
+        for name, c in old.items():
+            if name not in new:
+                where = (Location(c.path, c.start_line, side=Side.BASE),)
+                yield Claim(Message("class-removed", {"name": name, "path": c.path}), where, (name,))
+
+
+def _constants(facts: Facts) -> Iterator[Claim]:
+    statuses = {f.path: f.status for f in facts.files}
+    for c in facts.constants:
+        if statuses.get(c.path) in ("A", "D"):
+            continue
+        key = "constant-changed" if c.old and c.new else "constant-added" if c.new else "constant-removed"
+        args = {"name": c.name, "path": c.path, "old": c.old, "new": c.new}
+        where = Location(c.path, c.line, side=Side.HEAD if c.new else Side.BASE)
+        yield Claim(Message(key, args), (where,), (c.name.rsplit(".", 1)[-1],))

@@ -1,0 +1,68 @@
+"""The two or three pieces of code that tell most about a change."""
+
+from __future__ import annotations
+
+from checks.analysis.model import Claim, Excerpt, FileCard
+from checks.change import ChangeSet
+from checks.config import Config
+from checks.finding import Location, Message
+from checks.kernel.deltas import Delta, deltas
+
+MOST = 3
+_MOST_LINES = 44
+_EXPLAINED = {"split": 30, "extracted": 25, "branches": 10, "op-added": 25, "op-changed": 8, "moved": 5}
+
+
+def excerpts(
+    change: ChangeSet, config: Config, claims: tuple[Claim, ...], cards: tuple[FileCard, ...]
+) -> tuple[Excerpt, ...]:
+    """The changed functions that most claims speak of and that gained most lines, one a function, in that order."""
+    scores = {c.path: c.score for c in cards}
+    ranked = []
+    for delta in deltas(change, config):
+        about = [c for c in claims if _speaks_of(c, delta)]
+        added = len(_added(delta, change))
+        if added < 3:
+            continue
+        worth = (
+            min(added, 40) + sum(_EXPLAINED.get(c.message.key, 2) for c in about) + 2 * scores.get(delta.head.path, 0)
+        )
+        ranked.append((-worth, delta.head.path, delta.head.start_line, delta, about, added))
+    ranked.sort(key=lambda r: r[:3])
+    return tuple(_excerpt(delta, change, about, added) for *_, delta, about, added in ranked[:MOST])
+
+
+def _speaks_of(claim: Claim, delta: Delta) -> bool:
+    inside = any(p.path == delta.head.path and delta.head.covers(p.start_line) for p in claim.places)
+    return inside or delta.head.qualname in claim.symbols or delta.head.name == claim.message.args.get("name")
+
+
+def _added(delta: Delta, change: ChangeSet) -> set[int]:
+    file = change.changed(delta.head.path)
+    inside = set(range(delta.head.start_line, delta.head.end_line + 1))
+    return file.head_lines() & inside if file else set()
+
+
+def _excerpt(delta: Delta, change: ChangeSet, about: list[Claim], added: int) -> Excerpt:
+    head, lines = delta.head, _added(delta, change)
+    start, end = _window(head.start_line, head.end_line, lines)
+    reason = "excerpt-new" if delta.base is None else "excerpt-changed"
+    told = next((c.message for c in about if c.message.key in ("split", "extracted", "op-added", "moved")), None)
+    args = {"name": head.qualname, "lines": added, "of": head.end_line - head.start_line + 1}
+    return Excerpt(
+        Location(head.path, start, end),
+        head.qualname,
+        told or Message(reason, args),
+        tuple(delta.unit.text(start, end).split("\n")),
+        frozenset(lines & set(range(start, end + 1))),
+    )
+
+
+def _window(start: int, end: int, changed: set[int]) -> tuple[int, int]:
+    """The whole function, or the lines of it that hold most of what changed."""
+    if end - start < _MOST_LINES:
+        return start, end
+    first = max(
+        range(start, end - _MOST_LINES + 2), key=lambda s: (sum(n in changed for n in range(s, s + _MOST_LINES)), -s)
+    )
+    return first, first + _MOST_LINES - 1

@@ -1,0 +1,122 @@
+"""What can go wrong: the review's findings, and defects in code that this change is the first to reach."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from checks.analysis.model import Claim, Impact, Risk
+from checks.analysis.symbols import hardware, newly_called
+from checks.change import ChangeSet
+from checks.config import Config
+from checks.facts import Facts
+from checks.finding import Finding, Location, Message, Severity, Side
+from checks.ops import Ops
+from checks.registry import RULES
+from checks.review import Review
+from checks.source import language
+
+_MOST_REACHED = 12
+# What the people who run an engine set: command-line options, environment variables.
+_SETTINGS = {
+    "impact-options": re.compile(r"""["'](--[a-z][\w-]+)["']"""),
+    "impact-environment": re.compile(r"""(?:environ(?:\.get)?|getenv)[\[(]["']([A-Z][A-Z0-9_]+)["']"""),
+}
+
+
+def risks(review: Review) -> tuple[Risk, ...]:
+    """Open findings of the review, then what the device rules say of code that the change newly calls."""
+    own = [Risk(f) for f in review.findings if f.severity is not Severity.CONVENTION and not f.answered]
+    known = {f.finding.fingerprint for f in own}
+    reached = [Risk(f, reached=True) for f in _reached(review) if f.fingerprint not in known]
+    return (*own, *sorted(reached, key=lambda r: r.finding.sort_key))
+
+
+def _reached(review: Review) -> Iterator[Finding]:
+    """The change as if it had brought the files of the ops that it first calls, through the rules of device code."""
+    change, config = review.change, review.config
+    paths = [p for p in reached_files(change, config) if change.changed(p) is None]
+    if not paths:
+        return
+    seen = change.bringing(paths)
+    for check in RULES:
+        if check.ID.startswith("kernel.") and check.ID not in config.rules.disable:
+            yield from (f for f in check.run(seen, config) if not f.pedantic and f.location.path in paths)
+
+
+def reached_files(change: ChangeSet, config: Config) -> tuple[str, ...]:
+    """Device files behind the ops that the change calls for the first time in a file: the op's own function, and the
+    definitions of what that calls under the same name (a wrapper, its kernel)."""
+    ops = Ops(change)
+    found: dict[str, None] = {}
+    for name, caller in newly_called(change, config):
+        kind = hardware(caller, config)
+        for op in ops.named(name):
+            path = op.function.path if op.function is not None else op.unit.path
+            if not kind or config.hardware_of(path) in ("", kind):
+                found |= dict.fromkeys(_behind(name, path, change, config))
+    return tuple(p for p in list(found)[:_MOST_REACHED] if language(p) == "cpp")
+
+
+def _behind(name: str, path: str, change: ChangeSet, config: Config) -> Iterator[str]:
+    yield path
+    kind = config.hardware_of(path)
+    for hit in change.head.find(name):
+        other = hit.path
+        if (
+            other != path
+            and language(other) == "cpp"
+            and config.hardware_of(other) == kind
+            and not config.is_test(other)
+        ):
+            unit = change.unit(other)
+            if unit is not None and unit.named(name):
+                yield other
+
+
+def impacts(change: ChangeSet, facts: Facts, claims: Iterable[Claim]) -> tuple[Impact, ...]:
+    """Who is touched, each with the fact that says so."""
+    found = list(claims)
+    made = [*_operators(change, facts)]
+    for claim in found:
+        if _reaches_callers(claim):
+            made.append(Impact("developers", claim))
+    if facts.hardware:
+        where = tuple(Location(f.path, 0) for f in facts.files if f.hardware)
+        made.insert(0, Impact("users", Claim(Message("impact-hardware", {"names": list(facts.hardware)}), where)))
+    return tuple(made)
+
+
+def _reaches_callers(claim: Claim) -> bool:
+    """Whether other people's code has to call something differently: an op, a public Python function."""
+    key, args = claim.message.key, claim.message.args
+    if key in ("op-changed", "op-removed", "binding-changed"):
+        return True
+    name = str(args.get("name", "")).rsplit(".", 1)[-1]
+    python = language(str(args.get("path", ""))) == "python"
+    return key in ("parameter-replaced", "signature", "function-removed") and python and not name.startswith("_")
+
+
+def _operators(change: ChangeSet, facts: Facts) -> Iterator[Impact]:
+    compiled = [f.path for f in facts.of_kind("source") if language(f.path) == "cpp"]
+    if compiled:
+        message = Message("impact-rebuild", {"count": len(compiled)})
+        yield Impact("operators", Claim(message, tuple(Location(p, 0) for p in compiled)))
+    for key, pattern in _SETTINGS.items():
+        places: dict[str, Location] = {}
+        for file in facts.of_kind("source"):
+            places |= {n: p for n, p in _new(pattern, file.path, change) if n not in places}
+        if places:
+            yield Impact("operators", Claim(Message(key, {"names": list(places)}), tuple(places.values())))
+
+
+def _new(pattern: re.Pattern[str], path: str, change: ChangeSet) -> Iterator[tuple[str, Location]]:
+    """(name, place) of what `pattern` finds in added lines of a Python file and nowhere in the base's."""
+    file = change.changed(path)
+    unit = change.unit(path) if language(path) == "python" else None
+    base = change.unit(file.base_path, Side.BASE) if file and file.base_path else None
+    before = "\n".join(base.lines) if base else ""
+    for line in sorted(file.head_lines()) if file and unit else ():
+        for name in pattern.findall(unit.text(line) if unit else ""):
+            if name not in before:
+                yield name, Location(path, line)

@@ -1,0 +1,138 @@
+"""A change cut into coherent steps: claims that share a symbol belong together, and every hunk goes to one step."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from checks.analysis.model import Claim, Step
+from checks.change import ChangeSet, Hunk
+from checks.finding import Side
+
+# A symbol of more claims than this ties everything to everything: `__init__`, a name of the whole engine.
+_MOST_CLAIMS = 6
+_WORD = re.compile(r"[A-Za-z_]\w{3,}")
+_HERE, _INSIDE, _NAMED = 9, 4, 1
+
+
+@dataclass
+class _Hunk:
+    """A hunk with what ties it to a step: its head and base lines, the words on them, the functions around them."""
+
+    path: str
+    base_path: str
+    hunk: Hunk
+    words: Counter[str]
+    functions: frozenset[str]
+
+    def holds(self, path: str, line: int, side: Side) -> bool:
+        h = self.hunk
+        if side is Side.HEAD:
+            return path == self.path and h.head_start <= line < h.head_start + h.head_len
+        return path == self.base_path and h.base_start <= line < h.base_start + h.base_len
+
+
+@dataclass
+class _Group:
+    claims: list[Claim] = field(default_factory=list)
+    hunks: list[_Hunk] = field(default_factory=list)
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(s for c in self.claims for s in c.symbols))
+
+
+def steps(change: ChangeSet, claims: Sequence[Claim]) -> tuple[Step, ...]:
+    """The steps, the largest first; the last one holds what no claim explains, and has none."""
+    hunks = _hunks(change)
+    groups = _together(claims, hunks)
+    rest = _Group()
+    for hunk in hunks:
+        _best(hunk, groups, rest).hunks.append(hunk)
+    made = [_step(g) for g in groups if g.hunks]
+    made.sort(key=lambda s: (-(s.added + s.removed), s.name))
+    return (*made, *([_step(rest)] if rest.hunks else []))
+
+
+def _step(group: _Group) -> Step:
+    symbols = group.symbols
+    return Step(
+        symbols[0] if symbols else "",
+        tuple(group.claims),
+        tuple(sorted({h.path for h in group.hunks})),
+        symbols,
+        sum(h.hunk.head_len for h in group.hunks),
+        sum(h.hunk.base_len for h in group.hunks),
+    )
+
+
+def _together(claims: Sequence[Claim], hunks: Sequence[_Hunk]) -> list[_Group]:
+    """Claims joined by the symbols that they share, and by standing in the same hunks."""
+    counts = Counter(s for c in claims for s in set(c.symbols))
+    parent = list(range(len(claims)))
+
+    def root(i: int) -> int:
+        while parent[i] != i:
+            i = parent[i]
+        return i
+
+    places = [_standing(c, hunks) for c in claims]
+    for i, claim in enumerate(claims):
+        for j in range(i):
+            shared = {s for s in set(claim.symbols) & set(claims[j].symbols) if counts[s] <= _MOST_CLAIMS}
+            if shared or _same_place(places[i], places[j]):
+                a, b = sorted((root(i), root(j)))
+                parent[b] = a
+    groups: dict[int, _Group] = {}
+    for i, claim in enumerate(claims):
+        groups.setdefault(root(i), _Group()).claims.append(claim)
+    return list(groups.values())
+
+
+def _standing(claim: Claim, hunks: Sequence[_Hunk]) -> frozenset[int]:
+    return frozenset(n for n, h in enumerate(hunks) for p in claim.places if h.holds(p.path, p.start_line, p.side))
+
+
+def _same_place(a: frozenset[int], b: frozenset[int]) -> bool:
+    return bool(a and b) and len(a & b) * 2 > min(len(a), len(b)) and len(a & b) * 3 >= len(a | b)
+
+
+def _best(hunk: _Hunk, groups: Sequence[_Group], rest: _Group) -> _Group:
+    scored = [(_score(hunk, g), -n) for n, g in enumerate(groups)]
+    score, place = max(scored, default=(0, 0))
+    return groups[-place] if score else rest
+
+
+def _score(hunk: _Hunk, group: _Group) -> int:
+    """How strongly a hunk belongs to a group: claims made on its lines, its function, its words."""
+    symbols = group.symbols
+    here = sum(1 for c in group.claims for p in c.places if hunk.holds(p.path, p.start_line, p.side))
+    inside = len(hunk.functions.intersection(symbols))
+    named = sum(hunk.words[s.rsplit(".", 1)[-1]] for s in symbols)
+    return _HERE * here + _INSIDE * inside + _NAMED * min(named, 8)
+
+
+def _hunks(change: ChangeSet) -> list[_Hunk]:
+    found = []
+    for file in change.files:
+        base = change.base.read(file.base_path) if file.base_path and file.mode == "file" else None
+        head = change.head.read(file.head_path) if file.head_path and file.mode == "file" else None
+        before, after = _lines(base), _lines(head)
+        for h in file.hunks:
+            text = before[h.base_start - 1 : h.base_start - 1 + h.base_len] if h.base_len else []
+            text += after[h.head_start - 1 : h.head_start - 1 + h.head_len] if h.head_len else []
+            words = Counter(w for line in text for w in _WORD.findall(line))
+            found.append(_Hunk(file.path, file.base_path or "", h, words, _functions(change, file.head_path, h)))
+    return found
+
+
+def _lines(data: bytes | None) -> list[str]:
+    return data.decode("utf-8", "replace").split("\n") if data else []
+
+
+def _functions(change: ChangeSet, path: str | None, hunk: Hunk) -> frozenset[str]:
+    unit = change.unit(path) if path else None
+    function = unit.function_at(max(1, hunk.head_start)) if unit else None
+    return frozenset((function.name, function.qualname)) if function else frozenset()

@@ -1,0 +1,152 @@
+"""What a change did to functions, beyond that their lines changed: split, moved, called differently, new branches."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from checks.change import ChangeSet
+from checks.config import Config
+from checks.finding import Side
+from checks.ir import expr as E
+from checks.ir.stmt import flatten
+from checks.ir.unit import Function
+from checks.kernel.deltas import deltas
+from checks.ops import calls_of, expressions
+
+_LEAST_SHARE = 0.3
+_LEAST_OF_WHOLE = 0.15
+_GRAM = 5
+_TOKEN = re.compile(r"\w+|[^\s\w]")
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """`whole` handed code to new functions, `parts`, that it now calls. `shares` says how much of each part's code (of
+    its runs of five tokens) stood in `whole` before."""
+
+    whole: Function
+    parts: tuple[Function, ...]
+    shares: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """What a function calls now and did not, and what it called and does not."""
+
+    function: Function
+    gained: tuple[str, ...]
+    lost: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Branches:
+    """Values of an enum that a function newly compares with: `VerifyStrategy` and its members."""
+
+    function: Function
+    enum: str
+    members: tuple[str, ...]
+    line: int
+
+
+def splits(change: ChangeSet, config: Config) -> Iterator[Split]:
+    """Functions that were cut: they call functions that are new in the same file, whose code stood in them."""
+    made = {d.head.name: d for d in deltas(change, config) if d.base is None}
+    for delta in deltas(change, config):
+        if delta.base is None:
+            continue
+        called = {E.callee(c) for c, _ in calls_of(delta.head.body)} & made.keys()
+        parts = sorted((made[n] for n in called if made[n].unit is delta.unit), key=lambda d: d.head.start_line)
+        lost = _grams(delta.base_code) - _grams(delta.code)
+        held = [(p.head, share) for p in parts if (share := _share(_grams(p.code), lost))]
+        if held:
+            yield Split(delta.head, tuple(f for f, _ in held), tuple(s for _, s in held))
+
+
+def _share(part: set[tuple[str, ...]], lost: set[tuple[str, ...]]) -> float:
+    """How much of `part` is in `lost`; 0 where that is little of both."""
+    both = len(part & lost)
+    share = both / max(1, len(part))
+    return share if share >= _LEAST_SHARE or both >= _LEAST_OF_WHOLE * max(1, len(lost)) else 0.0
+
+
+def _grams(code: str) -> set[tuple[str, ...]]:
+    tokens = _TOKEN.findall(code)
+    return set(zip(*(tokens[i:] for i in range(_GRAM)), strict=False))
+
+
+def moved(change: ChangeSet, config: Config) -> Iterator[tuple[Function, Function]]:
+    """(before, now) of functions that stand in another file than before, under the same name."""
+    for delta in deltas(change, config):
+        file = change.changed(delta.head.path)
+        if delta.base is not None and file is not None and delta.base.path != file.base_path:
+            yield delta.base, delta.head
+
+
+def calls(change: ChangeSet, config: Config) -> Iterator[Calls]:
+    """Changed functions whose set of called names changed."""
+    for delta in deltas(change, config):
+        if delta.base is None:
+            continue
+        before, now = _callees(delta.base), _callees(delta.head)
+        gained = tuple(n for n in now if n not in before)
+        lost = tuple(n for n in before if n not in now)
+        if gained or lost:
+            yield Calls(delta.head, gained, lost)
+
+
+def _callees(function: Function) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for c, _ in calls_of(function.body) if (name := E.callee(c))))
+
+
+def newly_called(change: ChangeSet, config: Config) -> tuple[tuple[str, Function], ...]:
+    """(name, caller) of everything that a changed or new function calls, and that no function of its file and its
+    hardware called before."""
+    found: dict[tuple[str, str], Function] = {}
+    for delta in deltas(change, config):
+        file = change.changed(delta.head.path)
+        base = change.unit(file.base_path, Side.BASE) if file and file.base_path else None
+        kind = hardware(delta.head, config)
+        before = [f for f in base.functions if hardware(f, config) == kind] if base else []
+        text = "\n".join(base.text(f.start_line, f.end_line) for f in before) if base else ""
+        for name in _callees(delta.head):
+            if not re.search(rf"\b{re.escape(name)}\s*\(", text):
+                found.setdefault((name, kind), delta.head)
+    return tuple((name, caller) for (name, _), caller in found.items())
+
+
+def hardware(function: Function, config: Config) -> str:
+    """The hardware that a function is for: by its file, else by its name (`forward_xpu`)."""
+    words = function.name.split("_")
+    return config.hardware_of(function.path) or next((h.name for h in config.hardware if h.name in words), "")
+
+
+def branches(change: ChangeSet, config: Config) -> Iterator[Branches]:
+    """Comparisons with members of an enum (`X.NAME`) that a function did not make before."""
+    for delta in deltas(change, config):
+        before = {name for name, _ in _compared(delta.base)} if delta.base else set()
+        enums: dict[str, list[tuple[str, int]]] = {}
+        for name, line in _compared(delta.head):
+            if name not in before:
+                owner, _, member = name.rpartition(".")
+                enums.setdefault(owner, []).append((member, line))
+        for owner, members in enums.items():
+            yield Branches(delta.head, owner, tuple(dict.fromkeys(m for m, _ in members)), members[0][1])
+
+
+def _compared(function: Function) -> Iterator[tuple[str, int]]:
+    for guarded in flatten(function.body):
+        for top in expressions(guarded.stmt):
+            for e in E.walk(top):
+                if isinstance(e, E.Binary) and e.op in ("==", "!=", "in", "not-in", "is"):
+                    yield from ((name, e.line) for side in (e.left, e.right) for name in _members(side))
+
+
+def _members(e: E.Expr) -> Iterator[str]:
+    items = e.items if isinstance(e, E.Sequence) else (e,)
+    for item in items:
+        name = E.dotted(item)
+        # An enum's member: `SpecMethod.MTP`, never `self.method`.
+        if name and re.fullmatch(r"(?:\w+\.)*[A-Z][A-Za-z0-9]+\.[A-Z][A-Z0-9_]*", name):
+            yield ".".join(name.split(".")[-2:])

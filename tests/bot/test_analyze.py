@@ -1,0 +1,191 @@
+"""`specbot analyze` on a small engine of our own: what it says about a change, and that each sentence is true."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+WIDE = """
+def draw_sample(logits, rows, metadata, shared):
+    probs = softmax(logits / metadata.temperature)
+    limits = expand_rows(metadata.top_p, metadata.top_k, rows)
+    picked = draw_from_top(probs, limits.top_p, limits.top_k, seed=metadata.seed)
+    shared["taken"][: rows.size] = picked.reshape([-1])
+    shared["old_offsets"].fill_(0)
+    return Picked(tokens=shared["taken"], counts=shared["counts"])
+"""
+NARROW = """
+def _plain_sample(probs, rows, metadata, shared):
+    limits = expand_rows(metadata.top_p, metadata.top_k, rows)
+    picked = draw_from_top(probs, limits.top_p, limits.top_k, seed=metadata.seed)
+    shared["taken"][: rows.size] = picked.reshape([-1])
+    return Picked(tokens=shared["taken"], counts=shared["counts"])
+
+
+def draw_sample(logits, rows, metadata, shared):
+    probs = softmax(logits / metadata.temperature)
+    shared["row_offsets"].fill_(0)
+    if metadata.method == Method.NAIVE:
+        return _plain_sample(probs, rows, metadata, shared)
+    return verify_rows(probs, rows, metadata, shared)
+"""
+RUNNER = """
+class Runner:
+    def prepare(self, config):
+        self.method_name = config.method
+        self.shared["old_offsets"] = zeros([config.rows])
+        self.verify = self.method_name is not None
+
+    def insert(self, request):
+        if self.method_name == "mtp":
+            self.proposer.insert(request)
+            self.shared["old_offsets"][request.row] = 0
+"""
+OP = """
+#include "op.h"
+__device__ int nobody_calls_this(int row) { return row + 1; }
+__global__ void verify_rows_kernel(const float *probs, int *out, int rows) {
+  int row = blockIdx.x * blockDim.x + threadIdx.x;
+  out[row] = probs[row] > 0.5f;
+}
+void VerifyRows(const Tensor &probs, const Tensor &out, int rows) {
+  verify_rows_kernel<<<1, 256, 0, stream>>>(probs.data<float>(), out.data<int>(), rows);
+}
+PD_BUILD_STATIC_OP(verify_rows).Inputs({"probs", "out"}).Attrs({"rows: int"}).SetKernelFn(PD_KERNEL(VerifyRows));
+"""
+BASE = {
+    "engine/sample/sampler.py": WIDE,
+    "engine/worker/runner.py": RUNNER,
+    "engine/other.py": "def reset(shared):\n    shared['old_offsets'] = None\n",
+    "custom_ops/verify_rows.cu": OP,
+    "tests/test_sampler.py": "def test_it():\n    assert draw_sample\n",
+}
+CHANGED = {
+    "engine/sample/sampler.py": NARROW,
+    "engine/worker/runner.py": RUNNER.replace("method_name", "spec_method").replace("old_offsets", "row_offsets"),
+    "tests/test_sampler.py": "def test_it():\n    assert draw_sample and _plain_sample\n",
+}
+
+
+@pytest.fixture
+def changed(repo):
+    repo.commit(BASE, "Draw rows (#11)")
+    repo.commit({"engine/sample/sampler.py": WIDE.replace("reshape([-1])", "reshape([-1] )")}, "Fix the shape (#12)")
+    repo.commit({"engine/sample/sampler.py": WIDE}, "Back again (#13)")
+    repo.commit(CHANGED, "Split sampling (#11) (#14)\n\n* take the plain path out\n  of the sampler\n* see #12\n")
+    return repo
+
+
+def analysed(specbot, repo, *more: str) -> dict:
+    done = specbot("analyze", "--repo", str(repo.path), "--base", "HEAD~", "--head", "HEAD", "--format", "json", *more)
+    assert done.code == 0, done.err
+    return json.loads(done.out)
+
+
+def claims(data: dict, key: str) -> list[dict]:
+    return [c for step in data["steps"] for c in step["claims"] if c["key"] == key]
+
+
+def test_a_function_that_was_cut_is_named_with_its_part(specbot, changed):
+    (claim,) = claims(analysed(specbot, changed), "extracted")
+    assert claim["args"]["name"] == "draw_sample"
+    assert claim["args"]["parts"] == ["_plain_sample"]
+    assert [p["path"] for p in claim["places"]] == ["engine/sample/sampler.py"] * 2
+
+
+def test_replaced_names_are_counted_and_what_still_has_the_old_one_too(specbot, changed):
+    found = {(c["args"]["old"], c["args"]["new"]): c["args"] for c in claims(analysed(specbot, changed), "replaced")}
+    offsets = found["old_offsets", "row_offsets"]
+    assert (offsets["places"], offsets["left"], offsets["gone"]) == (2, 1, False)
+    method = found["method_name", "spec_method"]
+    assert (method["places"], method["gone"]) == (3, True)
+
+
+def test_every_changed_line_is_in_one_step(specbot, changed):
+    data = analysed(specbot, changed)
+    assert sum(s["added"] for s in data["steps"]) == sum(f["added"] for f in data["facts"]["files"])
+    assert sum(s["removed"] for s in data["steps"]) == sum(f["removed"] for f in data["facts"]["files"])
+
+
+def test_the_sampler_matters_most_and_a_score_is_the_sum_of_its_parts(specbot, changed):
+    files = analysed(specbot, changed)["files"]
+    assert files[0]["path"] == "engine/sample/sampler.py"
+    assert files[-1]["category"] == "test"
+    for card in files:
+        assert card["score"] == pytest.approx(sum(p["points"] for p in card["parts"]), abs=0.05)
+
+
+def test_code_that_the_change_first_calls_is_looked_at(specbot, changed):
+    risks = analysed(specbot, changed)["risks"]
+    reached = {(r["rule"], r["location"]["path"]) for r in risks if r["reached"]}
+    assert ("kernel.dead-code", "custom_ops/verify_rows.cu") in reached
+
+
+def test_code_that_was_called_before_is_not(specbot, changed):
+    text = NARROW.replace("[-1]", "[-1, 1]")
+    changed.commit({"engine/sample/sampler.py": text}, "Another shape")
+    assert not [r for r in analysed(specbot, changed)["risks"] if r["reached"]]
+
+
+def test_motivation_is_quoted_with_broken_lines_joined(specbot, changed):
+    assert analysed(specbot, changed)["motivation"] == ["take the plain path out of the sampler"]
+
+
+def test_the_description_comes_before_the_commit(specbot, changed, tmp_path: Path):
+    body = tmp_path / "body.md"
+    body.write_text(
+        "## Motivation\n<!-- say why -->\nPlain sampling needs no drafts.\n## Checklist\n- [x] tests pass\n"
+    )
+    data = analysed(specbot, changed, "--title", "Split", "--body-file", str(body))
+    assert data["motivation"] == ["Plain sampling needs no drafts."]
+
+
+def test_the_past_of_the_lines_that_went(specbot, changed):
+    history = analysed(specbot, changed)["history"]
+    references = {r["number"]: (r["commit"] or {}).get("subject") for r in history["references"]}
+    assert references == {11: "Draw rows (#11)", 12: "Fix the shape (#12)"}
+    wrote = {e["commit"]["pull"]: e for e in history["earlier"]}
+    assert "draw_sample" in wrote[11]["symbols"]
+    assert [f["pull"] for f in wrote[11]["fixes"]] == [12]
+
+
+def test_the_same_patch_on_another_branch_is_told(specbot, changed):
+    changed.git("branch", "picked", "HEAD~")
+    changed.git("switch", "-q", "picked")
+    changed.commit(CHANGED, "[Cherry-Pick] Split sampling (#15)")
+    found = analysed(specbot, changed)["history"]["references"]
+    assert [(r["number"], r["how"]) for r in found if r["how"] == "same-patch"] == [(14, "same-patch")]
+
+
+@pytest.mark.parametrize("language", ["zh", "en"])
+@pytest.mark.parametrize("output", ["terminal", "markdown", "html"])
+def test_two_runs_give_the_same_bytes(specbot, changed, output: str, language: str):
+    args = ("analyze", "--repo", str(changed.path), "--base", "HEAD~", "--format", output, "--lang", language)
+    first, second = specbot(*args), specbot(*args)
+    assert first.code == 0
+    assert first.out == second.out
+    assert "_plain_sample" in first.out
+
+
+def test_a_page_is_one_file_and_nothing_in_it_runs(specbot, repo):
+    repo.commit({"a.py": "def f():\n    return 1\n"}, "one")
+    repo.commit({"a.py": "def f():\n    return '</code><script>alert(1)</script>'\n"}, "<script>alert(2)</script> `x`")
+    done = specbot("analyze", "--repo", str(repo.path), "--base", "HEAD~", "--format", "html", "--lang", "en")
+    assert done.code == 0
+    assert "<script" not in done.out
+    assert "&lt;script&gt;alert(2)" in done.out
+    assert not re.search(r"(?:src|href|url\()\s*=?\s*[\"']?(?:https?:)?//|<link|<img|@import", done.out)
+
+
+def test_nothing_changed(specbot, changed):
+    done = specbot("analyze", "--repo", str(changed.path), "--base", "HEAD", "--lang", "en")
+    assert done.code == 0
+    assert "There is no difference" in done.out
+
+
+def test_an_unknown_revision_is_the_persons_error(specbot, changed):
+    done = specbot("analyze", "--repo", str(changed.path), "--base", "nowhere")
+    assert (done.code, done.out) == (2, "")
