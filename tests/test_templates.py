@@ -87,7 +87,7 @@ def test_every_rule_has_its_words(rule):
 @pytest.mark.parametrize("family", sorted(FAMILIES))
 def test_helpers_use_words_of_their_family(family):
     known = {key for path in OF_RULES if family_of(path) == family for key in sentences(path)}
-    for module in (ROOT / "checks" / family).rglob("*.py"):
+    for module in (ROOT / "checks" / family).glob("*.py"):
         for key in message_keys(module):
             assert f"message.{key}" in known, f"[message.{key}] of {module.name} is in no file of {family}"
 
