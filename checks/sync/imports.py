@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from checks.change import ChangeSet
 from checks.config import Config
@@ -12,22 +13,34 @@ from checks.ir import expr as E
 from checks.ir.unit import Function, Import, Unit
 from checks.ops import calls_of
 from checks.source import language
+from checks.sync.reached import refused, topics
+from checks.sync.siblings import base_unit
 
 _PLATFORM = re.compile(r"\bis_(\w+)\(\)")
 
 
 def unbound(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
-    """A name that changed code calls whatever the hardware, imported in some branches of a hardware switch only."""
+    """A name that changed code calls whatever the hardware, imported in some branches of a hardware switch only.
+
+    Hardware is left out that could not get there before either, for want of another name, or on which the feature is
+    refused.
+    """
     for _, head in change.changed_functions():
         if head is None or language(head.path) != "python" or config.is_test(head.path):
             continue
-        unit = change.unit(head.path)
+        unit, old = change.unit(head.path), base_unit(head.path, change)
         branches = _branches(unit) if unit is not None else {}
-        if unit is None or not branches:
+        if unit is None or not branches or _under_switch(head, unit):
             continue
+        before = _Before(old, _branches(old)) if old is not None else None
         for call, guards in calls_of(head.body):
-            if isinstance(call.func, E.Name) and change.touches(unit.path, call.line, call.line):
-                yield from _unbound_call(call, call.func.id, guards, head, unit, branches, rule)
+            if not isinstance(call.func, E.Name) or not change.touches(unit.path, call.line, call.line):
+                continue
+            name, hardware = call.func.id, _lacking(call.func.id, guards, unit, branches)
+            hardware = [h for h in hardware if not (before and before.never_came(h, name, guards, head, unit))]
+            hardware = [h for h in hardware if not refused(guards, h, change, config)]
+            if hardware:
+                yield _unbound(call, name, hardware, head, unit, branches[name], rule)
 
 
 def _branches(unit: Unit) -> dict[str, list[Import]]:
@@ -40,27 +53,86 @@ def _branches(unit: Unit) -> dict[str, list[Import]]:
     return guarded
 
 
-def _unbound_call(
-    call: E.Call,
-    name: str,
-    guards: tuple[E.Expr, ...],
-    function: Function,
-    unit: Unit,
-    branches: dict[str, list[Import]],
-    rule: str,
-) -> Iterator[Finding]:
+def _lacking(name: str, guards: tuple[E.Expr, ...], unit: Unit, branches: dict[str, list[Import]]) -> list[str]:
+    """The hardware of the switch on which `name` is not bound; none where the call asks for the hardware itself."""
     items = branches.get(name)
     if items is None or any("is_" in (E.callee(e) if isinstance(e, E.Call) else "") for g in guards for e in E.walk(g)):
-        return
-    if any((i.alias or i.name) == name and i.function for i in unit.imports):
-        return
+        return []
+    if any((i.alias or i.name) == name and i.function for i in unit.imports) or _set_apart(name, unit):
+        return []
     bound = {i.guard for i in items}
     arms = {i.guard for others in branches.values() for i in others} - bound
-    lacking = sorted({p for g in arms for p in _positive(g)} - {p for g in bound for p in _positive(g)})
-    if not lacking:
-        return
+    return sorted({p for g in arms for p in _positive(g)} - {p for g in bound for p in _positive(g)})
+
+
+def _set_apart(name: str, unit: Unit) -> bool:
+    """Whether the file binds the name itself where it is not imported: `name = None`."""
+    return any(re.match(rf"\s+{name} = ", line) for line in unit.lines)
+
+
+@dataclass(frozen=True)
+class _Before:
+    """The file as it was, with the names that it bound on some hardware only."""
+
+    unit: Unit
+    branches: dict[str, list[Import]]
+
+    def calls(self, hardware: str, function: Function) -> Iterator[tuple[str, tuple[E.Expr, ...]]]:
+        """The names that `function` called and `hardware` lacked, with the conditions."""
+        for call, guards in calls_of(function.body):
+            if isinstance(call.func, E.Name) and hardware in _lacking(call.func.id, guards, self.unit, self.branches):
+                yield call.func.id, guards
+
+    def never_came(self, hardware: str, name: str, guards: tuple[E.Expr, ...], function: Function, head: Unit) -> bool:
+        """Whether `hardware` lacked another name on the way to this call, in another arm of the same choice, or for
+        the same feature elsewhere in the file. A new function is where its callers are."""
+        here = {_asked(g) for g in guards}
+        subjects = {t for g in guards for t in topics(g)}
+        for old in self.unit.functions:
+            for other, conditions in self.calls(hardware, old) if _may_call(old, self) else ():
+                if old.qualname == function.qualname and other != name and {_asked(c) for c in conditions} <= here:
+                    return True
+                if subjects & {t for c in conditions for t in topics(c)}:
+                    return True
+        if self.unit.named(function.name):
+            return False
+        callers = [(f, g) for f in head.functions for c, g in calls_of(f.body) if E.callee(c) == function.name]
+        return bool(callers) and all(self.never_came(hardware, name, g, f, head) for f, g in callers if f != function)
+
+
+def _may_call(function: Function, before: _Before) -> bool:
+    text = before.unit.text(function.start_line, function.end_line)
+    return any(name in text for name in before.branches)
+
+
+def _under_switch(function: Function, unit: Unit) -> bool:
+    """Whether the function is defined under a test of the hardware."""
+    depth = _indent(unit.lines[function.start_line - 1])
+    above = (unit.lines[n] for n in range(function.start_line - 2, -1, -1) if unit.lines[n].strip())
+    outer = next((line for line in above if _indent(line) < depth), "")
+    return bool(depth and _PLATFORM.search(outer))
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _asked(guard: E.Expr) -> E.Expr:
+    """What a condition is about: `method` for `method == "a"` and for `method != "b"`."""
+    match guard:
+        case E.Unary(op="not", operand=operand):
+            return _asked(operand)
+        case E.Binary(op="==" | "!=" | "in" | "not-in", left=left):
+            return left
+        case _:
+            return guard
+
+
+def _unbound(
+    call: E.Call, name: str, lacking: list[str], function: Function, unit: Unit, items: list[Import], rule: str
+) -> Finding:
     at = Location(unit.path, min(i.line for i in items))
-    yield Finding(
+    return Finding(
         rule=rule,
         severity=Severity.SUGGESTION,
         confidence=Confidence.MEDIUM,

@@ -10,6 +10,7 @@ from checks.change import ChangeSet
 from checks.config import Config, matches
 from checks.finding import Confidence, Finding, Location, Message, Severity, Sibling
 from checks.ir import expr as E
+from checks.ir.stmt import If, Raise, flatten
 from checks.ir.unit import Function, Unit
 from checks.sync.key_uses import Use, asks_platform, looked_for, product_files, uses
 from checks.sync.siblings import Names, base_unit
@@ -155,8 +156,17 @@ def _made_on_one(key: str, reader: Function, unit: Unit) -> Use | None:
         if function.name == reader.name and function.owner == reader.owner:
             continue
         if key in unit.text(function.start_line, function.end_line):
-            made += [u for u in uses(function) if u.sets and u.key == key]
-    return made[0] if made and all(asks_platform(u.guards) for u in made) else None
+            made += [(u, function) for u in uses(function) if u.sets and u.key == key]
+    some = all(asks_platform(u.guards) and not _refused_elsewhere(u, f) for u, f in made)
+    return made[0][0] if made and some else None
+
+
+def _refused_elsewhere(use: Use, function: Function) -> bool:
+    """Whether `use` runs on some hardware only because the function raised on the rest: nobody gets past it."""
+    asking = [g.stmt for g in flatten(function.body) if isinstance(g.stmt, If) and asks_platform((g.stmt.test,))]
+    around = any(i.line <= use.line <= i.end_line for i in asking)
+    raised = (i for i in asking for arm in (i.then, i.orelse) if arm and isinstance(arm[-1], Raise))
+    return not around and any(i.end_line < use.line for i in raised)
 
 
 def _one_sided(found: dict[str, tuple[Use, Use]], function: Function, unit: Unit, rule: str) -> Finding:

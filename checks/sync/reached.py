@@ -8,11 +8,15 @@ from dataclasses import dataclass
 from checks.change import ChangeSet
 from checks.config import Config
 from checks.ir import expr as E
-from checks.ir.stmt import Assign, Guarded, flatten
+from checks.ir.stmt import Assign, Guarded, Raise, flatten
 from checks.ir.unit import Function, Unit
 from checks.ops import arguments, expressions
-from checks.sync.key_uses import product_files
+from checks.sync.key_uses import asks_platform, product_files
 from checks.sync.targets import Target, Targets, nearest_imports
+
+_COMMON = frozenset(
+    {"config", "enable", "model", "output", "current", "platform", "tensors", "inputs", "share", "sampler"}
+)
 
 
 def holds(test: E.Expr, hardware: str, config: Config) -> bool | None:
@@ -37,6 +41,42 @@ def holds(test: E.Expr, hardware: str, config: Config) -> bool | None:
 def excluded(guards: tuple[E.Expr, ...], hardware: str, config: Config) -> bool:
     """Whether one of the conditions is false on `hardware`."""
     return any(holds(g, hardware, config) is False for g in guards)
+
+
+def refused(guards: tuple[E.Expr, ...], platform: str, change: ChangeSet, config: Config) -> bool:
+    """Whether the product raises on the hardware for which `is_<platform>()` holds, over a switch that is named as
+    these conditions are: `if enable_logprob and not current_platform.is_cuda(): raise`."""
+    wanted = {w for g in guards for w in topics(g)}
+    hardware = config.hardware_of(f"is_{platform}")
+    if not wanted or not hardware:
+        return False
+    raised = change.once("sync.reached.raised", lambda: tuple(_raised(change, config)))
+    return any(wanted & words and _sure(test, hardware, config) for words, test in raised)
+
+
+def _raised(change: ChangeSet, config: Config) -> Iterator[tuple[frozenset[str], E.Expr]]:
+    """(words of the switch, condition) of every refusal that depends on the hardware."""
+    for path in product_files("NotImplementedError", change, config):
+        unit = change.unit(path) if b"platform.is_" in (change.head.read(path) or b"") else None
+        for function in unit.functions if unit is not None else ():
+            for guarded in flatten(function.body):
+                test = guarded.guards[-1] if guarded.guards and isinstance(guarded.stmt, Raise) else None
+                if isinstance(test, E.Binary) and test.op == "and" and asks_platform((test,)):
+                    yield frozenset(topics(test)), test
+
+
+def _sure(test: E.Expr, hardware: str, config: Config) -> bool:
+    """Whether `test` holds on `hardware` once its switches are on."""
+    if isinstance(test, E.Binary) and test.op == "and":
+        return _sure(test.left, hardware, config) and _sure(test.right, hardware, config)
+    return holds(test, hardware, config) is not False
+
+
+def topics(test: E.Expr) -> Iterator[str]:
+    """The words of the names in a condition, in the singular; what every name may hold is left out."""
+    for e in E.walk(test):
+        name = e.name if isinstance(e, E.Attr) else e.id if isinstance(e, E.Name) else ""
+        yield from (w.rstrip("s") for w in name.lower().split("_") if len(w) > 4 and w not in _COMMON)
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,7 @@ def _python(
     call: E.Call, function: Function, unit: Unit, target: Target, change: ChangeSet, before: Targets
 ) -> Iterator[Finding]:
     wrong = misfit(call, target)
-    if wrong is None or (not _touched(change, unit, call) and _was_wrong(call, function, unit, change, before)):
+    if wrong is None or _was_wrong(call, function, unit, change, before):
         return
     place = Location(target.unit.path, target.function.start_line)
     yield _finding(
@@ -110,12 +110,8 @@ def _python(
     )
 
 
-def _touched(change: ChangeSet, unit: Unit, call: E.Call) -> bool:
-    return change.touches(unit.path, call.line, call.line)
-
-
 def _was_wrong(call: E.Call, function: Function, unit: Unit, change: ChangeSet, before: Targets) -> bool:
-    """Whether the same call did not fit in the base either."""
+    """Whether the same call did not fit in the base either; a call that the change wrote was not there."""
     file = change.changed(unit.path)
     old_unit = change.unit((file.base_path or unit.path) if file else unit.path, Side.BASE)
     for old in old_unit.named(function.qualname) if old_unit is not None else ():
@@ -123,7 +119,7 @@ def _was_wrong(call: E.Call, function: Function, unit: Unit, change: ChangeSet, 
             if other == call and old_unit is not None:
                 target = before.of(other, old, old_unit)
                 return target is None or misfit(other, target) is not None
-    return True
+    return not change.touches(unit.path, call.line, call.line)
 
 
 def _finding(
@@ -175,7 +171,7 @@ def _op_calls(
     for call, _ in calls_of(function.body):
         if call.func != E.Name(name) or E.starred(call):
             continue
-        places = nearest_imports(name, call.line, function, unit)
+        places = [i for i in nearest_imports(name, call.line, function, unit) if not _elsewhere(i, unit, change)]
         choices = [_ops_for(item, head.named(name), config) for item in places]
         # A name that is bound by the hardware: a call that fits one of them may be meant for that one alone.
         if any(_fits(call, i) for infos, _ in choices for i in infos):
@@ -188,6 +184,19 @@ def _op_calls(
             if fitted or own:
                 yield _op_finding(call, infos[0], function, unit, own, "op" if fitted else "op-before")
                 break
+
+
+def _elsewhere(item: Import, unit: Unit, change: ChangeSet) -> bool:
+    """Whether an import binds something else than an op of this tree: a function of the module it names, or what the
+    package of another hardware's ops calls by this name."""
+    module = item.module.lstrip(".").replace(".", "/")
+    paths = [f"{module}.py"] if not item.module.startswith(".") else []
+    folder = unit.path.rsplit("/", 1)[0]
+    paths += [f"{folder}/{module}.py", f"{folder}/{module}/__init__.py"] if item.module.startswith(".") else []
+    if any((other := change.unit(p)) is not None and other.named(item.name) for p in paths):
+        return True
+    package = change.head.read(f"{module}/__init__.py") or b""
+    return f'"{item.name}"'.encode() in package
 
 
 def _ops_for(item: Import, named: tuple[OpInfo, ...], config: Config) -> tuple[list[OpInfo], bool]:
