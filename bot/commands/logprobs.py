@@ -16,6 +16,8 @@ def arguments(parser: argparse.ArgumentParser, shared: argparse.ArgumentParser, 
 
     _convert(action("convert"), words)
     _record(action("record"), words)
+    _accept(action("accept"), words)
+    _baselines(action("baselines"), words)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -24,6 +26,10 @@ def run(args: argparse.Namespace) -> int:
         from bot.logprobs import record
 
         return record.run(args)
+    if args.action in ("accept", "baselines"):
+        from bot.logprobs import accept
+
+        return accept.accept(args) if args.action == "accept" else accept.show(args)
     from bot.logprobs import convert
 
     return convert.run(args)
@@ -71,6 +77,22 @@ def _record(parser: argparse.ArgumentParser, words: Words) -> None:
     add("--timeout", type=float, default=300.0, metavar="S", help=words("logprobs.record-timeout"))
     add("--retries", type=_count, default=5, metavar="N", help=words("logprobs.record-retries"))
     _origin(parser, words)
+
+
+def _accept(parser: argparse.ArgumentParser, words: Words) -> None:
+    add = parser.add_argument
+    add("record", metavar="RECORD", help=words("logprobs.accept-record"))
+    add("--store", required=True, metavar="DIR", help=words("logprobs.accept-store"))
+    add("--why", required=True, metavar="TEXT", help=words("logprobs.accept-why"))
+    add("--who", metavar="NAME", help=words("logprobs.accept-who"))
+    add("--verdict", metavar="FILE", help=words("logprobs.accept-verdict"))
+    add("--at", metavar="TIME", help=words("logprobs.accept-at"))
+
+
+def _baselines(parser: argparse.ArgumentParser, words: Words) -> None:
+    add = parser.add_argument
+    add("--store", default="baselines", metavar="DIR", help=words("logprobs.baselines-store"))
+    add("-o", "--output", metavar="FILE", help=words("cli.output"))
 
 
 def _count(text: str) -> int:

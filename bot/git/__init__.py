@@ -5,12 +5,12 @@ from __future__ import annotations
 from bot.git.blobs import Blobs
 from bot.git.command import Git
 from bot.git.diff import diff
-from bot.git.revisions import Range, resolve
+from bot.git.revisions import Range, object_id, resolve
 from bot.git.tree import GitTree, trees
 from checks.change import ChangeSet, PullRequest
 from checks.source import language
 
-__all__ = ["Blobs", "Git", "GitTree", "Range", "change_set", "head_tree", "resolve"]
+__all__ = ["Blobs", "Git", "GitTree", "Range", "change_set", "head_tree", "object_id", "resolve"]
 
 
 def change_set(git: Git, blobs: Blobs, compared: Range, pull: PullRequest) -> ChangeSet:

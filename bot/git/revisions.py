@@ -28,9 +28,9 @@ def resolve(git: Git, base: str | None, head: str | None, *, merge_base: bool) -
     target = ""
     if base is None:
         base, target = _default_branch(git)
-    base_id = _object(git, f"{base}^{{commit}}")
+    base_id = object_id(git, f"{base}^{{commit}}")
     if base_id is None:
-        tree = _object(git, f"{base}^{{tree}}")
+        tree = object_id(git, f"{base}^{{tree}}")
         return Range(tree or _unknown(git, base), head_id, target)
     if merge_base:
         base_id = _merge_base(git, base_id, head_id, base, head or "HEAD")
@@ -38,10 +38,10 @@ def resolve(git: Git, base: str | None, head: str | None, *, merge_base: bool) -
 
 
 def _commit(git: Git, name: str) -> str:
-    return _object(git, f"{name}^{{commit}}") or _unknown(git, name)
+    return object_id(git, f"{name}^{{commit}}") or _unknown(git, name)
 
 
-def _object(git: Git, name: str) -> str | None:
+def object_id(git: Git, name: str) -> str | None:
     """The full id of a revision, asked over a pipe so that no name can be taken for an option."""
     if "\n" in name or "\0" in name:
         return None
@@ -81,10 +81,10 @@ def _default_branch(git: Git) -> tuple[str, str]:
     remote = git.attempt("symbolic-ref", "--short", "refs/remotes/origin/HEAD")
     if remote is not None:
         name = os.fsdecode(remote.strip())
-        if _object(git, f"{name}^{{commit}}"):
+        if object_id(git, f"{name}^{{commit}}"):
             return name, name.removeprefix("origin/")
     for branch in _USUAL:
         for name in (f"refs/remotes/origin/{branch}", f"refs/heads/{branch}"):
-            if _object(git, f"{name}^{{commit}}"):
+            if object_id(git, f"{name}^{{commit}}"):
                 return name, branch
     raise UserError("no-commits" if not _refs(git) else "no-default-branch")

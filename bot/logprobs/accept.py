@@ -1,0 +1,156 @@
+"""`specbot logprobs accept` and `baselines`: a baseline moves on, and who moved it and why stays on record."""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from bot.errors import UserError
+from bot.files import read_text, write_chunks, write_output
+from bot.logprobs.files import read_records
+from bot.logprobs.store import LOG, Store, baselines, folder_of, label, open_store, read_log
+from bot.words import Words
+from checks.logprobs.jsonl import write
+from checks.logprobs.record import Key
+
+_WHO = ("GITHUB_ACTOR", "USER", "LOGNAME")
+
+
+def accept(args: argparse.Namespace) -> int:
+    """Make the records of a file the baseline under their key."""
+    if args.store.startswith("git:"):
+        raise UserError("store-read-only", name=args.store)
+    if not args.why.strip():
+        raise UserError("accept-why")
+    who = args.who or next((os.environ[name] for name in _WHO if os.environ.get(name)), None)
+    if who is None:
+        raise UserError("accept-who")
+    said = {"accepted": args.at or _now(), "who": who, "why": args.why.strip(), "verdict": _verdict(args.verdict)}
+    root = Path(args.store)
+    root.mkdir(parents=True, exist_ok=True)
+    with _alone(root):
+        moved = _move(root, args.record, said)
+    words = Words(args.lang)
+    key = "logprobs.accepted" if moved["old"] != moved["new"] else "logprobs.accepted-already"
+    write_output(words(key, key=label(Key(**moved["key"])), requests=moved["requests"], store=args.store) + "\n", None)
+    return 0
+
+
+def show(args: argparse.Namespace) -> int:
+    """List the baselines of a store, and who moved each on last."""
+    write_output("".join(_lines(open_store(args.store), Words(args.lang))), args.output)
+    return 0
+
+
+def _lines(store: Store, words: Words) -> Iterator[str]:
+    there = baselines(store)
+    if not there:
+        yield words("logprobs.baselines-none") + "\n"
+    for baseline in there:
+        entry = baseline.entry
+        yield label(baseline.key) + "\n"
+        yield "  " + words("logprobs.baseline-size", **{name: entry.get(name, 0) for name in _COUNTED}) + "\n"
+        verdict = (entry.get("verdict") or {}).get("verdict")
+        who, why, when = (entry.get(name, "") for name in ("who", "why", "accepted"))
+        yield "  " + words("logprobs.baseline-moved", who=who, why=why, when=when, verdict=verdict) + "\n"
+        yield f"  {baseline.file}\n"
+
+
+_COUNTED = ("requests", "tokens", "columns")
+
+
+def _move(root: Path, name: str, said: dict[str, Any]) -> dict[str, Any]:
+    """Write the records, then the line of the log that counts, then take the old records away."""
+    counted = _Counted(name)
+    temporary = root / f".{os.getpid()}.jsonl"
+    try:
+        write_chunks(counted.lines(), str(temporary))
+        folder = root / folder_of(counted.only_key())
+        folder.mkdir(exist_ok=True)
+        log = folder / LOG
+        written = log.read_bytes() if log.exists() else b""
+        entries = read_log(written, str(log))
+        old, new = (entries[-1]["new"] if entries else None), counted.digest.hexdigest()
+        moved = {"key": asdict(counted.only_key()), "old": old, "new": new, **counted.counts, **said}
+        if old == new:
+            return moved
+        temporary.replace(folder / f"{new}.jsonl")
+        whole = written[: written.rfind(b"\n") + 1]
+        write_chunks((whole, orjson.dumps(moved), b"\n"), str(log))
+        if old is not None:
+            (folder / f"{old}.jsonl").unlink(missing_ok=True)
+        return moved
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+class _Counted:
+    """A file of records on its way into the store: one form for all, counted, under one key."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.digest = hashlib.sha256()
+        self.counts = dict.fromkeys(_COUNTED, 0)
+        self._keys: set[Key] = set()
+        self._ids: set[str] = set()
+
+    def lines(self) -> Iterator[bytes]:
+        """The records' lines. Raises `UserError` for an id that comes twice and for a second key."""
+        for record in read_records(self.name):
+            if record.id in self._ids:
+                raise UserError("accept-twice", path=self.name, id=record.id)
+            self._ids.add(record.id)
+            self._keys.add(record.origin.key)
+            if len(self._keys) > 1:
+                raise UserError("accept-keys", path=self.name, keys=[label(key) for key in sorted(self._keys)])
+            self.counts["requests"] += 1
+            self.counts["tokens"] += len(record)
+            self.counts["columns"] = max(self.counts["columns"], record.k)
+            line = write(record)
+            self.digest.update(line)
+            yield line
+
+    def only_key(self) -> Key:
+        """The key of them all. Raises `UserError` where there was no record."""
+        if not self._keys:
+            raise UserError("accept-none", path=self.name)
+        return next(iter(self._keys))
+
+
+def _verdict(name: str | None) -> dict[str, str] | None:
+    """What the comparison said, and which report that was: its verdict and the digest of its JSON."""
+    if name is None:
+        return None
+    text = read_text(name)
+    try:
+        data = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        data = None
+    if not isinstance(data, dict) or not isinstance(data.get("verdict"), str):
+        raise UserError("accept-verdict", path=name)
+    return {"verdict": data["verdict"], "sha256": hashlib.sha256(text.encode("utf-8")).hexdigest()}
+
+
+@contextmanager
+def _alone(root: Path) -> Iterator[None]:
+    """One process at a time may move baselines of a store on."""
+    handle = os.open(root, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
