@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 import bot
-from bot.commands import logprobs
+from bot.commands import kernels, logprobs
 from bot.edge import guarded
 from bot.errors import UserError
 from bot.reports import FORMATS

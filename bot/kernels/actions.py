@@ -1,0 +1,113 @@
+"""What `specbot kernels run`, `compare` and `diff` do; each gives the exit code."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from bot.errors import UserError
+from bot.files import write_output
+from bot.git import Git, resolve
+from bot.kernels import package, results, runs
+from bot.kernels.package import Package
+from bot.reports import kernelpairs, kernelrun
+from bot.reports.kernelpairs import Judged, Report
+from bot.words import Words
+from checks.kernelrun import law
+from checks.kernelrun.comparison import compare as compared
+from checks.kernelrun.model import Status
+
+_GPU = Path("/dev/nvidia0")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the installed kernels, write the results, print a table. 1 if a case is not ok."""
+    folder = _folder(args.output)
+    kernels = package.installed()
+    progress = _Progress(Words(args.lang))
+    done = runs.alone(kernels, _plan(args, kernels), progress)
+    progress.clear()
+    results.save(done, folder)
+    write_output(kernelrun.render(done, args.format, args.lang), None)
+    return int(any(c.status not in (Status.OK, Status.UNSUPPORTED) for c in done.cases))
+
+
+def compare(args: argparse.Namespace) -> int:
+    """Run two revisions' kernels against each other. 1 if a case of head got worse."""
+    folder = _folder(args.output) if args.output else None
+    git = Git(Path(args.repo))
+    revisions = resolve(git, args.base, args.head, merge_base=False)
+    base, head = package.revisions(git, revisions.base, revisions.head)
+    plan, progress = _plan(args, base), _Progress(Words(args.lang))
+    edited = law.edited(base, head)
+    judged = [Judged("base", compared(*runs.against(base, head, base, plan, progress)))]
+    if edited and package.runnable(head):
+        # Ops that head adds are known to head's cases alone.
+        own = replace(plan, ops=tuple(op for op in law.ops(head) if not args.ops or op in plan.ops))
+        judged.append(Judged("head", compared(*runs.against(base, head, head, own, progress))))
+    progress.clear()
+    report = Report(revisions.base, revisions.head, tuple(judged), edited)
+    if folder is not None:
+        _save(report, folder, args.lang)
+    write_output(kernelpairs.render(report, args.format, args.lang), None)
+    return int(report.worse)
+
+
+def diff(args: argparse.Namespace) -> int:
+    """Compare two folders of results. 1 if a case of the second got worse, 2 if they cannot be compared."""
+    base, head = (results.load(Path(folder)) for folder in (args.base, args.head))
+    comparison = compared(base, head)
+    report = Report(args.base, args.head, (Judged("", comparison),))
+    write_output(kernelpairs.render(report, args.format, args.lang), None)
+    return 2 if comparison.apart else int(report.worse)
+
+
+def _plan(args: argparse.Namespace, kernels: Package) -> runs.Plan:
+    names = [name for given in args.ops or () for name in given.split(",") if name]
+    device = args.device or ("cuda" if _GPU.exists() else "cpu")
+    return runs.Plan(runs.chosen(kernels, names), device, args.timeout)
+
+
+def _folder(name: str) -> Path:
+    """The folder to write to: made before the minutes that a run takes, not found to be impossible after them."""
+    folder = Path(name)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError("unwritable", path=name, reason=error.strerror) from error
+    return folder
+
+
+def _save(report: Report, folder: Path, language: str) -> None:
+    for judged in report.judged:
+        for side, done in (("base", judged.comparison.base), ("head", judged.comparison.head)):
+            results.save(done, folder / f"under-{judged.by}" / side)
+    write_output(kernelpairs.render(report, "markdown", language), str(folder / "comparison.md"))
+    write_output(kernelpairs.render(report, "json", language), str(folder / "comparison.json"))
+
+
+class _Progress:
+    """One line on a terminal's standard error, and nothing elsewhere."""
+
+    def __init__(self, words: Words) -> None:
+        self._words = words
+        self._shown = ""
+
+    def __call__(self, op: str, side: str, number: int, total: int) -> None:
+        if not sys.stderr.isatty():
+            return
+        line = self._words("kernelrun.progress", op=op, side=side, number=number, total=total)
+        if line != self._shown:
+            self._write(line)
+
+    def clear(self) -> None:
+        """Take the line away."""
+        if self._shown:
+            self._write("")
+
+    def _write(self, line: str) -> None:
+        sys.stderr.write("\r\x1b[K" + line)
+        sys.stderr.flush()
+        self._shown = line

@@ -1,0 +1,65 @@
+"""A `kernels` package as bytes: the one installed with this program, or a revision's. Written out anew for every
+process, so that code under test never meets a file that earlier code under test could have touched.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path, PurePosixPath
+
+import bot
+from bot.errors import UserError
+from bot.git import Blobs, Git
+from bot.git.tree import trees
+from checks.kernelrun.law import PACKAGE, ops
+
+Package = dict[str, bytes]
+_LEFT_OUT = ("__pycache__", "results")
+_FORBIDDEN = {"", ".", "..", ".git"}
+
+
+def installed() -> Package:
+    """The package beside `bot`: this checkout's, or the wheel's."""
+    root = Path(bot.__file__).resolve().parent.parent
+    found = {}
+    for path in sorted((root / PACKAGE).rglob("*.py")):
+        name = path.relative_to(root).as_posix()
+        if not path.is_symlink() and not any(part in _LEFT_OUT for part in path.parts):
+            found[name] = path.read_bytes()
+    return _usable(found, str(root))
+
+
+def revisions(git: Git, base: str, head: str) -> tuple[Package, Package]:
+    """The packages of two commits, read as git objects: no checkout, so no hook, filter or attribute of a hostile
+    tree has a say. Links and submodules are left out."""
+    with Blobs(git) as blobs:
+        made = []
+        for tree in trees(git, blobs, base, head):
+            paths = [p for p in tree.paths() if p.startswith(f"{PACKAGE}/") and p.endswith(".py") and _harmless(p)]
+            made.append({path: tree.read(path) or b"" for path in paths})
+    return _usable(made[0], base), made[1]
+
+
+def _harmless(path: str) -> bool:
+    """Whether a tree's name stays within the folder that it is written to. Git itself makes no other one."""
+    parts = PurePosixPath(path).parts
+    return "\\" not in path and not any(part.lower() in _FORBIDDEN for part in (*path.split("/"), *parts))
+
+
+def runnable(package: Package) -> bool:
+    """Whether it has cases, and a harness to run them."""
+    return bool(ops(package)) and f"{PACKAGE}/run/__main__.py" in package
+
+
+def _usable(package: Package, where: str) -> Package:
+    if not runnable(package):
+        raise UserError("kernels-no-harness", where=where)
+    return package
+
+
+def write(package: Package, folder: Path) -> None:
+    """The package's files under `folder`."""
+    for name, data in package.items():
+        path = folder / os.fsencode(name).decode("utf-8", "surrogateescape")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)

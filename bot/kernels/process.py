@@ -1,0 +1,150 @@
+"""One op's cases in one process: started confined, watched, ended for good, and its files read."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.kernels import confine
+from bot.kernels.package import Package, write
+from checks.kernelrun.events import Journal, parse
+from checks.kernelrun.judge import Ending, Law, Process, Tensors
+from checks.kernelrun.tensors import TensorError, read
+
+_STARTING = 180.0
+"""Seconds until a process has its first word: the import of torch, cold, on a busy machine."""
+_POLL = 0.05
+_LARGEST_JOURNAL = 8 << 20
+_MOST_LINES = 1000
+_MOST_LIMITS = 20
+"""How many times the limit of one case a whole process may take: lines in the journal are cheap to write."""
+_SHELL_SIGNAL = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What to run. `limit` is in seconds, for one case; with `reference`, that too is written."""
+
+    op: str
+    device: str
+    limit: float
+    reference: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """What came of it; `law` only where the reference was asked for."""
+
+    process: Process
+    law: Law | None
+
+
+def run(job: Job, package: Package, tick: Callable[[], None]) -> Finished:
+    """Run the job on `package`. Nothing that the code does is an error here. `tick` is called while it runs."""
+    with tempfile.TemporaryDirectory(prefix="specbot-kernels-", ignore_cleanup_errors=True) as name:
+        folder = Path(name).resolve()
+        work, out = folder / "work", folder / "out"
+        for new in (work, out, folder / "home"):
+            new.mkdir()
+        write(package, work)
+        ending = _watch(_start(job, folder), job, out, tick)
+        return _finished(job, ending, out)
+
+
+def _start(job: Job, folder: Path) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "kernels.run", job.op, "--device", job.device, "-o", str(folder / "out")]
+    if job.reference:
+        command.append("--reference")
+    with (folder / "said").open("wb") as said:
+        return subprocess.Popen(
+            [*confine.prefix(folder), *command],
+            cwd=folder / "work",
+            env=confine.environment(folder / "home"),
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=said,
+            start_new_session=True,
+            preexec_fn=confine.limiter(job.device),
+        )
+
+
+def _watch(process: subprocess.Popen[bytes], job: Job, out: Path, tick: Callable[[], None]) -> Ending:
+    """Wait for the end, or bring it about: every case has `limit` seconds from the journal line that began it."""
+    journal = out / "events.jsonl"
+    started = since = time.monotonic()
+    lines, allowed = 0, _STARTING
+    try:
+        while process.poll() is None:
+            time.sleep(_POLL)
+            tick()
+            seen = _lines(journal)
+            if seen > lines:
+                lines, since, allowed = seen, time.monotonic(), job.limit
+            now = time.monotonic()
+            if now - since > allowed or now - started > _STARTING + _MOST_LIMITS * job.limit or seen > _MOST_LINES:
+                return Ending(limit=allowed)
+    finally:
+        _kill(process)
+    return _ending(process.returncode)
+
+
+def _lines(journal: Path) -> int:
+    try:
+        if journal.stat().st_size > _LARGEST_JOURNAL:
+            return _MOST_LINES + 1
+        return journal.read_bytes().count(b"\n")
+    except OSError:
+        return 0
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End the whole process group; in a PID namespace what left the group ends with its first process."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _ending(code: int) -> Ending:
+    if code < 0:
+        return Ending(signal=-code)
+    return Ending(signal=code - _SHELL_SIGNAL) if code > _SHELL_SIGNAL else Ending(code=code)
+
+
+def _finished(job: Job, ending: Ending, out: Path) -> Finished:
+    journal = _journal(out)
+    outputs = _tensors(out / "outputs", journal.attempts)
+    law = None
+    if job.reference:
+        law = Law(journal.cases, _tensors(out / "reference", journal.cases), journal.lawless)
+    return Finished(Process(journal, ending, outputs), law)
+
+
+def _journal(out: Path) -> Journal:
+    try:
+        data = _regular(out / "events.jsonl")
+    except OSError:
+        data = b""
+    return parse(data[:_LARGEST_JOURNAL].decode("utf-8", "replace"))
+
+
+def _tensors(folder: Path, cases: Mapping[str, object]) -> dict[str, Tensors]:
+    found: dict[str, Tensors] = {}
+    for case in cases:
+        with suppress(OSError, TensorError):
+            found[case] = read(_regular(folder / f"{case}.safetensors"))
+    return found
+
+
+def _regular(path: Path) -> bytes:
+    """The bytes of a file that is no link: code under test could point one at a file of ours."""
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with os.fdopen(handle, "rb") as file:
+        return file.read(confine.LARGEST_FILE)

@@ -1,0 +1,1 @@
+"""Kernel runs as data: what a harness wrote is parsed, judged against the reference, and compared with another run."""
