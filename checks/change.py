@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,6 +14,8 @@ from checks.source import parse
 from checks.tree import MemoryTree, OverlayTree, Tree
 
 T = TypeVar("T")
+
+_UNTOUCHED: tuple[list[int], list[int]] = ([], [])
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +123,16 @@ class ChangeSet:
 
     def touches(self, path: str, start: int, end: int) -> bool:
         """Whether the change added or altered any head line in `start`..`end` of `path`."""
-        change = self.changed(path)
-        return change is not None and any(
-            h.head_start <= end and start < h.head_start + h.head_len for h in change.hunks
-        )
+        starts, ends = self._spans.get(path, _UNTOUCHED)
+        last = bisect_right(starts, end)
+        return last > 0 and ends[last - 1] > start
+
+    @cached_property
+    def _spans(self) -> dict[str, tuple[list[int], list[int]]]:
+        """Where the hunks of each path start in the head, and the lines after them, in order."""
+        return {
+            f.path: ([h.head_start for h in f.hunks], [h.head_start + h.head_len for h in f.hunks]) for f in self.files
+        }
 
     def changed_functions(self) -> Iterator[tuple[Function | None, Function | None]]:
         """(base, head) of every function in which a line was added or removed; None where it does not exist.

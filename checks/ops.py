@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from checks.change import ChangeSet
 from checks.finding import Side
 from checks.ir import expr as E
-from checks.ir.stmt import For, If, Stmt, With, flatten
+from checks.ir.stmt import Body, For, If, Stmt, With, flatten
 from checks.ir.unit import Binding, Function, Op, Unit
 from checks.source import language
 
@@ -53,6 +53,11 @@ class Ops:
     change: ChangeSet
     side: Side = Side.HEAD
     _known: dict[str, tuple[OpInfo, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, change: ChangeSet, side: Side = Side.HEAD) -> Ops:
+        """The one table of this change."""
+        return change.once((cls, side), lambda: cls(change, side))
 
     def named(self, name: str) -> tuple[OpInfo, ...]:
         """Every op registered or bound under `name` (one for each hardware)."""
@@ -136,11 +141,17 @@ def _calls_in(unit: Unit, op: OpInfo) -> Iterator[OpCall]:
 
 def calls_of(body: tuple[Stmt, ...]) -> Iterator[tuple[E.Call, tuple[E.Expr, ...]]]:
     """Every call in `body` with the conditions under which it runs, in source order."""
+    if isinstance(body, Body):
+        return iter(body.once(calls_of, lambda: _calls_of(body)))
+    return iter(_calls_of(body))
+
+
+def _calls_of(body: tuple[Stmt, ...]) -> list[tuple[E.Call, tuple[E.Expr, ...]]]:
+    found = []
     for guarded in flatten(body):
         for top in expressions(guarded.stmt):
-            for e in E.walk(top):
-                if isinstance(e, E.Call):
-                    yield e, guarded.guards
+            found += [(e, guarded.guards) for e in E.walk(top) if type(e) is E.Call]
+    return found
 
 
 def expressions(stmt: Stmt) -> Iterator[E.Expr]:

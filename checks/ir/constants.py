@@ -35,6 +35,11 @@ class Constants:
         self._tree = change.tree(side)
         self._resolver = Resolver(change, side)
 
+    @classmethod
+    def of(cls, change: ChangeSet, side: Side = Side.HEAD) -> Constants:
+        """The one object of this change."""
+        return change.once((cls, side), lambda: cls(change, side))
+
     def resolve(self, expr: Expr, unit: Unit, function: Function | None = None) -> Value | None:
         """What `expr` comes to in `unit` (and `function`), or None where that is not certain.
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import field
+from typing import Any, TypeVar
 
 from checks.ir.expr import Binary, Expr, Unary
 from checks.ir.node import node
+
+T = TypeVar("T")
 
 
 @node
@@ -120,31 +123,57 @@ class Guarded:
     loops: tuple[For, ...]
 
 
+class Body(tuple[Stmt, ...]):
+    """The statements of a function, which keep what was derived from them: every rule asks for the same."""
+
+    _made: dict[Hashable, Any]
+
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What `make` gives, made the first time `key` is asked for."""
+        try:
+            kept = self._made
+        except AttributeError:
+            kept = self._made = {}
+        if key not in kept:
+            kept[key] = make()
+        made: T = kept[key]
+        return made
+
+
 def flatten(body: tuple[Stmt, ...]) -> Iterator[Guarded]:
     """Every statement in source order with its guards and loops.
 
     After `if (c) return;` (or `continue`, `raise`) the rest of the block runs under `not c`.
     """
-    yield from _flatten(body, (), ())
+    if isinstance(body, Body):
+        return iter(body.once(flatten, lambda: _flat(body)))
+    return iter(_flat(body))
 
 
-def _flatten(body: tuple[Stmt, ...], guards: tuple[Expr, ...], loops: tuple[For, ...]) -> Iterator[Guarded]:
+def _flat(body: tuple[Stmt, ...]) -> list[Guarded]:
+    found: list[Guarded] = []
+    _flatten(body, (), (), found)
+    return found
+
+
+def _flatten(body: tuple[Stmt, ...], guards: tuple[Expr, ...], loops: tuple[For, ...], found: list[Guarded]) -> None:
     for stmt in body:
-        yield Guarded(stmt, guards, loops)
+        found.append(Guarded(stmt, guards, loops))
         match stmt:
             case If(test=test, then=then, orelse=orelse):
-                yield from _flatten(then, (*guards, test), loops)
-                yield from _flatten(orelse, (*guards, negate(test)), loops)
+                _flatten(then, (*guards, test), loops, found)
+                if orelse:
+                    _flatten(orelse, (*guards, negate(test)), loops, found)
                 if leaves(then) and not leaves(orelse):
                     guards = (*guards, negate(test))
                 elif orelse and leaves(orelse) and not leaves(then):
                     guards = (*guards, test)
             case For(body=inner):
-                yield from _flatten(inner, guards, (*loops, stmt))
+                _flatten(inner, guards, (*loops, stmt), found)
             case With(body=inner, parts=parts):
-                yield from _flatten(inner, guards, loops)
+                _flatten(inner, guards, loops, found)
                 for part in parts:
-                    yield from _flatten(part, guards, loops)
+                    _flatten(part, guards, loops, found)
 
 
 def leaves(body: tuple[Stmt, ...]) -> bool:

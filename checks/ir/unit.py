@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from checks.ir.expr import Expr
-from checks.ir.stmt import Stmt
+from checks.ir.stmt import Body, Stmt
 
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
@@ -50,8 +50,8 @@ class Function:
     doc: str = ""
 
     @cached_property
-    def body(self) -> tuple[Stmt, ...]:
-        return self.lower()
+    def body(self) -> Body:
+        return Body(self.lower())
 
     def covers(self, line: int) -> bool:
         return self.start_line <= line <= self.end_line
@@ -185,6 +185,7 @@ class Unit:
     broken: tuple[tuple[int, int], ...] = ()
     top: tuple[Stmt, ...] = ()
     find_comments: Callable[[], tuple[Comment, ...]] = field(default=tuple, repr=False, compare=False)
+    _texts: dict[tuple[int, int], str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
     def comments(self) -> tuple[Comment, ...]:
@@ -193,7 +194,13 @@ class Unit:
 
     def text(self, start: int, end: int | None = None) -> str:
         """The source of lines `start`..`end` (both included), as written."""
-        return "\n".join(self.lines[start - 1 : end or start])
+        if end is None or end == start:
+            return "\n".join(self.lines[start - 1 : start])
+        # The same functions are searched for one word after another.
+        text = self._texts.get((start, end))
+        if text is None:
+            text = self._texts[start, end] = "\n".join(self.lines[start - 1 : end or start])
+        return text
 
     def function_at(self, line: int) -> Function | None:
         """The innermost function that holds `line`."""

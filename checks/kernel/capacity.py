@@ -95,7 +95,7 @@ def _callers(
     rule: str,
 ) -> Iterator[Finding]:
     """One finding for the first caller in the change that makes the tensor with rows of its own."""
-    ops = Ops(change).of_function(delta.head)
+    ops = Ops.of(change).of_function(delta.head)
     names = {op.name: op for op in ops}
     for caller in deltas(change, config):
         if not caller.python or not any(name in caller.code for name in names):

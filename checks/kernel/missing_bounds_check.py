@@ -59,7 +59,7 @@ def _loops(delta: Delta, change: ChangeSet, config: Config) -> Iterator[Finding]
     for guarded in delta.flat_base:
         loop = guarded.stmt
         if isinstance(loop, For) and isinstance(loop.target, E.Name) and loop.stop is not None and delta.base_unit:
-            bound = Constants(change, Side.BASE).resolve(loop.stop, delta.base_unit, delta.base)
+            bound = Constants.of(change, Side.BASE).resolve(loop.stop, delta.base_unit, delta.base)
             for row in _rows(loop) if bound is not None and isinstance(bound.value, int) else ():
                 fixed[(loop.target.id, row)] = (loop, int(str(bound.value)) if bound else 0)
     for guarded in delta.flat if fixed else ():
@@ -69,7 +69,7 @@ def _loops(delta: Delta, change: ChangeSet, config: Config) -> Iterator[Finding]
         pairs = [(row, fixed[(loop.target.id, row)]) for row in _rows(loop) if (loop.target.id, row) in fixed]
         if not pairs or not delta.touched(loop.line, loop.line) or _capped(loop, delta):
             continue
-        if Constants(change).resolve(loop.stop, delta.unit, delta.head) is not None:
+        if Constants.of(change).resolve(loop.stop, delta.unit, delta.head) is not None:
             continue
         rows = [row for row, _ in pairs if _width(row, delta, change) == pairs[0][1][1]]
         if rows:
@@ -93,7 +93,7 @@ def _rows(loop: For) -> set[str]:
 
 def _width(row: str, delta: Delta, change: ChangeSet) -> int | None:
     """The constant stride of `row` where it is `&x[j * WIDTH]`, `x + j * WIDTH`, or its size where it is an array."""
-    constants = Constants(change)
+    constants = Constants.of(change)
     for guarded in delta.flat:
         stmt = guarded.stmt
         if not isinstance(stmt, Assign) or stmt.target != E.Name(row):

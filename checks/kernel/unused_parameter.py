@@ -106,7 +106,7 @@ def _kind(param: Param, delta: Delta) -> str:
 
 def _matters(params: list[Param], delta: Delta, change: ChangeSet) -> bool:
     """What callers outside the file pass, or a switch; a helper that mirrors a kernel's parameters worries nobody."""
-    if delta.python or Ops(change).of_function(delta.head):
+    if delta.python or Ops.of(change).of_function(delta.head):
         return True
     scalars = {p.name for p in params if "*" not in p.type and "&" not in p.type}
     tests = [g.stmt.test for g in delta.flat_base if isinstance(g.stmt, If)]
@@ -171,7 +171,7 @@ def _given(param: Param, delta: Delta, change: ChangeSet, config: Config) -> tup
     """The first place outside tests that still passes the parameter."""
     head = delta.head
     if not delta.python:
-        ops = Ops(change)
+        ops = Ops.of(change)
         for op in ops.of_function(head):
             place = [p.name for p in head.params].index(param.name)
             for use in ops.calls(op.name) if place < len(op.params) else ():
@@ -209,7 +209,7 @@ def _honoured(param: Param, delta: Delta, change: ChangeSet) -> tuple[Sibling, .
     """The same op on other hardware, where it reads what this one ignores."""
     if delta.python or not any(op.kernel.rsplit("::", 1)[-1] == delta.head.name for op in delta.unit.ops):
         return ()
-    ops = Ops(change)
+    ops = Ops.of(change)
     for own in ops.of_function(delta.head):
         place = [p.name for p in delta.head.params].index(param.name)
         if place >= len(own.params):

@@ -50,8 +50,8 @@ class Sides:
     base_readers: Readers = field(init=False)
 
     def __post_init__(self) -> None:
-        self.head = Messages(self.change, self.config)
-        self.base = Messages(self.change, self.config, Side.BASE)
+        self.head = Messages.of(self.change, self.config)
+        self.base = Messages.of(self.change, self.config, Side.BASE)
         self.head_readers = Readers(self.change, self.config, self.head.constants, Side.HEAD)
         self.base_readers = Readers(self.change, self.config, self.base.constants, Side.BASE)
 

@@ -76,8 +76,13 @@ class Messages:
     _sieved: dict[str, bool] = field(default_factory=dict)
     _moves: dict[tuple[str, str, int], tuple[Move, ...]] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, change: ChangeSet, config: Config, side: Side = Side.HEAD) -> Messages:
+        """The one table of this change."""
+        return change.once((cls, side), lambda: cls(change, config, side))
+
     def __post_init__(self) -> None:
-        self.constants = Constants(self.change, self.side)
+        self.constants = Constants.of(self.change, self.side)
         self._files = files(self.change, self.side)
 
     def of_unit(self, unit: Unit) -> tuple[Endpoint, ...]:

@@ -20,7 +20,7 @@ def wrong_arguments(change: ChangeSet, config: Config, rule: str) -> Iterator[Fi
 
     Where the call did not fit before either, the test was wrong already: a suggestion.
     """
-    ops, before = Ops(change), Ops(change, Side.BASE)
+    ops, before = Ops.of(change), Ops.of(change, Side.BASE)
     for name in sorted(_touched_ops(change)):
         infos = ops.named(name)
         if not infos or any(not i.params for i in infos):
@@ -54,7 +54,7 @@ def _check_calls(
 ) -> Iterator[Finding]:
     """One finding for each file: the first call that does not fit, with the others beside it. `old` is
     the op as it was."""
-    targets, wrong = Targets(change), []
+    targets, wrong = Targets.of_change(change), []
     for function in unit.functions:
         if name not in unit.text(function.start_line, function.end_line):
             continue

@@ -45,7 +45,7 @@ def passed(end: Endpoint, change: ChangeSet, messages: Messages) -> list[Marked]
     """The numbers that Python passes for a parameter which a sender stores into the message."""
     params = [p.name for p in end.function.params]
     stored = {n for m in messages.writes(end) for n in E.names(m.value)} & set(params)
-    ops = Ops(change, messages.side)
+    ops = Ops.of(change, messages.side)
     found = []
     for op in end.ops:
         for info in ops.named(op):

@@ -59,10 +59,16 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
         if unit is None or config.is_test(unit.path):
             continue
         for function in unit.functions:
-            if change.touches(unit.path, function.start_line, function.end_line):
+            if _may_pack(function, unit, change):
                 for pack in packs(function):
                     if _concerns(pack, change, unit):
                         yield from _check(pack, unit, change)
+
+
+def _may_pack(function: Function, unit: Unit, change: ChangeSet) -> bool:
+    """A sieve before its body is parsed: a word is put together with `|`."""
+    start, end = function.start_line, function.end_line
+    return change.touches(unit.path, start, end) and "|" in unit.text(start, end)
 
 
 def _concerns(pack: Pack, change: ChangeSet, unit: Unit) -> bool:
@@ -124,7 +130,7 @@ def _callers(function: Function, part: Part, change: ChangeSet) -> tuple[Definit
     if not isinstance(part.expr, E.Name) or part.expr.id not in [p.name for p in function.params]:
         return ()
     place = [p.name for p in function.params].index(part.expr.id)
-    ops = Ops(change)
+    ops = Ops.of(change)
     found: list[Definition] = []
     for op in ops.of_function(function):
         for call in ops.calls(op.name) if place < len(op.params) else ():

@@ -66,7 +66,7 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
         return
     for gone in lost_tests(files, change, config):
         yield _lost(gone)
-    head, base = Messages(change, config), Messages(change, config, Side.BASE)
+    head, base = Messages.of(change, config), Messages.of(change, config, Side.BASE)
     altered = [a for f in files if f.head_path and f.base_path for a in _altered(f, head, base, change)]
     open_groups = [g for g in _protocols(altered, head) if _untested(g, change, config)]
     if len(open_groups) > _MOST_PROTOCOLS:

@@ -44,8 +44,8 @@ class Wire:
 
 def wires(change: ChangeSet, config: Config) -> Iterator[Wire]:
     """The packed words of every message that the change touches on one side or the other."""
-    messages = Messages(change, config)
-    ops = Ops(change)
+    messages = Messages.of(change, config)
+    ops = Ops.of(change)
     seen: set[tuple[str, str]] = set()
     for end in _touched(change, config, messages, ops):
         group = sorted((end, *messages.peers(end)), key=lambda e: (e.unit.path, e.function.start_line))

@@ -70,6 +70,10 @@ class Unpack:
 
 def packs(function: Function) -> Iterator[Pack]:
     """Every packed word that `function` stores or returns, with single-use locals put back in."""
+    return iter(function.body.once(packs, lambda: tuple(_packs(function))))
+
+
+def _packs(function: Function) -> Iterator[Pack]:
     flat = list(flatten(function.body))
     local = single_assignments(flat)
     for guarded in flat:
@@ -153,6 +157,10 @@ def by_or(expr: E.Expr) -> bool:
 
 def unpacks(function: Function) -> Iterator[Unpack]:
     """Every place where `function` takes a field out of a word by shift and mask."""
+    return iter(function.body.once(unpacks, lambda: tuple(_unpacks(function))))
+
+
+def _unpacks(function: Function) -> Iterator[Unpack]:
     flat = list(flatten(function.body))
     local = single_assignments(flat)
     for guarded in flat:

@@ -52,7 +52,7 @@ def kind_of(expr: E.Expr) -> str:
 
 def sites(function: Function, unit: Unit, rank: str, flag: str, change: ChangeSet, config: Config) -> Iterator[Site]:
     """Every call outside tests of the ops that come to the C++ `function`, whose parameters `rank` and `flag` are."""
-    ops = Ops(change)
+    ops = Ops.of(change)
     for name in ops_of(function, unit):
         for op in ops.named(name):
             if op.unit.path != unit.path or op.function is None:

@@ -76,8 +76,8 @@ def _pairs(
     old: Function, base: Unit, new: Function, unit: Unit, change: ChangeSet, config: Config
 ) -> Iterator[tuple[Gate, Gate]]:
     """The gates of the same transfer before and after; a function that transfers in one place has one pair."""
-    ends = Messages(change, config).of_unit(unit) if language(new.path) == "cpp" else ()
-    were = Messages(change, config, Side.BASE).of_unit(base) if language(old.path) == "cpp" else ()
+    ends = Messages.of(change, config).of_unit(unit) if language(new.path) == "cpp" else ()
+    were = Messages.of(change, config, Side.BASE).of_unit(base) if language(old.path) == "cpp" else ()
     before, after = gates(old, were), gates(new, ends)
     for name in dict.fromkeys(g.name for g in after):
         mine, theirs = [g for g in after if g.name == name], [g for g in before if g.name == name]

@@ -12,8 +12,9 @@ from checks.finding import Confidence, Finding, Location, Message, Severity, Sib
 from checks.ir import expr as E
 from checks.ir.stmt import If, Raise, flatten
 from checks.ir.unit import Function, Unit
-from checks.sync.key_uses import Use, asks_platform, looked_for, product_files, uses
+from checks.sync.key_uses import Use, asks_platform, looked_for, uses
 from checks.sync.siblings import Names, base_unit
+from checks.tree import find_word
 
 
 @dataclass(frozen=True)
@@ -29,14 +30,13 @@ def not_allocated(change: ChangeSet, config: Config, rule: str) -> Iterator[Find
     """A key that shared code takes out of a parameter since this change, and that a runner which calls that code never
     puts into its own dict."""
     families = tuple(glob for f in config.family for glob in f.files)
-    for needed in _newly_needed(change, config, families):
-        makers = product_files(needed.use.key, change, config)
+    runners = [p for p in change.head.paths() if matches(p, families)] if families else []
+    for needed in _newly_needed(change, config, families) if runners else ():
         lacking = []
-        for path in change.head.paths() if families else ():
-            if matches(path, families) and path not in makers:
-                place = _own_dict(path, needed, change)
-                if place is not None and _reaches(path, needed, change):
-                    lacking.append((path, place))
+        for path in runners:
+            place = _own_dict(path, needed.use.holder, change)
+            if place is not None and not _names(path, needed.use.key, change) and _reaches(path, needed, change):
+                lacking.append((path, place))
         if lacking:
             yield _not_allocated(needed, lacking, config, rule)
 
@@ -74,15 +74,24 @@ def _set_here(use: Use, function: Function) -> bool:
     return any(u.sets and u.key == use.key and u.line <= use.line for u in uses(function))
 
 
-def _own_dict(path: str, needed: _Needed, change: ChangeSet) -> int | None:
+def _own_dict(path: str, holder: str, change: ChangeSet) -> int | None:
     """The line on which the runner makes a dict of its own under the holder's name, with its keys below it."""
-    text = (change.head.read(path) or b"").decode("utf-8", "replace")
-    made = re.search(rf"self\.{needed.use.holder}\b[^=\n]*=\s*(\{{\}}|dict\(\))", text)
+    return change.once((_own_dict, path, holder), lambda: _made_in(change.head.read(path) or b"", holder))
+
+
+def _made_in(data: bytes, holder: str) -> int | None:
+    text = data.decode("utf-8", "replace")
+    made = re.search(rf"self\.{holder}\b[^=\n]*=\s*(\{{\}}|dict\(\))", text)
     if made is None:
         return None
     rest = re.split(r"\n    def ", text[made.start() :])[0]
-    keys = [m.start() for m in re.finditer(rf"self\.{needed.use.holder}\[[\"']\w+[\"']\]\s*=[^=]", rest)]
+    keys = [m.start() for m in re.finditer(rf"self\.{holder}\[[\"']\w+[\"']\]\s*=[^=]", rest)]
     return text.count("\n", 0, made.start() + (keys[-1] if keys else 0)) + 1
+
+
+def _names(path: str, key: str, change: ChangeSet) -> bool:
+    """Whether the key stands anywhere in the runner."""
+    return bool(find_word(change.head.read(path) or b"", key))
 
 
 def _reaches(path: str, needed: _Needed, change: ChangeSet) -> bool:

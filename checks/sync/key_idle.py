@@ -61,7 +61,7 @@ def _idle(
                     elsewhere.setdefault(name, Location(path, line))
     if not here:
         return None
-    ops = Ops(change)
+    ops = Ops.of(change)
     for name, place in sorted(elsewhere.items()):
         if name not in here and any(use.key in dict(o.registration.inplace) for o in ops.named(name) if o.registration):
             return sorted(here), name, place

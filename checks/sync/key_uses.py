@@ -32,6 +32,10 @@ class Use:
 
 def uses(function: Function) -> Iterator[Use]:
     """Every use of a key or an attribute of `self` in `function`, in source order."""
+    return iter(function.body.once(uses, lambda: tuple(_uses(function))))
+
+
+def _uses(function: Function) -> Iterator[Use]:
     for guarded in flatten(function.body):
         stmt, target = guarded.stmt, None
         if isinstance(stmt, Assign) and stmt.op == "=" and (found := _key(stmt.target)) is not None:

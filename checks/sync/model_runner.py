@@ -59,7 +59,7 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
 
 
 def _all(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    targets = Targets(change)
+    targets = Targets.of_change(change)
     search = Search(change, config, S.Names.of(config), targets, Readers(change, config, targets))
     found: dict[str, list[Lag]] = {}
     for old, new, paths in S.paired_changes(change, config):

@@ -17,7 +17,7 @@ _OPS = re.compile(r"(^|\.)_?(custom_)?ops\.(?P<hardware>\w+)$")
 
 def imports(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
     """New imports from an ops package of ops that are registered nowhere, or not in the way their neighbours are."""
-    ops = Ops(change)
+    ops = Ops.of(change)
     for file in change.files:
         if not file.head_path or not file.head_path.endswith(".py") or config.is_test(file.head_path):
             continue

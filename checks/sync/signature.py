@@ -56,7 +56,7 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
 
 
 def _all(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    targets, before = Targets(change), Targets(change, Side.BASE)
+    targets, before = Targets.of_change(change), Targets.of_change(change, Side.BASE)
     for unit, function, call in _calls(change, config):
         target = targets.of(call, function, unit)
         if target is not None:
@@ -142,7 +142,7 @@ def _finding(
 
 def _ops(change: ChangeSet, config: Config) -> Iterator[Finding]:
     """Calls of ops whose number of arguments the change altered, and calls of ops on its lines."""
-    head, base = Ops(change), Ops(change, Side.BASE)
+    head, base = Ops.of(change), Ops.of(change, Side.BASE)
     for name in sorted(_touched_ops(change)):
         paths = {h.path for h in change.head.find(name) if language(h.path) == "python" and not config.is_test(h.path)}
         for path in sorted(paths):

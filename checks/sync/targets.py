@@ -48,6 +48,11 @@ class Targets:
     side: Side = Side.HEAD
     _program: Program = field(init=False)
 
+    @classmethod
+    def of_change(cls, change: ChangeSet, side: Side = Side.HEAD) -> Targets:
+        """The one resolver of this change."""
+        return change.once((cls, side), lambda: cls(change, side))
+
     def __post_init__(self) -> None:
         self._program = Program(Modules(lambda path: self.change.unit(path, self.side)))
 
