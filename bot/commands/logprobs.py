@@ -6,6 +6,8 @@ import argparse
 
 from bot.words import Words
 
+DIFF_FORMATS = ("terminal", "markdown", "json")
+
 
 def arguments(parser: argparse.ArgumentParser, shared: argparse.ArgumentParser, words: Words) -> None:
     """The actions and their options."""
@@ -16,6 +18,8 @@ def arguments(parser: argparse.ArgumentParser, shared: argparse.ArgumentParser, 
 
     _convert(action("convert"), words)
     _record(action("record"), words)
+    diff = actions.add_parser("diff", help=words("comparison.help"), parents=[shared], allow_abbrev=False)
+    _diff(diff, words)
     _accept(action("accept"), words)
     _baselines(action("baselines"), words)
 
@@ -26,6 +30,10 @@ def run(args: argparse.Namespace) -> int:
         from bot.logprobs import record
 
         return record.run(args)
+    if args.action == "diff":
+        from bot.logprobs import diff
+
+        return diff.run(args)
     if args.action in ("accept", "baselines"):
         from bot.logprobs import accept
 
@@ -77,6 +85,17 @@ def _record(parser: argparse.ArgumentParser, words: Words) -> None:
     add("--timeout", type=float, default=300.0, metavar="S", help=words("logprobs.record-timeout"))
     add("--retries", type=_count, default=5, metavar="N", help=words("logprobs.record-retries"))
     _origin(parser, words)
+
+
+def _diff(parser: argparse.ArgumentParser, words: Words) -> None:
+    add = parser.add_argument
+    add("base", metavar="BASE", help=words("comparison.help-base"))
+    add("head", metavar="HEAD", help=words("comparison.help-head"))
+    add("--aa", nargs="+", metavar="FILE", help=words("comparison.help-aa"))
+    add("--format", choices=DIFF_FORMATS, default="terminal", help=words("comparison.help-format"))
+    add("--pictures", metavar="DIR", help=words("comparison.help-pictures"))
+    add("-j", "--jobs", type=_positive, default=2, metavar="N", help=words("comparison.help-jobs"))
+    add("-o", "--output", metavar="FILE", help=words("cli.output"))
 
 
 def _accept(parser: argparse.ArgumentParser, words: Words) -> None:

@@ -9,8 +9,8 @@ import numpy as np
 from checks.logprobs.compare.rows import Bools, Rows
 from checks.logprobs.record import ABSENT, Floats, Ints
 
-# Rows whose columns are matched at once: k * k comparisons each.
-_AT_ONCE = 4096
+# Rows whose columns are matched at once, k * k comparisons each: what fits into a cache.
+_AT_ONCE = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,11 @@ def compare_columns(base: Rows, head: Rows) -> Columns:
         over = np.fmax.reduce(wide.values[:, shared:], axis=1)
         lost = _above(over, _last(narrow))
     found = Columns(low, high, count, worst, ~same, lost)
-    for part in np.array_split(np.flatnonzero(~same), max(1, -(-int((~same).sum()) // _AT_ONCE))):
-        _match(base, head, part, found)
+    left = np.flatnonzero(~same)
+    if base.k == head.k:
+        left = _permuted(base, head, left, found)
+    for n in range(0, len(left), _AT_ONCE):
+        _match(base, head, left[n : n + _AT_ONCE], found)
     return found
 
 
@@ -61,6 +64,22 @@ def difference(base: Floats, head: Floats) -> Floats:
         fixed = np.where(np.isnan(b) ^ np.isnan(h), np.inf, moved[odd])
         moved[odd] = np.where((b == h) | (np.isnan(b) & np.isnan(h)), 0.0, fixed)
     return moved
+
+
+def _permuted(base: Rows, head: Rows, part: Ints, found: Columns) -> Ints:
+    """Fill in those rows of `part` that have the same ids in another order, and give the others."""
+    ids_b, ids_h = base.ids[part], head.ids[part]
+    order_b, order_h = ids_b.argsort(axis=1), ids_h.argsort(axis=1)
+    ids_b = np.take_along_axis(ids_b, order_b, axis=1)
+    same = (ids_b == np.take_along_axis(ids_h, order_h, axis=1)).all(axis=1)
+    moved = difference(
+        np.take_along_axis(base.values[part], order_b, axis=1), np.take_along_axis(head.values[part], order_h, axis=1)
+    )
+    at = part[same]
+    found.low[at], found.high[at] = moved.min(axis=1)[same], moved.max(axis=1)[same]
+    found.count[at] = (ids_b != ABSENT).sum(axis=1)[same]
+    found.worst[at] = ids_b[np.arange(len(part)), np.abs(moved).argmax(axis=1)][same]
+    return part[~same]
 
 
 def _match(base: Rows, head: Rows, part: Ints, found: Columns) -> None:

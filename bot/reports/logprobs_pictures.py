@@ -1,0 +1,87 @@
+"""The two pictures of `specbot logprobs diff`, as SVG: the same bytes for the same outcome.
+
+Their numbers stand in the report as tables.
+"""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bot.errors import UserError
+from bot.files import write_output
+from bot.words import Words
+from checks.logprobs.compare import Outcome
+from checks.logprobs.compare.tally import place_names
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+NAMES = ("difference.svg", "acceptance.svg")
+_BASE, _HEAD, _LINE = "#8c959f", "#1f6feb", "#cf222e"
+
+
+def draw(outcome: Outcome, folder: Path, language: str) -> None:
+    """Write the pictures into `folder`, which is made where it is not there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError("unwritable", path=str(folder), reason=error.strerror) from error
+    words = Words(language)
+    for name, paint in zip(NAMES, (_difference, _acceptance), strict=True):
+        write_output(svg(lambda axes, paint=paint: paint(axes, outcome, words)), str(folder / name))  # type: ignore[misc]
+
+
+def svg(paint: Callable[[Axes], None]) -> str:
+    """What `paint` draws. Text stays text, so that no font is needed to draw Chinese."""
+    import matplotlib as mpl
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    style = {"svg.hashsalt": "specbot", "svg.fonttype": "none", "font.family": "sans-serif"}
+    with mpl.rc_context(style), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        figure = Figure(figsize=(7.5, 3.6))
+        FigureCanvasSVG(figure)
+        axes = figure.add_axes((0.1, 0.18, 0.87, 0.7))
+        paint(axes)
+        target = io.BytesIO()
+        figure.savefig(target, format="svg", metadata={"Date": None, "Creator": None})
+    return target.getvalue().decode("utf-8")
+
+
+def _difference(axes: Axes, outcome: Outcome, words: Words) -> None:
+    places = outcome.tally.places
+    used = [n for n in range(len(places.rows)) if places.rows[n]]
+    axes.set_title(words("comparison.picture-places"))
+    axes.set_xlabel(words("comparison.position"))
+    if not used:
+        axes.text(0.5, 0.5, words("comparison.picture-none"), ha="center", transform=axes.transAxes)
+        return
+    at = range(len(used))
+    axes.bar(at, [float(places.most[n]) for n in used], color=_BASE, label=words("comparison.picture-most"))
+    axes.bar(at, [float(places.mean[n]) for n in used], color=_HEAD, label=words("comparison.picture-mean"))
+    label = f"{words('comparison.picture-tolerance')} {outcome.tolerance:.3g}"
+    axes.axhline(outcome.tolerance, color=_LINE, linestyle="--", linewidth=1, label=label)
+    axes.set_yscale("symlog", linthresh=1)
+    names = place_names()
+    axes.set_xticks(list(at), [names[n] for n in used], rotation=60, fontsize=7)
+    axes.legend()
+
+
+def _acceptance(axes: Axes, outcome: Outcome, words: Words) -> None:
+    places = outcome.acceptance[1:]
+    axes.set_title(words("comparison.picture-acceptance"))
+    axes.set_xlabel(words("comparison.picture-place"))
+    if not places:
+        axes.text(0.5, 0.5, words("comparison.picture-none"), ha="center", transform=axes.transAxes)
+        return
+    at = range(1, len(places) + 1)
+    axes.bar([n - 0.2 for n in at], [d.base for d in places], 0.4, color=_BASE, label=words("comparison.base"))
+    axes.bar([n + 0.2 for n in at], [d.head for d in places], 0.4, color=_HEAD, label=words("comparison.head"))
+    axes.set_xticks(list(at))
+    axes.set_ylim(0, 1)
+    axes.legend()
