@@ -47,6 +47,14 @@ def _run(arguments: list[str], language: str) -> int:
         return kernels.run(args)
     if args.command == "logprobs":
         return logprobs.run(args)
+    if args.command == "serve":
+        from bot.commands import serve
+
+        return serve.run(args)
+    if args.command == "worker":
+        from bot.commands import worker
+
+        return worker.run(args)
     if args.command == "eval":
         from bot.commands import evaluate
 
@@ -87,11 +95,23 @@ def _parser(words: Words, language: str) -> argparse.ArgumentParser:
     kernels.arguments(ops, shared, words)
     described = commands.add_parser("logprobs", help=words("cli.logprobs"), allow_abbrev=False)
     logprobs.arguments(described, shared, words)
+    _service(commands, shared, words)
     config = commands.add_parser("config", help=words("cli.config"), allow_abbrev=False)
     actions = config.add_subparsers(dest="action", required=True, metavar="ACTION")
     check = actions.add_parser("check", help=words("cli.config"), parents=[shared], allow_abbrev=False)
     check.add_argument("file", nargs="?", metavar="FILE", help=words("cli.config-file"))
     return parser
+
+
+def _service(commands: argparse._SubParsersAction[_Parser], shared: _Parser, words: Words) -> None:
+    serve = commands.add_parser("serve", help=words("cli.serve"), parents=[shared], allow_abbrev=False)
+    serve.add_argument("--role", choices=("all", "web"), default="all", help=words("cli.serve-role"))
+    serve.add_argument("--host", metavar="ADDRESS", help=words("cli.serve-host"))
+    serve.add_argument("--port", type=int, metavar="N", help=words("cli.serve-port"))
+    worker = commands.add_parser("worker", help=words("cli.worker"), parents=[shared], allow_abbrev=False)
+    worker.add_argument("--queues", default="reviews,ci", metavar="Q", help=words("cli.worker-queues"))
+    for parser in (serve, worker):
+        parser.add_argument("--config", metavar="FILE", help=words("cli.serve-config"))
 
 
 def _eval(parser: argparse.ArgumentParser, words: Words) -> None:

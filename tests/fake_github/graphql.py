@@ -245,6 +245,7 @@ def _thread(fake: FakeGitHub, pr: state.Pull, one: state.Thread) -> Thing:
     fields: dict[str, Any] = {
         "id": one.node_id,
         "isResolved": one.resolved_by is not None,
+        "resolvedBy": one.resolved_by and Thing("User", {"login": one.resolved_by.login.removesuffix("[bot]")}),
         "path": top.path,
         "line": top.line,
     }
@@ -278,7 +279,7 @@ def _mutations(fake: FakeGitHub, token: state.Token) -> dict[str, Any]:
         if not allowed(token, "pull_requests", "write"):
             raise Refusal("FORBIDDEN", "Resource not accessible by integration")
 
-    def minimize(input: dict[str, Any]) -> Thing:  # noqa: A002 - GraphQL's name
+    def minimize(input: dict[str, Any]) -> Thing:  # the name that GraphQL has for it
         permitted()
         if input["classifier"] not in _CLASSIFIERS:
             raise Refusal("argumentLiteralsIncompatible", f"{input['classifier']} is no ReportedContentClassifiers")
@@ -287,7 +288,7 @@ def _mutations(fake: FakeGitHub, token: state.Token) -> dict[str, Any]:
         done = Thing("PullRequestReview", {"isMinimized": True, "minimizedReason": input["classifier"].lower()})
         return Thing("MinimizeCommentPayload", {"minimizedComment": done})
 
-    def resolve(input: dict[str, Any]) -> Thing:  # noqa: A002
+    def resolve(input: dict[str, Any]) -> Thing:
         permitted()
         repo, pr, found = next((t for t in _threads(fake) if t[2].node_id == input["threadId"]), (None, None, None))
         if found is None or pr is None or repo is None:

@@ -1,0 +1,37 @@
+"""`specbot worker`: workers alone, for a second host."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import threading
+
+from bot.errors import UserError
+from bot.service import logs
+from bot.service.machine import Machine
+from bot.service.settings import load
+from bot.service.store import open_store
+from bot.service.worker import QUEUES, Worker
+
+
+def run(args: argparse.Namespace) -> int:
+    """Work on the queues that are named until the process is told to end."""
+    queues = tuple(dict.fromkeys(name.strip() for name in args.queues.split(",")))
+    unknown = [name for name in queues if name not in QUEUES]
+    if unknown:
+        raise UserError("unknown-queue", name=unknown[0], known=QUEUES)
+    settings = load(args.config)
+    logs.set_up()
+    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    store = open_store(settings)
+    worker = Worker(Machine.build(settings, store), queues, settings.executor("-".join(queues)))
+    ended = threading.Event()
+    for name in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(name, lambda *_: ended.set())
+    try:
+        worker.start()
+        ended.wait()
+    finally:
+        worker.stop()
+        store.close()
+    return 0

@@ -1,0 +1,9 @@
+"""GitHub: the only place that knows its API."""
+
+from __future__ import annotations
+
+from bot.github.app import App, Endpoint
+from bot.github.client import Client, GitHubError, Unsure
+from bot.github.redact import redact
+
+__all__ = ["App", "Client", "Endpoint", "GitHubError", "Unsure", "redact"]

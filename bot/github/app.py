@@ -1,0 +1,89 @@
+"""The GitHub App: its own key, and tokens of its installations that can do no more than the task at hand."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+from github import Auth
+
+from bot.github.client import Client
+from bot.github.pace import Pace
+
+# What each task needs. GitHub refuses the rest, whatever a bug of ours or a clever comment would make us ask for.
+ANALYSE: Mapping[str, str] = {"contents": "read", "pull_requests": "read"}
+PUBLISH: Mapping[str, str] = {"pull_requests": "write", "checks": "write"}
+READ_CI: Mapping[str, str] = {"actions": "read", "checks": "read", "statuses": "read", "pull_requests": "read"}
+COMMENT: Mapping[str, str] = {"issues": "write", "pull_requests": "write"}
+RUN: Mapping[str, str] = {"actions": "write"}
+
+# GitHub's tokens live an hour; a task that begins with one must be able to end with it.
+_MARGIN = 600.0
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where GitHub is: its API, and the server that git talks to. `gap` is the pause between writes, in seconds."""
+
+    api: str = "https://api.github.com"
+    server: str = "https://github.com"
+    gap: float = 1.0
+
+
+@dataclass
+class _Token:
+    value: str = field(repr=False)
+    expires_at: float
+
+
+class App:
+    """Makes clients. Safe to use from several threads."""
+
+    def __init__(self, endpoint: Endpoint, app_id: int, private_key: str) -> None:
+        self.endpoint = endpoint
+        self.id = app_id
+        self._key = private_key
+        self._lock = threading.Lock()
+        self._tokens: dict[tuple[int, int | None, tuple[tuple[str, str], ...]], _Token] = {}
+        self._paces: dict[int, Pace] = {}
+
+    @cached_property
+    def itself(self) -> Client:
+        """The App's own client: installations, deliveries."""
+        # 60 s into the past, because GitHub refuses a token of a clock that runs ahead.
+        auth = Auth.AppAuth(self.id, self._key, jwt_issued_at=-60, jwt_expiry=300)
+        return Client(self.endpoint.api, auth, Pace(self.endpoint.gap))
+
+    def client(self, installation: int, repository: int, permissions: Mapping[str, str]) -> Client:
+        """A client for one repository that may do what `permissions` say."""
+        with self._lock:
+            pace = self._paces.setdefault(installation, Pace(self.endpoint.gap))
+        return Client(self.endpoint.api, Auth.Token(self.token(installation, repository, permissions)), pace)
+
+    def listing(self, installation: int) -> Client:
+        """A client that may list the installation's repositories and nothing else."""
+        token = self.token(installation, None, {"metadata": "read"})
+        return Client(self.endpoint.api, Auth.Token(token), Pace(self.endpoint.gap))
+
+    def token(self, installation: int, repository: int | None, permissions: Mapping[str, str]) -> str:
+        """An installation token for that, used again as long as it lives; for all its repositories where none is
+        named."""
+        key = (installation, repository, tuple(sorted(permissions.items())))
+        with self._lock:
+            known = self._tokens.get(key)
+            if known is None or known.expires_at < time.time() + _MARGIN:
+                known = self._new(installation, repository, permissions)
+                self._tokens[key] = known
+            return known.value
+
+    def _new(self, installation: int, repository: int | None, permissions: Mapping[str, str]) -> _Token:
+        body: dict[str, Any] = {"permissions": dict(permissions)}
+        if repository is not None:
+            body["repository_ids"] = [repository]
+        made = self.itself.post(f"/app/installations/{installation}/access_tokens", body)
+        return _Token(made["token"], datetime.fromisoformat(made["expires_at"]).timestamp())

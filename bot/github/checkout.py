@@ -1,0 +1,101 @@
+"""The bot's own clone of a repository: the commits of a pull request, and of their files those that are needed."""
+
+from __future__ import annotations
+
+import base64
+import fcntl
+import hashlib
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bot.git import Git, Range
+from bot.git.command import environment
+from bot.github.client import GitHubError
+from bot.github.redact import redact
+
+_SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_TIMEOUT = 600
+
+
+class Checkouts:
+    """Bare partial clones under `directory`, one a repository, kept from pull request to pull request."""
+
+    def __init__(self, directory: Path, server: str) -> None:
+        self.directory = directory
+        self._server = server.rstrip("/")
+
+    def fetch(self, repository: str, token: str, target: str, head: str) -> tuple[Path, Range]:
+        """Have the commit `head` and what the branch `target` is now; the base is where `head` left the branch.
+
+        Raises `GitHubError` where git fails.
+        """
+        if not _SHA.fullmatch(head):
+            raise ValueError(head)
+        clone = self.directory / hashlib.sha256(repository.encode()).hexdigest()[:32]
+        with _locked(clone):
+            if not (clone / "HEAD").exists():
+                _run(clone, None, "init", "-q", "--bare", ".")
+                _run(clone, None, "config", "remote.origin.promisor", "true")
+                _run(clone, None, "config", "remote.origin.partialclonefilter", "blob:none")
+            remote = f"{self._server}/{repository}.git"
+            _run(clone, None, "config", "remote.origin.url", remote)
+            branch = f"+refs/heads/{target}:refs/remotes/origin/{target}"
+            _run(clone, token, "fetch", "-q", "--no-tags", "--filter=blob:none", "origin", branch, head)
+            _run(clone, None, "update-ref", f"refs/specbot/{head}", head)
+            base = _merge_base(clone, f"refs/remotes/origin/{target}", head)
+            _complete(clone, token, base, head)
+        return clone, Range(base, head)
+
+
+def _merge_base(clone: Path, target: str, head: str) -> str:
+    return _run(clone, None, "merge-base", target, head).decode("ascii").strip()
+
+
+def _complete(clone: Path, token: str, *trees: str) -> None:
+    """Fetch the files of `trees` that are not here, all at once. Reading them later asks nobody."""
+    listed = Git(clone).run("rev-list", "--objects", "--no-object-names", "--missing=print", "--no-walk", *trees)
+    missing = sorted({line[1:] for line in listed.decode("ascii").split("\n") if line.startswith("?")})
+    if missing:
+        wanted = "".join(f"{oid}\n" for oid in missing).encode("ascii")
+        arguments = ("-c", "fetch.negotiationAlgorithm=noop", "fetch", "-q", "--no-tags", "--no-write-fetch-head")
+        _run(
+            clone, token, *arguments, "--recurse-submodules=no", "--filter=blob:none", "--stdin", "origin", data=wanted
+        )
+
+
+def _run(clone: Path, token: str | None, *args: str, data: bytes = b"") -> bytes:
+    """git in `clone`, with the network only where a token is given. The token goes by the environment, because
+    anybody on the machine can read the arguments of a process."""
+    settings = ["-c", "credential.helper=", "-c", "protocol.allow=never", "-c", "core.hooksPath=" + os.devnull]
+    env = environment()
+    if token is not None:
+        settings += ["-c", "protocol.https.allow=always", "-c", "protocol.http.allow=always"]
+        basic = base64.b64encode(f"x-access-token:{token}".encode()).decode("ascii")
+        env |= {
+            "GIT_CONFIG_COUNT": "1",
+            "GIT_CONFIG_KEY_0": "http.extraHeader",
+            "GIT_CONFIG_VALUE_0": f"Authorization: Basic {basic}",
+        }
+    command = ["git", *settings, *args]
+    try:
+        done = subprocess.run(
+            command, cwd=clone, env=env, input=data, capture_output=True, timeout=_TIMEOUT, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise GitHubError(0, f"git {args[0]} took too long") from None
+    if done.returncode:
+        raise GitHubError(0, "git: " + redact(done.stderr.decode("utf-8", "replace").strip()[-500:]))
+    return done.stdout
+
+
+@contextmanager
+def _locked(clone: Path) -> Iterator[None]:
+    """Only one process at a time changes a clone; git's own locks make the second fail instead of wait."""
+    clone.mkdir(parents=True, exist_ok=True)
+    with open(clone / "specbot.lock", "wb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

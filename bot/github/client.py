@@ -1,0 +1,157 @@
+"""Requests to GitHub's API, through PyGithub, with the waiting that GitHub asks for.
+
+What is repeated, and when: an answer that says "not now" (403 or 429 with a limit's headers) for every request, since
+it had no effect; a broken connection or a 5xx only where a second time does no harm. A POST that may have had its
+effect raises `Unsure`: who sent it looks whether it did.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import requests
+from github import Auth, Github
+from github.GithubException import GithubException
+
+from bot.github.pace import Pace
+
+Json = dict[str, Any]
+# The description that our tests hold every request against.
+API_VERSION = "2026-03-10"
+_ATTEMPTS = 4
+# Without a word from GitHub, a secondary limit wants at least a minute.
+_UNTOLD_WAIT = 60.0
+# A longer wait is the queue's business: the worker is needed meanwhile.
+LONGEST_WAIT = 120.0
+_NEXT = re.compile(r'<([^>]+)>; rel="next"')
+_HARMLESS = ("GET", "PATCH", "PUT", "DELETE")
+
+
+class GitHubError(Exception):
+    """GitHub refused: its status and message."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(f"{status} {message}")
+        self.status = status
+
+
+class Unsure(GitHubError):
+    """A write was sent, and nothing says whether it had its effect."""
+
+
+class Client:
+    """GitHub for one installation with one token, or for the App itself."""
+
+    def __init__(self, url: str, auth: Auth.Auth, pace: Pace, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._url = url.rstrip("/")
+        self._pace = pace
+        self._sleep = sleep
+        github = Github(
+            auth=auth, base_url=self._url, retry=None, seconds_between_requests=None, seconds_between_writes=None
+        )
+        self._requester = github.requester
+
+    def get(self, path: str, **params: str | int) -> Any:
+        """The answer to a GET."""
+        return self._send("GET", path, params)[1]
+
+    def get_new(self, path: str) -> Any:
+        """The same for what was made a moment ago: GitHub tells of it before it can be read."""
+        for _ in range(2):
+            try:
+                return self.get(path)
+            except GitHubError as error:
+                if error.status != 404:
+                    raise
+                self._sleep(1.0)
+        return self.get(path)
+
+    def pages(self, path: str, key: str | None = None, **params: str | int) -> Iterator[Any]:
+        """The items of a list, page by page; `key` names the list where the answer is an object."""
+        following: str | None = path
+        asked: Mapping[str, str | int] = {"per_page": 100} | params
+        while following is not None:
+            headers, data = self._send("GET", following, asked)
+            yield from data if key is None else data[key]
+            match = _NEXT.search(headers.get("link", ""))
+            following, asked = (match[1].removeprefix(self._url), {}) if match else (None, {})
+
+    def post(self, path: str, body: Json) -> Any:
+        """The answer to a POST. Raises `Unsure` where it may or may not have happened."""
+        return self._send("POST", path, {}, body)[1]
+
+    def patch(self, path: str, body: Json) -> Any:
+        """The answer to a PATCH."""
+        return self._send("PATCH", path, {}, body)[1]
+
+    def graphql(self, query: str, variables: Json) -> Json:
+        """`data` of the answer. Queries and mutations alike are repeated: ours set a state and add nothing."""
+        body = {"query": query, "variables": variables}
+        _, answer = self._send("POST", "/graphql", {}, body, again=True, pace=query.lstrip().startswith("mutation"))
+        if answer.get("errors"):
+            raise GitHubError(200, "; ".join(e["message"] for e in answer["errors"]))
+        data: Json = answer["data"]
+        return data
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        params: Mapping[str, str | int],
+        body: Json | None = None,
+        *,
+        again: bool | None = None,
+        pace: bool | None = None,
+    ) -> tuple[Mapping[str, str], Any]:
+        again = method in _HARMLESS if again is None else again
+        pace = method != "GET" if pace is None else pace
+        for attempt in range(1, _ATTEMPTS + 1):
+            if pace:
+                self._pace.wait()
+            try:
+                return self._once(method, path, params, body)
+            except GithubException as error:
+                wait = _wait(error, attempt, again)
+                if wait is None or attempt == _ATTEMPTS or wait > LONGEST_WAIT:
+                    raise _as_ours(error, method, again) from None
+            except (requests.ConnectionError, requests.Timeout) as error:
+                if not again or attempt == _ATTEMPTS:
+                    kind = GitHubError if again else Unsure
+                    raise kind(0, type(error).__name__) from None
+                wait = float(2 ** (attempt - 1))
+            self._sleep(wait)
+        raise AssertionError("the last attempt returns or raises")
+
+    def _once(self, method: str, path: str, params: Mapping[str, str | int], body: Json | None) -> tuple[Json, Any]:
+        url = path if path != "/graphql" else self._requester.graphql_url
+        headers = {"X-GitHub-Api-Version": API_VERSION, "Accept": "application/vnd.github+json"}
+        return self._requester.requestJsonAndCheck(method, url, dict(params), headers, body)
+
+
+def _wait(error: GithubException, attempt: int, again: bool) -> float | None:
+    """Seconds to wait before the request is sent again; None where it is not."""
+    headers = {k.lower(): v for k, v in (error.headers or {}).items()}
+    if error.status in (403, 429):
+        if "retry-after" in headers:
+            return float(headers["retry-after"])
+        if headers.get("x-ratelimit-remaining") == "0":
+            return max(0.0, float(headers.get("x-ratelimit-reset", "0")) - time.time()) + 1.0
+        return _UNTOLD_WAIT * attempt if "secondary rate limit" in _message(error).lower() else None
+    return float(2 ** (attempt - 1)) if error.status >= 500 and again else None
+
+
+def _as_ours(error: GithubException, method: str, again: bool) -> GitHubError:
+    unsure = error.status >= 500 and not again
+    return (Unsure if unsure else GitHubError)(error.status, f"{method}: {_message(error)}")
+
+
+def _message(error: GithubException) -> str:
+    data = error.data
+    if not isinstance(data, dict):
+        return str(data)
+    details = data.get("errors") or []
+    said = [d if isinstance(d, str) else str(d.get("message", d)) for d in details]
+    return ": ".join([str(data.get("message", "")), *said])

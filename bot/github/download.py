@@ -1,0 +1,48 @@
+"""Logs and artifacts: GitHub answers with the address of another host, which must not get our token."""
+
+from __future__ import annotations
+
+import httpx
+
+from bot.github.client import API_VERSION, GitHubError
+
+_TIMEOUT = httpx.Timeout(60.0, connect=10.0)
+
+
+class TooLarge(GitHubError):
+    """More bytes than the caller takes."""
+
+
+def job_log(api: str, token: str, repository: str, job: int, limit: int) -> bytes:
+    """The log of a job, at most `limit` bytes. Raises `GitHubError`, with status 410 where GitHub has deleted it."""
+    return _download(api, token, f"/repos/{repository}/actions/jobs/{job}/logs", limit)
+
+
+def artifact(api: str, token: str, repository: str, artifact_id: int, limit: int) -> bytes:
+    """An artifact's zip file, at most `limit` bytes."""
+    return _download(api, token, f"/repos/{repository}/actions/artifacts/{artifact_id}/zip", limit)
+
+
+def _download(api: str, token: str, path: str, limit: int) -> bytes:
+    headers = {"authorization": f"Bearer {token}", "x-github-api-version": API_VERSION}
+    try:
+        with httpx.Client(timeout=_TIMEOUT) as http:
+            answer = http.get(api.rstrip("/") + path, headers=headers)
+            if answer.status_code != 302:
+                raise GitHubError(answer.status_code, path)
+            # The address is good for a minute.
+            with http.stream("GET", answer.headers["location"], follow_redirects=True) as stream:
+                if stream.status_code != 200:
+                    raise GitHubError(stream.status_code, path)
+                return _limited(stream, limit, path)
+    except httpx.HTTPError as error:
+        raise GitHubError(0, type(error).__name__) from None
+
+
+def _limited(stream: httpx.Response, limit: int, path: str) -> bytes:
+    made = bytearray()
+    for chunk in stream.iter_bytes():
+        made += chunk
+        if len(made) > limit:
+            raise TooLarge(200, path)
+    return bytes(made)

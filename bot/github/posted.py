@@ -1,0 +1,108 @@
+"""What the bot has said on a pull request so far, by its marks and its own name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from bot.github.client import Client, Json
+from bot.reports.marks import ReviewMark, fingerprint_in, review_in
+
+_REVIEWS = """
+query ($owner: String!, $name: String!, $number: Int!, $after: String) {
+  repository(owner: $owner, name: $name) { pullRequest(number: $number) {
+    reviews(first: 100, after: $after) {
+      nodes { id body isMinimized viewerDidAuthor }
+      pageInfo { hasNextPage endCursor } } } } }
+"""
+_THREADS = """
+query ($owner: String!, $name: String!, $number: Int!, $after: String) {
+  viewer { login }
+  repository(owner: $owner, name: $name) { pullRequest(number: $number) {
+    reviewThreads(first: 100, after: $after) {
+      nodes { id isResolved resolvedBy { login } comments(first: 1) { nodes { body viewerDidAuthor } } }
+      pageInfo { hasNextPage endCursor } } } } }
+"""
+_MINIMIZE = """
+mutation ($id: ID!) { minimizeComment(input: {subjectId: $id, classifier: OUTDATED}) {
+  minimizedComment { isMinimized } } }
+"""
+_RESOLVE = """
+mutation ($id: ID!) { resolveReviewThread(input: {threadId: $id}) { thread { isResolved } } }
+"""
+
+
+@dataclass(frozen=True)
+class PullPlace:
+    """A pull request: `octo/engine` and its number."""
+
+    repository: str
+    number: int
+
+    @property
+    def path(self) -> str:
+        return f"/repos/{self.repository}/pulls/{self.number}"
+
+    @property
+    def variables(self) -> Json:
+        owner, name = self.repository.split("/")
+        return {"owner": owner, "name": name, "number": self.number}
+
+
+@dataclass(frozen=True)
+class PostedReview:
+    id: str
+    mark: ReviewMark
+    minimized: bool
+
+
+@dataclass(frozen=True)
+class PostedThread:
+    """Our comment about one finding. `withdrawn` says that we resolved it ourselves, as fixed."""
+
+    id: str
+    fingerprint: str
+    resolved: bool
+    withdrawn: bool
+
+
+def reviews(client: Client, place: PullPlace) -> Iterator[PostedReview]:
+    """Our reviews, oldest first."""
+    for data in _pages(client, _REVIEWS, place, "reviews"):
+        for node in data["repository"]["pullRequest"]["reviews"]["nodes"]:
+            mark = review_in(node["body"]) if node["viewerDidAuthor"] else None
+            if mark is not None:
+                yield PostedReview(node["id"], mark, node["isMinimized"])
+
+
+def threads(client: Client, place: PullPlace) -> Iterator[PostedThread]:
+    """Our comments on lines, oldest first."""
+    for data in _pages(client, _THREADS, place, "reviewThreads"):
+        me = data["viewer"]["login"].removesuffix("[bot]")
+        for node in data["repository"]["pullRequest"]["reviewThreads"]["nodes"]:
+            first = node["comments"]["nodes"][0]
+            found = fingerprint_in(first["body"]) if first["viewerDidAuthor"] else None
+            if found is not None:
+                by = (node["resolvedBy"] or {}).get("login", "").removesuffix("[bot]")
+                yield PostedThread(node["id"], found, node["isResolved"], node["isResolved"] and by == me)
+
+
+def minimize(client: Client, review: PostedReview) -> None:
+    """Fold a review as outdated."""
+    client.graphql(_MINIMIZE, {"id": review.id})
+
+
+def resolve(client: Client, thread: PostedThread) -> None:
+    client.graphql(_RESOLVE, {"id": thread.id})
+
+
+def _pages(client: Client, query: str, place: PullPlace, name: str) -> Iterator[Json]:
+    after: Any = None
+    while True:
+        data = client.graphql(query, place.variables | {"after": after})
+        yield data
+        info = data["repository"]["pullRequest"][name]["pageInfo"]
+        if not info["hasNextPage"]:
+            return
+        after = info["endCursor"]

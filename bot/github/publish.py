@@ -1,0 +1,80 @@
+"""One review of one commit onto GitHub, once.
+
+Every step first looks at what is there already, under our name and with our mark. So a worker that died after GitHub
+did something and before it was written down changes nothing when the step runs again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from bot.github import posted
+from bot.github.client import Client, GitHubError, Json
+from bot.github.posted import PostedThread, PullPlace
+from bot.reports.fitting import size
+from bot.reports.github import LARGEST
+from bot.reports.marks import fingerprint_in, review_in
+
+
+def post_review(client: Client, place: PullPlace, payload: Json) -> bool:
+    """Post `payload`, as `specbot review --format github` prints it, less the comments that stand there already.
+
+    False where that very review is there. A comment that GitHub does not take moves into the body.
+    """
+    mark = review_in(payload["body"])
+    if any(review.mark == mark for review in posted.reviews(client, place)):
+        return False
+    comments = unsaid(payload["comments"], posted.threads(client, place))
+    path = f"{place.path}/reviews"
+    try:
+        client.post(path, payload | {"comments": comments})
+    except GitHubError as error:
+        if error.status != 422 or not comments:
+            raise
+        client.post(path, payload | {"comments": [], "body": _with_comments(payload["body"], comments)})
+    return True
+
+
+def unsaid(comments: Iterable[Json], said: Iterable[PostedThread]) -> list[Json]:
+    """Comments on findings without a thread of ours. One that a person resolved is said; one that we resolved, as
+    fixed, and that came back is not."""
+    left = Counter(thread.fingerprint for thread in said if not thread.withdrawn)
+    made = []
+    for comment in comments:
+        fingerprint = fingerprint_in(comment["body"]) or ""
+        if left[fingerprint]:
+            left[fingerprint] -= 1
+        else:
+            made.append(comment)
+    return made
+
+
+def tidy(client: Client, place: PullPlace, payload: Json, findings: Iterable[Mapping[str, Any]]) -> None:
+    """Fold our reviews of what was before, and resolve the threads of findings that are gone."""
+    mark = review_in(payload["body"])
+    for review in posted.reviews(client, place):
+        if review.mark != mark and not review.minimized:
+            posted.minimize(client, review)
+    there = Counter(str(finding["fingerprint"]) for finding in findings)
+    for thread in posted.threads(client, place):
+        if thread.resolved:
+            continue
+        if there[thread.fingerprint]:
+            there[thread.fingerprint] -= 1
+        else:
+            posted.resolve(client, thread)
+
+
+def _with_comments(body: str, comments: Iterable[Json]) -> str:
+    """The body with the comments under it, as many as fit."""
+    made = body
+    for comment in comments:
+        lines = "-".join(str(comment[k]) for k in ("start_line", "line") if k in comment)
+        path = str(comment["path"]).replace("`", "'")
+        text = f"\n### `{path}:{lines}`\n\n{comment['body']}"
+        if size(made) + size(text) > LARGEST:
+            break
+        made += text
+    return made

@@ -1,0 +1,1 @@
+"""The service: webhooks in, durable work, reviews out."""

@@ -1,0 +1,67 @@
+"""What the check run says of a review: its title, its conclusion and its annotations."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from bot.words import Words
+
+Json = dict[str, Any]
+_CONCLUSION = {"block": "failure", "discuss": "neutral", "pass": "success"}
+_LEVEL = {"bug": "failure", "suggestion": "warning", "question": "notice", "convention": "notice"}
+# GitHub takes 64 KB of message.
+_LONGEST = 16_000
+
+
+def conclusion(report: Mapping[str, Any]) -> str:
+    """GitHub's word for the verdict: only a bug fails the check."""
+    return _CONCLUSION[report["verdict"]]
+
+
+def output(report: Mapping[str, Any], words: Words) -> Json:
+    """The title counts the findings, the summary says where they are."""
+    counts = Counter(finding["severity"] for finding in report["findings"])
+    said = [words(f"service.count-{level}", count=counts[level]) for level in _LEVEL if counts[level]]
+    title = words("service.check-title", counts=said) if said else words("service.check-clean")
+    return {"title": title, "summary": words("service.check-summary", head=str(report["head"])[:12])}
+
+
+def running(words: Words) -> Json:
+    return {"title": words("service.check-running"), "summary": words("service.check-running")}
+
+
+def superseded(words: Words) -> Json:
+    return {"title": words("service.check-superseded"), "summary": words("service.check-superseded")}
+
+
+def refused(error: Mapping[str, Any], words: Words) -> Json:
+    """What a person can put right, such as a mistake in `.specbot.toml`."""
+    return {"title": words("service.check-refused"), "summary": words(f"errors.{error['key']}", **error["args"])}
+
+
+def broken(order: str, words: Words) -> Json:
+    """Our own failure; `order` finds it in the logs."""
+    return {"title": words("service.check-broken"), "summary": words("service.check-broken-summary", order=order)}
+
+
+def notes(findings: Iterable[Mapping[str, Any]], language: str) -> list[Json]:
+    """One a finding that has a line in the head."""
+    made = []
+    for finding in findings:
+        place = finding["location"]
+        if place["side"] != "head" or place["start_line"] < 1 or not place["path"]:
+            continue
+        parts = [finding["message"][language], (finding["advice"] or {}).get(language, "")]
+        made.append(
+            {
+                "path": place["path"],
+                "start_line": place["start_line"],
+                "end_line": place["end_line"],
+                "annotation_level": _LEVEL[finding["severity"]],
+                "title": finding["rule"],
+                "message": "\n\n".join(part for part in parts if part)[:_LONGEST],
+            }
+        )
+    return made

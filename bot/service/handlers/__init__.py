@@ -1,0 +1,17 @@
+"""What each webhook asks for: one module an event, a pure function of the payload.
+
+A module has `order(delivery, payload)`, which gives the work or None where there is none. It may raise `KeyError` or
+`TypeError` on a payload that is not GitHub's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from bot.service.handlers import pull_request
+from bot.service.orders import Order
+
+Handler = Callable[[str, Mapping[str, Any]], Order | None]
+
+HANDLERS: Mapping[str, Handler] = {"pull_request": pull_request.order}

@@ -1,0 +1,28 @@
+"""`pull_request`: a review when there is something new to review."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bot.service.orders import Order, ReviewOrder
+
+_NEW = {"opened", "synchronize", "reopened", "ready_for_review"}
+
+
+def order(delivery: str, payload: Mapping[str, Any]) -> Order | None:
+    """A review of an open pull request that is no draft, when its commits, title or text changed."""
+    action, pull = payload["action"], payload["pull_request"]
+    changed = payload.get("changes", {}) if action == "edited" else {}
+    if action not in _NEW and not {"title", "body", "base"} & set(changed):
+        return None
+    if pull["draft"] or pull["state"] != "open":
+        return None
+    repository = payload["repository"]
+    return ReviewOrder(
+        id=f"review-{delivery}",
+        installation=int(payload["installation"]["id"]),
+        repository_id=int(repository["id"]),
+        repository=str(repository["full_name"]),
+        number=int(pull["number"]),
+    ).order()

@@ -1,0 +1,55 @@
+"""Logs: one JSON object a line on standard error, with delivery, pull request and workflow, and without secrets."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import MutableMapping
+from typing import Any
+
+import structlog
+from structlog.typing import Processor
+
+from bot.github import redact
+
+_SHARED: tuple[Processor, ...] = (
+    structlog.contextvars.merge_contextvars,
+    structlog.processors.add_log_level,
+    structlog.processors.TimeStamper(fmt="iso", utc=True),
+    structlog.processors.format_exc_info,
+)
+
+
+def set_up() -> None:
+    """Send our logs and those of the libraries the same way."""
+    formatter = structlog.stdlib.ProcessorFormatter(
+        processors=[
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            _without_secrets,
+            structlog.processors.JSONRenderer(ensure_ascii=False),
+        ],
+        foreign_pre_chain=[structlog.stdlib.add_logger_name, *_SHARED],
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(formatter)
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(logging.INFO)
+    for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "dbos"):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [], True
+    # One line for every request of GitHub's is ours to write, with what it was about.
+    for name in ("uvicorn.access", "httpx", "alembic"):
+        logging.getLogger(name).setLevel(logging.WARNING)
+    structlog.configure(
+        processors=[*_SHARED, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        cache_logger_on_first_use=True,
+    )
+
+
+def _without_secrets(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    for key, value in event.items():
+        event[key] = redact(value) if isinstance(value, str) else value
+    return event

@@ -1,0 +1,37 @@
+"""Work to be done: what a webhook or the reconcile loop asks of the workers."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Order:
+    """One durable workflow to run.
+
+    `id` is the workflow's own: the same order twice is one. `partition` keeps orders of one pull request behind each
+    other, and `pull` (repository id, number) makes this the latest order there, which supersedes those before.
+    """
+
+    workflow: str
+    queue: str
+    id: str
+    arguments: tuple[Any, ...]
+    partition: str = ""
+    pull: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
+class ReviewOrder:
+    """A pull request to be reviewed, as it is when the review begins. Stored as JSON."""
+
+    id: str
+    installation: int
+    repository_id: int
+    repository: str
+    number: int
+
+    def order(self) -> Order:
+        key = (self.repository_id, self.number)
+        return Order("review", "reviews", self.id, (asdict(self),), f"{self.repository}#{self.number}", key)

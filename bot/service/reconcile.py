@@ -1,0 +1,82 @@
+"""What makes good for lost webhooks: failed deliveries are asked for again, and open pull requests are looked at."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from datetime import datetime
+from typing import Any
+
+import structlog
+
+from bot.github import GitHubError
+from bot.github.app import ANALYSE
+from bot.service import metrics
+from bot.service.machine import Machine
+from bot.service.orders import ReviewOrder
+from bot.service.store import PullKey
+
+Json = dict[str, Any]
+_log = structlog.get_logger("specbot.reconcile")
+# GitHub redelivers for three days.
+_WINDOW = 3 * 24 * 3600.0
+# A delivery that fails so often is not going to succeed, and would be sent for ever.
+_MOST_ATTEMPTS = 4
+# One that is on its way now is not lost.
+_YOUNG = 30.0
+
+
+def redeliver(machine: Machine) -> None:
+    """Have GitHub send again what it could not deliver in the last three days."""
+    attempts: defaultdict[str, list[Json]] = defaultdict(list)
+    now = time.time()
+    for delivery in machine.app.itself.pages("/app/hook/deliveries"):
+        if now - _moment(delivery["delivered_at"]) > _WINDOW:
+            break
+        attempts[delivery["guid"]].append(delivery)
+    for guid, tried in attempts.items():
+        if any(200 <= d["status_code"] < 300 for d in tried) or len(tried) >= _MOST_ATTEMPTS:
+            continue
+        if now - _moment(tried[0]["delivered_at"]) < _YOUNG or machine.store.received(guid):
+            continue
+        machine.app.itself.post(f"/app/hook/deliveries/{tried[0]['id']}/attempts", {})
+        metrics.REDELIVERIES.inc()
+        _log.info("asked for a redelivery", delivery=guid, github_event=tried[0]["event"])
+    machine.store.forget()
+
+
+def compare(machine: Machine) -> None:
+    """Order a review of every open pull request whose head is not the one that was last reported."""
+    for installation in machine.app.itself.pages("/app/installations"):
+        if installation["suspended_at"] is not None:
+            continue
+        try:
+            _compare_installation(machine, int(installation["id"]))
+        except GitHubError as error:
+            _log.warning("an installation could not be looked at", installation=installation["id"], error=str(error))
+
+
+def _compare_installation(machine: Machine, installation: int) -> None:
+    for repository in machine.app.listing(installation).pages("/installation/repositories", "repositories"):
+        client = machine.app.client(installation, int(repository["id"]), ANALYSE)
+        path = f"/repos/{repository['full_name']}/pulls"
+        for pull in client.pages(path, state="open", sort="updated", direction="desc"):
+            if _moment(pull["updated_at"]) < machine.store.since:
+                break
+            _compare_pull(machine, installation, repository, pull)
+
+
+def _compare_pull(machine: Machine, installation: int, repository: Json, pull: Json) -> None:
+    key = PullKey(int(repository["id"]), int(pull["number"]))
+    head = str(pull["head"]["sha"])
+    if pull["draft"] or machine.store.reported_head(key) == head or machine.store.has_running(key):
+        return
+    # The same head is ordered once; hours later, when that order failed, once more.
+    order = f"reconcile-{key.repository_id}-{key.number}-{head[:16]}-{int(time.time() // 3600)}"
+    full_name = str(repository["full_name"])
+    machine.store.enqueue(ReviewOrder(order, installation, key.repository_id, full_name, key.number).order())
+    _log.info("ordered a review that no webhook brought", pull=f"{full_name}#{key.number}", head=head)
+
+
+def _moment(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()

@@ -1,0 +1,160 @@
+"""The durable review of a pull request. Each step is recorded; what a step does twice has its effect once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import structlog
+from dbos import DBOS
+from dbos import error as dbos_error
+
+from bot.github import GitHubError, Unsure, check
+from bot.github.app import ANALYSE, PUBLISH
+from bot.github.client import Client
+from bot.github.posted import PullPlace
+from bot.github.publish import post_review, tidy
+from bot.service import analysis, checkrun, metrics
+from bot.service.machine import machine
+from bot.service.orders import ReviewOrder
+from bot.service.store import PullKey
+from checks.change import PullRequest
+
+Json = dict[str, Any]
+_log = structlog.get_logger("specbot.review")
+
+
+def _passing(error: BaseException) -> bool:
+    """Whether the same request may succeed later."""
+    return isinstance(error, Unsure) or (
+        isinstance(error, GitHubError) and (error.status in (0, 403, 429) or error.status >= 500)
+    )
+
+
+# About four minutes in all; what is still down then is found by the reconcile loop.
+_step = DBOS.step(retries_allowed=True, interval_seconds=1.0, backoff_rate=2.0, max_attempts=8, should_retry=_passing)
+
+
+@DBOS.workflow(name="review")
+def review_pull(stored: Json) -> str:
+    """Review the pull request of a stored `ReviewOrder`; gives how it ended."""
+    order = ReviewOrder(**stored)
+    about = {
+        "workflow": order.id,
+        "delivery": order.id.removeprefix("review-"),
+        "pull": f"{order.repository}#{order.number}",
+    }
+    with structlog.contextvars.bound_contextvars(**about), metrics.REVIEW_SECONDS.time():
+        facts = read_pull(order)
+        outcome = "not-wanted" if facts is None else _review(order, facts)
+        metrics.REVIEWS.labels(outcome).inc()
+        _log.info("review ended", outcome=outcome)
+    return outcome
+
+
+def _review(order: ReviewOrder, facts: Json) -> str:
+    run = begin_check(order, facts["head"])
+    try:
+        result = analyse(order, facts)
+        if "payload" in result and not publish(order, facts["head"], result["payload"]):
+            result = {"stopped": True}
+        if "payload" not in result:
+            end_without_verdict(order, run, result)
+            return next(iter(result))
+        tidy_up(order, result)
+    except (GitHubError, analysis.Failed, dbos_error.DBOSMaxStepRetriesExceeded) as error:
+        _log.error("review failed", error=str(error))
+        end_without_verdict(order, run, {"broken": True})
+        return "broken"
+    finish_check(order, run, result)
+    remember(order, facts["head"])
+    return "published"
+
+
+@_step
+def read_pull(order: ReviewOrder) -> Json | None:
+    """What the pull request is now; None where there is nothing to review any more."""
+    data = _client(order).get_new(_place(order).path)
+    if data["state"] != "open" or data["draft"] or not machine().store.is_latest(_key(order), order.id):
+        return None
+    return {
+        "head": data["head"]["sha"],
+        "target": data["base"]["ref"],
+        "title": data["title"],
+        "body": data["body"] or "",
+    }
+
+
+@_step
+def begin_check(order: ReviewOrder, head: str) -> int:
+    """Show that a review runs; gives the check run's id."""
+    output = checkrun.running(machine().words)
+    return check.begin(_client(order), machine().app.id, order.repository, head, order.id, output)
+
+
+@_step
+def analyse(order: ReviewOrder, facts: Json) -> Json:
+    """Fetch the commits and review them: `payload` and `report`, or `error`, or `stopped`."""
+    here, key = machine(), _key(order)
+    token = here.app.token(order.installation, order.repository_id, ANALYSE)
+    clone, compared = here.checkouts.fetch(order.repository, token, facts["target"], facts["head"])
+    pull = PullRequest(facts["title"], facts["body"], target_branch=facts["target"], known=True)
+    wanted = analysis.job(clone, compared, pull, here.settings.language)
+    try:
+        return analysis.analyse(wanted, lambda: here.store.is_latest(key, order.id))
+    except analysis.Stopped:
+        return {"stopped": True}
+
+
+@_step
+def publish(order: ReviewOrder, head: str, payload: Json) -> bool:
+    """Post the review, unless the pull request has gone on in the meantime."""
+    client, place = _client(order), _place(order)
+    now = client.get(place.path)
+    if now["head"]["sha"] != head or now["state"] != "open" or not machine().store.is_latest(_key(order), order.id):
+        return False
+    post_review(client, place, payload)
+    return True
+
+
+@_step
+def tidy_up(order: ReviewOrder, result: Json) -> None:
+    """Fold older reviews and resolve what was fixed."""
+    tidy(_client(order), _place(order), result["payload"], result["report"]["findings"])
+
+
+@_step
+def finish_check(order: ReviewOrder, run: int, result: Json) -> None:
+    """End the check run with the verdict and its annotations."""
+    report, here = result["report"], machine()
+    notes = checkrun.notes(report["findings"], here.settings.language)
+    output = checkrun.output(report, here.words)
+    check.finish(_client(order), order.repository, run, checkrun.conclusion(report), output, notes)
+
+
+@_step
+def end_without_verdict(order: ReviewOrder, run: int, result: Json) -> None:
+    """End the check run of a review that came to nothing."""
+    words = machine().words
+    if "error" in result:
+        output = checkrun.refused(result["error"], words)
+    else:
+        output = checkrun.broken(order.id, words) if "broken" in result else checkrun.superseded(words)
+    check.abandon(_client(order), order.repository, run, order.id, output)
+
+
+@_step
+def remember(order: ReviewOrder, head: str) -> None:
+    """Note what was reported, for the reconcile loop."""
+    machine().store.set_reported(_key(order), head)
+
+
+def _client(order: ReviewOrder) -> Client:
+    return machine().app.client(order.installation, order.repository_id, PUBLISH)
+
+
+def _place(order: ReviewOrder) -> PullPlace:
+    return PullPlace(order.repository, order.number)
+
+
+def _key(order: ReviewOrder) -> PullKey:
+    return PullKey(order.repository_id, order.number)

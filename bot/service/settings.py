@@ -1,0 +1,123 @@
+"""Settings of the service, from the environment and a TOML file; the environment wins. Secrets are never shown."""
+
+from __future__ import annotations
+
+import os
+import socket
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_settings import (
+    BaseSettings,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from bot.errors import UserError
+from bot.github import Endpoint
+
+_PREFIX = "SPECBOT_"
+
+
+class Settings(BaseSettings):
+    """`SPECBOT_APP_ID` in the environment is `app_id` in the file."""
+
+    model_config = SettingsConfigDict(env_prefix=_PREFIX, extra="forbid", hide_input_in_errors=True)
+
+    github_api_url: str = Field(
+        "https://api.github.com", validation_alias=AliasChoices("GITHUB_API_URL", "github_api_url")
+    )
+    github_server_url: str = Field(
+        "https://github.com", validation_alias=AliasChoices("GITHUB_SERVER_URL", "github_server_url")
+    )
+    app_id: int
+    private_key: SecretStr
+    private_key_file: Path | None = None
+    webhook_secrets: Annotated[tuple[SecretStr, ...], NoDecode]
+    database_url: SecretStr | None = None
+    data_dir: Path = Path("specbot-data")
+    host: str = "127.0.0.1"
+    port: int = Field(8080, ge=0, le=65535)
+    language: Literal["zh", "en"] = "en"
+    worker_id: str | None = None
+    reviews_at_once: int = Field(2, ge=1)
+    write_gap: float = Field(1.0, ge=0.0)
+    largest_webhook: int = Field(25 * 1024 * 1024, ge=1024)
+    redeliver_every: float = Field(300.0, gt=0.0)
+    reconcile_every: float = Field(600.0, gt=0.0)
+    heartbeat_every: float = Field(5.0, gt=0.0)
+    dead_after: float = Field(30.0, gt=0.0)
+
+    @field_validator("webhook_secrets", mode="before")
+    @classmethod
+    def _split(cls, value: Any) -> Any:
+        return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+    @field_validator("webhook_secrets")
+    @classmethod
+    def _strong(cls, value: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
+        if not value or any(not secret.get_secret_value().strip() for secret in value):
+            raise ValueError("a webhook secret is needed, or anybody could send webhooks")
+        return value
+
+    @model_validator(mode="before")
+    @classmethod
+    def _key_file(cls, data: Any) -> Any:
+        name = data.get("private_key_file")
+        if name and not data.get("private_key"):
+            try:
+                data["private_key"] = Path(name).read_text("utf-8")
+            except OSError as error:
+                raise UserError("unreadable", path=str(name), reason=error.strerror) from error
+        return data
+
+    @property
+    def endpoint(self) -> Endpoint:
+        return Endpoint(self.github_api_url, self.github_server_url, self.write_gap)
+
+    @property
+    def database(self) -> str:
+        """SQLAlchemy's URL: a file in `data_dir` unless another is given."""
+        if self.database_url is not None:
+            return self.database_url.get_secret_value()
+        return f"sqlite:///{(self.data_dir / 'specbot.sqlite').absolute()}"
+
+    def executor(self, role: str) -> str:
+        """This worker's name, the same after a restart."""
+        return self.worker_id or f"{socket.gethostname()}-{role}"
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        file = os.environ.get(f"{_PREFIX}CONFIG_FILE")
+        toml = (TomlConfigSettingsSource(settings_cls, Path(file)),) if file else ()
+        return (init_settings, env_settings, *toml)
+
+
+def load(file: str | None) -> Settings:
+    """The settings; `file` stands for `SPECBOT_CONFIG_FILE`. Raises `UserError` that names what is wrong, by key."""
+    if file is not None:
+        os.environ[f"{_PREFIX}CONFIG_FILE"] = file
+    name = os.environ.get(f"{_PREFIX}CONFIG_FILE")
+    try:
+        if name is not None:
+            tomllib.loads(Path(name).read_text("utf-8"))
+        nothing: dict[str, Any] = {}
+        return Settings(**nothing)
+    except ValidationError as error:
+        said = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()]
+        raise UserError("settings", problems=said) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError("settings", problems=[f"{name}: {error}"]) from None
+    except OSError as error:
+        raise UserError("unreadable", path=name or "", reason=error.strerror) from None

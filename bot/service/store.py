@@ -1,0 +1,195 @@
+"""Our tables, in the database that also holds the queues: deliveries, pull requests and workers.
+
+They are in one database so that a delivery is stored and its work enqueued in one transaction.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from dbos import DBOSClient, DBOSPortableJSONSerializer, EnqueueOptions, run_dbos_database_migrations
+
+from bot.errors import UserError
+from bot.github import redact
+from bot.service.orders import Order
+from bot.service.settings import Settings
+
+_TABLES = sa.MetaData()
+_DELIVERIES = sa.Table(
+    "specbot_deliveries",
+    _TABLES,
+    sa.Column("id", sa.String(64), primary_key=True),
+    sa.Column("event", sa.String(64), nullable=False),
+    sa.Column("received_at", sa.Float, nullable=False, index=True),
+)
+_PULLS = sa.Table(
+    "specbot_pulls",
+    _TABLES,
+    sa.Column("repository_id", sa.BigInteger, primary_key=True),
+    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("order_id", sa.String(128), nullable=False),
+    sa.Column("reported_head", sa.String(64)),
+)
+_WORKERS = sa.Table(
+    "specbot_workers",
+    _TABLES,
+    sa.Column("id", sa.String(128), primary_key=True),
+    sa.Column("seen_at", sa.Float, nullable=False),
+)
+_SINCE = sa.Table("specbot_since", _TABLES, sa.Column("id", sa.Integer, primary_key=True), sa.Column("at", sa.Float))
+# GitHub lists deliveries for three days; a guid older than that cannot come again.
+_KEPT = 7 * 24 * 3600.0
+
+
+@dataclass(frozen=True)
+class PullKey:
+    repository_id: int
+    number: int
+
+
+class Store:
+    """The database. Safe to use from several threads."""
+
+    def __init__(self, url: str) -> None:
+        self.engine = _engine(url)
+        run_dbos_database_migrations(url)
+        _TABLES.create_all(self.engine)
+        self.client = DBOSClient(system_database_url=url, serializer=DBOSPortableJSONSerializer())
+        with self.engine.begin() as connection:
+            if connection.execute(sa.select(_SINCE.c.at)).first() is None:
+                connection.execute(_SINCE.insert().values(id=1, at=time.time()))
+
+    def close(self) -> None:
+        self.client.destroy()
+        self.engine.dispose()
+
+    def check(self) -> None:
+        """Raise SQLAlchemy's error where the database does not answer."""
+        with self.engine.connect() as connection:
+            connection.execute(sa.select(1))
+
+    @property
+    def since(self) -> float:
+        """When the service first ran: what was before is not its business."""
+        with self.engine.connect() as connection:
+            return float(connection.execute(sa.select(_SINCE.c.at)).scalar_one())
+
+    def receive(self, delivery: str, event: str, order: Order | None) -> bool:
+        """Store a delivery and enqueue its order, both or neither. False where it was received before."""
+        try:
+            with self.engine.begin() as connection:
+                connection.execute(_DELIVERIES.insert().values(id=delivery, event=event, received_at=time.time()))
+                if order is not None:
+                    self._enqueue(connection, order)
+        except sa.exc.IntegrityError:
+            if self.received(delivery):
+                return False
+            raise
+        return True
+
+    def received(self, delivery: str) -> bool:
+        with self.engine.connect() as connection:
+            found = connection.execute(sa.select(_DELIVERIES.c.id).where(_DELIVERIES.c.id == delivery))
+            return found.first() is not None
+
+    def enqueue(self, order: Order) -> None:
+        """Enqueue an order that no delivery brought. The same order again changes nothing."""
+        with self.engine.begin() as connection:
+            self._enqueue(connection, order)
+
+    def _enqueue(self, connection: sa.Connection, order: Order) -> None:
+        if order.pull is not None:
+            self._set_latest(connection, order.pull, order.id)
+        options: EnqueueOptions = {"workflow_name": order.workflow, "queue_name": order.queue, "workflow_id": order.id}
+        if order.partition:
+            options["queue_partition_key"] = order.partition
+        self.client.enqueue_in_transaction(connection, options, *order.arguments)
+
+    @staticmethod
+    def _set_latest(connection: sa.Connection, pull: tuple[int, int], order: str) -> None:
+        key = {"repository_id": pull[0], "number": pull[1]}
+        here = sa.and_(_PULLS.c.repository_id == pull[0], _PULLS.c.number == pull[1])
+        if not connection.execute(_PULLS.update().where(here).values(order_id=order)).rowcount:
+            connection.execute(_PULLS.insert().values(order_id=order, **key))
+
+    def is_latest(self, pull: PullKey, order: str) -> bool:
+        """Whether no later order came for the pull request."""
+        return self._pull(pull).get("order_id") == order
+
+    def has_running(self, pull: PullKey) -> bool:
+        """Whether the latest order for the pull request has not ended."""
+        order = self._pull(pull).get("order_id")
+        found = self.client.list_workflows(workflow_ids=[order]) if order else []
+        return any(workflow.status in ("ENQUEUED", "DELAYED", "PENDING") for workflow in found)
+
+    def reported_head(self, pull: PullKey) -> str | None:
+        """The commit that the last finished review was of."""
+        head: str | None = self._pull(pull).get("reported_head")
+        return head
+
+    def set_reported(self, pull: PullKey, head: str) -> None:
+        with self.engine.begin() as connection:
+            connection.execute(_PULLS.update().where(_here(pull)).values(reported_head=head))
+
+    def _pull(self, pull: PullKey) -> dict[str, Any]:
+        with self.engine.connect() as connection:
+            row = connection.execute(sa.select(_PULLS).where(_here(pull))).mappings().first()
+            return dict(row) if row else {}
+
+    def beat(self, worker: str) -> None:
+        """Say that `worker` lives."""
+        now = time.time()
+        with self.engine.begin() as connection:
+            if not connection.execute(_WORKERS.update().where(_WORKERS.c.id == worker).values(seen_at=now)).rowcount:
+                connection.execute(_WORKERS.insert().values(id=worker, seen_at=now))
+
+    def claim_dead(self, after: float) -> list[str]:
+        """Workers silent for `after` seconds, each claimed by one caller alone; who claims one and dies loses it
+        again after the same time."""
+        limit = time.time() - after
+        claimed = []
+        with self.engine.begin() as connection:
+            silent = connection.execute(sa.select(_WORKERS).where(_WORKERS.c.seen_at < limit)).all()
+            for worker, seen_at in silent:
+                same = sa.and_(_WORKERS.c.id == worker, _WORKERS.c.seen_at == seen_at)
+                if connection.execute(_WORKERS.update().where(same).values(seen_at=time.time())).rowcount:
+                    claimed.append(worker)
+        return claimed
+
+    def bury(self, worker: str) -> None:
+        with self.engine.begin() as connection:
+            connection.execute(_WORKERS.delete().where(_WORKERS.c.id == worker))
+
+    def forget(self) -> None:
+        """Delete deliveries that cannot come again."""
+        with self.engine.begin() as connection:
+            connection.execute(_DELIVERIES.delete().where(_DELIVERIES.c.received_at < time.time() - _KEPT))
+
+
+def open_store(settings: Settings) -> Store:
+    """The store of the settings. Raises `UserError` where the database cannot be opened."""
+    try:
+        return Store(settings.database)
+    except sa.exc.SQLAlchemyError as error:
+        raise UserError("database", reason=redact(str(error).splitlines()[0])) from None
+
+
+def _here(pull: PullKey) -> sa.ColumnElement[bool]:
+    return sa.and_(_PULLS.c.repository_id == pull.repository_id, _PULLS.c.number == pull.number)
+
+
+def _engine(url: str) -> sa.Engine:
+    made = sa.create_engine(url.replace("postgresql://", "postgresql+psycopg://", 1), pool_pre_ping=True)
+    if made.dialect.name == "sqlite":
+        sa.event.listen(made, "connect", _prepare_sqlite)
+    return made
+
+
+def _prepare_sqlite(connection: Any, _: Any) -> None:
+    """Writers wait for each other instead of failing, and readers do not wait for writers."""
+    connection.isolation_level = "IMMEDIATE"
+    connection.execute("PRAGMA busy_timeout=30000")
+    connection.execute("PRAGMA journal_mode=WAL")

@@ -1,0 +1,134 @@
+"""The web side: it takes webhooks, and says how the service is."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+import structlog
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from pydantic import SecretStr
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from bot.service import metrics
+from bot.service.handlers import HANDLERS
+from bot.service.orders import Order
+from bot.service.store import Store
+
+_log = structlog.get_logger("specbot.web")
+# GitHub's are GUIDs; what is longer is not GitHub's and would not fit its column.
+_LONGEST_NAME = 64
+
+
+class Refused(Exception):
+    """A request that is answered with an error, and the error."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.reason = reason
+
+
+def application(store: Store, secrets: Sequence[SecretStr], largest: int) -> Starlette:
+    """The routes. `largest` is the size of a webhook, in bytes, from which on it is refused."""
+
+    async def webhook(request: Request) -> Response:
+        try:
+            body = await _body(request, largest)
+            _verify(body, request.headers.get("x-hub-signature-256", ""), secrets)
+            outcome = await _receive(store, request, body)
+        except Refused as refusal:
+            metrics.DELIVERIES.labels("refused").inc()
+            _log.warning("webhook refused", reason=refusal.reason)
+            return JSONResponse({"error": refusal.reason}, refusal.status)
+        metrics.DELIVERIES.labels(outcome).inc()
+        return JSONResponse({"outcome": outcome}, 202)
+
+    async def ready(_: Request) -> Response:
+        try:
+            await run_in_threadpool(store.check)
+        except sa.exc.SQLAlchemyError:
+            return JSONResponse({"ready": False}, 503)
+        return JSONResponse({"ready": True})
+
+    async def healthy(_: Request) -> Response:
+        return JSONResponse({"alive": True})
+
+    async def numbers(_: Request) -> Response:
+        return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
+
+    return Starlette(
+        routes=[
+            Route("/webhook", webhook, methods=["POST"]),
+            Route("/healthz", healthy),
+            Route("/readyz", ready),
+            Route("/metrics", numbers),
+        ]
+    )
+
+
+async def _body(request: Request, largest: int) -> bytes:
+    """The raw body, read no further than `largest`."""
+    body = bytearray()
+    try:
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > largest:
+                raise Refused(413, "too large")
+    except ClientDisconnect:
+        raise Refused(400, "cut off") from None
+    return bytes(body)
+
+
+def _verify(body: bytes, signature: str, secrets: Sequence[SecretStr]) -> None:
+    """Whoever wrote `body` knows one of the secrets. All are tried, in constant time each."""
+    given = signature.encode("utf-8", "replace")
+    good = False
+    for secret in secrets:
+        digest = hmac.new(secret.get_secret_value().encode(), body, hashlib.sha256).hexdigest()
+        good |= hmac.compare_digest(given, b"sha256=" + digest.encode())
+    if not good:
+        raise Refused(401, "wrong signature")
+
+
+async def _receive(store: Store, request: Request, body: bytes) -> str:
+    delivery, event = (request.headers.get(f"x-github-{name}", "") for name in ("delivery", "event"))
+    if not 0 < len(delivery) <= _LONGEST_NAME or not 0 < len(event) <= _LONGEST_NAME:
+        raise Refused(400, "no delivery id or event")
+    order = _order(delivery, event, _parse(body))
+    with structlog.contextvars.bound_contextvars(delivery=delivery, github_event=event):
+        with metrics.RECEIVE_SECONDS.time():
+            new = await run_in_threadpool(store.receive, delivery, event, order)
+        outcome = "duplicate" if not new else "ignored" if order is None else "accepted"
+        _log.info("webhook received", outcome=outcome, workflow=order.id if order else None)
+    return outcome
+
+
+def _parse(body: bytes) -> dict[str, Any]:
+    try:
+        payload = json.loads(body)
+    except (ValueError, RecursionError):
+        raise Refused(400, "no JSON") from None
+    if not isinstance(payload, dict):
+        raise Refused(400, "no object")
+    return payload
+
+
+def _order(delivery: str, event: str, payload: dict[str, Any]) -> Order | None:
+    handler = HANDLERS.get(event)
+    if handler is None:
+        return None
+    try:
+        return handler(delivery, payload)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        # It is signed, so it is GitHub's and new to us; refusing it would only bring it back.
+        _log.error("webhook not understood", delivery=delivery, github_event=event)
+        return None

@@ -1,0 +1,96 @@
+"""The workers: DBOS with our queues, and what watches over them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+
+import sqlalchemy as sa
+import structlog
+from dbos import DBOS, DBOSPortableJSONSerializer
+
+import bot
+from bot.github import GitHubError
+from bot.service import metrics, reconcile
+from bot.service import review as review  # its workflow registers with DBOS
+from bot.service.machine import Machine, install
+
+QUEUES = ("reviews", "ci", "gpu")
+_POLL = 0.25
+_log = structlog.get_logger("specbot.worker")
+
+
+class Worker:
+    """Runs the workflows of some queues until it is stopped. One a process."""
+
+    def __init__(self, machine: Machine, queues: Sequence[str], name: str) -> None:
+        self._machine = machine
+        self._queues = queues
+        self._name = name
+        self._stop = threading.Event()
+        self._threads: list[threading.Thread] = []
+
+    def start(self) -> None:
+        """Take up work, first of all what this worker left when it last died."""
+        install(self._machine)
+        DBOS(
+            config={
+                "name": "specbot",
+                "system_database_url": self._machine.settings.database,
+                "application_version": bot.__version__,
+                "executor_id": self._name,
+                "serializer": DBOSPortableJSONSerializer(),
+                "run_migrations": False,
+                "log_level": "WARNING",
+            }
+        )
+        DBOS.listen_queues(self._queues)
+        DBOS.launch()
+        DBOS.register_queue(
+            "reviews",
+            partition_concurrency=1,
+            worker_concurrency=self._machine.settings.reviews_at_once,
+            polling_interval_sec=_POLL,
+        )
+        for queue in QUEUES[1:]:
+            DBOS.register_queue(queue, worker_concurrency=2, polling_interval_sec=_POLL)
+        settings = self._machine.settings
+        self._every(settings.heartbeat_every, self._watch)
+        if "reviews" in self._queues:
+            self._every(settings.redeliver_every, lambda: reconcile.redeliver(self._machine))
+            self._every(settings.reconcile_every, lambda: reconcile.compare(self._machine))
+
+    def stop(self) -> None:
+        """End without waiting for running workflows: they are taken up again at the next start."""
+        self._stop.set()
+        for thread in self._threads:
+            thread.join(2)
+        DBOS.destroy(workflow_completion_timeout_sec=0)
+
+    def _every(self, seconds: float, task: Callable[[], None]) -> None:
+        """Run `task` now and then in a thread of its own. GitHub or the database being away is no reason to end."""
+
+        def loop() -> None:
+            while True:
+                try:
+                    task()
+                except (GitHubError, sa.exc.SQLAlchemyError) as error:
+                    _log.warning("a periodic task failed", error=str(error))
+                if self._stop.wait(seconds):
+                    return
+
+        thread = threading.Thread(target=loop, daemon=True)
+        thread.start()
+        self._threads.append(thread)
+
+    def _watch(self) -> None:
+        """Say that we live, and take over from those who do not."""
+        store, settings = self._machine.store, self._machine.settings
+        store.beat(self._name)
+        for dead in store.claim_dead(settings.dead_after):
+            left = store.client.list_workflows(executor_id=dead, status="PENDING")
+            for workflow in left:
+                store.client.resume_workflow(workflow.workflow_id, queue_name=workflow.queue_name)
+            metrics.TAKEOVERS.inc(len(left))
+            _log.warning("took over from a dead worker", worker=dead, workflows=len(left))
+            store.bury(dead)

@@ -1,0 +1,140 @@
+"""A fake GitHub, and real `specbot` processes that serve it."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.example.build import build
+from tests.fake_github import FakeGitHub, serving
+from tests.fake_github.state import Pull, Repository
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+def until(what: Callable[[], object], seconds: float = 60.0) -> None:
+    """Wait for something that another process brings about."""
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end, "it did not come about"
+        time.sleep(0.05)
+
+
+class Bot:
+    """`specbot` processes of one installation: one database, one directory."""
+
+    def __init__(self, fake: FakeGitHub, directory: Path) -> None:
+        self.fake = fake
+        self.directory = directory
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.processes: list[subprocess.Popen[bytes]] = []
+        self.log = directory / "log.jsonl"
+        fake.webhook_url = f"{self.url}/webhook"
+        key = directory / "key.pem"
+        key.write_text(fake.private_key)
+        self.settings = {
+            "GITHUB_API_URL": fake.url,
+            "GITHUB_SERVER_URL": fake.url,
+            "SPECBOT_APP_ID": str(fake.app_id),
+            "SPECBOT_PRIVATE_KEY_FILE": str(key),
+            "SPECBOT_WEBHOOK_SECRETS": f"old-secret,{fake.webhook_secret}",
+            "SPECBOT_DATA_DIR": str(directory / "data"),
+            "SPECBOT_PORT": str(self.port),
+            "SPECBOT_WRITE_GAP": "0",
+            "SPECBOT_HEARTBEAT_EVERY": "0.5",
+        }
+
+    def run(self, *args: str, **settings: str) -> subprocess.Popen[bytes]:
+        """Start `specbot ARGS`."""
+        kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+        env = kept | {"PYTHONPATH": str(ROOT)} | self.settings | settings
+        with self.log.open("ab") as log:
+            process = subprocess.Popen([sys.executable, "-m", "bot", *args], env=env, stdout=log, stderr=log, cwd=self.directory)
+        self.processes.append(process)
+        return process
+
+    def start(self, *args: str, **settings: str) -> subprocess.Popen[bytes]:
+        """Start `specbot serve` and wait until it answers."""
+        process = self.run("serve", *args, **settings)
+        until(lambda: process.poll() is not None or self._ready())
+        assert process.poll() is None, self.log.read_text()
+        return process
+
+    def _ready(self) -> bool:
+        try:
+            return httpx.get(f"{self.url}/readyz", trust_env=False, timeout=5).status_code == 200
+        except httpx.HTTPError:
+            return False
+
+    def kill(self) -> None:
+        """kill -9 of everything."""
+        for process in self.processes:
+            process.kill()
+            process.wait()
+        self.processes.clear()
+
+
+@pytest.fixture
+def fake(tmp_path: Path) -> Iterator[FakeGitHub]:
+    """GitHub. What its description does not know fails the test, whatever else went well."""
+    with serving(FakeGitHub(tmp_path / "github")) as made:
+        yield made
+    assert made.violations == []
+
+
+@pytest.fixture
+def bot(fake: FakeGitHub, tmp_path: Path) -> Iterator[Bot]:
+    (tmp_path / "bot").mkdir()
+    made = Bot(fake, tmp_path / "bot")
+    yield made
+    made.kill()
+
+
+SMALL_BASE = "import torch\n\n\ndef step(x):\n    return x\n"
+SMALL_HEAD = SMALL_BASE + "\n\ndef other(x):\n    return x + 1\n"
+
+
+@pytest.fixture
+def repo(fake: FakeGitHub) -> Repository:
+    """A small repository with a branch `feature`."""
+    made = fake.repository("octo/engine")
+    made.git.commit("main", {"engine/step.py": SMALL_BASE})
+    made.git.commit("feature", {"engine/step.py": SMALL_HEAD}, parent="main")
+    return made
+
+
+@pytest.fixture(scope="session")
+def example(tmp_path_factory: pytest.TempPathFactory):
+    """The bundled example's pull request, with bugs in it."""
+    return build(tmp_path_factory.mktemp("example") / "repo")
+
+
+@pytest.fixture
+def lantern(fake: FakeGitHub, example) -> Repository:
+    """The bundled example on GitHub: `main` and `feature`."""
+    made = fake.repository("octo/lantern")
+    made.git.adopt(example.repo, main=example.base, feature=example.head)
+    return made
+
+
+def published(pull: Pull) -> bool:
+    return bool(pull.live_reviews())
+
+
+def ended(repo: Repository, sha: str) -> bool:
+    """Whether the check run of commit `sha` has ended."""
+    return any(c.head_sha == sha and c.status == "completed" for c in repo.check_runs)
