@@ -28,7 +28,7 @@ What a change only adds (a new statement, a new method) has no old form to look 
 not followed. A copy whose form differed before the change is left alone. What the new form needs and a sibling does
 not have at all (an attribute, a key) counts as a feature that is not there, unless most copies have it and it is never
 None. A sibling whose own value this change altered is taken to follow, and so is one on whose hardware nothing reads
-what came.
+what came. A value that only got a name, or is reached through another object, is no alteration.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ from checks.sync.effects import alterations, weight
 from checks.sync.lagging import Lag, hardware_only, lacking
 from checks.sync.port import old_part, ported
 from checks.sync.reached import Readers
+from checks.sync.refactors import means_the_same, moved_only
 from checks.sync.search import Search
 from checks.sync.targets import Targets
 from checks.sync.verdicts import verdict
@@ -67,7 +68,9 @@ def _all(change: ChangeSet, config: Config) -> Iterator[Finding]:
         if not paths or before is None or unit is None:
             continue
         for alteration in alterations(old, new, before, unit):
-            if not hardware_only(alteration):
+            if hardware_only(alteration) or moved_only(alteration, change, config):
+                continue
+            if not means_the_same(alteration, (old, before), (new, unit)):
                 for lag in search.lags(alteration, unit, paths):
                     found.setdefault(lag.unit.path, []).append(lag)
     told: set[object] = set()

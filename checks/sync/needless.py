@@ -54,6 +54,14 @@ def may_be_none(alteration: Alteration) -> bool:
     return any(isinstance(v, E.Ternary) and E.Const(None) in (v.then, v.orelse) for v in values)
 
 
+def still_read(alteration: Alteration, hardware: str, readers: Readers) -> bool:
+    """Whether the keywords that went are fields which the sibling's own hardware goes on reading."""
+    call = alteration.old.form
+    if not alteration.lost or alteration.gained or not isinstance(call, E.Call) or not E.callee(call)[:1].isupper():
+        return False
+    return any(readers.own_reads(k, hardware) for k in alteration.lost)
+
+
 def _keys(alteration: Alteration) -> Iterator[str]:
     """The keys that the new form reads; of a call with keywords, in those that came or changed."""
     form, words = alteration.new.form, {*alteration.gained, *alteration.altered}

@@ -92,6 +92,10 @@ class Readers:
         read = [self._reaches(name, *place, hardware) for place in self._places(name)]
         return bool(read) and not any(read)
 
+    def own_reads(self, name: str, hardware: str) -> bool:
+        """Whether a file of this hardware reads the field `name`."""
+        return any(self.config.hardware_of(unit.path) == hardware for _, _, unit in self._places(name))
+
     def param_unread(self, target: Target, name: str, hardware: str) -> bool:
         """Whether a function uses its parameter for other hardware only.
 

@@ -13,7 +13,7 @@ from checks.ir.unit import Function, Unit
 from checks.sync import siblings as S
 from checks.sync.effects import Alteration, Effect, effects
 from checks.sync.lagging import Lag, has_word, lacking, lags, method_differs, other_callee
-from checks.sync.needless import adapted, may_be_none, never_set, unread
+from checks.sync.needless import adapted, may_be_none, never_set, still_read, unread
 from checks.sync.reached import Readers
 from checks.sync.targets import Targets, misfit
 
@@ -47,10 +47,13 @@ class Search:
         return self.change.once((Search, function.path, function.start_line), lambda: effects(function, unit))
 
     def _needless(self, lag: Lag) -> bool:
-        """Whether this change adapted the sibling in another way, or its hardware reads nothing of what came."""
+        """Whether this change adapted the sibling in another way, or its hardware reads nothing of what came, or still
+        reads what went."""
         if adapted(lag.alteration, lag.function, self.change):
             return True
         call, hardware = lag.effect.form, self.config.hardware_of(lag.unit.path)
+        if hardware and still_read(lag.alteration, hardware, self.readers):
+            return True
         at = lag.function, lag.unit
         return isinstance(call, E.Call) and unread(lag.alteration, call, hardware, self.readers, at)
 

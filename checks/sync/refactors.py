@@ -1,0 +1,96 @@
+"""Alterations that leave the meaning as it was: a value that got a name or lost it, or moved to another attribute."""
+
+from __future__ import annotations
+
+import re
+
+from checks.change import ChangeSet
+from checks.config import Config
+from checks.finding import Side
+from checks.ir import expr as E
+from checks.ir.stmt import Assign, flatten
+from checks.ir.unit import Function, Unit
+from checks.sync.effects import Alteration
+
+DEPTH = 3
+
+
+def means_the_same(alteration: Alteration, old: tuple[Function, Unit], new: tuple[Function, Unit]) -> bool:
+    """Whether both forms are one once the names in which they differ stand for what they were given. `old` and `new`
+    are the function and its file in the base and in the head."""
+    before, after = alteration.old.form, alteration.new.form
+    if isinstance(before, tuple) or isinstance(after, tuple):
+        return False
+    for _ in range(DEPTH):
+        unlike = _places(before) ^ _places(after)
+        before, after = _expanded(before, unlike, *old), _expanded(after, unlike, *new)
+        if before == after:
+            return True
+    return False
+
+
+def _places(form: E.Expr) -> set[E.Expr]:
+    """The names and the attributes of `self` in `form`."""
+    return {e for e in E.walk(form) if isinstance(e, E.Name) or (isinstance(e, E.Attr) and e.base == E.Name("self"))}
+
+
+def _expanded(form: E.Expr, places: set[E.Expr], function: Function, unit: Unit) -> E.Expr:
+    """`form` with each of `places` put in: names that the function gives one value, attributes that the file does."""
+
+    def value(e: E.Expr) -> E.Expr | None:
+        if e not in places:
+            return None
+        if isinstance(e, E.Name):
+            found = _values(e, function)
+        else:
+            here = [f for f in unit.functions if (E.dotted(e) or "") in _text(f, unit)]
+            found = [_expanded(v, _places(v), f, unit) for f in here for v in _values(e, f)]
+        return found[0] if len(found) == 1 else None
+
+    return E.substitute(form, value)
+
+
+def _text(function: Function, unit: Unit) -> str:
+    return unit.text(function.start_line, function.end_line)
+
+
+def _values(target: E.Expr, function: Function) -> list[E.Expr]:
+    given = (g.stmt for g in flatten(function.body) if isinstance(g.stmt, Assign) and g.stmt.target == target)
+    return [s.value for s in given if s.value is not None]
+
+
+def moved_only(alteration: Alteration, change: ChangeSet, config: Config) -> bool:
+    """Whether the same attribute is only reached in another way (`self.level` for `self.config.level`), while this
+    change takes no attribute of that name away from anything."""
+    before, after = alteration.old.form, alteration.new.form
+    if isinstance(before, tuple) or isinstance(after, tuple) or before == after:
+        return False
+    names = {n for pair in ((before, after), (after, before)) for n in _rerouted(*pair)}
+    if not names or _named(before) != _named(after):
+        return False
+    return not any(_taken_away(n, change, config) for n in names)
+
+
+def _named(form: E.Expr) -> E.Expr:
+    """`form` with only the last name of each path."""
+    return E.substitute(form, lambda e: E.Name(e.name) if isinstance(e, E.Attr) and E.dotted(e) else None)
+
+
+def _rerouted(form: E.Expr, other: E.Expr) -> set[str]:
+    paths = {E.dotted(e) for e in E.walk(other) if isinstance(e, E.Attr)}
+    return {e.name for e in E.walk(form) if isinstance(e, E.Attr) and E.dotted(e) and E.dotted(e) not in paths}
+
+
+def _taken_away(name: str, change: ChangeSet, config: Config) -> bool:
+    """Whether the change removed a line of shared code that declares or sets `name`, and made it no new one."""
+    declares = re.compile(rf"^\s*(self\.)?{name}\s*(:[^=]*)?(=[^=]|$)|def {name}\(")
+    for file in (f for f in change.files if not config.hardware_of(f.path)):
+        old = change.unit(file.base_path, Side.BASE) if file.base_path and file.base_path.endswith(".py") else None
+        gone = [n for n in sorted(file.base_lines()) if old is not None and n <= len(old.lines)]
+        if old is None or not any(declares.search(old.lines[n - 1]) for n in gone):
+            continue
+        new = change.unit(file.head_path) if file.head_path else None
+        before = sum(1 for line in old.lines if declares.search(line))
+        if sum(1 for line in (new.lines if new is not None else ()) if declares.search(line)) < before:
+            return True
+    return False
