@@ -148,7 +148,7 @@ def baseline_file(name: str, key: Key) -> Iterator[Path]:
 
 def label(key: Key) -> str:
     """A key in one line."""
-    return f"{key.device}, {key.engine} {key.engine_version}, {key.model}, {key.mode}"
+    return f"{key.device} · {key.engine} {key.engine_version} · {key.model} · {key.mode}"
 
 
 def folder_of(key: Key) -> str:

@@ -45,9 +45,9 @@ def records(body: Mapping[str, Any], asked: Asked) -> list[Record]:
 
     body: an answer as its JSON says it, or merged chunks (`merged`). Raises `ResponseError`.
     """
-    choices = body.get("choices") if "meta_info" not in body else [body]
-    if not isinstance(choices, list) or not choices or not all(isinstance(choice, dict) for choice in choices):
-        raise ResponseError("error" if "error" in body else "not-a-response", said=_error(body))
+    choices = [body] if "meta_info" in body else _choices(body)
+    if not choices:
+        raise ResponseError("not-a-response", said="")
     return [_record(body, choice, number, asked) for number, choice in enumerate(choices)]
 
 
@@ -57,11 +57,11 @@ def merged(chunks: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     body: dict[str, Any] = {}
     choices: dict[int, dict[str, Any]] = {}
     for chunk in chunks:
-        if not isinstance(chunk.get("choices"), list):
-            raise ResponseError("error" if "error" in chunk else "not-a-response", said=_error(chunk))
+        parts = _choices(chunk)
         body = {**chunk, **body}
-        for part in chunk["choices"]:
-            _add(choices.setdefault(part.get("index", 0), {"steps": []}), part)
+        for part in parts:
+            index = part.get("index", 0)
+            _add(choices.setdefault(index if isinstance(index, int) else 0, {"steps": []}), part)
     return {**body, "choices": [choices[index] for index in sorted(choices)]}
 
 
@@ -77,16 +77,26 @@ def tokens_of(logprobs: Any, ids: Sequence[int] | None = None) -> list[Token]:
     raise ResponseError("no-logprobs")
 
 
+def _choices(body: Mapping[str, Any]) -> list[dict[str, Any]]:
+    choices = body.get("choices")
+    if not isinstance(choices, list) or not all(isinstance(choice, dict) for choice in choices):
+        raise ResponseError("error" if "error" in body else "not-a-response", said=_error(body))
+    return choices
+
+
 def _record(body: Mapping[str, Any], choice: Mapping[str, Any], number: int, asked: Asked) -> Record:
-    meta = choice.get("meta_info")
-    if isinstance(meta, dict) and isinstance(meta.get("output_token_logprobs"), list):
+    given = choice.get("meta_info")
+    meta = given if isinstance(given, dict) else {}
+    if isinstance(meta.get("output_token_logprobs"), list):
         tokens = _sglang(meta)
     else:
         tokens = tokens_of(choice.get("logprobs"), _ids(choice))
-    name = asked.id or str(body.get("id") or (meta or {}).get("id") or "response")
+    name = asked.id or str(body.get("id") or meta.get("id") or "response")
     model = asked.origin.model if asked.origin.model != UNKNOWN else str(body.get("model") or UNKNOWN)
     steps = choice.get("steps") if asked.steps else None
-    reason = choice.get("finish_reason") or (meta or {}).get("finish_reason") or ""
+    if steps is not None and sum(steps) != len(tokens):
+        raise ResponseError("unequal")
+    reason = choice.get("finish_reason") or meta.get("finish_reason") or ""
     return Record(
         id=f"{name}#{number}" if number else name,
         prompt=asked.prompt,
@@ -113,7 +123,7 @@ def _cell(entry: Mapping[str, Any], known: int | None) -> Cell:
     token, data = entry.get("token"), entry.get("bytes")
     if not isinstance(token, str):
         raise ResponseError("no-logprobs")
-    if known is None and isinstance(entry.get("token_id"), int):
+    if known is None and _is_id(entry.get("token_id")):
         known = entry["token_id"]
     if token.startswith(_NAMED):
         return Cell(_number(entry.get("logprob")), _id(token), None)
@@ -144,12 +154,14 @@ def _sglang(meta: Mapping[str, Any]) -> list[Token]:
     tops = meta.get("output_top_logprobs") or [None] * len(sampled)
     if not isinstance(tops, list) or len(tops) != len(sampled):
         raise ResponseError("unequal")
+    if not all(isinstance(top, list | None) for top in tops):
+        raise ResponseError("no-logprobs")
     return [Token(_triple(own), tuple(map(_triple, top or ()))) for own, top in zip(sampled, tops, strict=True)]
 
 
 def _triple(value: Any) -> Cell:
     match value:
-        case [logprob, int(token), *rest]:
+        case [logprob, token, *rest] if _is_id(token):
             text = rest[0] if rest else None
             return Cell(_number(logprob), token, text.encode("utf-8", "replace") if isinstance(text, str) else None)
     raise ResponseError("no-logprobs")
@@ -172,9 +184,13 @@ def _bytes(values: list[Any]) -> bytes:
 
 def _id(token: str) -> int:
     number = token.removeprefix(_NAMED)
-    if not number.isdecimal():
+    if not number.isdecimal() or not _is_id(int(number)):
         raise ResponseError("no-logprobs")
     return int(number)
+
+
+def _is_id(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 1 << 62
 
 
 def _at(ids: Sequence[int] | None, i: int, n: int) -> int | None:
@@ -186,7 +202,7 @@ def _ids(choice: Mapping[str, Any]) -> list[int] | None:
     for place in (choice, choice.get("message")):
         for name in _IDS:
             found = place.get(name) if isinstance(place, dict) else None
-            if isinstance(found, list) and all(isinstance(item, int) for item in found):
+            if isinstance(found, list) and all(map(_is_id, found)):
                 return found
     return None
 
@@ -215,7 +231,7 @@ def _add(choice: dict[str, Any], part: Mapping[str, Any]) -> None:
         for name in _IDS:
             if isinstance(source.get(name), list):
                 choice[name] = choice.get(name, []) + source[name]
-    count = len(given.get("content") or given.get("tokens") or ())
+    count = next((len(given[name]) for name in ("content", "tokens") if isinstance(given.get(name), list)), 0)
     choice["steps"] += [count] if count else []
     for name in ("finish_reason", "speculate_metrics", "index", "meta_info"):
         if part.get(name) is not None:

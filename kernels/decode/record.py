@@ -55,7 +55,7 @@ def record(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     )
     requests = _requests(options)
     origin = {
-        "model": f"kernels.decode seed {options.model_seed}, {options.vocab} tokens",
+        "model": f"random-{options.vocab}-seed-{options.model_seed}",
         "mode": options.mode,
         "device": device_name(model.device),
         "engine": "kernels.decode",

@@ -1,18 +1,21 @@
-"""`python -m tests.logprob_server [--dialect vllm] [--fault 3=500]...`: prints its port, then serves until it is ended.
+"""`python -m tests.logprob_server`: prints its port, then serves until it is ended.
 
-It answers as an engine would: several requests decode together, step by step, and a stream has a chunk a step. The
-dialect says which extra fields a request may ask for. `--fault N=WHAT` does something to the N-th request that comes:
-a status (400, 429, 500), `drop` (the connection is closed), `die` (the process ends at once), `slow` (no answer comes).
+It answers as an engine would: several requests decode together, step by step, and a stream has a chunk a step. Fields
+beyond the API come when a request asks for them, as vLLM, SGLang or (for a model of that name) FastDeploy sends them.
+
+A prompt with `!WHATxN` in it gets trouble the first N times it is asked: a status (`!500x2`), `!dropx1` (the
+connection breaks in the middle of the answer), `!slowx1` (no answer comes).
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import os
+import re
 import socket
 import string
+from collections import Counter
 from collections.abc import AsyncIterator
 from itertools import count
 
@@ -32,13 +35,13 @@ FLOOR = -9999.0
 class Serving:
     """The engine, its loop, and what becomes of each request."""
 
-    def __init__(self, args: argparse.Namespace) -> None:
-        self.dialect, self.faults = args.dialect, dict(fault.split("=") for fault in args.fault)
-        settings = Settings("mtp", 3, logprobs=args.width, max_bsz=4, max_model_len=256, mode=args.mode)
+    def __init__(self) -> None:
+        settings = Settings("mtp", 3, logprobs=20, max_bsz=4, max_model_len=256)
         self.engine = Engine(Model(seed=1), settings)
         self.news: dict[int, asyncio.Queue[Output]] = {}
         self.wakened = asyncio.Event()
         self.arrivals = count(1)
+        self.asked_before: Counter[str] = Counter()
 
     async def loop(self) -> None:
         while True:
@@ -109,7 +112,7 @@ def completion_logprobs(output: Output, first: int, end: int, asked: dict[str, o
     }
 
 
-def choice(serving: Serving, output: Output, first: int, end: int, asked: dict[str, object], streamed: bool) -> dict:
+def choice(output: Output, first: int, end: int, asked: dict[str, object], streamed: bool) -> dict:
     """A choice of an answer, or of a chunk of one, that brings the tokens from `first` to `end`."""
     ids = output.tokens[first:end]
     text = "".join(TEXTS[token] for token in ids)
@@ -121,11 +124,11 @@ def choice(serving: Serving, output: Output, first: int, end: int, asked: dict[s
     else:
         made["text"] = text
         made["logprobs"] = completion_logprobs(output, first, end, asked) if "logprobs" in asked else None
-    if serving.dialect == "vllm" and asked.get("return_token_ids"):
-        made["token_ids"] = ids
-    if serving.dialect == "fastdeploy" and asked.get("return_token_ids"):
+    if asked.get("return_token_ids") and "fastdeploy" in asked["model"]:
         (body if "messages" in asked else made)["completion_token_ids"] = ids
-    if serving.dialect == "sglang" and asked.get("return_meta_info"):
+    elif asked.get("return_token_ids"):
+        made["token_ids"] = ids
+    if asked.get("return_meta_info"):
         k = asked.get("top_logprobs", 0)
         made["meta_info"] = {
             "output_token_logprobs": [[lp, t, None] for t, lp in zip(ids, output.logprobs[first:end], strict=True)],
@@ -137,17 +140,18 @@ def choice(serving: Serving, output: Output, first: int, end: int, asked: dict[s
     return made
 
 
-async def faulty(serving: Serving, http: HttpRequest) -> Response | None:
+async def trouble(serving: Serving, prompt: object) -> Response | None:
     """What happens to this request instead of an answer."""
-    fault = serving.faults.get(str(next(serving.arrivals)))
-    if fault is None:
+    found = re.search(r"!(\w+)x(\d+)", str(prompt))
+    if found is None:
         return None
-    if fault.isdecimal():
-        headers = {"Retry-After": "0"} if fault == "429" else {}
-        return JSONResponse({"error": {"message": f"asked for a {fault}"}}, int(fault), headers)
-    if fault == "die":
-        os._exit(9)
-    if fault == "slow":
+    serving.asked_before[str(prompt)] += 1
+    what, times = found.groups()
+    if serving.asked_before[str(prompt)] > int(times):
+        return None
+    if what.isdecimal():
+        return JSONResponse({"error": {"message": f"asked for a {what}"}}, int(what), {"Retry-After": "0"})
+    if what == "slow":
         await asyncio.sleep(3600)
 
     async def broken() -> AsyncIterator[bytes]:
@@ -162,9 +166,9 @@ async def answer(http: HttpRequest) -> Response:
     asked = await http.json()
     if (wanted := os.environ.get("SERVER_KEY")) and http.headers.get("authorization") != f"Bearer {wanted}":
         return JSONResponse({"error": {"message": "wrong key"}}, 401)
-    if (fault := await faulty(serving, http)) is not None:
-        return fault
     prompt = asked["messages"] if "messages" in asked else asked["prompt"]
+    if (instead := await trouble(serving, prompt)) is not None:
+        return instead
     try:
         request = Request(
             encoded(prompt),
@@ -184,14 +188,14 @@ async def answer(http: HttpRequest) -> Response:
         output = first[0]
         async for step in steps:
             output = step[0]
-        made = choice(serving, output, 0, len(output.tokens), asked, False)
+        made = choice(output, 0, len(output.tokens), asked, False)
         return JSONResponse(body | {"choices": [made], "usage": {"completion_tokens": len(output.tokens)}})
 
     async def chunks() -> AsyncIterator[str]:
         chunk = body | {"object": "chat.completion.chunk" if "messages" in asked else kind}
-        yield event(chunk | {"choices": [choice(serving, *first, asked, True)]})
+        yield event(chunk | {"choices": [choice(*first, asked, True)]})
         async for step in steps:
-            yield event(chunk | {"choices": [choice(serving, *step, asked, True)]})
+            yield event(chunk | {"choices": [choice(*step, asked, True)]})
         yield event(chunk | {"choices": [], "usage": {"completion_tokens": 0}})
         yield "data: [DONE]\n\n"
 
@@ -203,25 +207,18 @@ def event(value: object) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--dialect", choices=("vllm", "sglang", "fastdeploy", "plain"), default="vllm")
-    parser.add_argument("--mode", choices=("raw", "processed"), default="raw")
-    parser.add_argument("--width", type=int, default=20)
-    parser.add_argument("--fault", action="append", default=[])
-    args = parser.parse_args()
     torch.set_num_threads(1)
     listening = socket.create_server(("127.0.0.1", 0))
-    print(listening.getsockname()[1], flush=True)
-    app = Starlette(
-        routes=[Route(f"/v1/{path}", answer, methods=["POST"]) for path in ("chat/completions", "completions")]
-    )
-    app.state.serving = Serving(args)
+    routes = [Route(f"/v1/{path}", answer, methods=["POST"]) for path in ("chat/completions", "completions")]
+    app = Starlette(routes=routes)
+    app.state.serving = Serving()
 
     async def serve() -> None:
         running = asyncio.create_task(app.state.serving.loop())
-        await uvicorn.Server(uvicorn.Config(app, log_level="error")).serve(sockets=[listening])
+        await uvicorn.Server(uvicorn.Config(app, log_level="critical")).serve(sockets=[listening])
         running.cancel()
 
+    print(listening.getsockname()[1], flush=True)
     asyncio.run(serve())
 
 
