@@ -121,7 +121,8 @@ def _summary(view: AnalysisReport, words: Words) -> Iterator[Block]:
     if view.analysis.symbols:
         lines.append(words("analysis.symbols", names=list(view.analysis.symbols)))
     yield Items(tuple(lines))
-    yield Items(tuple(_said(c, words) for c in view.analysis.summary))
+    if view.analysis.summary:
+        yield Items(tuple(_said(c, words) for c in view.analysis.summary))
 
 
 def _said(claim: Claim, words: Words) -> str:

@@ -31,6 +31,7 @@ _TELLING = (
     "extracted",
     "replaced",
     "class-added",
+    "condition",
     "branches",
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 
 from checks.analysis import symbols
@@ -16,6 +17,8 @@ from checks.ir.unit import Binding, Function, Unit
 from checks.source import language
 
 _MOST_BRANCHES = 6
+_MANY = 4
+_MOST_NAMES = 8
 _MOST_DEFINITIONS = 12
 
 
@@ -29,10 +32,12 @@ def claims(change: ChangeSet, config: Config, facts: Facts, replaced: tuple[Repl
     found += [_replacement(r) for r in replaced]
     found += _functions(facts, split)
     found += _calls(change, config, {n for r in replaced for n in (r.old, r.new)} | split)
+    found += _conditions(change, config)
     found += _branches(change, config)
     found += _keys(change, config, {r.new for r in replaced})
-    found += _classes(change, config)
-    found += _constants(facts)
+    classes = [*_classes(change, config)]
+    found += classes
+    found += _constants(facts, {str(c.message.args["name"]) for c in classes})
     return tuple(found)
 
 
@@ -127,7 +132,14 @@ def _replacement(r: Replacement) -> Claim:
 
 
 def _functions(facts: Facts, split: set[str]) -> Iterator[Claim]:
+    many = Counter((f.path, f.what) for f in facts.functions if f.what in ("added", "removed"))
+    for (path, what), count in many.items():
+        if count >= _MANY:
+            named = [f for f in facts.functions if (f.path, f.what) == (path, what)]
+            yield _several(path, what, [f for f in named if f.name.rsplit(".", 1)[-1] not in split])
     for f in facts.functions:
+        if many[f.path, f.what] >= _MANY:
+            continue
         name = f.name
         where = (Location(f.path, f.line, side=Side.BASE if f.what == "removed" else Side.HEAD),)
         args = {"name": f.name, "path": f.path}
@@ -139,6 +151,15 @@ def _functions(facts: Facts, split: set[str]) -> Iterator[Claim]:
             yield Claim(Message("function-added", args), where, (name,))
         elif f.what == "removed":
             yield Claim(Message("function-removed", args), where, (name,))
+
+
+def _several(path: str, what: str, functions: list[FunctionFact]) -> Claim:
+    """One sentence for the functions of a file that came, or went, together."""
+    side = Side.BASE if what == "removed" else Side.HEAD
+    names = [f.name for f in functions]
+    args = {"path": path, "count": len(names), "names": names[:_MOST_NAMES], "more": max(0, len(names) - _MOST_NAMES)}
+    key = Message("functions-added", args) if what == "added" else Message("functions-removed", args)
+    return Claim(key, tuple(Location(path, f.line, side=side) for f in functions), tuple(names))
 
 
 def _signature(f: FunctionFact, args: dict[str, str]) -> Message:
@@ -153,21 +174,27 @@ def _signature(f: FunctionFact, args: dict[str, str]) -> Message:
 def _calls(change: ChangeSet, config: Config, known: set[str]) -> Iterator[Claim]:
     """Calls that came or went, of names that the repository defines and no other claim explains."""
     for found in symbols.calls(change, config):
-        gained = [n for n in found.gained if n not in known and _defined(n, change, Side.HEAD)]
-        lost = [n for n in found.lost if n not in known and _defined(n, change, Side.BASE)]
+        gained = [n for n in found.gained if n not in known and _defined(n, change, Side.HEAD, config)]
+        lost = [n for n in found.lost if n not in known and _defined(n, change, Side.BASE, config)]
         if gained or lost:
             args = {"name": found.function.qualname, "gained": gained, "lost": lost, "path": found.function.path}
             yield Claim(Message("calls", args), (at(found.function),), (*_own(found.function), *gained))
 
 
-def _defined(name: str, change: ChangeSet, side: Side) -> bool:
-    """Whether the repository defines, registers or binds `name`, in few places."""
+def _defined(name: str, change: ChangeSet, side: Side, config: Config) -> bool:
+    """Whether the product defines, registers or binds `name`, in few places."""
     python = re.compile(rf"\bdef {name}\(")
     cpp = re.compile(rf"\bPD_BUILD\w*\({name}\)|m\.def\(\"{name}\"|^\w[\w:<>&* ]*[\s&*]{name}\(")
     marks = {"python": python, "cpp": cpp}
-    hits = change.tree(side).find(name)
+    hits = [h for h in change.tree(side).find(name) if not config.is_test(h.path)]
     defined = {h.path for h in hits if (kind := language(h.path)) in marks and marks[kind].search(h.text)}
     return len(name) > 4 and 0 < len(defined) <= _MOST_DEFINITIONS
+
+
+def _conditions(change: ChangeSet, config: Config) -> Iterator[Claim]:
+    for found in symbols.conditions(change, config):
+        args = {"name": found.function.qualname, "old": found.old, "new": found.new, "path": found.function.path}
+        yield Claim(Message("condition", args), (Location(found.function.path, found.line),), _own(found.function))
 
 
 def _branches(change: ChangeSet, config: Config) -> Iterator[Claim]:
@@ -221,10 +248,11 @@ def _classes(change: ChangeSet, config: Config) -> Iterator[Claim]:
                 yield Claim(Message("class-removed", {"name": name, "path": c.path}), where, (name,))
 
 
-def _constants(facts: Facts) -> Iterator[Claim]:
+def _constants(facts: Facts, told: set[str]) -> Iterator[Claim]:
+    """Constants and fields; those of a class that came or went (`told`) go without saying."""
     statuses = {f.path: f.status for f in facts.files}
     for c in facts.constants:
-        if statuses.get(c.path) in ("A", "D"):
+        if statuses.get(c.path) in ("A", "D") or c.name.rpartition(".")[0] in told:
             continue
         key = "constant-changed" if c.old and c.new else "constant-added" if c.new else "constant-removed"
         args = {"name": c.name, "path": c.path, "old": c.old, "new": c.new}

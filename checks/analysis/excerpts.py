@@ -62,7 +62,9 @@ def _window(start: int, end: int, changed: set[int]) -> tuple[int, int]:
     """The whole function, or the lines of it that hold most of what changed."""
     if end - start < _MOST_LINES:
         return start, end
+    middle = sum(changed) / max(1, len(changed)) - _MOST_LINES / 2
     first = max(
-        range(start, end - _MOST_LINES + 2), key=lambda s: (sum(n in changed for n in range(s, s + _MOST_LINES)), -s)
+        range(start, end - _MOST_LINES + 2),
+        key=lambda s: (sum(n in changed for n in range(s, s + _MOST_LINES)), -abs(s - middle), -s),
     )
     return first, first + _MOST_LINES - 1

@@ -10,8 +10,8 @@ from checks.change import ChangeSet
 from checks.config import Config
 from checks.finding import Side
 from checks.ir import expr as E
-from checks.ir.stmt import flatten
-from checks.ir.unit import Function
+from checks.ir.stmt import If, flatten
+from checks.ir.unit import Function, Unit
 from checks.kernel.deltas import deltas
 from checks.ops import calls_of, expressions
 
@@ -38,6 +38,16 @@ class Calls:
     function: Function
     gained: tuple[str, ...]
     lost: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """The test of a branch, before and after, as written."""
+
+    function: Function
+    old: str
+    new: str
+    line: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +78,8 @@ def _share(part: set[tuple[str, ...]], lost: set[tuple[str, ...]]) -> float:
     """How much of `part` is in `lost`; 0 where that is little of both."""
     both = len(part & lost)
     share = both / max(1, len(part))
-    return share if share >= _LEAST_SHARE or both >= _LEAST_OF_WHOLE * max(1, len(lost)) else 0.0
+    much_of_whole = both >= _LEAST_OF_WHOLE * max(1, len(lost)) and share >= _LEAST_SHARE / 2
+    return share if share >= _LEAST_SHARE or much_of_whole else 0.0
 
 
 def _grams(code: str) -> set[tuple[str, ...]]:
@@ -111,7 +122,7 @@ def newly_called(change: ChangeSet, config: Config) -> tuple[tuple[str, Function
         before = [f for f in base.functions if hardware(f, config) == kind] if base else []
         text = "\n".join(base.text(f.start_line, f.end_line) for f in before) if base else ""
         for name in _callees(delta.head):
-            if not re.search(rf"\b{re.escape(name)}\s*\(", text):
+            if not re.search(rf"\b{re.escape(name)}\s*(?:<[^;(){{}}]*>+)?\s*\(", text):
                 found.setdefault((name, kind), delta.head)
     return tuple((name, caller) for (name, _), caller in found.items())
 
@@ -120,6 +131,37 @@ def hardware(function: Function, config: Config) -> str:
     """The hardware that a function is for: by its file, else by its name (`forward_xpu`)."""
     words = function.name.split("_")
     return config.hardware_of(function.path) or next((h.name for h in config.hardware if h.name in words), "")
+
+
+def conditions(change: ChangeSet, config: Config) -> Iterator[Condition]:
+    """Tests of branches that were written anew in place: one went and one came in the same hunk of a function."""
+    for delta in deltas(change, config):
+        file = change.changed(delta.head.path)
+        if delta.base is None or delta.base_unit is None or file is None:
+            continue
+        before, now = _tests(delta.base), _tests(delta.head)
+        for hunk in file.hunks:
+            gone = [t for t in before if hunk.base_start <= t.line < hunk.base_start + hunk.base_len]
+            come = [t for t in now if hunk.head_start <= t.line < hunk.head_start + hunk.head_len]
+            if len(gone) == len(come) == 1 and gone[0] != come[0] and _share_a_name(gone[0], come[0]):
+                old, new = written(gone[0], delta.base_unit), written(come[0], delta.unit)
+                if old and new and old != new:
+                    yield Condition(delta.head, old, new, come[0].line)
+
+
+def _tests(function: Function) -> list[E.Expr]:
+    return [g.stmt.test for g in flatten(function.body) if isinstance(g.stmt, If)]
+
+
+def _share_a_name(a: E.Expr, b: E.Expr) -> bool:
+    return bool(E.names(a) & E.names(b))
+
+
+def written(test: E.Expr, unit: Unit) -> str:
+    """The condition as it stands on its line, empty where it goes over several."""
+    line = unit.text(test.line).strip()
+    found = re.match(r"(?:\}?\s*else\s+)?if\s*\((.*)\)\s*\{?$|(?:el)?if\s+(.*):$", line)
+    return (found[1] or found[2]).strip() if found else ""
 
 
 def branches(change: ChangeSet, config: Config) -> Iterator[Branches]:
