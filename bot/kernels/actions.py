@@ -84,8 +84,8 @@ def _save(report: Report, folder: Path, language: str) -> None:
     for judged in report.judged:
         for side, done in (("base", judged.comparison.base), ("head", judged.comparison.head)):
             results.save(done, folder / f"under-{judged.by}" / side)
-    write_output(kernelpairs.render(report, "markdown", language), str(folder / "comparison.md"))
-    write_output(kernelpairs.render(report, "json", language), str(folder / "comparison.json"))
+    write_output(kernelpairs.render(report, "markdown", language), str(folder / "kernels.md"))
+    write_output(kernelpairs.render(report, "json", language), str(folder / "kernels.json"))
 
 
 class _Progress:
