@@ -14,8 +14,10 @@ from bot.github import posted
 from bot.github.client import Client, GitHubError, Json
 from bot.github.posted import PostedThread, PullPlace
 from bot.reports.fitting import size
-from bot.reports.github import LARGEST
 from bot.reports.marks import fingerprint_in, review_in
+
+# GitHub takes 65,536 UTF-16 units.
+_LARGEST = 65_000
 
 
 def post_review(client: Client, place: PullPlace, payload: Json) -> bool:
@@ -74,7 +76,7 @@ def _with_comments(body: str, comments: Iterable[Json]) -> str:
         lines = "-".join(str(comment[k]) for k in ("start_line", "line") if k in comment)
         path = str(comment["path"]).replace("`", "'")
         text = f"\n### `{path}:{lines}`\n\n{comment['body']}"
-        if size(made) + size(text) > LARGEST:
+        if size(made) + size(text) > _LARGEST:
             break
         made += text
     return made

@@ -1,9 +1,6 @@
 """The review itself, in a process of its own: it needs a whole core, reads what strangers wrote, and must be stoppable.
 
-    python -m bot.service.analysis < job.json > result.json
-
-The child has neither the environment nor the secrets of the service. Its `payload` is byte for byte what
-`specbot review --format github` prints.
+The child, `python -m bot.service.analysing`, has neither the environment nor the secrets of the service.
 """
 
 from __future__ import annotations
@@ -18,11 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import bot
-from bot.errors import UserError
-from bot.git import Git, Range
-from bot.reports import format_named
-from bot.reviewing import opened, reviewed
-from checks.change import PullRequest
+from bot.git.revisions import Range
 
 Json = dict[str, Any]
 # Twenty times what the largest change we know takes.
@@ -38,28 +31,17 @@ class Stopped(Exception):
     """The analysis was no longer wanted."""
 
 
-def job(clone: Path, compared: Range, pull: PullRequest, language: str) -> Json:
-    """What the child reads."""
-    return {
-        "clone": str(clone),
-        "base": compared.base,
-        "head": compared.head,
-        "title": pull.title,
-        "body": pull.body,
-        "target": pull.target_branch,
-        "language": language,
-    }
+def analyse(clone: Path, compared: Range, facts: Json, language: str, still_wanted: Callable[[], bool]) -> Json:
+    """Review the change in `clone` of a pull request with `title`, `body` and `target`.
 
-
-def analyse(wanted: Json, still_wanted: Callable[[], bool]) -> Json:
-    """Run the child: `payload` and `report`, or `error` with a sentence's key and arguments.
-
-    Raises `Stopped` when `still_wanted` says no, which is asked twice a second, and `Failed` when the child breaks or
-    takes too long.
+    Gives `payload` and `report`, or `error` with a sentence's key and arguments. Raises `Stopped` when `still_wanted`,
+    which is asked twice a second, says no, and `Failed` when the child breaks or takes too long.
     """
+    wanted = {"clone": str(clone), "base": compared.base, "head": compared.head, "language": language}
+    wanted |= {name: facts[name] for name in ("title", "body", "target")}
     env = {name: os.environ[name] for name in _KEPT if name in os.environ}
     env |= {"PYTHONPATH": str(Path(bot.__file__).parent.parent), "LC_ALL": "C.UTF-8"}
-    command = [sys.executable, "-m", "bot.service.analysis"]
+    command = [sys.executable, "-m", "bot.service.analysing"]
     child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)
     try:
         out = _wait(child, json.dumps(wanted).encode(), still_wanted)
@@ -83,26 +65,3 @@ def _wait(child: subprocess.Popen[bytes], data: bytes | None, still_wanted: Call
                 raise Failed(f"the analysis took more than {LONGEST:.0f} s") from None
             if not still_wanted():
                 raise Stopped from None
-
-
-def _child(wanted: Json) -> Json:
-    pull = PullRequest(wanted["title"], wanted["body"], target_branch=wanted["target"], known=True)
-    try:
-        with opened(Git(Path(wanted["clone"])), Range(wanted["base"], wanted["head"]), pull) as change:
-            report = reviewed(change)
-            texts = {name: format_named(name).render(report, wanted["language"]) for name in ("github", "json")}
-    except UserError as error:
-        return {"error": {"key": error.key, "args": {k: str(v) for k, v in error.args_.items()}}}
-    return {"payload": json.loads(texts["github"]), "report": json.loads(texts["json"])}
-
-
-def main() -> None:
-    """The child's side."""
-    made = json.dumps(_child(json.load(sys.stdin)))
-    sys.stdout.write(made)
-    sys.stdout.flush()
-    os._exit(0)
-
-
-if __name__ == "__main__":
-    main()

@@ -39,7 +39,7 @@ def set_up() -> None:
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [], True
     # One line for every request of GitHub's is ours to write, with what it was about.
-    for name in ("uvicorn.access", "httpx", "alembic"):
+    for name in ("uvicorn.access", "httpx", "alembic", "dbos"):
         logging.getLogger(name).setLevel(logging.WARNING)
     structlog.configure(
         processors=[*_SHARED, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],

@@ -17,7 +17,6 @@ from bot.service import analysis, checkrun, metrics
 from bot.service.machine import machine
 from bot.service.orders import ReviewOrder
 from bot.service.store import PullKey
-from checks.change import PullRequest
 
 Json = dict[str, Any]
 _log = structlog.get_logger("specbot.review")
@@ -97,10 +96,10 @@ def analyse(order: ReviewOrder, facts: Json) -> Json:
     here, key = machine(), _key(order)
     token = here.app.token(order.installation, order.repository_id, ANALYSE)
     clone, compared = here.checkouts.fetch(order.repository, token, facts["target"], facts["head"])
-    pull = PullRequest(facts["title"], facts["body"], target_branch=facts["target"], known=True)
-    wanted = analysis.job(clone, compared, pull, here.settings.language)
     try:
-        return analysis.analyse(wanted, lambda: here.store.is_latest(key, order.id))
+        return analysis.analyse(
+            clone, compared, facts, here.settings.language, lambda: here.store.is_latest(key, order.id)
+        )
     except analysis.Stopped:
         return {"stopped": True}
 

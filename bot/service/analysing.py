@@ -1,0 +1,37 @@
+"""The child that reviews: a job as JSON on standard input, its result on standard output.
+
+The `payload` of the result is byte for byte what `specbot review --format github` prints.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from bot.errors import UserError
+from bot.git import Git, Range
+from bot.reports import format_named
+from bot.reviewing import opened, reviewed
+from checks.change import PullRequest
+
+
+def result(job: dict[str, Any]) -> dict[str, Any]:
+    """`payload` and `report`, or `error` where it is a person's to put right."""
+    pull = PullRequest(job["title"], job["body"], target_branch=job["target"], known=True)
+    try:
+        with opened(Git(Path(job["clone"])), Range(job["base"], job["head"]), pull) as change:
+            report = reviewed(change)
+            texts = {name: format_named(name).render(report, job["language"]) for name in ("github", "json")}
+    except UserError as error:
+        return {"error": {"key": error.key, "args": {name: str(value) for name, value in error.args_.items()}}}
+    return {"payload": json.loads(texts["github"]), "report": json.loads(texts["json"])}
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(result(json.load(sys.stdin))))
+    sys.stdout.flush()
+    # Without taking every parsed file apart first.
+    os._exit(0)
