@@ -81,6 +81,7 @@ def _references(cases: Iterable[Any], device: Any, out: Path, events: Events) ->
 def _try(case: Any, device: Any, out: Path, events: Events) -> bool:
     """Runs one case. False if the device does not answer any more, which nothing after it can mend."""
     from kernels.run.measure import settle, times
+    from kernels.run.poison import poisoned
 
     if case.gpu_only and device.type != "cuda":
         events.note("unsupported", case=case.name, error="")
@@ -88,7 +89,8 @@ def _try(case: Any, device: Any, out: Path, events: Events) -> bool:
     events.note("begin", case=case.name)
     try:
         given = case.build(device)
-        produced = case.call(given)
+        with poisoned():
+            produced = case.call(given)
         settle(device)
         _save(case.defined(produced), out / "outputs" / f"{case.name}.safetensors")
         del given, produced
