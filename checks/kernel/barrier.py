@@ -107,7 +107,8 @@ def _race(flat: list[Guarded]) -> tuple[str, int, int] | None:
             continue
         for name, at in list(written.items()):
             values = [stmt.value] if isinstance(stmt, Assign) else [] if isinstance(stmt, For) else tops
-            outside = guarded.guards[: len(at.guards)] != at.guards
+            alone = at.guards[: 1 + next(n for n, g in enumerate(at.guards) if _one_thread(g, threads))]
+            outside = guarded.guards[: len(alone)] != alone
             if outside and any(True for v in values if v is not None for _ in reads(v, name)):
                 return name, at.stmt.line, stmt.line
         if isinstance(stmt, Assign) and (name := E.root(stmt.target) or "") in names and stmt.value is not None:

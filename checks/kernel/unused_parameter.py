@@ -45,7 +45,7 @@ from checks.source import language
 ID = "kernel.unused-parameter"
 SUMMARY = "A parameter is no longer used, or a value is overridden before it is read"
 
-_INFERENCE = re.compile(r"Infer(Shape|D?[tT]ype|Meta)")
+_INFERENCE = re.compile(r"Infer(Shape|D?[tT]ype|Meta)|(Shape|D[tT]ype)$")
 _SKIPPED = frozenset({"self", "cls", "args", "kwargs"})
 
 
@@ -71,7 +71,7 @@ def _parameters(delta: Delta, change: ChangeSet, config: Config) -> Iterator[Fin
         given = _given(groups["lost"][0], delta, change, config)
         quiet = not given or _interface(delta, change) or not _matters(groups["lost"], delta, change)
         yield _finding("lost", groups["lost"], delta, given, quiet)
-    if groups.get("added"):
+    if groups.get("added") and not _constructed(groups["added"], delta, change):
         honoured = _honoured(groups["added"][0], delta, change)
         yield _finding("ignored" if honoured else "new", groups["added"], delta, honoured, _interface(delta, change))
     if groups.get("new"):
@@ -165,6 +165,21 @@ def _interface(delta: Delta, change: ChangeSet) -> bool:
         return False
     start = f"def {head.name}("
     return len([h for h in change.head.find(head.name) if h.text.lstrip().startswith(start)]) > 1
+
+
+def _constructed(params: list[Param], delta: Delta, change: ChangeSet) -> bool:
+    """Whether a class of the same base takes these in its constructor too: one call makes any of them."""
+    mine = [c for c in delta.unit.classes if c.name == delta.head.owner]
+    if delta.head.name != "__init__" or not mine or not mine[0].bases:
+        return False
+    wanted, bases = {p.name for p in params}, set(mine[0].bases)
+    for path in sorted({h.path for h in change.head.find(params[0].name)}):
+        unit = change.unit(path) if language(path) == "python" and path != delta.unit.path else None
+        for function in unit.named("__init__") if unit is not None else ():
+            owner = next((c for c in unit.classes if c.name == function.owner), None) if unit is not None else None
+            if owner is not None and bases & {*owner.bases} and wanted <= {p.name for p in function.params}:
+                return True
+    return False
 
 
 def _given(param: Param, delta: Delta, change: ChangeSet, config: Config) -> tuple[Related, ...]:

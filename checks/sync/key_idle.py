@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from checks.change import ChangeSet
@@ -10,7 +11,7 @@ from checks.finding import Confidence, Finding, Location, Message, Severity, Ste
 from checks.ir import expr as E
 from checks.ir.stmt import Assign, flatten
 from checks.ir.unit import Function, Unit
-from checks.ops import Ops, calls_of
+from checks.ops import OpInfo, Ops, calls_of
 from checks.sync.key_uses import Use, product_files, uses
 from checks.sync.key_writers import MAKES
 from checks.sync.siblings import Names, base_unit
@@ -59,13 +60,23 @@ def _idle(
                     here.add(name)
                 else:
                     elsewhere.setdefault(name, Location(path, line))
-    if not here:
-        return None
+    if not here or any(name[:1].isupper() for name in here):
+        return None  # what a record holds is updated through the record
     ops = Ops.of(change)
+    if any(_writes(use.key, o) for n in here for o in ops.named(n) if config.hardware_of(o.unit.path) == hardware):
+        return None
     for name, place in sorted(elsewhere.items()):
         if name not in here and any(use.key in dict(o.registration.inplace) for o in ops.named(name) if o.registration):
             return sorted(here), name, place
     return None
+
+
+def _writes(key: str, op: OpInfo) -> bool:
+    """Whether the op's function takes the constness off the argument: it writes what it was given."""
+    function = op.function
+    unit = op.unit if function is not None and op.unit.path == function.path else None
+    text = unit.text(function.start_line, function.end_line) if unit is not None and function is not None else ""
+    return re.search(rf"const_cast<[^;]*?>\(\s*{re.escape(op.cpp_name(key))}\b", text) is not None
 
 
 def _side(function: Function, unit: Unit, hardware: str, names: Names, config: Config) -> bool:

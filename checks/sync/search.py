@@ -36,7 +36,7 @@ class Search:
                 continue
             if method_differs(alteration, sibling) or other_callee(alteration, unit, sibling):
                 continue
-            if never_set(alteration, unit, sibling):
+            if not most and never_set(alteration, unit, sibling):
                 continue
             for function in S.counterparts(alteration.function, unit, sibling, self.names):
                 if most or not lacking(alteration, function, sibling, data):
