@@ -65,15 +65,21 @@ class Server:
             if response.status_code != 200:
                 raise await _failed(response, self.url)
             if payload.get("stream"):
-                lines = [line async for line in response.aiter_lines()]
-                try:
-                    return merged(events(lines))
-                except ResponseError as error:
-                    # a stream that breaks off or ends in an error is a server that went down, not another answer
-                    if error.key in ("cut-off", "error"):
-                        raise _Again(str(error.args_.get("said", "")) or error.key) from error
-                    raise
+                return _merged([line async for line in response.aiter_lines()])
             return _json(await response.aread())
+
+
+def _merged(lines: list[str]) -> dict[str, Any]:
+    """The streamed answer. One that breaks off, or ends in an error, is a server that went down: asked again."""
+    try:
+        body = merged(events(lines))
+    except ResponseError as error:
+        if error.key in ("cut-off", "error"):
+            raise _Again(str(error.args_.get("said", "")) or error.key) from error
+        raise
+    if not all(choice.get("finish_reason") for choice in body["choices"]):
+        raise _Again("cut-off")
+    return body
 
 
 def address(endpoint: str, api: str) -> str:

@@ -4,14 +4,13 @@ It answers as an engine would: several requests decode together, step by step, a
 beyond the API come when a request asks for them, as vLLM, SGLang or (for a model of that name) FastDeploy sends them.
 
 A prompt with `!WHATxN` in it gets trouble the first N times it is asked: a status (`!500x2`), `!dropx1` (the
-connection breaks in the middle of the answer), `!slowx1` (no answer comes).
+connection breaks in the middle of the answer), `!slowx1` (no answer comes). The model `locked` wants the key `s3cret`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
 import socket
 import string
@@ -38,7 +37,7 @@ class Serving:
     def __init__(self) -> None:
         settings = Settings("mtp", 3, logprobs=20, max_bsz=4, max_model_len=256)
         self.engine = Engine(Model(seed=1), settings)
-        self.news: dict[int, asyncio.Queue[Output]] = {}
+        self.news: dict[int, asyncio.Queue[tuple[Output, int, int]]] = {}
         self.wakened = asyncio.Event()
         self.arrivals = count(1)
         self.asked_before: Counter[str] = Counter()
@@ -49,7 +48,8 @@ class Serving:
             self.wakened.clear()
             while self.engine.busy:
                 for progress in self.engine.step():
-                    self.news[progress.number].put_nowait(progress.output)
+                    end = len(progress.output.tokens)
+                    self.news[progress.number].put_nowait((progress.output, progress.first, end))
                 await asyncio.sleep(0)
 
     async def steps(self, request: Request) -> AsyncIterator[tuple[Output, int, int]]:
@@ -57,14 +57,11 @@ class Serving:
         number = self.engine.submit(request)
         queue = self.news[number] = asyncio.Queue()
         self.wakened.set()
-        done = 0
         while True:
-            output = await queue.get()
-            end = sum(output.accept_num)
-            if end > done:
-                yield output, done, end
-            done = end
-            if output.finish_reason:
+            output, first, end = await queue.get()
+            last = output.finish_reason is not None and end == len(output.tokens)
+            yield output, first, end
+            if last:
                 return
 
 
@@ -164,7 +161,7 @@ async def trouble(serving: Serving, prompt: object) -> Response | None:
 async def answer(http: HttpRequest) -> Response:
     serving: Serving = http.app.state.serving
     asked = await http.json()
-    if (wanted := os.environ.get("SERVER_KEY")) and http.headers.get("authorization") != f"Bearer {wanted}":
+    if asked["model"] == "locked" and http.headers.get("authorization") != "Bearer s3cret":
         return JSONResponse({"error": {"message": "wrong key"}}, 401)
     prompt = asked["messages"] if "messages" in asked else asked["prompt"]
     if (instead := await trouble(serving, prompt)) is not None:
@@ -202,6 +199,11 @@ async def answer(http: HttpRequest) -> Response:
     return StreamingResponse(chunks(), media_type="text/event-stream")
 
 
+async def troubled(http: HttpRequest) -> Response:
+    """How often prompts with trouble in them have been asked."""
+    return JSONResponse(sum(http.app.state.serving.asked_before.values()))
+
+
 def event(value: object) -> str:
     return f"data: {json.dumps(value)}\n\n"
 
@@ -210,7 +212,7 @@ def main() -> None:
     torch.set_num_threads(1)
     listening = socket.create_server(("127.0.0.1", 0))
     routes = [Route(f"/v1/{path}", answer, methods=["POST"]) for path in ("chat/completions", "completions")]
-    app = Starlette(routes=routes)
+    app = Starlette(routes=[*routes, Route("/troubled", troubled)])
     app.state.serving = Serving()
 
     async def serve() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,19 +27,19 @@ class Process:
         return f"http://127.0.0.1:{self.port}"
 
 
-def environment(**more: str) -> dict[str, str]:
+def environment() -> dict[str, str]:
     """Nobody's proxy stands between these processes, and nobody's key goes out."""
     kept = {n: v for n, v in os.environ.items() if "proxy" not in n.lower() and not n.startswith("SPECBOT_")}
     kept.pop("TRITON_INTERPRET", None)  # the references answer: the server is no test of the kernels
-    return kept | more
+    return kept
 
 
 @contextmanager
-def server(*arguments: str, **variables: str) -> Iterator[Process]:
+def server() -> Iterator[Process]:
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.logprob_server", *arguments],
+        [sys.executable, "-m", "tests.logprob_server"],
         cwd=ROOT,
-        env=environment(**variables),
+        env=environment(),
         stdout=subprocess.PIPE,
     )
     try:
@@ -53,18 +53,6 @@ def server(*arguments: str, **variables: str) -> Iterator[Process]:
 def vllm() -> Iterator[Process]:
     with server() as running:
         yield running
-
-
-@pytest.fixture
-def specbot(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess]:
-    """The command in a process of its own, in an empty folder."""
-
-    def run(*arguments: object, **variables: str) -> subprocess.CompletedProcess:
-        return subprocess.run(
-            command(*arguments), cwd=tmp_path, env=environment(**variables), capture_output=True, text=True
-        )
-
-    return run
 
 
 def command(*arguments: object) -> Sequence[str]:
