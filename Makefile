@@ -1,7 +1,7 @@
 # Each target works alone on a machine with Python 3.11 to 3.13, git, make and a package index: it
 # makes .venv itself and installs what the lock files in requirements/ say.
 #
-#   make demo            review the bundled example
+#   make demo            review the bundled example, run a few kernel cases
 #   make test            every test that runs on a CPU      (PYTEST_ARGS="-k protocol")
 #   make lint types      ruff, the one-way doors, mypy
 #   make bench           speed and memory of a review
@@ -41,11 +41,12 @@ dev: $(STAMP)-dev
 kernels: $(STAMP)-kernels
 
 # The example's pull request, as a maintainer would review it; it has bugs, so do not fail on them.
-demo: base
+demo: base kernels
 	@$(BIN)/python -m tests.example.build $(BUILD)/example
 	$(BIN)/specbot review --repo $(BUILD)/example --base base --head head \
 		--title "$$(cat $(EXAMPLE)/title.txt)" --body-file $(EXAMPLE)/body.md \
 		--target-branch release/1.4 --fail-on never
+	$(BIN)/specbot kernels run --device cpu --ops message,accept -o $(BUILD)/kernels
 
 test: dev kernels
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
