@@ -87,7 +87,8 @@ def _plain(stmt: If, delta: Delta) -> bool:
         return False
     texts = [delta.unit.text(body[0].line, body[-1].end_line) for body in (stmt.then, stmt.orelse)]
     first, second = (re.sub(r"//[^\n]*|#[^\n]*|[\s{}]|else", "", text) for text in texts)
-    return first == second or (delta.python and len(stmt.then) == 1)
+    awaited = first.count("await") == second.count("await")  # `await f()` is `f()` in the tree
+    return first == second or (delta.python and len(stmt.then) == 1 and awaited)
 
 
 def _span(body: tuple[Stmt, ...]) -> int:

@@ -34,6 +34,7 @@ from checks.config import Config
 from checks.finding import Confidence, Evidence, Finding, Location, Message, Related, Severity, Step
 from checks.logprobs.baselines import BaselineTest, baseline_tests
 from checks.logprobs.path import Altered, altered, mentions
+from checks.sync.reached import excluded
 
 ID = "logprobs.baseline-affected"
 SUMMARY = "A change to the logprob path reaches a stored logprob baseline"
@@ -60,7 +61,7 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
 def _reaches(statement: Altered, test: BaselineTest, config: Config) -> bool:
     """Whether the engine that the test starts runs the statement. What has no hardware of its own runs on all."""
     own, there = config.hardware_of(statement.path), config.hardware_of(test.unit.path)
-    if own not in ("", there or "gpu"):
+    if own not in ("", there or "gpu") or excluded(statement.guards, there or "gpu", config):
         return False
     return statement.speculative is None or statement.speculative == bool(test.speculative)
 
@@ -81,7 +82,8 @@ def _at_test(test: BaselineTest, statements: list[Altered], change: ChangeSet) -
 
 
 def _at_change(reached: list[tuple[BaselineTest, list[Altered]]]) -> Finding:
-    first = min((a for _, mine in reached for a in mine), key=lambda a: a.order)
+    every = [a for a in reached[0][1] if all(a in mine for _, mine in reached)]
+    first = min(every or (a for _, mine in reached for a in mine), key=lambda a: a.order)
     tests = [t for t, _ in reached]
     related = tuple(Related(Location(t.unit.path, t.line), Message("compares", {"stored": t.stored})) for t in tests)
     args = {**_args(first), "tests": [t.unit.path for t in tests], "count": len(tests)}

@@ -15,6 +15,7 @@ from checks.ir.stmt import Assign, ExprStmt, Guarded, If, Return, Stmt, flatten,
 from checks.ir.unit import Function, Unit
 from checks.ops import expressions
 from checks.source import language
+from checks.sync.key_uses import asks_platform
 
 WIDTH, SEED, ORDER, VALUE = "width", "seed", "order", "value"
 _RANKS = {WIDTH: 0, SEED: 1, ORDER: 2, VALUE: 3}
@@ -46,6 +47,7 @@ class Altered:
     speculative: bool | None
     certain: bool = False
     calls: bool = False
+    guards: tuple[E.Expr, ...] = ()
 
     @property
     def order(self) -> tuple[int, int, str, int]:
@@ -83,7 +85,7 @@ def altered(change: ChangeSet, config: Config) -> Iterator[Altered]:
         unit, old = change.unit(head.path), change.unit(base.path, Side.BASE)
         text = unit.text(head.start_line, head.end_line) if unit is not None else ""
         if unit is not None and old is not None and _ANY.search(text):
-            yield from _in_function(base, head, unit, old, change)
+            yield from _in_function(base, head, unit, old, change, config)
 
 
 def _constants(old: Unit, head: Unit, change: ChangeSet) -> Iterator[Altered]:
@@ -101,7 +103,9 @@ def _constants(old: Unit, head: Unit, change: ChangeSet) -> Iterator[Altered]:
             yield Altered(head.path, constant.line, text, "", name, kind, mode, certain)
 
 
-def _in_function(base: Function, head: Function, unit: Unit, old: Unit, change: ChangeSet) -> Iterator[Altered]:
+def _in_function(
+    base: Function, head: Function, unit: Unit, old: Unit, change: ChangeSet, config: Config
+) -> Iterator[Altered]:
     now = [g for g in flatten(head.body) if not _logs(g.stmt)]
     touched = [(g, told) for g in now if _touched(g.stmt, unit, change) and (told := _kind(g.stmt, head)) is not None]
     if not touched:
@@ -116,14 +120,25 @@ def _in_function(base: Function, head: Function, unit: Unit, old: Unit, change: 
         if known[key] > 0:
             known[key] -= 1
             continue
+        if any(_brought(g, change) for g in guarded.guards):
+            continue
         if all(line.strip() in moved for line in unit.lines[stmt.line - 1 : _last(stmt)]):
             continue
         mode, certain = _mode(guarded, head), False
+        if mode is None and _called_speculatively(head, change, config):
+            mode = True
         if kind == WIDTH and isinstance(stmt, Assign):
             mode, certain = _width(guarded, before, mode)
         text = unit.text(stmt.line).strip()
         calls = isinstance(stmt, ExprStmt)
-        yield Altered(unit.path, stmt.line, text, head.qualname, name, kind, mode, certain, calls)
+        where = unit.path, stmt.line, text, head.qualname
+        yield Altered(*where, name, kind, mode, certain, calls, guarded.guards)
+
+
+def _brought(guard: E.Expr, change: ChangeSet) -> bool:
+    """Whether a condition asks for something that this change brings: the tests that were there do not have it on."""
+    names = {e.name if isinstance(e, E.Attr) else e.id for e in E.walk(guard) if isinstance(e, E.Attr | E.Name)}
+    return any("_" in n and not change.base.find(n) for n in sorted(names))
 
 
 def _touched(stmt: Stmt, unit: Unit, change: ChangeSet) -> bool:
@@ -162,7 +177,7 @@ _WHERE = frozenset({"device", "place", "blocking"})
 
 
 def _key(stmt: Stmt, local: set[str]) -> tuple[object, ...]:
-    """What a statement does, whatever its locals are called and wherever its values lie."""
+    """What a statement does, whatever its locals are called, however many it unpacks, and wherever its values lie."""
 
     def plain(expr: E.Expr) -> E.Expr | None:
         match expr:
@@ -178,12 +193,15 @@ def _key(stmt: Stmt, local: set[str]) -> tuple[object, ...]:
             case _:
                 return None
 
-    parts = tuple(E.substitute(e, plain) for e in expressions(stmt))
+    unpacks = isinstance(stmt, Assign) and isinstance(stmt.target, E.Sequence)
+    parts = tuple(E.substitute(e, plain) for e in list(expressions(stmt))[unpacks:])
     return type(stmt).__name__, getattr(stmt, "op", ""), parts
 
 
 def _kind(stmt: Stmt, function: Function) -> tuple[str, str] | None:
     """(name, kind) of what a statement decides for logprobs, None where it decides nothing."""
+    if _only_carries(stmt) or (isinstance(stmt, If) and asks_platform((stmt.test,))):
+        return None
     targets = _targets(stmt)
     calls = [E.callee(e) for top in expressions(stmt) for e in E.walk(top) if isinstance(e, E.Call)]
     near = _of_logprobs(function)
@@ -201,6 +219,14 @@ def _kind(stmt: Stmt, function: Function) -> tuple[str, str] | None:
     if _LOGPROB.search(function.name) and (targets or calls):
         return (targets or calls)[0], VALUE
     return None
+
+
+def _only_carries(stmt: Stmt) -> bool:
+    """`x = empty_like(y)`, `x.copy_(y)`: room for a value, or the way of one."""
+    value = stmt.value if isinstance(stmt, Assign | ExprStmt) else None
+    while isinstance(value, E.Call) and isinstance(value.func, E.Attr) and value.func.name in _CARRIES:
+        value = value.func.base
+    return isinstance(value, E.Call) and E.callee(value) in ("empty", "empty_like", "copy_")
 
 
 def _targets(stmt: Stmt) -> list[str]:
@@ -236,6 +262,19 @@ def _mode(guarded: Guarded, function: Function) -> bool | None:
         return True
     used = {n for top in expressions(guarded.stmt) for e in E.walk(top) for n in _words(e)}
     return True if any(_SPECULATIVE.search(w) for w in used) else None
+
+
+def _called_speculatively(function: Function, change: ChangeSet, config: Config) -> bool:
+    """Whether every caller that goes by this name is of speculative decoding."""
+    if function.owner or language(function.path) != "python":
+        return False
+    callers: list[str] = []
+    for hit in change.head.find(function.name):
+        if f"{function.name}(" in hit.text and f"def {function.name}(" not in hit.text and not config.is_test(hit.path):
+            unit = change.unit(hit.path)
+            caller = unit.function_at(hit.line) if unit is not None else None
+            callers.append(caller.qualname if caller is not None else "")
+    return bool(callers) and all(_SPECULATIVE.search(c) for c in callers)
 
 
 def _words(expr: E.Expr) -> Iterator[str]:

@@ -145,7 +145,8 @@ def _leads(lag: Lag, search: Search) -> bool:
     What one other hardware alone does differently is mostly what that hardware needs.
     """
     path, change = lag.alteration.function.path, search.change
-    if search.config.hardware_of(path) in ("", "gpu"):
+    own = {*lag.alteration.function.name.split("_")} & search.names.hardware - {"gpu", "cuda"}
+    if search.config.hardware_of(path) in ("", "gpu") and not own:
         return True
     return any(change.changed(p) and p != lag.unit.path for p in S.sibling_files(path, change, search.config))
 

@@ -129,7 +129,7 @@ def _use_through(target: Target, name: str, targets: Targets, depth: int = 2) ->
         looked_at = any(_opened(top, name) is False for top in expressions(stmt))
         if rebound or looked_at or any(name in E.names(g) for g in guarded.guards):
             return None
-        if guarded.loops:
+        if guarded.loops or any(_of_a_kind(g) for g in guarded.guards):
             continue
         for top in expressions(stmt):
             for e in E.walk(top):
@@ -138,6 +138,11 @@ def _use_through(target: Target, name: str, targets: Targets, depth: int = 2) ->
                     if found is not None:
                         return found
     return None
+
+
+def _of_a_kind(guard: E.Expr) -> bool:
+    """`isinstance(output, Pooled)`: whether the caller's is one is not known."""
+    return isinstance(guard, E.Call) and E.callee(guard) == "isinstance"
 
 
 def _passed_on(call: E.Call, target: Target, name: str, targets: Targets, depth: int) -> Location | None:

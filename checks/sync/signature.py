@@ -61,7 +61,8 @@ def _all(change: ChangeSet, config: Config) -> Iterator[Finding]:
         target = targets.of(call, function, unit)
         if target is not None:
             yield from _python(call, function, unit, target, change, before)
-            yield from optional.missing(call, function, unit, target, targets, change, ID)
+            if misfit(call, target) is None:
+                yield from optional.missing(call, function, unit, target, targets, change, ID)
     yield from _ops(change, config)
     yield from imports.unbound(change, config, ID)
     yield from imports.lost_comma(change, config, ID)
