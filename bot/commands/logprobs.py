@@ -89,8 +89,9 @@ def _record(parser: argparse.ArgumentParser, words: Words) -> None:
 
 def _diff(parser: argparse.ArgumentParser, words: Words) -> None:
     add = parser.add_argument
-    add("base", metavar="BASE", help=words("comparison.help-base"))
+    add("base", nargs="?", metavar="BASE", help=words("comparison.help-base"))
     add("head", metavar="HEAD", help=words("comparison.help-head"))
+    add("--store", metavar="DIR", help=words("logprobs.diff-store"))
     add("--aa", nargs="+", metavar="FILE", help=words("comparison.help-aa"))
     add("--format", choices=DIFF_FORMATS, default="terminal", help=words("comparison.help-format"))
     add("--pictures", metavar="DIR", help=words("comparison.help-pictures"))

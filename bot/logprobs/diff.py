@@ -13,6 +13,7 @@ from stat import S_ISREG
 
 from bot.errors import UserError
 from bot.logprobs.pairs import OutOfOrder, compare_in_step, compare_indexed, index, shares_a_name
+from bot.logprobs.store import base_of
 from checks.logprobs.compare import NOISE_ULPS, Collector, Outcome, Tally, calibrated, decide
 
 # Files from which on a second process is worth its start.
@@ -38,7 +39,8 @@ def run(args: argparse.Namespace) -> int:
     from bot.files import write_output
     from bot.reports.logprobs import render
 
-    outcome = compare(args.base, args.head, args.aa or (), jobs=args.jobs)
+    with base_of(args.base, args.store, args.head) as base:
+        outcome = compare(base, args.head, args.aa or (), jobs=args.jobs)
     if args.pictures is not None:
         from bot.reports.logprobs_pictures import draw
 

@@ -21,6 +21,7 @@ import orjson
 
 from bot.errors import UserError
 from bot.git import Git, object_id
+from bot.logprobs.files import read_records
 from checks.logprobs.record import MODES, Key
 
 LOG = "log.jsonl"
@@ -144,6 +145,21 @@ def baseline_file(name: str, key: Key) -> Iterator[Path]:
     store = open_store(name)
     with tempfile.TemporaryDirectory(prefix="specbot-") as folder:
         yield store.fetched(find(store, key).file, Path(folder))
+
+
+@contextmanager
+def base_of(base: str | None, store: str | None, head: str) -> Iterator[str]:
+    """The file to compare `head` with: `base`, or else the baseline in `store` under the key of head's records."""
+    if base is not None and store is None:
+        yield base
+        return
+    if base is not None or store is None:
+        raise UserError("diff-base")
+    first = next(read_records(head), None)
+    if first is None:
+        raise UserError("accept-none", path=head)
+    with baseline_file(store, first.origin.key) as path:
+        yield str(path)
 
 
 def label(key: Key) -> str:

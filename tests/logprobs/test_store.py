@@ -185,3 +185,27 @@ def test_a_log_of_another_hand_is_named(accept, specbot):
         log.write_text(line)
         code, _, err = specbot("baselines", "--store", "store")
         assert code == 2 and "line 1" in err
+
+
+def test_a_comparison_finds_its_base_under_the_key_of_head(accept, specbot):
+    accept(record())
+    Path("head.jsonl").write_bytes(write(record(last=-3.0)))
+    code, out, _ = specbot("diff", "--store", "store", "head.jsonl", "--format", "json")
+    by_file = specbot(
+        "diff", str(Path("store") / baselines(open_store("store"))[0].file), "head.jsonl", "--format", "json"
+    )
+    assert (code, json.loads(out)["verdict"]) == (by_file[0], json.loads(by_file[1])["verdict"])
+    Path("verdict.json").write_text(out)
+    assert accept(record(last=-3.0), why="looked at", more=("--verdict", "verdict.json"))[0] == 0
+    assert specbot("diff", "--store", "store", "head.jsonl")[0] == 0
+    Path("other.jsonl").write_bytes(write(record(origin=replace(H200, device="H100"))))
+    Path("empty.jsonl").write_bytes(b"")
+    for arguments, part in (
+        (("--store", "store", "other.jsonl"), "no baseline of H100 · engine 1.0"),
+        (("--store", "store", "empty.jsonl"), "no records"),
+        (("--store", "store", "head.jsonl", "head.jsonl"), "one of the two"),
+        (("head.jsonl",), "one of the two"),
+        (("--store", "nowhere", "head.jsonl"), "`nowhere`"),
+    ):
+        code, out, err = specbot("diff", *arguments)
+        assert (code, out) == (2, "") and part in err and err.count("\n") == 1
