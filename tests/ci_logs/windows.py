@@ -1,0 +1,70 @@
+"""Windows of CI logs with the line that explains the failure marked in them.
+
+    %%%% name
+    category: build-error
+    cause: pr                 pr | not-pr | open (the log alone cannot tell)
+    source: generated         or own
+    gpu: yes                  a failure of a GPU or of speculative decoding
+    changed: csrc/a.cu, ...   what the pull request changed, where the case says so
+    step: Check out           the step that failed, where the case says so
+    ---
+    a line of the log
+    >>>the line to quote
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+MARK = ">>>"
+_HEAD = "%%%% "
+
+
+@dataclass(frozen=True)
+class Window:
+    name: str
+    category: str
+    cause: str
+    source: str
+    marked: tuple[str, ...]
+    gpu: bool = False
+    changed: tuple[str, ...] = ()
+    step: str = ""
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The log's lines as a tool would see them."""
+        return tuple(line.removeprefix(MARK) for line in self.marked)
+
+    @property
+    def keys(self) -> tuple[int, ...]:
+        """Numbers of the marked lines, from 1: the match must be one of them."""
+        return tuple(n for n, line in enumerate(self.marked, 1) if line.startswith(MARK))
+
+
+def read(path: Path) -> list[Window]:
+    parts = path.read_bytes().decode("utf-8").split(_HEAD)
+    return [_window(part) for part in parts[1:]]
+
+
+def _window(text: str) -> Window:
+    head, _, body = text.partition("\n---\n")
+    name, *fields = head.split("\n")
+    values = dict(line.split(": ", 1) for line in fields)
+    changed = tuple(p for p in values.get("changed", "").split(", ") if p)
+    lines = tuple(body.removesuffix("\n").split("\n"))
+    gpu, step = values.get("gpu") == "yes", values.get("step", "")
+    return Window(name, values["category"], values["cause"], values["source"], lines, gpu, changed, step)
+
+
+def write(path: Path, windows: Iterable[Window]) -> None:
+    texts = []
+    for w in windows:
+        head = [f"{_HEAD}{w.name}", f"category: {w.category}", f"cause: {w.cause}", f"source: {w.source}"]
+        head += ["gpu: yes"] if w.gpu else []
+        texts.append("\n".join([*head, "---", *w.marked]) + "\n")
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("".join(texts), "utf-8", newline="\n")
