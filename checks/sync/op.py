@@ -25,6 +25,8 @@ if (!save_each_rank && rank_id > 0) return;     // XPU copy: still the old gate
 Copies are found by the ops they register and by file name. A copy counts as behind only where it spells the old form
 with the same names; casts, namespaces and comments do not matter. A function that was written anew is not compared,
 nor is new code that no copy ever had. Whether the other hardware wants the change too is a question, never a bug.
+Where the change counts from an index (`step_idx`) in another way, the copy's own callers decide if it is right: the
+question is shown to the pedantic only, and `semantics.step-idx` has the word.
 """
 
 from __future__ import annotations

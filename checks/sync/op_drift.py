@@ -75,6 +75,14 @@ def _state(alteration: Alteration) -> bool:
     return key is not None and E.root(key) in {p.name for p in alteration.base.params}
 
 
+def _of_index(alteration: Alteration, config: Config) -> bool:
+    """Whether the change counts from an index in another way: each hardware's own callers decide what that means."""
+    old, new = alteration.old, alteration.new
+    words = re.compile(rf"(^|_)({'|'.join(map(re.escape, config.semantics.index))})($|_)")
+    indices = {n for n in old.names if words.search(n)}
+    return new is not None and new.names != old.names and bool(indices & new.names)
+
+
 def _tells(atom: Atom) -> bool:
     """Whether two functions do not share an atom by chance, and it is not a size that each hardware tunes."""
     tuned = isinstance(atom.key, E.Name) and _TUNED.fullmatch(atom.key.id)
@@ -159,7 +167,8 @@ def _finding(group: list[Kept], change: ChangeSet, config: Config, rule: str) ->
         subject=_text(first.unit, first.atom),
         evidence=evidence,
         fix=ported([(k.alteration, k.unit, k.function, k.atom) for k in group], change),
-        pedantic=all(k.alteration.new is None and not _state(k.alteration) for k in group),
+        pedantic=all(k.alteration.new is None and not _state(k.alteration) for k in group)
+        or any(_of_index(k.alteration, config) for k in group),
         related=(
             *(_related(k, Message("also", {"function": k.function.name})) for k in others),
             *(

@@ -83,7 +83,8 @@ def _python(item: Import, unit: Unit, hits_of: list[str]) -> bool:
     """Whether the name may be Python's own: a module, or something that a package of ops defines or renames."""
     parts = item.module.split(".")
     folder = "/".join(parts[-2:])
-    return any(p != unit.path and p.endswith(".py") and f"{folder}/" in p for p in hits_of) or any(
+    here = [p for p in hits_of if p != unit.path and p.endswith(".py")]
+    return any(f"{folder}/" in p or p.endswith(f"{folder}.py") for p in here) or any(
         f"{folder}/{item.name}" in p for p in hits_of
     )
 
