@@ -9,7 +9,7 @@ import io
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bot.errors import UserError
 from bot.files import write_output
@@ -41,7 +41,7 @@ def svg(paint: Callable[[Axes], None]) -> str:
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
-    style = {"svg.hashsalt": "specbot", "svg.fonttype": "none", "font.family": "sans-serif"}
+    style: dict[Any, Any] = {"svg.hashsalt": "specbot", "svg.fonttype": "none", "font.family": "sans-serif"}
     with mpl.rc_context(style), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         figure = Figure(figsize=(7.5, 3.6))

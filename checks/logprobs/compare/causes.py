@@ -15,25 +15,49 @@ from checks.logprobs.compare.tally import Tally
 from checks.logprobs.record import ABSENT, Floats, Ints, Record
 
 _FEWEST_COLUMNS = 3
+# Nats; more than what rounding to a few digits on the way leaves of two equal numbers, or of one.
+_TORN, _EXACT = 1e-3, 2e-5
 _SLOPE = 0.02  # how near two slopes, or a slope and a temperature, have to be to be the same
 
 
 def note_causes(tally: Tally, measured: Measured, pairs: Sequence[tuple[Record, Record]], tolerance: float) -> None:
-    """Count the rows over the tolerance that each explanation explains."""
+    """Count the rows that each explanation explains."""
     over = np.flatnonzero((measured.grade == Grade.OVER) | (measured.grade == Grade.UNSURE))
+    _zeros(tally, measured)
+    _torn(tally, measured)
+    _small_constants(tally, measured)
     if len(over):
-        _zeros(tally, measured, over)
         _numbers(tally, measured, over)
         _lines(tally, measured, over, pairs, tolerance)
         _other_rows(tally, measured, over, [base.id for base, _ in pairs], tolerance)
     _mark(tally, measured, over, pairs)
 
 
-def _zeros(tally: Tally, measured: Measured, over: Ints) -> None:
+def _zeros(tally: Tally, measured: Measured) -> None:
     """llama.cpp#27972: a logprob of 0 for every token."""
-    row = measured.row[over]
+    row = measured.row[measured.moved != 0]
+    tally.counts["moved"] += len(row)
     tally.counts["zero-base"] += int((measured.base.logprobs[row] == 0).sum())
     tally.counts["zero-head"] += int((measured.head.logprobs[row] == 0).sum())
+
+
+def _torn(tally: Tally, measured: Measured) -> None:
+    """Rows whose token has one logprob by itself and another one in the columns: they are of different rows."""
+    for side, rows in (("base", measured.base), ("head", measured.head)):
+        here = rows.ids[measured.row] == rows.tokens[measured.row, None]
+        with np.errstate(invalid="ignore"):
+            apart = np.abs(rows.values[measured.row] - rows.logprobs[measured.row, None])
+        tally.counts[f"torn-{side}"] += int(((apart > _TORN) & here).any(axis=1).sum())
+
+
+def _small_constants(tally: Tally, measured: Measured) -> None:
+    """Rows within the tolerance that moved as a whole, every column by the same."""
+    columns, small = measured.columns, measured.grade == Grade.NOISE
+    whole = small & (columns.count >= _FEWEST_COLUMNS)
+    whole[whole] = columns.high[whole] - columns.low[whole] < _EXACT
+    whole &= np.abs(columns.high) > _TORN
+    tally.counts["whole"] += int(whole.sum())
+    tally.counts["whole-up"] += int((whole & (columns.high > 0)).sum())
 
 
 def _numbers(tally: Tally, measured: Measured, over: Ints) -> None:
@@ -49,7 +73,8 @@ def _numbers(tally: Tally, measured: Measured, over: Ints) -> None:
 
 def _nan(rows: Rows, at: Ints) -> Bools:
     """Rows with a NaN for a token that is there."""
-    return np.isnan(rows.logprobs[at]) | (np.isnan(rows.values[at]) & (rows.ids[at] != ABSENT)).any(axis=1)
+    columns = np.isnan(rows.values[at]) & (rows.ids[at] != ABSENT)
+    return np.asarray(np.isnan(rows.logprobs[at]) | columns.any(axis=1))
 
 
 def _lines(
@@ -100,7 +125,7 @@ def _other_rows(tally: Tally, measured: Measured, over: Ints, names: list[str], 
     hit = np.flatnonzero((anywhere >= 0) & (anywhere != row))
     with np.errstate(invalid="ignore"):
         apart = np.abs(head.values[row[hit], :shared] - base.values[anywhere[hit], :shared])
-    equal = (apart <= tolerance * measured.unit[over[hit], None]) | (apart != apart)
+    equal = (apart <= tolerance * measured.unit[over[hit], None]) | np.isnan(apart)
     hit = hit[equal.all(axis=1)]
     for n in hit:
         source = int(anywhere[n])

@@ -79,7 +79,7 @@ def _permuted(base: Rows, head: Rows, part: Ints, found: Columns) -> Ints:
     found.low[at], found.high[at] = moved.min(axis=1)[same], moved.max(axis=1)[same]
     found.count[at] = (ids_b != ABSENT).sum(axis=1)[same]
     found.worst[at] = ids_b[np.arange(len(part)), np.abs(moved).argmax(axis=1)][same]
-    return part[~same]
+    return np.asarray(part[~same])
 
 
 def _match(base: Rows, head: Rows, part: Ints, found: Columns) -> None:

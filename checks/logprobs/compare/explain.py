@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from checks.finding import Message
-from checks.logprobs.compare.padding import Padding
+from checks.logprobs.compare.padding import KINDS
 from checks.logprobs.compare.tally import SHOWN, STEP_PLACES, Tally
 
 # An explanation is given where it explains this share of what is wrong.
@@ -42,8 +42,7 @@ def swapped(tally: Tally) -> list[tuple[str, str]]:
 
 def padded(tally: Tally, side: str) -> dict[str, int]:
     """Rows without a token, by kind."""
-    names = [kind.name.lower().replace("_", "-") for kind in Padding if kind]
-    return {name: n for name in names if (n := tally.counts[f"padding-{side}-{name}"])}
+    return {name: n for name in KINDS[1:] if (n := tally.counts[f"padding-{side}-{name}"])}
 
 
 def _numbers(tally: Tally) -> Iterator[Message]:
@@ -53,8 +52,11 @@ def _numbers(tally: Tally) -> Iterator[Message]:
                 yield Message(f"cause-{kind}", {"side": side, "rows": found})
     for side in ("base", "head"):
         found = tally.counts[f"zero-{side}"]
-        if found >= _FEWEST_ROWS and found >= _MOST * _wrong(tally):
+        if found >= _FEWEST_ROWS and found >= _MOST * tally.counts["moved"]:
             yield Message("cause-zero", {"side": side, "rows": found})
+    for side in ("base", "head"):
+        if found := tally.counts[f"torn-{side}"]:
+            yield Message("cause-torn", {"side": side, "rows": found})
 
 
 def _padding(tally: Tally) -> Iterator[Message]:
@@ -83,6 +85,8 @@ def _rows(tally: Tally) -> Iterator[Message]:
 
 def _lines(tally: Tally) -> Iterator[Message]:
     wrong, counts = _wrong(tally), tally.counts
+    if systematic(tally) and counts["whole"] >= _MOST * (counts["noise"] + wrong):
+        yield Message("cause-renormalised", {"rows": counts["whole"], "up": counts["whole-up"] * 2 > counts["whole"]})
     if wrong < _FEWEST_ROWS:
         return
     if counts["constant"] >= _MOST * wrong:
@@ -138,6 +142,8 @@ def _places(tally: Tally) -> Iterator[Message]:
 
 
 def _widths(tally: Tally) -> Iterator[Message]:
+    if unsorted := tally.counts["unsorted"]:
+        yield Message("cause-unsorted", {"rows": unsorted})
     for (base, head), requests in sorted(tally.widths.items()):
         if base != head:
             yield Message("cause-width", {"base": base, "head": head, "requests": requests, "fewer": head < base})

@@ -126,7 +126,7 @@ def _ranks(base: Rows, head: Rows, apart: Floats, noise: Floats) -> Ints:
 
     How many stand there is known among the columns only: below them a rank is held to account where all else is equal.
     """
-    moved = np.where((base.ranks > 0) & (head.ranks > 0), head.ranks - base.ranks, 0)
+    moved = np.where((base.ranks >= 0) & (head.ranks >= 0), head.ranks - base.ranks, 0)
     at = np.flatnonzero(moved)
     if not len(at):
         return moved
@@ -157,10 +157,10 @@ def _splits(
     bound = np.fmax(least_base, least_head)
     near = _NEAR * tolerance * requests.most[row]
     both = np.exp(base.logprobs[row]) + np.exp(head.logprobs[row])
-    far = np.abs(base.logprobs[row] - head.logprobs[row])
+    far = np.abs(difference(base.logprobs[row], head.logprobs[row]))
     kind = np.where(np.isnan(seen), Split.UNKNOWN, np.where(seen <= near, Split.NEAR_TIE, Split.REAL))
     # A token outside of the columns is at least that far below the last one, and two ties share a probability.
-    kind[np.isnan(seen) & ((bound > near) | (far > near) | (both > 1.001))] = Split.REAL
+    kind[np.isnan(seen) & ((bound > near) | (far > near) | (both > np.exp(near)))] = Split.REAL
     drawn = ~requests.greedy[which]
     kind[drawn] = np.where(changed[which][drawn], Split.DRAWN, Split.DRAWN_EQUAL)
     split[which], gap[which] = kind, seen

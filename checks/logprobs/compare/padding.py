@@ -25,6 +25,10 @@ class Padding(IntEnum):
     REPEATED = 5  # bit for bit the row before, id, columns and log-sum-exp
 
 
+KINDS = ("", *(kind.name.lower().replace("_", "-") for kind in Padding if kind))
+"""The kinds by their numbers, as they are called in counts and words."""
+
+
 @dataclass(frozen=True, slots=True)
 class Stripped:
     """Rows without padding, and the `Padding` of every row as it was."""
@@ -52,8 +56,7 @@ def padding_of(rows: Rows) -> Ints:
         there = rows.ids[:, 1] != ABSENT
         kind[there & (rows.ids[:, :1] == rows.ids).all(axis=1)] = Padding.ONE_ID
         kind[there & (rows.values[:, 0] == 0) & (rows.values[:, 1] == 0)] = Padding.ZEROS
-    ranked = bool(rows.ranks.any())
-    kind[ranked & (rows.ranks == 0) & ((rows.logprobs == 0) | np.isnan(rows.logprobs))] = Padding.NO_RANK
+    kind[(rows.ranks == 0) & ((rows.logprobs == 0) | np.isnan(rows.logprobs))] = Padding.NO_RANK
     kind[rows.tokens < 0] = Padding.NO_ID
     return kind
 

@@ -26,7 +26,7 @@ _FINEST_UNIT = 5e-6
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """N rows of R requests with k columns; what nobody gave is NaN, a rank 0, an id `ABSENT`, a place -1."""
+    """N rows of R requests with k columns; what nobody gave is NaN, an id `ABSENT`, a rank or place of -1."""
 
     start: Ints  # [R + 1], row of each request's first token
     tokens: Ints  # [N]
@@ -53,9 +53,7 @@ class Rows:
 
     def take(self, index: Ints, start: Ints) -> Rows:
         """Some of the rows, in the order of `index`, as requests that begin at `start`."""
-        columns = (self.tokens, self.logprobs, self.ranks, self.logz, self.top)
-        tables = (self.ids, self.values, self.place, self.position)
-        return Rows(start, *(column[index] for column in columns), *(table[index] for table in tables))
+        return Rows(start, **{name: getattr(self, name)[index] for name in self.__slots__ if name != "start"})
 
 
 def rows_of(records: Sequence[Record]) -> Rows:
@@ -71,7 +69,7 @@ def rows_of(records: Sequence[Record]) -> Rows:
         start,
         joined(lambda r: r.tokens, 0, np.int64),
         joined(lambda r: r.logprobs, np.nan, np.float64),
-        joined(lambda r: r.ranks, 0, np.int64),
+        joined(lambda r: r.ranks, -1, np.int64),
         joined(lambda r: r.logz, np.nan, np.float64),
         joined(lambda r: r.max_logit, np.nan, np.float64),
         _tables([r.topk_ids for r in records], width, ABSENT, np.int64),
@@ -135,6 +133,7 @@ def _magnitude(rows: Rows) -> Floats:
     high, low = rows.logprobs, rows.logprobs
     for column in rows.values.T:
         high, low = np.fmax(high, column), np.fmin(low, column)
-    size = np.fmax(np.abs(rows.logz + high), np.fmax(np.abs(rows.logz + low), np.abs(rows.top)))
-    best = np.fmax(np.abs(rows.logz + high), np.abs(rows.top))
+    with np.errstate(invalid="ignore"):
+        best = np.fmax(np.abs(rows.logz + high), np.abs(rows.top))
+        size = np.fmax(best, np.abs(rows.logz + low))
     return np.where(np.isfinite(size), size, np.where(np.isfinite(best), best, np.nan))

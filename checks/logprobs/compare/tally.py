@@ -60,7 +60,10 @@ class Places:
 
     @classmethod
     def of(cls, size: int) -> Places:
-        return cls(*(np.zeros(size, np.int64) for _ in range(4)), np.zeros(size))
+        def none() -> Ints:
+            return np.zeros(size, np.int64)
+
+        return cls(none(), none(), none(), none(), np.zeros(size))
 
     def add(self, place: Ints, ulps: Floats, over: Ints) -> None:
         """Count rows [n] by `place`; `over` [n] is 0 or 1."""
@@ -146,7 +149,7 @@ def binned(ulps: Floats) -> Ints:
     """Bin of each number of ulps: [n]."""
     with np.errstate(divide="ignore"):
         octave = np.log2(np.minimum(ulps, _MOST_ULPS * 2))
-    return np.clip(np.floor((octave - _LOWEST) * _PER_OCTAVE) + 1, 0, BINS - 1).astype(np.int64)
+    return np.asarray(np.clip(np.floor((octave - _LOWEST) * _PER_OCTAVE) + 1, 0, BINS - 1), np.int64)
 
 
 def edge(bin_: int) -> float:

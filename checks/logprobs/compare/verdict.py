@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from math import exp, inf, lgamma
 
+import numpy as np
+
 from checks.finding import Message
 from checks.logprobs.compare import acceptance
 from checks.logprobs.compare.acceptance import Decision, Judged
@@ -34,9 +36,6 @@ class Verdict(StrEnum):
     REGRESSION = "regression"
     INCONCLUSIVE = "inconclusive"
     NOT_COMPARABLE = "not-comparable"
-
-
-_SAFE = (Verdict.IDENTICAL, Verdict.COLUMNS_ONLY, Verdict.TIE_REORDER, Verdict.WITHIN_NOISE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +82,14 @@ def _judge(
         if reasons:
             return verdict, safe, reasons
     verdict = _harmless(tally)
-    return verdict, verdict in _SAFE, [Message(f"reason-{verdict}", _numbers(tally))]
+    said = [Message(f"reason-{verdict}", _numbers(tally))]
+    if tally.accepted.differing:
+        said.append(Message("reason-acceptance-kept", {"change": f"{100 * decisions[0].change:+.1f}"}))
+    return verdict, True, said
 
 
 def _harmless(tally: Tally) -> Verdict:
-    if tally.counts["noise"] or tally.counts["over"]:
+    if tally.accepted.differing or tally.counts["noise"] or tally.counts["over"]:
         return Verdict.WITHIN_NOISE
     if tally.counts["reordered"]:
         return Verdict.TIE_REORDER
@@ -124,7 +126,7 @@ def _conflict(message: str, key: tuple[str, str, str], requests: int) -> Message
 
 def _wrong(tally: Tally, aa: Tally | None, tolerance: float) -> list[Message]:
     counts, found = tally.counts, []
-    known = 0 if aa is None else int(aa.request_ulps[int(binned_at(tolerance)) :].sum())
+    known = 0 if aa is None else int(aa.request_ulps[int(binned(np.array([tolerance]))[0]) :].sum())
     if _more(aa, known, counts["requests-over"], counts["pairs"]):
         args = {"rows": counts["over"], "of": counts["rows"], "requests": counts["requests-over"]}
         found.append(Message("reason-over", args | {"tolerance": f"{tolerance:.3g}", "most": _shown(tally.most)}))
@@ -135,18 +137,14 @@ def _wrong(tally: Tally, aa: Tally | None, tolerance: float) -> list[Message]:
     rows = {side: sum(padded(tally, side).values()) for side in ("base", "head")}
     if rows["base"] != rows["head"]:
         found.append(Message("reason-padding", rows))
+    torn = {side: counts[f"torn-{side}"] for side in ("base", "head")}
+    if torn["base"] != torn["head"]:
+        found.append(Message("reason-torn", torn))
     if pairs := swapped(tally):
         found.append(Message("reason-swapped", {"requests": len(pairs)}))
     if systematic(tally):
         found.append(Message("reason-systematic", {"up": counts["sign-up"], "down": counts["sign-down"]}))
     return found
-
-
-def binned_at(ulps: float) -> int:
-    """The first bin of which no request is within `ulps`."""
-    import numpy as np
-
-    return int(binned(np.array([ulps]))[0])
 
 
 def _shown(ulps: float) -> str:
@@ -178,7 +176,7 @@ def _open(tally: Tally, aa: Tally | None, decisions: tuple[Decision, ...]) -> li
         found.append(Message("reason-only", {"base": counts["only-base"], "head": counts["only-head"]}))
     if counts["unsure"]:
         found.append(Message("reason-unsure", {"rows": counts["unsure"], "most": _shown(tally.most)}))
-    if counts["split-unknown"]:
+    if _more(aa, 0 if aa is None else aa.counts["split-unknown"], counts["split-unknown"], counts["pairs"]):
         found.append(Message("reason-split-unknown", {"requests": counts["split-unknown"]}))
     if aa is not None and quantile(aa.ulps, _CALIBRATED_AT) > _WILDEST:
         found.append(Message("reason-aa-wild", {"most": _shown(aa.most)}))
@@ -190,7 +188,7 @@ def _open(tally: Tally, aa: Tally | None, decisions: tuple[Decision, ...]) -> li
 
 
 def _near(tally: Tally) -> list[Message]:
-    kinds = ("split-near-tie", "split-drawn", "split-real", "split-drawn-equal", "split-length")
+    kinds = ("split-near-tie", "split-drawn", "split-unknown", "split-real", "split-drawn-equal", "split-length")
     counts = tally.counts
     return [Message(f"reason-{kind}", {"requests": counts[kind]}) for kind in kinds if counts[kind]]
 
