@@ -52,7 +52,7 @@ class Comment:
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """A review thread, or a comment of the conversation (`path` empty). `fingerprint` is our finding's, if it is ours."""
+    """A review thread, or a comment of the conversation (`path` empty); `fingerprint` where it is our finding's."""
 
     comments: tuple[Comment, ...]
     path: str = ""
