@@ -47,6 +47,9 @@ demo: base kernels
 		--title "$$(cat $(EXAMPLE)/title.txt)" --body-file $(EXAMPLE)/body.md \
 		--target-branch release/1.4 --fail-on never
 	$(BIN)/specbot kernels run --device cpu --ops message,accept -o $(BUILD)/kernels
+	@$(BIN)/python -m tests.logprobs.widths $(BUILD)/logprobs
+	$(BIN)/specbot logprobs diff $(BUILD)/logprobs/base.jsonl $(BUILD)/logprobs/head.jsonl
+	$(BIN)/specbot logprobs diff $(BUILD)/logprobs/base.jsonl $(BUILD)/logprobs/broken.jsonl || test $$? -eq 1
 
 test: dev kernels
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
