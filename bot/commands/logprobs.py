@@ -74,16 +74,16 @@ def _record(parser: argparse.ArgumentParser, words: Words) -> None:
     add("--prompts", required=True, metavar="F", help=words("logprobs.record-prompts"))
     add("-o", "--output", required=True, metavar="F", help=words("logprobs.record-output"))
     add("--api", choices=("chat", "completions"), default="chat", help=words("logprobs.record-api"))
-    add("--top-logprobs", type=_count, default=5, metavar="K", help=words("logprobs.record-top-logprobs"))
-    add("--max-tokens", type=_positive, default=128, metavar="N", help=words("logprobs.record-max-tokens"))
+    add("--top-logprobs", type=count, default=5, metavar="K", help=words("logprobs.record-top-logprobs"))
+    add("--max-tokens", type=positive, default=128, metavar="N", help=words("logprobs.record-max-tokens"))
     add("--temperature", type=float, default=0.0, metavar="T", help=words("logprobs.record-temperature"))
     add("--top-p", type=float, metavar="P", help=words("logprobs.record-top-p"))
     add("--top-k", type=int, metavar="N", help=words("logprobs.record-top-k"))
     add("--seed", type=int, metavar="N", help=words("logprobs.record-seed"))
     add("--stream", action="store_true", help=words("logprobs.record-stream"))
-    add("--concurrency", type=_positive, default=8, metavar="N", help=words("logprobs.record-concurrency"))
+    add("--concurrency", type=positive, default=8, metavar="N", help=words("logprobs.record-concurrency"))
     add("--timeout", type=float, default=300.0, metavar="S", help=words("logprobs.record-timeout"))
-    add("--retries", type=_count, default=5, metavar="N", help=words("logprobs.record-retries"))
+    add("--retries", type=count, default=5, metavar="N", help=words("logprobs.record-retries"))
     _origin(parser, words)
 
 
@@ -95,7 +95,7 @@ def _diff(parser: argparse.ArgumentParser, words: Words) -> None:
     add("--aa", nargs="+", metavar="FILE", help=words("comparison.help-aa"))
     add("--format", choices=DIFF_FORMATS, default="terminal", help=words("comparison.help-format"))
     add("--pictures", metavar="DIR", help=words("comparison.help-pictures"))
-    add("-j", "--jobs", type=_positive, default=2, metavar="N", help=words("comparison.help-jobs"))
+    add("-j", "--jobs", type=positive, default=2, metavar="N", help=words("comparison.help-jobs"))
     add("-o", "--output", metavar="FILE", help=words("cli.output"))
 
 
@@ -115,15 +115,17 @@ def _baselines(parser: argparse.ArgumentParser, words: Words) -> None:
     add("-o", "--output", metavar="FILE", help=words("cli.output"))
 
 
-def _count(text: str) -> int:
+def count(text: str) -> int:
+    """A number from 0 on, for argparse."""
     value = int(text)
     if value < 0:
         raise ValueError(text)
     return value
 
 
-def _positive(text: str) -> int:
-    value = _count(text)
+def positive(text: str) -> int:
+    """A number from 1 on, for argparse."""
+    value = count(text)
     if value == 0:
         raise ValueError(text)
     return value
