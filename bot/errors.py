@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 
@@ -12,3 +13,7 @@ class UserError(Exception):
         super().__init__(key, args)
         self.key = key
         self.args_ = args
+
+    def __reduce__(self) -> tuple[Any, tuple[()]]:
+        """How it travels between processes: an exception with keywords cannot by itself."""
+        return partial(type(self), self.key, **self.args_), ()

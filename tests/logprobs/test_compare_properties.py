@@ -38,14 +38,18 @@ def any_record(draw, name="r"):
 
     return Record(
         name,
-        np.array(draw(st.lists(st.integers(-1, 6), min_size=n, max_size=n)), np.int64),
+        ints(draw, n, -1, 6),
         floats(), table, scores, prompt_hash(name),
-        ranks=np.array(draw(st.lists(st.integers(0, 9), min_size=n, max_size=n)), np.int64) if draw(st.booleans()) else None,
+        ranks=ints(draw, n, 0, 9) if draw(st.booleans()) else None,
         accept_num=accept,
         logz=floats() if draw(st.booleans()) else None,
         origin=Origin(logits_dtype=draw(st.sampled_from(["bfloat16", "float32", "unknown", "int4"]))),
         sampling={"temperature": draw(st.sampled_from([0.0, 1.0]))},
     )  # fmt: skip
+
+
+def ints(draw, n, least, most):
+    return np.array(draw(st.lists(st.integers(least, most), min_size=n, max_size=n)), np.int64)
 
 
 @given(st.lists(any_record(), min_size=1, max_size=3))
