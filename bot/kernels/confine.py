@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import resource
-import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from functools import cache
@@ -21,12 +21,15 @@ _PASSED = (
     "PATH", "LANG", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER",
     "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES", "CC",
 )  # fmt: skip
-# A shell as the first process of the PID namespace, because a kernel sends it no default-action signal: the process
-# under test must be another one, to die of its own SIGSEGV. Its exit code is then 128 + the signal.
-_UNSHARE = (
-    "unshare", "--user", "--map-current-user", "--net", "--pid", "--fork", "--kill-child", "sh", "-c",
-    '"$@"; exit "$?"', "sh",
-)  # fmt: skip
+_NO_NETWORK = ("unshare", "--user", "--map-current-user", "--net")
+# With a PID namespace whatever the code starts ends with it. A shell is its first process, because the kernel sends
+# that one no default-action signal: the process under test must be another, to die of its own SIGSEGV.
+_NO_ESCAPE = (*_NO_NETWORK, "--pid", "--fork", "--kill-child", "sh", "-c", '"$@"; exit "$?"', "sh")
+# Whether a GPU answers in there: some sandboxes' drivers do not work in a PID namespace.
+_PROBES = {
+    "cpu": ("true",),
+    "cuda": (sys.executable, "-c", "import ctypes, sys; sys.exit(ctypes.CDLL('libcuda.so.1').cuInit(0) != 0)"),
+}
 
 
 def environment(home: Path) -> dict[str, str]:
@@ -44,39 +47,40 @@ def environment(home: Path) -> dict[str, str]:
 
 
 @cache
-def tool() -> str:
-    """The strongest that works here: `bwrap`, `unshare` or `none`. Found by trying, because a kernel or a container
-    may refuse either."""
-    trials = {"bwrap": _bwrap(Path(tempfile.gettempdir())), "unshare": list(_UNSHARE)}
-    for name, prefix in trials.items():
-        if shutil.which(name) and _works([*prefix, "true"]):
-            return name
-    return "none"
+def _strongest(device: str) -> int:
+    """Which of `_ways` to go: the first that works here, found by trying, because a kernel, a container or a driver
+    may refuse any of them."""
+    ways = _ways(Path(tempfile.gettempdir()))
+    return next(i for i, way in enumerate(ways) if not way or _works([*way, *_PROBES[device]]))
 
 
 def _works(command: list[str]) -> bool:
     try:
-        return subprocess.run(command, capture_output=True, timeout=20, check=False).returncode == 0
+        return subprocess.run(command, capture_output=True, timeout=60, check=False).returncode == 0
     except (OSError, subprocess.TimeoutExpired):
         return False
 
 
-def prefix(folder: Path) -> list[str]:
+def prefix(device: str, folder: Path) -> list[str]:
     """What to put before a command so that it runs confined, able to write to `folder`."""
-    return {"bwrap": _bwrap(folder), "unshare": list(_UNSHARE), "none": []}[tool()]
+    return _ways(folder)[_strongest(device)]
 
 
-def _bwrap(folder: Path) -> list[str]:
+def _ways(folder: Path) -> list[list[str]]:
+    """From the strongest to none at all."""
     own = str(folder)
-    return [
+    bwrap = [
         "bwrap", "--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev", "--proc", "/proc", "--bind", own, own,
         "--unshare-net", "--unshare-pid", "--unshare-ipc", "--die-with-parent", "--new-session",
     ]  # fmt: skip
+    return [bwrap, list(_NO_ESCAPE), list(_NO_NETWORK), []]
 
 
 def confinement(device: str) -> Confinement:
     """What holds a process on this machine, for the report."""
-    return Confinement(tool(), tool() == "bwrap", _limits(device))
+    way = prefix(device, Path(tempfile.gettempdir()))
+    tool = way[0] if way else "none"
+    return Confinement(tool, tool == "bwrap", _limits(device))
 
 
 def _limits(device: str) -> dict[str, int]:

@@ -4,8 +4,7 @@ process, so that code under test never meets a file that earlier code under test
 
 from __future__ import annotations
 
-import os
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import bot
 from bot.errors import UserError
@@ -42,8 +41,7 @@ def revisions(git: Git, base: str, head: str) -> tuple[Package, Package]:
 
 def _harmless(path: str) -> bool:
     """Whether a tree's name stays within the folder that it is written to. Git itself makes no other one."""
-    parts = PurePosixPath(path).parts
-    return "\\" not in path and not any(part.lower() in _FORBIDDEN for part in (*path.split("/"), *parts))
+    return "\\" not in path and not any(part.lower() in _FORBIDDEN for part in path.split("/"))
 
 
 def runnable(package: Package) -> bool:
@@ -58,8 +56,11 @@ def _usable(package: Package, where: str) -> Package:
 
 
 def write(package: Package, folder: Path) -> None:
-    """The package's files under `folder`."""
+    """The package's files under `folder`. Raises `UserError` for names that no file system takes."""
     for name, data in package.items():
-        path = folder / os.fsencode(name).decode("utf-8", "surrogateescape")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+        path = folder / name
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+        except OSError as error:
+            raise UserError("unwritable", path=name, reason=error.strerror) from error

@@ -65,7 +65,7 @@ def _start(job: Job, folder: Path) -> subprocess.Popen[bytes]:
         command.append("--reference")
     with (folder / "said").open("wb") as said:
         return subprocess.Popen(
-            [*confine.prefix(folder), *command],
+            [*confine.prefix(job.device, folder), *command],
             cwd=folder / "work",
             env=confine.environment(folder / "home"),
             stdin=subprocess.DEVNULL,
@@ -128,11 +128,13 @@ def _finished(job: Job, ending: Ending, out: Path) -> Finished:
 
 
 def _journal(out: Path) -> Journal:
+    """The journal, with paths in errors as they are in the package: the folder has another name in every run."""
     try:
         data = _regular(out / "events.jsonl")
     except OSError:
         data = b""
-    return parse(data[:_LARGEST_JOURNAL].decode("utf-8", "replace"))
+    text = data[:_LARGEST_JOURNAL].decode("utf-8", "replace")
+    return parse(text.replace(f"{out.parent / 'work'}/", ""))
 
 
 def _tensors(folder: Path, cases: Mapping[str, object]) -> dict[str, Tensors]:

@@ -58,7 +58,7 @@ def _imports(path: str, source: bytes) -> Iterator[str]:
     """Files of the package that a module may import. A package's `__init__` holds the op itself and is judged."""
     try:
         tree = ast.parse(source)
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
     here = PurePosixPath(path).parent
     for node in ast.walk(tree):

@@ -55,4 +55,5 @@ def test_the_digest_follows_the_law_alone():
 
 def test_a_reference_that_does_not_parse_still_judges():
     assert "kernels/a/reference.py" in law(FILES | {"kernels/a/reference.py": b"def ("})
-    assert "kernels/a/reference.py" in law(FILES | {"kernels/a/reference.py": b"\0"})
+    for source in (b"\0", b"(" * 100_000, b"-" * 100_000 + b"1", b"a" + b".b" * 100_000):
+        assert "kernels/a/reference.py" in law(FILES | {"kernels/a/reference.py": source})
