@@ -35,9 +35,11 @@ def set_up() -> None:
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(logging.INFO)
-    for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "dbos"):
-        logger = logging.getLogger(name)
-        logger.handlers, logger.propagate = [], True
+    for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):
+        logging.getLogger(name).handlers = []
+    # DBOS gives its logger a handler of its own where it finds none.
+    dbos = logging.getLogger("dbos")
+    dbos.handlers, dbos.propagate = [handler], False
     # One line for every request of GitHub's is ours to write, with what it was about.
     for name in ("uvicorn.access", "httpx", "alembic", "dbos"):
         logging.getLogger(name).setLevel(logging.WARNING)

@@ -55,6 +55,7 @@ class Store:
 
     def __init__(self, url: str) -> None:
         self.engine = _engine(url)
+        self.check()
         run_dbos_database_migrations(url)
         _TABLES.create_all(self.engine)
         self.client = DBOSClient(system_database_url=url, serializer=DBOSPortableJSONSerializer())

@@ -8,14 +8,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
 
-from tests.example.build import build
+from tests.example.build import Example, build
 from tests.fake_github import FakeGitHub, serving
-from tests.fake_github.state import Pull, Repository
+from tests.fake_github.state import Repository
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -63,7 +64,9 @@ class Bot:
         kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
         env = kept | {"PYTHONPATH": str(ROOT)} | self.settings | settings
         with self.log.open("ab") as log:
-            process = subprocess.Popen([sys.executable, "-m", "bot", *args], env=env, stdout=log, stderr=log, cwd=self.directory)
+            process = subprocess.Popen(
+                [sys.executable, "-m", "bot", *args], env=env, stdout=log, stderr=log, cwd=self.directory
+            )
         self.processes.append(process)
         return process
 
@@ -76,7 +79,7 @@ class Bot:
 
     def _ready(self) -> bool:
         try:
-            return httpx.get(f"{self.url}/readyz", trust_env=False, timeout=5).status_code == 200
+            return httpx.get(f"{self.url}/readyz", trust_env=False, verify=False, timeout=5).status_code == 200
         except httpx.HTTPError:
             return False
 
@@ -88,51 +91,76 @@ class Bot:
         self.processes.clear()
 
 
+@contextmanager
+def watched(fake: FakeGitHub) -> Iterator[FakeGitHub]:
+    """What GitHub's description does not know fails the test, whatever else went well."""
+    yield fake
+    violations, fake.violations = fake.violations, []
+    assert violations == []
+
+
 @pytest.fixture
 def fake(tmp_path: Path) -> Iterator[FakeGitHub]:
-    """GitHub. What its description does not know fails the test, whatever else went well."""
-    with serving(FakeGitHub(tmp_path / "github")) as made:
+    """A GitHub of the test's own."""
+    with serving(FakeGitHub(tmp_path / "github")) as made, watched(made):
         yield made
-    assert made.violations == []
 
 
 @pytest.fixture
 def bot(fake: FakeGitHub, tmp_path: Path) -> Iterator[Bot]:
+    """A bot that the test starts and kills."""
     (tmp_path / "bot").mkdir()
     made = Bot(fake, tmp_path / "bot")
     yield made
     made.kill()
 
 
+@pytest.fixture(scope="session")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bot]:
+    """A bot that runs for all tests, each with its own repository."""
+    directory = tmp_path_factory.mktemp("running")
+    (directory / "bot").mkdir()
+    with serving(FakeGitHub(directory / "github")) as fake:
+        made = Bot(fake, directory / "bot")
+        made.start()
+        yield made
+        made.kill()
+
+
+@pytest.fixture
+def live(running: Bot) -> Iterator[FakeGitHub]:
+    """The GitHub of the bot that runs."""
+    with watched(running.fake) as fake:
+        yield fake
+
+
 SMALL_BASE = "import torch\n\n\ndef step(x):\n    return x\n"
 SMALL_HEAD = SMALL_BASE + "\n\ndef other(x):\n    return x + 1\n"
 
 
-@pytest.fixture
-def repo(fake: FakeGitHub) -> Repository:
+def small(fake: FakeGitHub) -> Repository:
     """A small repository with a branch `feature`."""
-    made = fake.repository("octo/engine")
+    made = fake.repository(f"octo/engine{len(fake.repositories) or ''}")
     made.git.commit("main", {"engine/step.py": SMALL_BASE})
     made.git.commit("feature", {"engine/step.py": SMALL_HEAD}, parent="main")
     return made
 
 
-@pytest.fixture(scope="session")
-def example(tmp_path_factory: pytest.TempPathFactory):
-    """The bundled example's pull request, with bugs in it."""
-    return build(tmp_path_factory.mktemp("example") / "repo")
+@pytest.fixture
+def repo(fake: FakeGitHub) -> Repository:
+    return small(fake)
 
 
 @pytest.fixture
-def lantern(fake: FakeGitHub, example) -> Repository:
-    """The bundled example on GitHub: `main` and `feature`."""
-    made = fake.repository("octo/lantern")
-    made.git.adopt(example.repo, main=example.base, feature=example.head)
-    return made
+def engine(live: FakeGitHub) -> Repository:
+    """A small repository of the bot that runs."""
+    return small(live)
 
 
-def published(pull: Pull) -> bool:
-    return bool(pull.live_reviews())
+@pytest.fixture(scope="session")
+def example(tmp_path_factory: pytest.TempPathFactory) -> Example:
+    """The bundled example's pull request, with bugs in it."""
+    return build(tmp_path_factory.mktemp("example") / "repo")
 
 
 def ended(repo: Repository, sha: str) -> bool:

@@ -50,7 +50,9 @@ def bodies(pull: Pull) -> list[list[str]]:
 
 def test_a_new_review_says_what_is_new_folds_the_old_one_and_resolves_what_is_fixed(client, fake, repo, pull):
     assert publish(client, payload(pull, A, B))
-    sha = repo.git.commit("feature", {"engine/step.py": repo.git.run("show", f"{pull.head_sha}:engine/step.py") + "\n#\n"})
+    sha = repo.git.commit(
+        "feature", {"engine/step.py": repo.git.run("show", f"{pull.head_sha}:engine/step.py") + "\n#\n"}
+    )
     people.push(fake, repo, pull, sha, send=False)
     assert publish(client, payload(pull, B, C))
     assert bodies(pull) == [["About a", "About b"], ["About c"]]

@@ -6,22 +6,125 @@ import json
 import subprocess
 import sys
 
-from tests.fake_github import people
-from tests.service.conftest import ROOT, ended, until
+import httpx
+
+from tests.fake_github import Answer, people
+from tests.service.conftest import ROOT, SMALL_HEAD, ended, until
 
 
-def test_the_review_is_what_the_dry_run_prints(fake, bot, lantern, example, tmp_path):
-    bot.start()
-    pull = people.open_pull(fake, lantern, "feature", title=example.title, body=example.body)
-    until(lambda: ended(lantern, pull.head_sha))
-    (review,) = pull.reviews
+def test_the_review_is_what_the_dry_run_prints(live, running, example, tmp_path):
+    repo = live.repository("octo/lantern")
+    repo.git.adopt(example.repo, main=example.base, feature=example.head)
+    pull = people.open_pull(live, repo, "feature", title=example.title, body=example.body)
+    until(lambda: ended(repo, pull.head_sha))
     (tmp_path / "body.md").write_text(example.body)
-    command = [sys.executable, "-m", "bot", "review", "--repo", example.repo, "--base", example.base, "--head", example.head]
-    command += ["--title", example.title, "--body-file", tmp_path / "body.md", "--target-branch", "main"]
-    command += ["--format", "github", "--lang", "en", "--fail-on", "never"]
+    command = [sys.executable, "-m", "bot", "review", "--repo", example.repo, "--base", example.base]
+    command += ["--head", example.head, "--title", example.title, "--body-file", tmp_path / "body.md"]
+    command += ["--target-branch", "main", "--format", "github", "--lang", "en", "--fail-on", "never"]
     printed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout
+    (review,) = pull.reviews
     assert json.dumps(review.payload, ensure_ascii=False, indent=2).encode() + b"\n" == printed
     assert len(review.comments) > 5
-    (check,) = lantern.check_runs
+    (check,) = repo.check_runs
     assert (check.name, check.conclusion) == ("specbot/review", "failure")
-    assert len(check.annotations) > 5
+    assert "bugs" in (check.title or "") and len(check.annotations) > 5
+
+
+def test_a_pull_request_from_its_first_push_to_its_last(live, engine):
+    draft = people.open_pull(live, engine, "feature", draft=True)
+    pull = people.open_pull(live, engine, "feature", title="one")
+    first = pull.head_sha
+    until(lambda: ended(engine, first))
+    assert [r.commit_id for r in pull.reviews] == [first]
+    assert not draft.reviews
+
+    people.edit(live, engine, pull, title="two")
+    until(lambda: len(pull.live_reviews()) == 1 and len(pull.reviews) == 2)
+    assert "two" in pull.live_reviews()[0].body
+
+    second = engine.git.commit("feature", {"engine/step.py": SMALL_HEAD + "\n\nother(1)\n"})
+    people.push(live, engine, pull, second)
+    until(lambda: ended(engine, second))
+    assert [r.commit_id for r in pull.live_reviews()] == [second]
+
+    people.comment(live, engine, pull, "ada", "Thanks")
+    draft.draft = False
+    people.say(live, engine, draft, "ready_for_review")
+    until(lambda: draft.reviews)
+    assert len(pull.reviews) == 3
+
+
+def test_a_newer_push_stops_the_review_of_the_older(live, engine):
+    """The first review is held up between its start and its publication, as by a large change."""
+    live.fault("POST", f"{engine.name}.git/git-upload-pack$", 3.0)
+    pull = people.open_pull(live, engine, "feature")
+    first = pull.head_sha
+    until(lambda: any(c.head_sha == first for c in engine.check_runs))
+    second = engine.git.commit("feature", {"engine/step.py": SMALL_HEAD + "\n\nother(1)\n"})
+    people.push(live, engine, pull, second)
+    until(lambda: ended(engine, second) and ended(engine, first))
+    assert [r.commit_id for r in pull.reviews] == [second]
+    assert [c.conclusion for c in engine.check_runs if c.head_sha == first] == ["skipped"]
+
+
+def test_a_fork_is_reviewed_from_the_base_repository(live, engine):
+    fork = live.repository(f"mallory/{engine.name}", installed=False, fork=True)
+    fork.git.adopt(engine.git.directory, main=engine.git.sha("main"))
+    sha = fork.git.commit("feature", {"engine/new.py": "x = 1\n"}, parent="main")
+    pull = people.open_pull(live, engine, "feature", fork=fork, author="mallory")
+    until(lambda: ended(engine, sha))
+    assert "engine/new.py" in pull.reviews[0].body
+
+
+def test_github_has_a_bad_day(live, engine):
+    path = f"/{engine.name}/"
+    faults = [
+        live.fault("GET", f"{path}pulls/1$", Answer(404, {"message": "Not Found"})),
+        live.fault("GET", f"{path}commits/.*/check-runs$", Answer(502, {"message": "Server Error"})),
+        live.fault("POST", f"{path}check-runs$", "drop", when="after"),
+        live.fault("PATCH", f"{path}check-runs/", Answer(503, {"message": "Unavailable"}), when="after"),
+    ]
+    live.secondary_limit("POST", f"{path}pulls/1/reviews$", retry_after=1)
+    pull = people.open_pull(live, engine, "feature")
+    until(lambda: ended(engine, pull.head_sha), 120)
+    assert len(pull.reviews) == len(engine.check_runs) == 1
+    assert [f.times for f in faults] == [0, 0, 0, 0]
+
+
+def test_a_mistake_in_the_configuration_is_said_on_the_check(live, engine):
+    engine.git.commit("main", {".specbot.toml": "[rules]\ndisabel = []\n"})
+    engine.git.commit("mistaken", {"engine/step.py": SMALL_HEAD}, parent="main")
+    pull = people.open_pull(live, engine, "mistaken")
+    until(lambda: ended(engine, pull.head_sha))
+    check = engine.check_runs[0]
+    assert (check.conclusion, check.title) == ("skipped", "Not reviewed")
+    assert "unknown key `rules.disabel`" in (check.summary or "")
+    assert not pull.reviews
+
+
+def test_the_log_tells_deliveries_and_reviews_and_no_secret(live, running, engine):
+    pull = people.open_pull(live, engine, "feature")
+    until(lambda: ended(engine, pull.head_sha))
+    about = {"pull": f"{engine.full_name}#1", "delivery": live.deliveries[-1].guid}
+
+    def said(event: str) -> list[dict[str, str]]:
+        lines = [json.loads(line) for line in running.log.read_text().splitlines()]
+        return [line for line in lines if line["event"] == event and line.get("delivery") == about["delivery"]]
+
+    until(lambda: said("review ended"))
+    assert said("review ended")[0].items() >= about.items()
+    assert said("review ended")[0]["workflow"] == said("webhook received")[0]["workflow"]
+    log = running.log.read_text()
+    for secret in (*live.tokens, live.webhook_secret, live.private_key.splitlines()[1]):
+        assert secret not in log
+    metrics = httpx.get(f"{running.url}/metrics", trust_env=False, verify=False).text
+    assert 'specbot_reviews_total{outcome="published"}' in metrics
+
+
+def test_tokens_can_do_no_more_than_their_task(live, engine):
+    pull = people.open_pull(live, engine, "feature")
+    until(lambda: ended(engine, pull.head_sha))
+    granted = [t.permissions for t in live.tokens.values() if t.repositories == frozenset({engine.id})]
+    assert {"metadata": "read", "contents": "read", "pull_requests": "read"} in granted
+    assert all("actions" not in p and p.get("contents", "read") == "read" for p in granted)
+    assert all(t.repositories for t in live.tokens.values() if set(t.permissions) != {"metadata"})

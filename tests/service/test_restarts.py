@@ -1,0 +1,243 @@
+"""Processes that die, and what happens afterwards: nothing twice, nothing missing."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bot.cli import main
+from bot.errors import UserError
+from bot.service.settings import load
+from tests.fake_github import FakeGitHub, people
+from tests.fake_github.state import Pull, Repository
+from tests.service.conftest import SMALL_HEAD, Bot, ended, free_port, small, until
+
+# Every request of a review, before and after its effect, instead of three of them; how many kills at random moments.
+EVERY_POINT = bool(os.environ.get("SPECBOT_TEST_EVERY_CRASH"))
+RANDOM_KILLS = int(os.environ.get("SPECBOT_TEST_RANDOM_CRASHES", "0"))
+
+
+def kill_at(fake: FakeGitHub, bot: Bot, method: str, path: str, when: str) -> None:
+    """kill -9 when a request arrives, or when it had its effect and before it is answered."""
+    fake.fault(method, path, bot.kill, when=when)
+
+
+def once(repo: Repository, pull: Pull) -> None:
+    """The pull request has one review of its head and one check run, and neither is half made."""
+    assert [r.commit_id for r in pull.live_reviews()] == [pull.head_sha]
+    assert len({r.body.splitlines()[0] for r in pull.reviews}) == len(pull.reviews)
+    (check,) = [c for c in repo.check_runs if c.head_sha == pull.head_sha]
+    assert check.status == "completed"
+    assert len(check.annotations) == len({(a["path"], a["start_line"], a["title"]) for a in check.annotations})
+
+
+def survive(bot: Bot, repo: Repository, pull: Pull) -> None:
+    """Start the bot again whenever it is dead, until the review has ended."""
+    until(lambda: not bot.processes or ended(repo, pull.head_sha))
+    while not bot.processes:
+        bot.start()
+        until(lambda: not bot.processes or ended(repo, pull.head_sha))
+
+
+def test_killed_three_times_in_one_review(fake, bot, repo):
+    bot.start()
+    kill_at(fake, bot, "POST", "/check-runs$", "after")
+    kill_at(fake, bot, "POST", "/reviews$", "after")
+    kill_at(fake, bot, "PATCH", "/check-runs/", "before")
+    pull = people.open_pull(fake, repo, "feature")
+    survive(bot, repo, pull)
+    assert all(fault.times == 0 for fault in fake.faults)
+    once(repo, pull)
+
+
+@pytest.mark.skipif(not EVERY_POINT, reason="SPECBOT_TEST_EVERY_CRASH is not set")
+def test_killed_at_every_request(fake, bot, repo):
+    """A second push, so that there is something to fold and to resolve as well."""
+    bot.start()
+    pull = people.open_pull(fake, repo, "feature")
+    until(lambda: ended(repo, pull.head_sha))
+    begun = len(fake.requests)
+    people.push(fake, repo, pull, repo.git.commit("feature", {"engine/step.py": SMALL_HEAD + "\nother(1)\n"}))
+    until(lambda: ended(repo, pull.head_sha))
+    seen = [r for r in fake.requests[begun:] if r.path not in ("/app/installations", "/app/hook/deliveries")]
+    for n in range(len(seen)):
+        for when in ("before", "after"):
+            left = [n]
+
+            def strike(left: list[int] = left) -> None:
+                if left[0] == 0:
+                    bot.kill()
+                left[0] -= 1
+
+            faults = [fake.fault(m, "", strike, when=when, times=n + 1) for m in ("GET", "POST", "PATCH")]
+            text = f"{SMALL_HEAD}\nother({n}, {when!r})\n"
+            people.push(fake, repo, pull, repo.git.commit("feature", {"engine/step.py": text}))
+            survive(bot, repo, pull)
+            for fault in faults:
+                fault.times = 0
+            once(repo, pull)
+
+
+@pytest.mark.skipif(not RANDOM_KILLS, reason="SPECBOT_TEST_RANDOM_CRASHES is not set")
+def test_killed_at_random_moments(fake, bot):
+    bot.start()
+    chance = random.Random(7)
+    repo = small(fake)
+    pulls = []
+    for n in range(max(10, RANDOM_KILLS // 5)):
+        repo.git.commit(f"b{n}", {"engine/step.py": f"{SMALL_HEAD}\nother({n})\n"}, parent="main")
+        pulls.append(people.open_pull(fake, repo, f"b{n}"))
+    for _ in range(RANDOM_KILLS):
+        time.sleep(chance.uniform(0.0, 1.5))
+        bot.kill()
+        bot.start()
+    until(lambda: all(ended(repo, p.head_sha) for p in pulls), 600)
+    for pull in pulls:
+        once(repo, pull)
+
+
+def test_lost_webhooks_are_made_good(fake, bot, repo):
+    """One was never sent, one could not be delivered."""
+    bot.start(SPECBOT_RECONCILE_EVERY="1", SPECBOT_REDELIVER_EVERY="1")
+    never_sent = people.open_pull(fake, repo, "feature", send=False)
+    until(lambda: ended(repo, never_sent.head_sha))
+    fake.deliveries.clear()
+    url, fake.webhook_url = fake.webhook_url, "http://127.0.0.1:9/webhook"
+    sha = repo.git.commit("other", {"engine/other.py": "x = 1\n"}, parent="main")
+    undelivered = people.open_pull(fake, repo, "other", draft=True)
+    undelivered.draft = False
+    # Older than the service, so that only the redelivery can bring it.
+    undelivered.created_at = "2020-01-01T00:00:00Z"
+    people.say(fake, repo, undelivered, "ready_for_review")
+    fake.webhook_url = url
+    _, failed = fake.deliveries
+    for delivery in (_, failed):
+        delivery.delivered_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 60))
+    until(lambda: ended(repo, sha))
+    swept = len(fake.written("apps/list-webhook-deliveries"))
+    until(lambda: len(fake.written("apps/list-webhook-deliveries")) > swept + 2)
+    again = sorted((d.guid, d.redelivery, d.status_code) for d in fake.deliveries[2:])
+    assert again == sorted((d.guid, True, 202) for d in (_, failed))
+    assert len(undelivered.reviews) == len(never_sent.reviews) == 1
+
+
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a PostgreSQL of the test's own."""
+    if not all(map(shutil.which, ("initdb", "postgres", "psql"))):
+        pytest.skip("there is no PostgreSQL here")
+    directory = Path(tmp_path_factory.mktemp("postgres"))
+    as_user: list[str] = []
+    if os.getuid() == 0:
+        # PostgreSQL refuses to run as root.
+        if not shutil.which("runuser") or subprocess.run(["id", "postgres"], capture_output=True).returncode:
+            pytest.skip("PostgreSQL does not run as root, and there is no user for it")
+        as_user = ["runuser", "-u", "postgres", "--"]
+        directory = Path("/tmp") / f"specbot-postgres-{os.getpid()}"
+        directory.mkdir()
+        shutil.chown(directory, "postgres")
+    port = free_port()
+    subprocess.run(
+        [*as_user, "initdb", "-A", "trust", "-U", "specbot", "-N", directory / "db"], check=True, capture_output=True
+    )
+    command = [*as_user, "postgres", "-D", directory / "db", "-p", str(port), "-k", directory, "-c", "fsync=off"]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    ready = [
+        "psql",
+        "-h",
+        "127.0.0.1",
+        "-p",
+        str(port),
+        "-U",
+        "specbot",
+        "-d",
+        "postgres",
+        "-c",
+        "CREATE DATABASE specbot",
+    ]
+    try:
+        until(lambda: subprocess.run(ready, capture_output=True).returncode == 0)
+        yield f"postgresql://specbot@127.0.0.1:{port}/specbot"
+    finally:
+        server.terminate()
+        server.wait()
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str | None]:
+    """A database that two hosts could share; None is the file of the settings."""
+    if request.param == "sqlite":
+        yield None
+    else:
+        yield from postgres(tmp_path_factory)
+
+
+def test_a_worker_that_dies_for_ever_is_taken_over(fake, bot, repo, database):
+    """One worker is killed in the middle of a review and never comes back; another has its work in the end."""
+    if database is not None:
+        bot.settings["SPECBOT_DATABASE_URL"] = database
+    bot.start("--role", "web")
+    first = bot.run("worker", "--queues", "reviews", SPECBOT_WORKER_ID="first")
+    fake.fault("POST", "/reviews$", first.kill, when="after")
+    pull = people.open_pull(fake, repo, "feature")
+    until(lambda: first.poll() is not None)
+    bot.run("worker", "--queues", "reviews", SPECBOT_WORKER_ID="second", SPECBOT_DEAD_AFTER="2")
+    until(lambda: ended(repo, pull.head_sha))
+    once(repo, pull)
+    assert bool(list(bot.directory.glob("data/*.sqlite"))) == (database is None)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"SPECBOT_WEBHOOK_SECRETS": None}, "webhook_secrets: Field required"),
+        ({"SPECBOT_WEBHOOK_SECRETS": " , "}, "a webhook secret is needed"),
+        ({"SPECBOT_APP_ID": "abc"}, "app_id: Input should be a valid integer"),
+        ({"SPECBOT_PRIVATE_KEY_FILE": "/nowhere"}, "/nowhere"),
+        ({"SPECBOT_PRIVATE_KEY_FILE": None}, "private_key"),
+        ({"SPECBOT_CONFIG_FILE": "/nowhere.toml"}, "/nowhere.toml"),
+        ({"SPECBOT_LANGUAGE": "fr"}, "language"),
+        ({"SPECBOT_DATABASE_URL": "sqlite:////nowhere/x.sqlite"}, "database"),
+    ],
+)
+def test_the_service_does_not_start_with_wrong_settings(bot, monkeypatch, capsys, changes, said):
+    for name, value in (bot.settings | changes).items():
+        if value is None:
+            monkeypatch.delenv(name, raising=False)
+        else:
+            monkeypatch.setenv(name, value)
+    assert main(["serve"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert said in line
+    for secret in (bot.fake.webhook_secret, bot.fake.private_key.splitlines()[1]):
+        assert secret not in line
+
+
+def test_two_services_on_one_port(bot, monkeypatch, capsys):
+    for name, value in bot.settings.items():
+        monkeypatch.setenv(name, value)
+    with socket.create_server(("127.0.0.1", bot.port)):
+        assert main(["serve"]) == 2
+    assert f"port {bot.port}" in capsys.readouterr().err
+
+
+def test_settings_from_a_file(bot, tmp_path, monkeypatch):
+    file = tmp_path / "specbot.toml"
+    key = bot.directory / "key.pem"
+    file.write_text(f'app_id = 7\nprivate_key_file = "{key}"\nwebhook_secrets = ["a", "b"]\nport = 1234\n')
+    monkeypatch.setenv("SPECBOT_PORT", "4321")
+    settings = load(str(file))
+    assert (settings.app_id, settings.port, len(settings.webhook_secrets)) == (7, 4321, 2)
+    assert "BEGIN" not in repr(settings) and "'b'" not in repr(settings)
+    file.write_text(file.read_text() + "prot = 1\n")
+    with pytest.raises(UserError) as caught:
+        load(str(file))
+    assert "prot" in str(caught.value.args_)

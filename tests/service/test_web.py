@@ -1,0 +1,210 @@
+"""The door: nobody gets in without the secret, nothing is lost or done twice, and the process stays up."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from pathlib import Path
+
+import httpx
+import pytest
+import sqlalchemy as sa
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pydantic import SecretStr
+from starlette.testclient import TestClient
+
+from bot.service.store import PullKey, Store
+from bot.service.web import application
+from tests.fake_github import FakeGitHub, people, webhooks
+
+SECRETS = (SecretStr("old"), SecretStr("new"))
+LARGEST = 100_000
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A database with its tables; making them takes a second."""
+    path = tmp_path_factory.mktemp("database") / "specbot.sqlite"
+    Store(f"sqlite:///{path}").close()
+    with sa.create_engine(f"sqlite:///{path}").connect() as connection:
+        connection.exec_driver_sql("PRAGMA journal_mode=DELETE")
+    return path.read_bytes()
+
+
+@pytest.fixture
+def store(empty: bytes, tmp_path: Path):
+    path = tmp_path / "specbot.sqlite"
+    path.write_bytes(empty)
+    made = Store(f"sqlite:///{path}")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def web(store: Store) -> TestClient:
+    return TestClient(application(store, SECRETS, LARGEST), raise_server_exceptions=True)
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> bytes:
+    """The payload of a pull request that was opened."""
+    fake = FakeGitHub(tmp_path / "github")
+    repo = fake.repository("octo/engine")
+    repo.git.commit("main", {"a": "1"})
+    repo.git.commit("feature", {"a": "2"}, parent="main")
+    pull = people.open_pull(fake, repo, "feature", send=False)
+    return people.say(fake, repo, pull, "opened", send=False).payload
+
+
+def send(
+    web: TestClient, payload: bytes, *, event: str = "pull_request", guid: str = "", secret: str = "new", **more: object
+):
+    fields = webhooks.headers(event, guid or str(uuid.uuid4()), payload, secret) | more
+    return web.post("/webhook", content=payload, headers=fields)
+
+
+def orders(store: Store) -> list[str]:
+    return [w.workflow_id for w in store.client.list_workflows()]
+
+
+def changed(payload: bytes, **changes: object) -> bytes:
+    return json.dumps(json.loads(payload) | changes).encode()
+
+
+def test_a_delivery_is_stored_and_enqueued(web, store, opened):
+    answer = send(web, opened, guid="one")
+    assert (answer.status_code, answer.json()) == (202, {"outcome": "accepted"})
+    (workflow,) = store.client.list_workflows()
+    assert (workflow.workflow_id, workflow.status, workflow.queue_name) == ("review-one", "ENQUEUED", "reviews")
+    assert workflow.input["args"][0]["repository"] == "octo/engine"
+    assert store.received("one")
+
+
+def test_the_same_delivery_again_is_nothing(web, store, opened):
+    send(web, opened, guid="one")
+    assert send(web, opened, guid="one").json() == {"outcome": "duplicate"}
+    assert orders(store) == ["review-one"]
+
+
+def test_both_secrets_open_while_they_are_rotated(web, opened):
+    assert send(web, opened, secret="old").status_code == 202
+    assert send(web, opened, secret="new").status_code == 202
+
+
+@pytest.mark.parametrize(
+    ("header", "value"),
+    [
+        ("x-hub-signature-256", ""),
+        ("x-hub-signature-256", "sha256=" + "0" * 64),
+        ("x-hub-signature-256", "sha1=" + "0" * 40),
+        ("x-hub-signature-256", b"sha256=\xe9"),
+    ],
+)
+def test_who_does_not_know_the_secret_stays_out(web, store, opened, header, value):
+    assert send(web, opened, guid="one", **{header: value}).status_code == 401
+    assert orders(store) == [] and not store.received("one")
+
+
+def test_a_signature_is_of_these_bytes(web, store, opened):
+    fields = webhooks.headers("pull_request", "one", opened, "new")
+    assert web.post("/webhook", content=opened + b" ", headers=fields).status_code == 401
+    assert send(web, opened, secret="guess").status_code == 401
+    assert orders(store) == []
+
+
+def test_what_is_too_large_is_not_read_to_its_end(web, store):
+    read = []
+
+    def body():
+        for _ in range(1000):
+            read.append(1)
+            yield b"x" * 10_000
+
+    fields = webhooks.headers("push", "one", b"", "new")
+    assert web.post("/webhook", content=body(), headers=fields).status_code == 413
+    assert send(web, b'"' + b"x" * LARGEST + b'"').status_code == 413
+    assert orders(store) == []
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b"\xff\xfe", b"[" * 90_000, b'{"a":' * 15_000])
+def test_what_is_signed_and_no_payload(web, store, body):
+    assert send(web, body).status_code == 400
+    assert orders(store) == []
+
+
+@pytest.mark.parametrize(
+    "headers", [{"x-github-delivery": ""}, {"x-github-event": ""}, {"x-github-delivery": "x" * 65}]
+)
+def test_a_delivery_has_a_name(web, opened, headers):
+    assert send(web, opened, **headers).status_code == 400
+
+
+def test_unknown_events_and_actions_are_taken_and_ignored(web, store, opened):
+    assert send(web, b'{"zen": "Keep it logically awesome."}', event="ping").json() == {"outcome": "ignored"}
+    assert send(web, changed(opened, action="labeled")).json() == {"outcome": "ignored"}
+    assert send(web, changed(opened, action="edited", changes={})).json() == {"outcome": "ignored"}
+    draft = json.loads(opened)["pull_request"] | {"draft": True}
+    assert send(web, changed(opened, pull_request=draft)).json() == {"outcome": "ignored"}
+    assert orders(store) == []
+
+
+@pytest.mark.parametrize("key", ["action", "pull_request", "repository", "installation"])
+def test_a_payload_that_lacks_something_is_no_crash(web, store, opened, key):
+    payload = json.loads(opened)
+    del payload[key]
+    assert send(web, json.dumps(payload).encode()).status_code == 202
+    assert send(web, changed(opened, **{key: 7})).status_code == 202
+    assert orders(store) == []
+
+
+@given(body=st.binary(max_size=200), signature=st.text(max_size=80), event=st.text(max_size=20))
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_bytes_from_outside_get_in(web, body, signature, event):
+    fields = {"x-hub-signature-256": signature.encode(), "x-github-event": event.encode(), "x-github-delivery": b"d"}
+    try:
+        request = web.build_request("POST", "/webhook", content=body, headers=fields)
+    except (ValueError, httpx.InvalidURL):
+        return
+    assert web.send(request).status_code in (400, 401)
+
+
+def test_a_later_order_supersedes_an_earlier(web, store, opened):
+    send(web, opened, guid="one")
+    send(web, changed(opened, action="synchronize"), guid="two")
+    key = PullKey(json.loads(opened)["repository"]["id"], 1)
+    assert [store.is_latest(key, f"review-{guid}") for guid in ("one", "two")] == [False, True]
+
+
+def test_both_or_neither_is_stored(web, store, opened, monkeypatch):
+    def broken(*_: object) -> None:
+        raise sa.exc.OperationalError("enqueue", {}, Exception("disk full"))
+
+    monkeypatch.setattr(store.client, "enqueue_in_transaction", broken)
+    with pytest.raises(sa.exc.OperationalError):
+        send(web, opened, guid="one")
+    assert not store.received("one")
+    monkeypatch.undo()
+    assert send(web, opened, guid="one").json() == {"outcome": "accepted"}
+
+
+def test_health(web, store):
+    assert web.get("/healthz").status_code == 200
+    assert web.get("/readyz").status_code == 200
+    send(web, b"{}", event="ping", secret="guess")
+    assert 'specbot_deliveries_total{outcome="refused"}' in web.get("/metrics").text
+    assert web.get("/webhook").status_code == 405
+
+
+def test_not_ready_without_a_database(web, store, monkeypatch):
+    monkeypatch.setattr(store, "engine", sa.create_engine("sqlite:////nowhere/at/all.sqlite"))
+    assert web.get("/readyz").status_code == 503
+
+
+def test_of_two_who_find_a_dead_worker_one_takes_over(store):
+    store.beat("gone")
+    assert store.claim_dead(60) == []
+    assert store.claim_dead(-1) == ["gone"]
+    assert store.claim_dead(60) == []
+    store.bury("gone")
+    assert store.claim_dead(-1) == []
