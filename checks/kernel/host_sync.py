@@ -39,6 +39,7 @@ from checks.ir.stmt import Assign, For, Guarded
 from checks.kernel.deltas import Delta, deltas
 from checks.ops import expressions
 from checks.protocol.ranges import show
+from checks.sync.reached import brought
 
 ID = "kernel.host-sync"
 SUMMARY = "The change makes the host wait for the device inside a step"
@@ -60,7 +61,7 @@ _DEVICE_CALLS = frozenset({"cudaMalloc", "cudaFree", "cudaDeviceSynchronize", "c
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     for delta in deltas(change, config):
         if delta.python and _every_step(delta):
-            yield from _python(delta)
+            yield from _python(delta, change)
         elif not delta.python and "cuda" in delta.code:
             yield from _device(delta)
 
@@ -72,11 +73,11 @@ def _every_step(delta: Delta) -> bool:
     return bool(_STEP.search(name)) and not _ONCE.search(name)
 
 
-def _python(delta: Delta) -> Iterator[Finding]:
-    before = Counter(call.func.name for _, call in _waits(delta.flat_base) if isinstance(call.func, E.Attr))
+def _python(delta: Delta, change: ChangeSet) -> Iterator[Finding]:
+    before = Counter(c.func.name for _, c, _ in _waits(delta.flat_base) if isinstance(c.func, E.Attr))
     host = _on_host(delta)
-    for line, call in _waits(delta.flat):
-        if not isinstance(call.func, E.Attr) or not delta.touched(line):
+    for line, call, guards in _waits(delta.flat):
+        if not isinstance(call.func, E.Attr) or not delta.touched(line) or brought(guards, change):
             continue
         how, tensor = call.func.name, call.func.base
         if before[how] or _is_host(tensor, host) or isinstance(tensor, E.Const):
@@ -94,16 +95,20 @@ def _python(delta: Delta) -> Iterator[Finding]:
         return
 
 
-def _waits(flat: list[Guarded]) -> Iterator[tuple[int, E.Call]]:
+def _waits(flat: list[Guarded]) -> Iterator[tuple[int, E.Call, tuple[E.Expr, ...]]]:
+    """(line, call, conditions) of what may wait; what runs through a comprehension is of a kind that is not known."""
     for guarded in flat:
         if any(_other_hardware(g) for g in guarded.guards):
             continue
         for top in expressions(guarded.stmt):
             inner: set[int] = set()
+            running = {
+                n for c in E.walk(top) if isinstance(c, E.Comprehension) for t, _, _ in c.clauses for n in E.names(t)
+            }
             for e in E.walk(top):
                 if isinstance(e, E.Call) and isinstance(e.func, E.Attr) and e.func.name in _WAITS and not e.args:
-                    if id(e) not in inner:
-                        yield e.line or guarded.stmt.line, e
+                    if id(e) not in inner and E.root(e.func.base) not in running:
+                        yield e.line or guarded.stmt.line, e, guarded.guards
                     inner |= {id(x) for x in E.walk(e.func.base)}
 
 

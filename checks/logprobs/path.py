@@ -16,6 +16,7 @@ from checks.ir.unit import Function, Unit
 from checks.ops import expressions
 from checks.source import language
 from checks.sync.key_uses import asks_platform
+from checks.sync.reached import brought
 
 WIDTH, SEED, ORDER, VALUE = "width", "seed", "order", "value"
 _RANKS = {WIDTH: 0, SEED: 1, ORDER: 2, VALUE: 3}
@@ -120,8 +121,8 @@ def _in_function(
         if known[key] > 0:
             known[key] -= 1
             continue
-        if any(_brought(g, change) for g in guarded.guards):
-            continue
+        if brought(guarded.guards, change):
+            continue  # the tests that were there do not have it on
         if all(line.strip() in moved for line in unit.lines[stmt.line - 1 : _last(stmt)]):
             continue
         mode, certain = _mode(guarded, head), False
@@ -133,12 +134,6 @@ def _in_function(
         calls = isinstance(stmt, ExprStmt)
         where = unit.path, stmt.line, text, head.qualname
         yield Altered(*where, name, kind, mode, certain, calls, guarded.guards)
-
-
-def _brought(guard: E.Expr, change: ChangeSet) -> bool:
-    """Whether a condition asks for something that this change brings: the tests that were there do not have it on."""
-    names = {e.name if isinstance(e, E.Attr) else e.id for e in E.walk(guard) if isinstance(e, E.Attr | E.Name)}
-    return any("_" in n and not change.base.find(n) for n in sorted(names))
 
 
 def _touched(stmt: Stmt, unit: Unit, change: ChangeSet) -> bool:

@@ -74,6 +74,8 @@ def _check(item: Import, unit: Unit, ops: Ops, change: ChangeSet, config: Config
     own = [i for i in found if config.hardware_of(i.unit.path) == hardware]
     if not own or any(i.binding is not None for i in own) or any(_changed(i, change) for i in own):
         return
+    if _others_unbound(item, unit, ops, hardware, config):
+        return
     neighbour = _neighbour(own[0], ops, hardware, config)
     if neighbour is not None and own[0].registration is not None:
         yield _unbound(item, unit, own[0].registration, neighbour, rule)
@@ -87,6 +89,13 @@ def _python(item: Import, unit: Unit, hits_of: list[str]) -> bool:
     return any(f"{folder}/" in p or p.endswith(f"{folder}.py") for p in here) or any(
         f"{folder}/{item.name}" in p for p in hits_of
     )
+
+
+def _others_unbound(item: Import, unit: Unit, ops: Ops, hardware: str, config: Config) -> bool:
+    """Whether the file imports other ops from there and nothing binds any: they come in another way."""
+    others = {i.name for i in unit.imports if i.module == item.module and i.name} - {item.name}
+    known = [o for n in sorted(others) for o in ops.named(n) if config.hardware_of(o.unit.path) == hardware]
+    return bool(known) and all(o.binding is None for o in known)
 
 
 def _changed(info: OpInfo, change: ChangeSet) -> bool:

@@ -47,6 +47,8 @@ def use(function: Function, name: str) -> int | None:
         stmt = guarded.stmt
         if any(name in E.names(g) for g in guarded.guards) or guarded.loops:
             return None
+        if any(_of_an_option(g) for g in guarded.guards):
+            continue
         if isinstance(stmt, Assign) and isinstance(stmt.target, E.Name) and stmt.target.id == name:
             return None
         for top in expressions(stmt):
@@ -129,7 +131,7 @@ def _use_through(target: Target, name: str, targets: Targets, depth: int = 2) ->
         looked_at = any(_opened(top, name) is False for top in expressions(stmt))
         if rebound or looked_at or any(name in E.names(g) for g in guarded.guards):
             return None
-        if guarded.loops or any(_of_a_kind(g) for g in guarded.guards):
+        if guarded.loops or any(_of_a_kind(g) or _of_an_option(g) for g in guarded.guards):
             continue
         for top in expressions(stmt):
             for e in E.walk(top):
@@ -143,6 +145,17 @@ def _use_through(target: Target, name: str, targets: Targets, depth: int = 2) ->
 def _of_a_kind(guard: E.Expr) -> bool:
     """`isinstance(output, Pooled)`: whether the caller's is one is not known."""
     return isinstance(guard, E.Call) and E.callee(guard) == "isinstance"
+
+
+def _of_an_option(guard: E.Expr) -> bool:
+    """`output.mask is not None`: something else that may be left out, and with it what is asked here."""
+    match guard:
+        case E.Binary(op="is-not", right=E.Const(value=None)):
+            return True
+        case E.Binary(op="and", left=left, right=right):
+            return _of_an_option(left) or _of_an_option(right)
+        case _:
+            return False
 
 
 def _passed_on(call: E.Call, target: Target, name: str, targets: Targets, depth: int) -> Location | None:

@@ -43,6 +43,13 @@ def excluded(guards: tuple[E.Expr, ...], hardware: str, config: Config) -> bool:
     return any(holds(g, hardware, config) is False for g in guards)
 
 
+def brought(guards: tuple[E.Expr, ...], change: ChangeSet) -> bool:
+    """Whether a condition asks for something that this change brings: it is off for whoever was there before."""
+    parts = (e for g in guards for e in E.walk(g))
+    names = {e.name if isinstance(e, E.Attr) else e.id for e in parts if isinstance(e, E.Attr | E.Name)}
+    return any("_" in n and not change.base.find(n) for n in sorted(names))
+
+
 def refused(guards: tuple[E.Expr, ...], platform: str, change: ChangeSet, config: Config) -> bool:
     """Whether the product raises on the hardware for which `is_<platform>()` holds, over a switch that is named as
     these conditions are: `if enable_logprob and not current_platform.is_cuda(): raise`."""

@@ -36,12 +36,18 @@ class Search:
                 continue
             if method_differs(alteration, sibling) or other_callee(alteration, unit, sibling):
                 continue
-            if not most and never_set(alteration, unit, sibling):
+            if not most and (never_set(alteration, unit, sibling) or self._new_field(alteration, data)):
                 continue
             for function in S.counterparts(alteration.function, unit, sibling, self.names):
                 if most or not lacking(alteration, function, sibling, data):
                     found = lags(alteration, function, sibling, self.effects(function, sibling))
                     yield from (lag for lag in found if not self._cannot_fit(lag) and not self._needless(lag))
+
+    def _new_field(self, alteration: Alteration, data: bytes) -> bool:
+        """Whether the new form reads a field that the change brings and of which the sibling's file knows nothing."""
+        forms = () if isinstance(alteration.new.form, tuple) else (alteration.new.form,)
+        read = {e.name for f in forms for e in E.walk(f) if isinstance(e, E.Attr)}
+        return any("_" in n and not has_word(data, n) and not self.change.base.find(n) for n in sorted(read))
 
     def effects(self, function: Function, unit: Unit) -> list[Effect]:
         return self.change.once((Search, function.path, function.start_line), lambda: effects(function, unit))
