@@ -102,7 +102,7 @@ async def _failed(response: httpx.Response, url: str) -> Exception:
     if response.status_code == 429 or response.status_code >= 500:
         return _Again(status, _seconds(response.headers.get("retry-after", "")))
     if response.status_code in _HOPELESS or response.status_code < 400:
-        return UserError("endpoint-refuses", url=url, status=status, said=said)
+        return UserError("endpoint-refuses", url=url, status=status, said="" if said in status else said)
     return Refused(f"{status}: {said}" if said else status)
 
 
