@@ -56,7 +56,8 @@ class Collector:
         self.tally.name(f"only-{side}", [record.id])
 
     def _add(self, pairs: list[Pair]) -> None:
-        base, head = (strip(rows_of([pair[side] for pair in pairs])) for side in (0, 1))
+        other_length = np.array([len(b) != len(h) for b, h in pairs])
+        base, head = (strip(rows_of([pair[side] for pair in pairs]), other_length) for side in (0, 1))
         names = [pair[0].id for pair in pairs]
         self.tally.counts["pairs"] += len(pairs)
         for side, stripped, records in (("base", base, 0), ("head", head, 1)):

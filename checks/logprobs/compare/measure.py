@@ -95,7 +95,7 @@ def measure(base: Rows, head: Rows, requests: Requests, uneven: Bools, tolerance
     columns = compare_columns(shown_base, shown_head)
     moved = np.where(at_split, 0.0, difference(shown_base.logprobs, shown_head.logprobs))
     apart = np.fmax(np.fmax(-columns.low, columns.high), np.abs(moved))
-    apart = np.maximum(apart, columns.lost)
+    apart = np.maximum(apart, columns.lost) + 0.0  # no -0
     rank = np.where(at_split, 0, _ranks(shown_base, shown_head, apart, least * tolerance))
     grade = np.full(len(row), Grade.EQUAL, np.int64)
     grade[columns.other_order] = Grade.REORDERED

@@ -37,13 +37,15 @@ class Stripped:
     kind: Ints  # [N before]
 
 
-def strip(rows: Rows) -> Stripped:
-    """Take out what is certainly no token."""
+def strip(rows: Rows, uneven: Bools) -> Stripped:
+    """Take out what is certainly no token, from requests [R] that do not have as many rows on both sides: where they
+    have, no row is too much, whatever is in it."""
     kind = padding_of(rows)
-    if not kind.any():
+    request = np.repeat(np.arange(len(rows.start) - 1), rows.lengths)
+    kept = np.flatnonzero((kind == Padding.NONE) | ~uneven[request])
+    if len(kept) == len(rows):
         return Stripped(rows, kind)
-    kept = np.flatnonzero(kind == Padding.NONE)
-    request = np.repeat(np.arange(len(rows.start) - 1), rows.lengths)[kept]
+    request = request[kept]
     lengths = np.bincount(request, minlength=len(rows.start) - 1)
     return Stripped(rows.take(kept, starts(lengths)), kind)
 
