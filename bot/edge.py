@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Callable, Sequence
 
 import bot
 from bot.errors import UserError
 from bot.words import Words
-
-_SECRETS = re.compile(r"gh[a-z]_[A-Za-z0-9._-]+|github_pat_\w+|(?<=://)[^/@\s]+@|(?i:bearer|token)[ =:]+\S+")
 
 
 def guarded(run: Callable[[], int], arguments: Sequence[str], language: str) -> int:
@@ -41,7 +38,9 @@ def _say(sentence: str) -> None:
 def _report(error: Exception, arguments: Sequence[str], words: Words) -> None:
     import tempfile
 
-    text = _SECRETS.sub("***", _describe(error, arguments))
+    from bot.redact import redact
+
+    text = redact(_describe(error, arguments))
     try:
         with tempfile.NamedTemporaryFile(
             "w", prefix="specbot-error-", suffix=".txt", delete=False, encoding="utf-8", errors="backslashreplace"

@@ -4,6 +4,5 @@ from __future__ import annotations
 
 from bot.github.app import App, Endpoint
 from bot.github.client import Client, GitHubError, Unsure
-from bot.github.redact import redact
 
-__all__ = ["App", "Client", "Endpoint", "GitHubError", "Unsure", "redact"]
+__all__ = ["App", "Client", "Endpoint", "GitHubError", "Unsure"]

@@ -15,7 +15,7 @@ from pathlib import Path
 from bot.git import Git, Range
 from bot.git.command import environment
 from bot.github.client import GitHubError
-from bot.github.redact import redact
+from bot.redact import redact
 
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _TIMEOUT = 600

@@ -10,7 +10,7 @@ from typing import Any
 import structlog
 from structlog.typing import Processor
 
-from bot.github import redact
+from bot.redact import redact
 
 _SHARED: tuple[Processor, ...] = (
     structlog.contextvars.merge_contextvars,

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from dbos import DBOSClient, DBOSPortableJSONSerializer, EnqueueOptions, run_dbos_database_migrations
 
 from bot.errors import UserError
-from bot.github import redact
+from bot.redact import redact
 from bot.service.orders import Order
 from bot.service.settings import Settings
 
