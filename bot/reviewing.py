@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from bot.configuration import configuration
 from bot.git import Blobs, Git, Range, change_set
 from bot.reports import Report
+from bot.spread import spread
 from bot.words import Words
 from checks.change import ChangeSet, PullRequest
 from checks.config import FILE
@@ -30,6 +31,9 @@ def opened(git: Git, compared: Range, pull: PullRequest) -> Iterator[ChangeSet]:
         with Blobs(git) as blobs:
             yield change_set(git, blobs, compared, pull)
     finally:
+        # Into the oldest generation at once: else the next new object would have all of them looked through.
+        gc.freeze()
+        gc.unfreeze()
         gc.enable()
 
 
@@ -43,7 +47,7 @@ def reviewed(
 ) -> Report:
     """The report on a change, with the configuration that its base tree holds where no `config_file` is given."""
     config = configuration(change.base, config_file, profile)
-    outcome = review(change, config, RULES, pedantic=pedantic, progress=progress)
+    outcome = review(change, config, RULES, pedantic=pedantic, progress=progress, spread=spread)
     progress("")
     notes = []
     if config_file is None and change.base.read(FILE) != change.head.read(FILE):

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 from checks.finding import Side
 from checks.ir.unit import Function, Unit
-from checks.source import parse
+from checks.source import language, parse
+from checks.spread import Spread
 from checks.tree import MemoryTree, OverlayTree, Tree
 
 T = TypeVar("T")
@@ -101,6 +102,21 @@ class ChangeSet:
             else:
                 self._units[key] = parse(path, data) if data is not None else None
         return self._units[key]
+
+    def parse(self, spread: Spread) -> None:
+        """Parse the changed files, both sides of them: what all rules look at."""
+        sides = [(s, p) for f in self.files for s, p in ((Side.HEAD, f.head_path), (Side.BASE, f.base_path)) if p]
+        sized = sorted((len(self.tree(s).read(p) or b""), language(p), s, p) for s, p in sides if language(p))
+        python = [(s, p) for _, kind, s, p in reversed(sized) if kind == "python"]
+        # The syntax tree of a C++ file stays in the process that made it: those at the front. The longest at both ends.
+        jobs = [(s, p) for _, kind, s, p in sized if kind == "cpp"] + python[::2] + python[1::2][::-1]
+        units = spread(lambda job: self._portable(*job), jobs)
+        self._units |= {job: unit for job, unit in zip(jobs, units, strict=True) if unit is not None}
+
+    def _portable(self, side: Side, path: str) -> Unit | None:
+        """The parsed file where it can be handed from process to process."""
+        unit = self.unit(path, side)
+        return unit if unit is not None and unit.language == "python" else None
 
     @staticmethod
     def _other(side: Side) -> Side:

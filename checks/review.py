@@ -11,7 +11,8 @@ from checks.change import ChangeSet
 from checks.check import Check
 from checks.config import Config
 from checks.finding import Confidence, Edit, Finding, Fix, Severity
-from checks.registry import RULES
+from checks.registry import LONGEST, RULES
+from checks.spread import Spread, alone
 
 
 class Verdict(StrEnum):
@@ -46,16 +47,22 @@ def review(
     *,
     pedantic: bool = False,
     progress: Callable[[str], None] = lambda _: None,
+    spread: Spread = alone,
 ) -> Review:
     """Run `rules` over `change`. Findings come deduplicated by fingerprint, ordered by severity, rule and place."""
-    found: list[Finding] = []
-    for check in rules:
-        if check.ID in config.rules.disable:
-            continue
+
+    def run(check: Check) -> list[Finding]:
         progress(check.ID)
         reported = list(check.run(change, config))
         before = Counter(f.fingerprint for f in reported)
-        found += (_settle(f, check, change, config, before) for f in reported if pedantic or not f.pedantic)
+        return [_settle(f, check, change, config, before) for f in reported if pedantic or not f.pedantic]
+
+    change.parse(spread)
+    change.head.find("")  # so that what is searched is in memory before the work is shared out
+    checks = [check for check in rules if check.ID not in config.rules.disable]
+    first = sorted(checks, key=lambda check: check.ID != LONGEST)
+    by_rule = dict(zip((check.ID for check in first), spread(run, first), strict=True))
+    found = [finding for check in checks for finding in by_rule[check.ID]]
     unique = {(f.fingerprint, f.location): f for f in sorted(found, key=lambda f: f.sort_key)}
     return Review(change, config, tuple(unique.values()), tuple(_not_analysed(change)))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import tempfile
@@ -23,6 +24,7 @@ class Blobs:
     def __init__(self, git: Git) -> None:
         self._git = git
         self._process: subprocess.Popen[bytes] | None = None
+        self._owner = 0
         self._read: dict[str, bytes] = {}
         self._reader: subprocess.Popen[bytes] | None = None
         self._sources: IO[bytes] | None = None
@@ -60,8 +62,9 @@ class Blobs:
         return self._read[oid]
 
     def _fetch(self, oid: str) -> bytes:
-        if self._process is None:
-            self._process = self._git.start("cat-file", "--batch")
+        if self._process is None or self._owner != os.getpid():
+            # A forked process starts its own: two that read from one pipe would get each other's answers.
+            self._process, self._owner = self._git.start("cat-file", "--batch"), os.getpid()
         process = self._process
         assert process.stdin is not None and process.stdout is not None and process.stderr is not None
         process.stdin.write(oid.encode() + b"\n")

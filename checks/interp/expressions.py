@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import EllipsisType
+from typing import Any
 
 from checks.interp import arrays, natives
 from checks.interp.names import Names
@@ -24,43 +26,41 @@ from checks.ir import expr as E
 class Expressions(Names):
     """The value of an expression."""
 
-    def spend(self) -> None:
+    def eval(self, e: E.Expr) -> V:
+        """The value of an expression."""
         self.budget -= 1
         if self.budget < 0:
             raise GaveUp
+        handler = _HANDLERS.get(type(e))
+        return ANY if handler is None else handler(self, e)
 
-    def eval(self, e: E.Expr) -> V:
-        """The value of an expression."""
-        self.spend()
-        match e:
-            case E.Const(value=value):
-                return V(value)
-            case E.Name(id=name):
-                return self.lookup(name)
-            case E.Attr(base=base, name=name):
-                return self.attribute(self.eval(base), name)
-            case E.Index(base=base, indices=indices):
-                return self.item(self.eval(base), indices)
-            case E.Call():
-                return self.call_expr(e)
-            case E.Unary():
-                return self._unary(e)
-            case E.Binary(op="and" | "or" as op, left=left, right=right):
-                return self._logic(op, left, right)
-            case E.Binary(op=op, left=left, right=right):
-                return natives.binary(op, self.eval(left), self.eval(right))
-            case E.Ternary(test=test, then=then, orelse=orelse):
-                known = truth(self.eval(test))
-                return ANY if known is None else self.eval(then if known else orelse)
-            case E.Sequence(kind=kind, items=items):
-                starred = any(isinstance(i, E.Unary) and i.op == "*" for i in items)
-                return V(PyList(None if starred else [self.eval(i) for i in items], kind=kind))
-            case E.Mapping(items=items):
-                return self._mapping(items)
-            case E.Comprehension():
-                return self._comprehension(e)
-            case _:
-                return ANY
+    def _constant_value(self, e: E.Const) -> V:
+        return V(e.value)
+
+    def _named(self, e: E.Name) -> V:
+        return self.lookup(e.id)
+
+    def _attribute_value(self, e: E.Attr) -> V:
+        return self.attribute(self.eval(e.base), e.name)
+
+    def _indexed(self, e: E.Index) -> V:
+        return self.item(self.eval(e.base), e.indices)
+
+    def _called(self, e: E.Call) -> V:
+        return self.call_expr(e)
+
+    def _binary(self, e: E.Binary) -> V:
+        if e.op in ("and", "or"):
+            return self._logic(e.op, e.left, e.right)
+        return natives.binary(e.op, self.eval(e.left), self.eval(e.right))
+
+    def _ternary(self, e: E.Ternary) -> V:
+        known = truth(self.eval(e.test))
+        return ANY if known is None else self.eval(e.then if known else e.orelse)
+
+    def _sequence(self, e: E.Sequence) -> V:
+        starred = any(isinstance(i, E.Unary) and i.op == "*" for i in e.items)
+        return V(PyList(None if starred else [self.eval(i) for i in e.items], kind=e.kind))
 
     def _unary(self, e: E.Unary) -> V:
         v = arrays.scalar(self.eval(e.operand))
@@ -82,9 +82,9 @@ class Expressions(Names):
             return second if stops else unknown(first, second)
         return self.eval(right) if known == (op == "and") else first
 
-    def _mapping(self, items: tuple[tuple[E.Expr | None, E.Expr], ...]) -> V:
+    def _mapping(self, e: E.Mapping) -> V:
         made = PyDict({})
-        for key, value in items:
+        for key, value in e.items:
             name = self.eval(key) if key is not None else ANY
             item = self.eval(value)
             if isinstance(name.value, natives.SCALARS):
@@ -172,6 +172,22 @@ class Expressions(Names):
             detail = f"list index {index.value} out of range for length {len(items)}"
             raise Raised("IndexError", detail, length | index.origins)
         return items[index.value]
+
+
+# By the hundred thousand: a `match` over the classes takes three times as long.
+_HANDLERS: dict[type[E.Expr], Callable[[Expressions, Any], V]] = {
+    E.Const: Expressions._constant_value,
+    E.Name: Expressions._named,
+    E.Attr: Expressions._attribute_value,
+    E.Index: Expressions._indexed,
+    E.Call: Expressions._called,
+    E.Unary: Expressions._unary,
+    E.Binary: Expressions._binary,
+    E.Ternary: Expressions._ternary,
+    E.Sequence: Expressions._sequence,
+    E.Mapping: Expressions._mapping,
+    E.Comprehension: Expressions._comprehension,
+}
 
 
 def plain(places: list[arrays.Index]) -> bool:

@@ -159,11 +159,11 @@ class Machine(Calls):
     def _mark(self, value: V, stmt: S.Stmt) -> V:
         """Note that `value` came through this statement, if it stands in a test or on an altered line."""
         path = self.frame.unit.path
-        origin = Origin(path, stmt.line)
         if self.is_test(path):
-            return value.also(frozenset({origin}))
+            return value.also((Origin(path, stmt.line),))
         if not any(self.changed(path, n) for n in range(stmt.line, stmt.end_line + 1)):
             return value
+        origin = Origin(path, stmt.line)
         if isinstance(value.value, int):
             text = " ".join(self.frame.unit.text(stmt.line, stmt.end_line).split())
             self.trace.append((origin, text, repr(value.value)))

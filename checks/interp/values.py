@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import product
 from math import prod
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from checks.ir.node import node
 from checks.ir.unit import Class, Function, Unit
@@ -21,8 +21,7 @@ UNKNOWN: Final = _Unknown.UNKNOWN
 LARGEST = 4096
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Origin:
+class Origin(NamedTuple):
     """A line that a value passed through: a fixture's write in a test, or a line that the change altered."""
 
     path: str
@@ -44,10 +43,10 @@ class V:
     def known(self) -> bool:
         return self.value is not UNKNOWN
 
-    def also(self, *others: Origins) -> V:
+    def also(self, *others: Iterable[Origin]) -> V:
         """The same value, known to come through `others` too."""
-        extra = frozenset().union(*others) - self.origins
-        return V(self.value, self.origins | extra) if extra else self
+        every = self.origins.union(*others)
+        return V(self.value, every) if len(every) > len(self.origins) else self
 
 
 ANY = V(UNKNOWN)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
 from checks.ir.expr import Binary, Expr, Sequence
@@ -29,7 +29,7 @@ class _Scope:
     guards: tuple[str, ...] = ()
 
     def under(self, guard: str) -> _Scope:
-        return replace(self, guards=(*self.guards, guard))
+        return _Scope(self.prefix, self.owner, self.function, self.enum, (*self.guards, guard))
 
 
 @dataclass

@@ -17,7 +17,7 @@ from pathlib import Path  # noqa: E402
 from typing import Any  # noqa: E402
 
 import checks.change  # noqa: E402
-from bot.commands import review as command  # noqa: E402
+from bot.commands import review as _  # noqa: E402, F401 - its imports are start-up
 from bot.configuration import configuration  # noqa: E402
 from bot.git import Blobs, Git, change_set, resolve  # noqa: E402
 from bot.reports import Report, format_named  # noqa: E402
@@ -25,6 +25,7 @@ from checks.change import ChangeSet, PullRequest  # noqa: E402
 from checks.config import Config  # noqa: E402
 from checks.facts import facts  # noqa: E402
 from checks.finding import Finding  # noqa: E402
+from checks.registry import RULES  # noqa: E402
 from checks.review import review  # noqa: E402
 
 
@@ -76,13 +77,13 @@ def main() -> None:
         compared = stages.timed("git: revisions", resolve)(git, base, head, merge_base=False)
         change = stages.timed("git: trees and differences", change_set)(git, blobs, compared, PullRequest())
         config = configuration(change.base, None, None)
-        timed = tuple(TimedRule(rule, rules) for rule in command.RULES)
+        timed = tuple(TimedRule(rule, rules) for rule in RULES)
         outcome = stages.timed("review, parsing and search included", review)(change, config, timed)
         ran = tuple(rule.ID for rule in timed)
         report = Report(outcome, facts(change, config), ran, ())
         stages.timed("report", format_named("terminal").render)(report, "en")
     spent = {"start-up": started} | stages.spent
-    by_rule = {rule.ID: rules.spent.get(rule.ID, 0.0) for rule in command.RULES}
+    by_rule = {rule.ID: rules.spent.get(rule.ID, 0.0) for rule in RULES}
     print(json.dumps({"stages": spent, "rules": by_rule, "parsed": sorted(parsed)}))
 
 
