@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from checks.finding import Side
+from checks.ir.node import node
 from checks.ir.unit import Function, Unit
 from checks.source import language, parse
 from checks.spread import Spread
@@ -19,7 +20,7 @@ T = TypeVar("T")
 _UNTOUCHED: tuple[list[int], list[int]] = ([], [])
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Hunk:
     """Lines removed from the base (`base_len` from `base_start`) and added to the head, without context."""
 
@@ -29,7 +30,7 @@ class Hunk:
     head_len: int
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class FileChange:
     """One changed path. `status` is git's letter: A, M, D, R, C, T. Symbolic links and submodules have no hunks."""
 
@@ -64,7 +65,7 @@ class FileChange:
         return {n for h in self.hunks for n in range(h.base_start, h.base_start + h.base_len)}
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class PullRequest:
     """What the author said. Empty where it is not known (a local review without `--title`)."""
 

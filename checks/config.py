@@ -9,11 +9,12 @@ import difflib
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import field, fields, is_dataclass, replace
 from functools import cache, lru_cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
 
+from checks.ir.node import node
 from checks.tree import Tree
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class ConfigError(ValueError):
         self.args_ = args
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Paths:
     """Globs (`**` crosses folders): product code, tests, end-to-end tests and their stored baselines."""
 
@@ -42,7 +43,7 @@ class Paths:
     e2e: tuple[str, ...] = ("tests/e2e/**", "tests/ce/**")
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Title:
     """Titles: allowed `tags` (empty: read from the template), how many of them, and the cherry-pick form."""
 
@@ -52,7 +53,7 @@ class Title:
     cherry_pick_tag: str = "Cherry-Pick"
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Description:
     """Pull-request bodies: where the template lies (empty: GitHub's usual places), and which sections must be filled
     (empty: all second-level headings of the template but the checklist)."""
@@ -62,7 +63,7 @@ class Description:
     checklist: str = "Checklist"
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Branches:
     """`release` globs take only cherry-picks of what `develop` already has."""
 
@@ -70,7 +71,7 @@ class Branches:
     release: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Family:
     """Files that are copies of one another for different hardware; `*` stands for the hardware."""
 
@@ -78,7 +79,7 @@ class Family:
     files: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Hardware:
     """A kind of hardware and the path parts that mark its code (`xpu_ops`, `xpu_model_runner`)."""
 
@@ -86,14 +87,14 @@ class Hardware:
     marks: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Rules:
     """Rules switched off, by id."""
 
     disable: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Semantics:
     """Names of the indices whose meaning is checked: a buffer is one of them by this name, or by one that ends in it
     (`target_model_step_idx`)."""
@@ -101,7 +102,7 @@ class Semantics:
     index: tuple[str, ...] = ("step_idx",)
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Config:
     profile: str = "generic"
     paths: Paths = field(default_factory=Paths)

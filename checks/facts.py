@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 from checks.change import ChangeSet, FileChange
 from checks.config import Config
 from checks.finding import Side
 from checks.ir.expr import Const, Expr, dotted
+from checks.ir.node import node
 from checks.ir.unit import Constant, Function, Op, Param, Unit
 from checks.source import language
 from checks.topics import topics
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class FileFact:
     """A changed file. `kind`: source, test, e2e, docs, ci, build or other."""
 
@@ -30,7 +31,7 @@ class FileFact:
     binary: bool
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class FunctionFact:
     """A function in which a line changed. `what`: added, removed, renamed (the same text under another name),
     signature (its parameters changed) or body."""
@@ -52,7 +53,7 @@ class FunctionFact:
         return tuple(p for p in self.old_params if p not in self.new_params)
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class OpFact:
     """A registered op. `what`: added, removed or changed; `gained` and `lost` are inputs, outputs and attributes."""
 
@@ -63,7 +64,7 @@ class OpFact:
     lost: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class ConstantFact:
     """A named constant whose value changed: its source line before and after, empty where it did not exist.
     `line` is where it stands in the head, or in the base where it is gone."""
@@ -75,7 +76,7 @@ class ConstantFact:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Area:
     """The changed files of one folder."""
 
@@ -85,7 +86,7 @@ class Area:
     removed: int
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Facts:
     files: tuple[FileFact, ...]
     functions: tuple[FunctionFact, ...]

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from checks.ir.node import node
+
 
 class Severity(StrEnum):
     """How a finding is to be taken. `BUG` is proved or predicted; what rests on a heuristic is a `QUESTION`."""
@@ -36,7 +38,7 @@ class Side(StrEnum):
     BASE = "base"
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Message:
     """Key into `templates/rules/<rule id>.toml`, with the arguments of its sentence."""
 
@@ -58,7 +60,7 @@ class Location:
             object.__setattr__(self, "end_line", self.start_line)
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Counterexample:
     """A model from the solver: one row a field, with the value put in and the value that comes out."""
 
@@ -67,14 +69,14 @@ class Counterexample:
     expression: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class CounterexampleRow:
     field: str
     before: int
     after: int
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class PredictedFailure:
     """A test that will fail, and why: `expression` evaluates to `value`, which raises `exception` at `raised_at`."""
 
@@ -87,7 +89,7 @@ class PredictedFailure:
     trace: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Sibling:
     """The same thing on other hardware: its function and lines; `verdict` is a message key (why it matters or not)."""
 
@@ -98,7 +100,7 @@ class Sibling:
     excerpt: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Definition:
     """One of several places that define the same constant, layout or meaning; `value` is what it defines."""
 
@@ -108,7 +110,7 @@ class Definition:
     excerpt: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class KernelRun:
     """A measured number of a kernel case, on both sides."""
 
@@ -119,7 +121,7 @@ class KernelRun:
     tolerance: float
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class History:
     """The same failure seen elsewhere: `where` is a revision or a pull request."""
 
@@ -127,7 +129,7 @@ class History:
     what: str
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Step:
     """One step of a derivation: the code at `location` and what was concluded from it."""
 
@@ -139,7 +141,7 @@ class Step:
 Evidence = Counterexample | PredictedFailure | Sibling | Definition | KernelRun | History | Step
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Edit:
     """Replace the lines `start_line`..`end_line` of `path` in the head tree by `lines` (without line ends)."""
 
@@ -149,7 +151,7 @@ class Edit:
     lines: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Fix:
     """A patch. `verified` is set by the review alone, after the rule was run again on the patched tree."""
 
@@ -157,7 +159,7 @@ class Fix:
     verified: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Related:
     """Another place a reader should look at, with a message saying why."""
 
@@ -165,7 +167,7 @@ class Related:
     message: Message
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Finding:
     """One claim about a change, with the evidence that a reader can check.
 

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from checks.change import ChangeSet
 from checks.finding import Side
 from checks.ir import expr as E
+from checks.ir.node import node
 from checks.ir.stmt import Body, For, If, Stmt, With, flatten
 from checks.ir.unit import Binding, Function, Op, Unit
 from checks.source import language
 
 
-@dataclass(frozen=True)
+@node
 class OpInfo:
     """An op that Python can call. `params` are its argument names in call order, and `function` the C++ function
     behind it (None where it was not found); argument n is the function's parameter n."""
@@ -34,7 +35,7 @@ class OpInfo:
         return self.function.params[place].name if place < len(self.function.params) else param
 
 
-@dataclass(frozen=True)
+@node
 class OpCall:
     """A call of an op from Python: `args` maps the op's argument names to what is passed."""
 

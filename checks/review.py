@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
 from checks.change import ChangeSet
 from checks.check import Check
 from checks.config import Config
 from checks.finding import Confidence, Edit, Finding, Fix, Severity
+from checks.ir.node import node
 from checks.registry import LONGEST, RULES
 from checks.spread import Spread, alone
 
@@ -23,7 +24,7 @@ class Verdict(StrEnum):
     PASS = "pass"
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Review:
     """The outcome: findings in report order, and the changed files that could not be analysed, with the reason."""
 

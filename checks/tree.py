@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
+from checks.ir.node import node
 
-@dataclass(frozen=True, slots=True)
+
+@node
 class Hit:
     """A whole-word occurrence: `line` counts from 1, `text` is the line without its end."""
 

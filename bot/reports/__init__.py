@@ -7,8 +7,9 @@ must start fast.
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, cast
+
+from checks.ir.node import node
 
 if TYPE_CHECKING:
     # The command line asks this package for the names of the formats alone, and `specbot --help` must not load rules.
@@ -20,7 +21,7 @@ FORMATS = ("terminal", "markdown", "json", "sarif", "rdjson", "github")
 _MODULES = {"json": "jsonfmt"}
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Report:
     """What every format is written from. `rules` are the ids that ran; `notes` are remarks on the run, keys of
     `templates/words/notes.toml`."""

@@ -7,15 +7,14 @@ GitHub refuse the whole review, so what does not fit is not placed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from checks.change import ChangeSet, FileChange, Hunk
 from checks.finding import Edit, Finding, Location, Side
+from checks.ir.node import node
 
 _CONTEXT = 3
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Anchor:
     """Lines `start`..`line` of `path`, both shown by the diff. `side` is GitHub's word: RIGHT or LEFT."""
 
@@ -25,7 +24,7 @@ class Anchor:
     side: str
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class _Shown:
     """One hunk as GitHub shows it: the head lines from `first` to `last`, and the removed base lines in it."""
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from checks.ir.node import node
 
-@dataclass(frozen=True, slots=True)
+
+@node
 class Heading:
     """`level` counts from 2; `mark` is the finding's level where the heading is a finding's."""
 
@@ -14,14 +16,14 @@ class Heading:
     mark: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Text:
     """Paragraphs, with blank lines between; `- ` starts a list line."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Items:
     items: tuple[str, ...]
     numbered: bool = False
@@ -40,7 +42,7 @@ class Table:
         object.__setattr__(self, "rows", tuple(tuple(row[i] for i in used) for row in self.rows))
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Code:
     """Raw lines, escaped by whoever writes them."""
 
@@ -48,7 +50,7 @@ class Code:
     language: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Folded:
     """Blocks behind a line to click on, where the output can do that."""
 
@@ -56,7 +58,7 @@ class Folded:
     blocks: tuple[Block, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Picture:
     """A drawing, for outputs that show it; its numbers stand in a table beside it. `alt` says what it shows."""
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import difflib
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 
 from checks.convention.draft import Draft
 from checks.convention.markdown import Box, boxes, normal
+from checks.ir.node import node
 
 SAME_BOX = 0.8
 
@@ -36,7 +36,7 @@ _PATTERNS: tuple[tuple[Kind, str], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Claim:
     """A box of the template. `ticked` is None where the body lacks it. `applies`: it asks something
     of this change; `proved` is True or False where the facts decide, else None."""

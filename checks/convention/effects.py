@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from checks.change import ChangeSet, FileChange
 from checks.config import Config, matches
 from checks.finding import Side
 from checks.ir.expr import Name
+from checks.ir.node import node
 from checks.ir.stmt import Assign, For, If, Stmt, flatten
 from checks.ir.unit import Function, Unit
 from checks.source import language
@@ -22,7 +22,7 @@ LONGEST_CODE = 120
 """Longer source is not quoted in a description."""
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Rewrite:
     """What one statement of `function` was and is now, as source text.
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from checks.ir.node import node
 
 PROSE_LEVEL = 2
 """The level of a heading without marks of its own: a bold line, or a known name alone on its
@@ -23,7 +24,7 @@ _ANSWERS = ("n/a", "na", "none", "无", "不涉及")
 _PENDING = re.compile(r"(todo|tbd|wip|xxx|待补充|待填写)(?!\w)")
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Section:
     """A heading and what stands below it. `title` is the line as written; both are empty before the
     first heading.
@@ -35,7 +36,7 @@ class Section:
     lines: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Box:
     """A check box of a list: its text, and whether it is ticked."""
 

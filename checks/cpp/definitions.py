@@ -10,6 +10,7 @@ from checks.cpp.context import LONGEST, Context, named
 from checks.cpp.declarators import declared
 from checks.cpp.functions import declaration, function, inner_functions
 from checks.cpp.preprocessor import define, include
+from checks.ir.node import node
 from checks.ir.unit import Class, Constant, Declaration, Function, Import, Struct
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ _PREPROCESSOR = frozenset({"preproc_if", "preproc_ifdef", "preproc_elif", "prepr
 _TYPES = frozenset({"struct_specifier", "class_specifier", "union_specifier", "enum_specifier"})
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Scope:
     """Where a definition stands: namespaces and classes, `extern "C"`, the template it belongs to, `#if`s."""
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from checks.ir.expr import Binary, Const, Expr, Name, Unary
+from checks.ir.node import node
 from checks.ir.stmt import Assign, Stmt
 
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "!=": "!="}
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Counted:
     """`target` runs from `start` to `stop` (excluded) by `step`. `before` are the other initialisers, with the
     counter's own declaration if it has one; `others` the other updates; `rest` what else the condition asks."""

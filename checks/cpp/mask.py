@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from checks.cpp.macros import Blocks, mask_calls
 from checks.cpp.scan import Scan, blank, scan
+from checks.ir.node import node
 
 # Each piece is looked for by a literal part of it first: `re` has no fast way over many alternatives.
 _WITH_ARGUMENTS = {
@@ -71,7 +71,7 @@ _LOCAL = re.compile(
 _DIRECTIVE = re.compile(rb"#[^\n]*(?:(?:(?<=\\)|(?<=\\\r))\n[^\n]*)*")
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Masked:
     """`code` is what is parsed. `blocks` maps where a macro's block starts to the macro's span."""
 

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from checks.interp.program import Program
 from checks.interp.values import FuncRef, Origin, V
 from checks.ir import expr as E
+from checks.ir.node import node
 from checks.ir.stmt import Stmt
 from checks.ir.unit import Function, Unit
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Failure:
     """The test certainly fails: `line` is the statement of the test, `where` the line that raises."""
 

@@ -84,13 +84,13 @@ class Instance:
     open: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class ClassRef:
     cls: Class
     unit: Unit
 
 
-@dataclass(frozen=True)
+@node
 class FuncRef:
     """A function of a parsed file, bound to `self` when it is a method; `scope` holds an enclosing function's names."""
 
@@ -100,7 +100,7 @@ class FuncRef:
     scope: dict[str, V] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class ModuleRef:
     """A module of the tree (`unit`), or a foreign one known by name only."""
 
@@ -108,7 +108,7 @@ class ModuleRef:
     unit: Unit | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Native:
     """A function of a foreign library (`numpy.zeros`), or a method of a modelled value (`self_` is set)."""
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass
 
 from checks.ir.expr import Attr, Binary, Call, Const, Expr, Name, Sequence, Unary, dotted, walk
+from checks.ir.node import node
 from checks.ir.stmt import Assert, Assign, Define, ExprStmt, For, If, Raise, Return, Stmt, flatten
 from checks.ir.unit import Constant, Function, Unit
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Bound:
     """One place where a name gets a value; `value` is None where that cannot be said in an expression."""
 

@@ -7,11 +7,11 @@ where they all agree on it.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from checks.change import ChangeSet
 from checks.finding import Location, Side
 from checks.ir.expr import Expr
+from checks.ir.node import node
 from checks.ir.resolver import Frame, Resolver
 from checks.ir.unit import Constant, Function, Unit
 from checks.ir.values import known
@@ -20,7 +20,7 @@ from checks.source import language
 Plain = int | float | str | bool | tuple[object, ...] | None
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Value:
     """A value, and the definitions it rests on: the outermost name's first; a literal has none."""
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from checks.ir.node import node
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class IntType:
     """A two's-complement type of `bits` bits; `bool` has one and is unsigned."""
 
@@ -38,7 +39,7 @@ class IntType:
         return value - (1 << self.bits) if self.signed and value >> (self.bits - 1) else value
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Typed:
     """A C integer; `type` is None where its declaration is not known."""
 

@@ -22,6 +22,7 @@ from checks.ir.c_values import CRules
 from checks.ir.evaluate import Evaluator
 from checks.ir.expr import Attr, Call, Expr, Name, dotted
 from checks.ir.integers import IntType, Typed, integer_type
+from checks.ir.node import node
 from checks.ir.python_values import PythonRules
 from checks.ir.scope import Scopes
 from checks.ir.stmt import Return
@@ -48,7 +49,7 @@ class Frame:
         return self.function.qualname if self.function else ""
 
 
-@dataclass(frozen=True)
+@node
 class Source:
     """One definition: its expression and where that is to be read. A macro's names are looked up in
     its own file, then in the file that uses it (`site`)."""

@@ -8,13 +8,14 @@ from functools import cached_property
 from typing import TypeVar
 
 from checks.ir.expr import Expr
+from checks.ir.node import node
 from checks.ir.stmt import Body, Stmt
 
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Param:
     """A parameter. `type` is the source text (`const paddle::Tensor&`, a Python annotation, or empty);
     `kind` is `positional`, `keyword` (after `*`), `args` (`*args`) or `kwargs`."""
@@ -57,7 +58,7 @@ class Function:
         return self.start_line <= line <= self.end_line
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Constant:
     """A named value at file or class level. `kind`: `define`, `constexpr`, `enum`, `assign` (Python), `field`
     (class attribute). A `#define` with parameters has them in `params`."""
@@ -72,7 +73,7 @@ class Constant:
     type: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Member:
     """A struct member: `int tokens[MAX * (K + 1)]` has type `int` and one dim."""
 
@@ -82,7 +83,7 @@ class Member:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Struct:
     name: str
     members: tuple[Member, ...]
@@ -91,7 +92,7 @@ class Struct:
     end_line: int
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Class:
     """A Python class, or a C++ class with methods: names of bases, and lines."""
 
@@ -103,7 +104,7 @@ class Class:
     decorators: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Op:
     """An op registration (`PD_BUILD_STATIC_OP(name).Inputs({...}).Outputs({...}).Attrs({...})
     .SetInplaceMap({...}).SetKernelFn(PD_KERNEL(F))`). `lines` maps each part to its line."""
@@ -120,7 +121,7 @@ class Op:
     macro: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Binding:
     """A pybind11 `m.def("name", &Func, py::arg("x"), ...)`."""
 
@@ -132,7 +133,7 @@ class Binding:
     end_line: int
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Declaration:
     """A C++ function declared but not defined here."""
 
@@ -144,7 +145,7 @@ class Declaration:
     returns: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Import:
     """`from module import name as alias` (name empty for `import module`), or `#include "module"`.
     `guard` is the source of the conditions around it (`current_platform.is_cuda()`), empty at top level."""
@@ -157,7 +158,7 @@ class Import:
     function: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Comment:
     """A comment without its markers; a block of `//` or `#` lines that belong together is one comment."""
 

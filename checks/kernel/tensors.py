@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from checks.change import ChangeSet
 from checks.finding import Side
 from checks.ir import expr as E
+from checks.ir.node import node
 from checks.ir.stmt import Assign, flatten
 from checks.ir.unit import Unit
 from checks.kernel.deltas import names_in
@@ -18,7 +18,7 @@ _MAKERS = frozenset({"full", "zeros", "ones", "empty", "rand", "randn"})
 _LARGEST = re.compile(r"(?:^|_)max(?:imum)?(?:_|$)|^MAX_")
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Made:
     """`rows` is the first dimension of a tensor made by `how` (`empty`, `full`, ...) at `line` of `path`."""
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from checks.change import ChangeSet
 from checks.config import Config
 from checks.ir import expr as E
+from checks.ir.node import node
 from checks.ir.stmt import Assert, flatten
 from checks.ir.unit import Function, Unit
 from checks.ops import calls_of
@@ -24,7 +24,7 @@ _SPECULATIVE = re.compile(
 _OFF = re.compile(r"(?i)speculative\w*\s*[=:]\s*(None|False|\{\})")
 
 
-@dataclass(frozen=True)
+@node
 class BaselineTest:
     """A test function that holds its logprobs against a stored baseline: `line` names what is stored, as `stored`.
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from checks.change import ChangeSet
 from checks.config import Config
 from checks.finding import Side
 from checks.ir import expr as E
+from checks.ir.node import node
 from checks.ir.stmt import Assign, ExprStmt, Guarded, If, Return, Stmt, flatten, negate
 from checks.ir.unit import Function, Unit
 from checks.ops import expressions
@@ -31,7 +31,7 @@ _SPECULATIVE = re.compile(r"(?i)specul|spec_(method|decod|config)|proposer|draft
 _LOGS = re.compile(r"(?i)^(debug|info|warning|warn|error|print|printf|log|v?log)$|logger|cout|cerr")
 
 
-@dataclass(frozen=True)
+@node
 class Altered:
     """A changed statement: `name` is what it sets or calls, `kind` what of a logprob that decides.
 

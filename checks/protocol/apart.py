@@ -10,6 +10,7 @@ from checks.change import ChangeSet, FileChange
 from checks.config import Config
 from checks.finding import Side
 from checks.ir import expr as E
+from checks.ir.node import node
 from checks.protocol import wire
 from checks.protocol.comparisons import compared
 from checks.protocol.copies import Change, earlier
@@ -21,7 +22,7 @@ _MOST_NUMBERS = 6
 _OP = re.compile(rb"\b\w*OP\w*\(\s*(\w+)\s*\)|\.def\(\s*\"(\w+)\"")
 
 
-@dataclass(frozen=True)
+@node
 class Apart:
     """A number that both ends had in common: `python` and `cpp` are what they have now, `was` what it was."""
 
@@ -56,7 +57,7 @@ class Sides:
         self.base_readers = Readers(self.change, self.config, self.base.constants, Side.BASE)
 
 
-@dataclass(frozen=True)
+@node
 class Readable:
     """A receiver that Python reads from; `altered` where the change reaches its message in C++."""
 

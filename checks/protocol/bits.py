@@ -4,12 +4,13 @@ arrays they are read from."""
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from checks.ir.node import node
 
 TIMEOUT_MS = 2000
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class IntType:
     bits: int
     signed: bool

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from checks.finding import Definition, Location, Side
 from checks.ir import expr as E
 from checks.ir.constants import Constants
+from checks.ir.node import node
 from checks.ir.stmt import flatten
 from checks.ir.unit import Function, Unit
 from checks.ops import expressions
 
 
-@dataclass(frozen=True)
+@node
 class Marked:
     """A sentinel in one place: `key` says which place that is, in both trees."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from checks.change import ChangeSet
 from checks.finding import Definition, Location, Side
+from checks.ir.node import node
 from checks.ir.unit import Constant, Unit
 from checks.protocol.messages import Endpoint, Field, Messages
 from checks.source import language
@@ -14,7 +14,7 @@ from checks.source import language
 _HEADERS = (".h", ".hpp", ".hxx", ".cuh")
 
 
-@dataclass(frozen=True)
+@node
 class Change:
     """An end of a message before and after the change."""
 
@@ -22,7 +22,7 @@ class Change:
     new: Endpoint
 
 
-@dataclass(frozen=True)
+@node
 class Stale:
     """A copy of a message's constant that keeps the value `old` while `changed` became `new`."""
 
@@ -32,7 +32,7 @@ class Stale:
     new: int
 
 
-@dataclass(frozen=True)
+@node
 class Split:
     """Two copies of one struct that agreed before: `here` is on the changed side, `there` is not, as member `name`."""
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from checks.change import ChangeSet, FileChange
 from checks.config import Config
+from checks.ir.node import node
 from checks.ir.unit import Unit
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class LostTests:
     """An op that the change rewrites, from `line` of `path` on, and the deleted tests that called it."""
 

@@ -17,6 +17,7 @@ from checks.finding import Side
 from checks.ir import expr as E
 from checks.ir.constants import Constants
 from checks.ir.files import files
+from checks.ir.node import node
 from checks.ir.stmt import Assign, flatten
 from checks.ir.unit import Function, Struct, Unit
 from checks.ops import calls_of
@@ -36,7 +37,7 @@ _ENDS = (
 _DEPTH = 4
 
 
-@dataclass(frozen=True)
+@node
 class Endpoint:
     """One end of a message: `function` sends or receives `variable`, which is a `struct`; `line` is the call."""
 
@@ -55,7 +56,7 @@ class Endpoint:
         return tuple(w for w in names[0].split("_") if w not in _ENDS)
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Field:
     """A struct member with its dims folded to numbers (None where that is not certain)."""
 

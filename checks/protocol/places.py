@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 
 from checks.ir import expr as E
+from checks.ir.node import node
 from checks.ir.stmt import Assign, Guarded, flatten
 from checks.ir.unit import Function
 
 _MOST_NODES = 80
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Place:
     """`msg.rows[i].tokens[j]` is root `msg`, path `rows tokens`, indices `None i j`: the root's own index comes first.
 
@@ -36,7 +36,7 @@ class Place:
         return self.indices[-1]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Move:
     """`target = value` in `guarded`, with the locals that were set before it put back in. `source` is the place that
     the value is read from, None where it is computed."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from checks.change import ChangeSet
 from checks.config import Config
@@ -12,6 +11,7 @@ from checks.finding import Location, Side
 from checks.ir import expr as E
 from checks.ir.constants import Constants
 from checks.ir.linear import Form, form_of
+from checks.ir.node import node
 from checks.ir.stmt import Assign, For, Guarded, If, With, flatten
 from checks.ir.unit import Function, Unit
 from checks.ops import calls_of, expressions
@@ -27,7 +27,7 @@ _MOST_ARGUMENTS = 8
 Atoms = dict[E.Expr, bool]
 
 
-@dataclass(frozen=True)
+@node
 class Reading:
     """A call of the op that fills `buffer` (`self.tokens`) from the receiver's parameter `param`, in a class of `unit`.
 
@@ -43,7 +43,7 @@ class Reading:
     atoms: tuple[tuple[E.Expr, bool], ...]
 
 
-@dataclass(frozen=True)
+@node
 class Quantity:
     """A number of the layout as one side has it: `value` at `place`, resting on the constants at `rests_on`.
 

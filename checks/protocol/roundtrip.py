@@ -7,13 +7,13 @@ that type (`>>` keeps the sign of a signed word), one in Python as the 64-bit in
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from checks.ir.node import node
 from checks.protocol.bits import TIMEOUT_MS
 from checks.protocol.words import Pack, Part, Unpack
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Refuted:
     """`values` of the pack's parts for which `part` comes out as `got`. `word` is the packed word, signed."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from checks.change import ChangeSet
 from checks.finding import Location, Side
 from checks.ir import expr as E
+from checks.ir.node import node
 from checks.ir.unit import Unit
 from checks.ops import Ops
 from checks.protocol.apart import Readable, Sides
@@ -17,7 +17,7 @@ from checks.protocol.messages import SEND, Endpoint, Messages
 from checks.protocol.readers import Reading
 
 
-@dataclass(frozen=True)
+@node
 class Lost:
     """A sentinel that one end changed from `was` to `now` while `other`, at the other end, still has `was`."""
 

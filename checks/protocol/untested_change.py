@@ -30,12 +30,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from checks.change import ChangeSet, FileChange
 from checks.config import Config
 from checks.finding import Confidence, Finding, Location, Message, Related, Severity, Side
 from checks.ir import expr as E
+from checks.ir.node import node
 from checks.ir.stmt import Assert, Assign, ExprStmt, Guarded, If, Return, flatten
 from checks.ir.unit import Function, Unit
 from checks.protocol.exercised import LostTests, exercised, lost_tests
@@ -51,7 +51,7 @@ _MOST_NAMES = 6
 _MOST_PROTOCOLS = 2
 
 
-@dataclass(frozen=True)
+@node
 class _Altered:
     """An end of a message that does something else now; `place` is the first line that shows it."""
 

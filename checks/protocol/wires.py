@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from checks.change import ChangeSet
 from checks.config import Config
 from checks.ir import expr as E
+from checks.ir.node import node
 from checks.ir.stmt import Assign, Guarded, flatten
 from checks.ir.unit import Function, Unit
 from checks.ops import OpCall, Ops, calls_of
@@ -22,7 +23,7 @@ from checks.protocol.words import Pack, Unpack, packs, resolve, single_assignmen
 Slot = tuple[str, int]
 
 
-@dataclass(frozen=True)
+@node
 class Reader:
     """A place that reads a packed word: with shift and mask, or (`unpack` None) as a whole."""
 

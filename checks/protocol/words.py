@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from checks.ir import expr as E
+from checks.ir.node import node
 from checks.ir.stmt import Assign, Guarded, Return, flatten
 from checks.ir.unit import Function
 from checks.protocol.bits import IntType, int_type
@@ -13,7 +14,7 @@ from checks.protocol.bits import IntType, int_type
 RADIX = {1 << n: n for n in range(1, 64)}
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Part:
     """One field of a word: `expr`, cut to `mask` (None: not cut), moved left by `shift` bits."""
 
@@ -27,7 +28,7 @@ class Part:
         return int(self.expr.value) if isinstance(self.expr, E.Const) and isinstance(self.expr.value, int) else None
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Pack:
     """`target = part | part | ...` in `function`; parts come lowest first. `guarded` is the statement."""
 
@@ -51,7 +52,7 @@ class Pack:
         return min([*above, bits]) - part.shift
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Unpack:
     """`(word >> shift) & mask` (mask None: everything above) in `expr`; `target` is what the field is called."""
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 import tree_sitter_python
 from tree_sitter import Language, Node, Parser, TreeCursor
 
+from checks.ir.node import node
+
 _SIMPLE = frozenset(
     {
         "assert_statement", "delete_statement", "expression_statement", "future_import_statement",
@@ -19,7 +21,7 @@ _DEFINITIONS = frozenset({"function_definition", "class_definition"})
 _CONTINUES = frozenset({"elif_clause", "else_clause", "except_clause", "finally_clause", "ERROR", "comment"})
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Outline:
     """A function or class: `start`..`end` are lines from 1, `level` the definitions around it."""
 

@@ -7,12 +7,13 @@ import codecs
 import io
 import tokenize
 import warnings
-from dataclasses import dataclass
+
+from checks.ir.node import node
 
 REFUSED = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Source:
     """`lines` are without their ends; `damaged` are those (from 1) whose bytes Python refuses."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from checks.ir.node import node
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Symbol:
@@ -20,7 +22,7 @@ class Symbol:
     source: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Linear:
     """`sum(factor * symbol) + const`, in canonical order, so that equal forms are equal values."""
 
@@ -91,7 +93,7 @@ def product(left: Linear, right: Linear) -> Linear:
     return symbol(kind, "*".join(sorted((f"({left})", f"({right})"))))
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Range:
     """Inclusive bounds of a loop symbol, None where unknown, and how deep its loop is nested."""
 
@@ -129,7 +131,7 @@ class Bounds:
         return known.depth if known else 0
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Offset:
     """A position relative to the index: `const` plus loads of other buffers; starts of rows are left out.
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from checks.ir.node import node
 from checks.semantics.affine import Offset
 from checks.semantics.buffers import Buffers, Site
 from checks.semantics.library import Library, OpFacts
 from checks.semantics.values import Access
 
 
-@dataclass(frozen=True)
+@node
 class Convention:
     """`role` (`write` or `read`) of `buffer` by one function: its last position is `offset` from the index `index`.
 
@@ -54,7 +54,7 @@ def of_op(facts: OpFacts) -> list[Convention]:
     return conventions(facts.accesses)
 
 
-@dataclass(frozen=True)
+@node
 class Meeting:
     """A convention of an op at one of its call sites: the buffer and index it is about, by name in the product."""
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 from checks.change import ChangeSet
 from checks.config import Config
 from checks.finding import Side
+from checks.ir.node import node
 from checks.ir.unit import Function, Op, Unit
 from checks.semantics.interpret import Interpreter, Watch
 from checks.semantics.values import Access
@@ -19,7 +20,7 @@ from checks.source import language
 _REGISTERED = re.compile(rb"\b[A-Z][A-Z_]*BUILD[A-Z_]*\(\s*(\w+)\s*\)")
 
 
-@dataclass(frozen=True)
+@node
 class OpFacts:
     """An op's implementation on one hardware, and every use it makes of its indices.
 

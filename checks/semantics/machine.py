@@ -5,17 +5,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import count
 
 from checks.ir.expr import Expr
+from checks.ir.node import node
 from checks.ir.stmt import Stmt
 from checks.ir.unit import Function
 from checks.semantics.affine import Bounds, Linear, symbol
 from checks.semantics.values import Access, Pointer, State, Value
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Watch:
     """Which names are indices: a buffer whose name is one of `names`, or ends in `_` and one of them."""
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from checks.change import ChangeSet
 from checks.config import Config
 from checks.ir import expr as E
+from checks.ir.node import node
 from checks.ir.stmt import Assign, flatten
 from checks.ir.unit import Function, Unit
 from checks.ops import OpInfo, Ops, calls_of
@@ -26,7 +26,7 @@ _KINDS = (
 )
 
 
-@dataclass(frozen=True)
+@node
 class Site:
     """A Python call of the op: the rank it passes, of which `kind`, and the flag (None where it is not known).
     `pinned` says that the call stands under a condition which lets only tensor-parallel rank 0 through."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import product
 
 from checks.ir import expr as E
+from checks.ir.node import node
 from checks.ir.stmt import flatten
 from checks.ir.unit import Function
 from checks.ops import calls_of
@@ -23,7 +23,7 @@ _MOST_FLAGS = 5
 RANKS = (0, 1, 2)
 
 
-@dataclass(frozen=True)
+@node
 class Gate:
     """The conditions on ranks under which `function` reaches the transfer on `line`: all of `tests` hold there.
     `name` is what is called, empty for the function as a whole."""
@@ -49,7 +49,7 @@ class Gate:
         return min((t.line for t in self.tests if t.line), default=self.line)
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Row:
     """One line of the truth table: what the names are, and whether the transfer happens before and after."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from checks.finding import Confidence, Finding, Location, Message, Related, Severity
+from checks.ir.node import node
 from checks.ir.unit import Function, Unit
 from checks.semantics import report
 from checks.semantics.conventions import Convention, Meeting, Product, conventions, of_op
@@ -16,7 +16,7 @@ from checks.semantics.library import OpFacts
 from checks.semantics.pairs import Sides
 
 
-@dataclass(frozen=True)
+@node
 class Trial:
     """A fixture that an op gets in a test, or a reference beside the op: `last` is its own last position."""
 

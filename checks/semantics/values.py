@@ -6,11 +6,12 @@ from collections.abc import Sequence as Sequence_
 from dataclasses import dataclass, field
 
 from checks.ir.expr import Expr, Index, Name, Sequence, Unary, Unknown, dotted, walk
+from checks.ir.node import node
 from checks.ir.stmt import Assign, For, If, Jump, Raise, Return, Stmt, With
 from checks.semantics.affine import Linear, Offset
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Pointer:
     """A place in `buffer`. In Python `row` says that the row was chosen already, so that the next index is a position.
     `where` is the path, line and function in which the index came into `offset`."""
@@ -21,7 +22,7 @@ class Pointer:
     where: tuple[str, int, str] | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Table:
     """A dict display with string keys."""
 
@@ -31,7 +32,7 @@ class Table:
         return dict(self.items).get(key)
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Reference:
     """The address of a local variable."""
 
@@ -41,7 +42,7 @@ class Reference:
 Value = Linear | Pointer | Table | Reference | None
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Access:
     """One use of an index: `kind` is `read` or `write` of `buffer`, or `compare` of the index itself with `buffer`.
 
@@ -64,7 +65,7 @@ class Access:
     first: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Pending:
     """A write whose position is still measured against the changing index `index`."""
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import builtins
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from checks.ir import expr as E
+from checks.ir.node import node
 from checks.ir.stmt import Assign, For, Guarded, If, Stmt, flatten
 from checks.ir.unit import Function, Unit
 from checks.ops import expressions
@@ -17,7 +17,7 @@ _BUILTIN = frozenset(dir(builtins))
 _METHODS = frozenset(name for kind in (dict, list, str, set) for name in dir(kind))
 
 
-@dataclass(frozen=True)
+@node
 class Effect:
     """One thing that a function does: `assign` a value to a place, `call` something, decide a `branch`, or tell the
     members of an `enum` apart. `key` is what it is about and `form` how (of an enum: `in` or `not-in`, and members);
@@ -36,7 +36,7 @@ class Effect:
         return self.kind, self.key, self.form
 
 
-@dataclass(frozen=True)
+@node
 class Alteration:
     """What a change did to one effect of `function`: `old` became `new`. Of a call, keywords that came, went and have
     another value; of an enum, the members that came and went."""

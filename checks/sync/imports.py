@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from checks.change import ChangeSet
 from checks.config import Config
 from checks.finding import Confidence, Definition, Finding, Location, Message, Severity
 from checks.ir import expr as E
+from checks.ir.node import node
 from checks.ir.unit import Function, Import, Unit
 from checks.ops import calls_of
 from checks.source import language
@@ -70,7 +70,7 @@ def _set_apart(name: str, unit: Unit) -> bool:
     return any(re.match(rf"\s+{name} = ", line) for line in unit.lines)
 
 
-@dataclass(frozen=True)
+@node
 class _Before:
     """The file as it was, with the names that it bound on some hardware only."""
 

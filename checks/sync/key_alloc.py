@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from checks.change import ChangeSet
 from checks.config import Config, matches
 from checks.finding import Confidence, Finding, Location, Message, Severity, Sibling
 from checks.ir import expr as E
+from checks.ir.node import node
 from checks.ir.stmt import If, Raise, flatten
 from checks.ir.unit import Function, Unit
 from checks.sync.key_uses import Use, asks_platform, looked_for, uses
@@ -17,7 +17,7 @@ from checks.sync.siblings import Names, base_unit
 from checks.tree import find_word
 
 
-@dataclass(frozen=True)
+@node
 class _Needed:
     """A key that shared code needs since this change, at its first use."""
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from checks.change import ChangeSet
 from checks.config import Config
 from checks.finding import Confidence, Definition, Finding, Location, Message, Severity
 from checks.ir import expr as E
+from checks.ir.node import node
 from checks.ir.unit import Class, Function, Unit
 from checks.sync.key_fields import fields_of, is_record
 from checks.sync.key_uses import Use, changed_python, product_files, uses
@@ -60,7 +60,7 @@ def _rewriters(
                 yield _left_out(left, cls.name, function, place, at, unit, sorted(written), rule)
 
 
-@dataclass(frozen=True)
+@node
 class _Batch:
     """The fields that a class allocates, in order, with the first dimension of each."""
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from checks.change import ChangeSet
 from checks.config import Config
 from checks.ir import expr as E
+from checks.ir.node import node
 from checks.ir.stmt import Assign, flatten
 from checks.ir.unit import Function, Unit
 from checks.ops import expressions
@@ -17,7 +17,7 @@ from checks.sync.siblings import base_unit
 _PLATFORM = re.compile(r"is_\w+")
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Use:
     """`key` of `holder` (`share_inputs` in `self.share_inputs["k"]`, `self` in `self.k`) on `line`. `sets` where it
     gets a value, which is `value`; anything else needs it to be there."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import builtins
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from checks.finding import Confidence, Location
 from checks.ir import expr as E
+from checks.ir.node import node
 from checks.ir.unit import Function, Unit
 from checks.sync.effects import Alteration, Effect, alike, member_name, weight
 from checks.sync.targets import assigned
@@ -20,7 +20,7 @@ MOST_ALIKE = 0.6
 _Match = tuple[int, Confidence]
 
 
-@dataclass(frozen=True)
+@node
 class Lag:
     """A place of a sibling that keeps the old form of `alteration`; `exact` where it is the very same statement."""
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from checks.change import ChangeSet
 from checks.config import Config, matches
 from checks.finding import Confidence, Definition, Finding, Location, Message, Severity, Side
 from checks.ir import expr as E
+from checks.ir.node import node
 from checks.ir.stmt import Assign, flatten
 from checks.ir.unit import Unit
 from checks.source import language
@@ -20,7 +20,7 @@ _LIKELY = re.compile(r"\b(_?[A-Z][A-Z0-9]*_[A-Z0-9_]+|k[A-Z][a-z]\w+)\b[^\n]*\d"
 _TUNING = re.compile(r"(?i)block|thread|warp|vec|tile|stage|unroll|pack|cta|grid|align|chunk|version|pipeline|reg")
 
 
-@dataclass(frozen=True)
+@node
 class Named:
     """`name` is given the number `value` on `line`."""
 
@@ -29,7 +29,7 @@ class Named:
     line: int
 
 
-@dataclass(frozen=True)
+@node
 class Renumbered:
     """What the change did to a constant: `old` became `new` in `unit`."""
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from checks.change import ChangeSet
 from checks.config import Config
 from checks.finding import Confidence, Finding, Location, Message, Related, Severity, Sibling, Side
 from checks.ir import expr as E
+from checks.ir.node import node
 from checks.ir.unit import Function, Unit
 from checks.source import language
 from checks.sync.op_copies import copies
@@ -29,7 +29,7 @@ _TUNED = re.compile(
 _NOISE = re.compile(r"//[^\n]*|/\*.*?\*/|^\s*#[^\n]*", re.S | re.M)
 
 
-@dataclass(frozen=True)
+@node
 class Kept:
     """`atom` of `function` is what `alteration` was before the change."""
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from checks.ir import expr as E
+from checks.ir.node import node
 from checks.ir.stmt import Assign, ExprStmt, For, Guarded, If, Return, flatten
 from checks.ir.unit import Function
 from checks.sync.effects import weight
@@ -26,7 +26,7 @@ _ENDING = re.compile(r"(_lm|_sm|_gm|_shared|_smem)+$")
 _ALLOCATES = frozenset({"empty", "full", "zeros", "ones", "empty_like", "full_like", "copy_to", "GetEmptyTensor"})
 
 
-@dataclass(frozen=True)
+@node
 class Atom:
     """`assign`: `key` gets `form`; `branch`: `form` decides; `loop`: `form` bounds a counter; `result`: `form` is
     returned. `guards` are the conditions around it, `line`..`end_line` the code's, `width` the bits of a declared
@@ -54,7 +54,7 @@ class Atom:
         return E.names(self.form) | (E.names(self.key) if self.key is not None else set())
 
 
-@dataclass(frozen=True)
+@node
 class Alteration:
     """What a change did to one atom: `old` became `new` (None: it is gone), gained the condition `guard`, or was
     `widened`: the same value in a wider type."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from checks.change import ChangeSet
 from checks.config import Config
 from checks.ir import expr as E
+from checks.ir.node import node
 from checks.ir.stmt import Assign, Guarded, Raise, flatten
 from checks.ir.unit import Function, Unit
 from checks.ops import arguments, expressions
@@ -86,7 +86,7 @@ def topics(test: E.Expr) -> Iterator[str]:
         yield from (w.rstrip("s") for w in name.lower().split("_") if len(w) > 4 and w not in _COMMON)
 
 
-@dataclass(frozen=True)
+@node
 class Readers:
     """Who reads a field or a parameter."""
 

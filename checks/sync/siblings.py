@@ -5,13 +5,13 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from pathlib import PurePosixPath
 
 from checks.change import ChangeSet
 from checks.config import Config, matches
 from checks.finding import Side
+from checks.ir.node import node
 from checks.ir.unit import Function, Unit
 
 _TOKEN = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
@@ -23,7 +23,7 @@ LEAST_CONTAINED = 0.6
 """Identifier-abstracted 5-gram containment that confirms a pair; 99 of 100 unrelated kernels stay below 0.7."""
 
 
-@dataclass(frozen=True)
+@node
 class Names:
     """The words of a repository that name hardware."""
 

@@ -11,13 +11,14 @@ from checks.finding import Side
 from checks.interp.program import Modules, Program
 from checks.interp.values import ClassRef, FuncRef
 from checks.ir import expr as E
+from checks.ir.node import node
 from checks.ir.stmt import Assign, Define, For, With, flatten
 from checks.ir.unit import Function, Import, Param, Unit
 
 _TRANSPARENT = re.compile(r"^(staticmethod|classmethod|(abc\.)?abstractmethod|override)$|inference_mode|no_grad")
 
 
-@dataclass(frozen=True)
+@node
 class Target:
     """A Python function that a call reaches; `skip` leading parameters are bound (`self`)."""
 
@@ -30,7 +31,7 @@ class Target:
         return self.function.params[self.skip :]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Misfit:
     """Why an argument list does not fit: `missing` required parameters, an `unexpected` keyword, or too `many`."""
 
