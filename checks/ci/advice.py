@@ -1,0 +1,107 @@
+"""What to do about a failure: suggestions with their place, what to look at, and whether to run it again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from checks.ci.cause import Case, Verdict
+from checks.ci.model import Job
+from checks.ci.predictions import confirming
+from checks.ci.report import Category, Cause, Rerun, Suggestion
+from checks.ci.seen import Seen
+from checks.ci.sentences import Advice, Reason
+from checks.finding import Location, Message
+
+MOST = 8
+_IN_CHANGE = frozenset({Reason.FRAME_LINE, Reason.FRAME_FUNCTION, Reason.FRAME_FILE, Reason.OP, Reason.IMPORTS})
+
+
+def rerun(seen: Seen, cause: Cause, job: Job) -> Rerun:
+    """Infrastructure is run again once; a number that was off only gets more samples, whatever its cause."""
+    if seen.category is Category.NUMERICAL:
+        return Rerun.SAMPLES
+    match cause:
+        case Cause.INFRASTRUCTURE:
+            return Rerun.ONCE if job.attempt == 1 else Rerun.ASK
+        case Cause.THIS_PR | Cause.BASE:
+            return Rerun.AFTER_FIX
+        case Cause.CONSEQUENCE:
+            return Rerun.WITH_CAUSE
+        case Cause.PERSON:
+            return Rerun.NO
+        case _:
+            return Rerun.ASK
+
+
+def suggestions(case: Case, verdict: Verdict) -> tuple[Suggestion, ...]:
+    """At most `MOST`, the surest first, each place once."""
+    found: dict[tuple[str, Location | None], Suggestion] = {}
+    for item in (*_by_evidence(case, verdict), *_by_category(case, verdict), *_by_cause(case, verdict)):
+        found.setdefault((item.message.key, item.location), item)
+    chosen = tuple(found.values())[:MOST]
+    return chosen or (Suggestion(Message(Advice.READ_LOG)),)
+
+
+def _by_evidence(case: Case, verdict: Verdict) -> Iterator[Suggestion]:
+    for item in confirming(case.seen, case.predicted):
+        message = Message(Advice.UPDATE_FIXTURE, {"expression": item.failure.expression})
+        yield Suggestion(message, item.failure.fixture)
+        for other in item.finding.related:
+            yield Suggestion(message, other.location)
+    if verdict.cause not in (Cause.THIS_PR, Cause.UNKNOWN):
+        return
+    for evidence in verdict.evidence:
+        function = evidence.message.args.get("function")
+        if evidence.message.key in (Reason.FRAME_LINE, Reason.FRAME_FUNCTION, Reason.OP):
+            yield Suggestion(Message(Advice.LOOK_AT, {"function": function}), evidence.location)
+        elif evidence.message.key == Reason.FRAME_FILE:
+            yield Suggestion(Message(Advice.LOOK_AT_FILE), evidence.location)
+
+
+def _by_category(case: Case, verdict: Verdict) -> Iterator[Suggestion]:
+    seen = case.seen
+    frames = case.linker.place(seen) if case.linker else seen.frames
+    last = frames[-1] if frames else None
+    at = Location(last.path, last.line) if last is not None and last.known else None
+    match seen.category:
+        case Category.NUMERICAL:
+            yield Suggestion(Message(Advice.CHECK_BASELINE), at)
+            yield Suggestion(Message(Advice.NEVER_RERUN))
+        case Category.BUILD_ERROR:
+            yield Suggestion(Message(Advice.FIX_BUILD, {"error": seen.error}), at)
+        case Category.LINT:
+            yield Suggestion(Message(Advice.FIX_LINT, {"rule": seen.rule}), at)
+        case Category.COVERAGE_GATE:
+            yield Suggestion(Message(Advice.ADD_TESTS))
+        case Category.APPROVAL:
+            yield Suggestion(Message(Advice.APPROVE, {"name": case.job.name}))
+        case Category.PR_TEMPLATE:
+            yield Suggestion(Message(Advice.FILL_TEMPLATE))
+        case Category.DEPENDENCY:
+            yield Suggestion(Message(Advice.FIX_DEPENDENCY, {"error": seen.error}))
+        case Category.RUNNER_UNHEALTHY | Category.RUNNER_LOST if case.job.runner:
+            yield Suggestion(Message(Advice.CHECK_RUNNER, {"runner": case.job.runner}))
+
+
+def _by_cause(case: Case, verdict: Verdict) -> Iterator[Suggestion]:
+    match verdict.cause:
+        case Cause.CONSEQUENCE:
+            first = verdict.root.args.get("first") or verdict.root.args.get("needs", "")
+            yield Suggestion(Message(Advice.FIX_FIRST, {"first": first}))
+        case Cause.BASE:
+            yield Suggestion(Message(Advice.WAIT_FOR_BASE, {"commit": verdict.root.args["commit"]}))
+        case Cause.INFRASTRUCTURE if rerun(case.seen, verdict.cause, case.job) is Rerun.ONCE:
+            yield Suggestion(Message(Advice.RERUN_ONCE))
+
+
+def related(case: Case, verdict: Verdict) -> tuple[Location, ...]:
+    """Places of the change that the cause names: the prediction's way, and what the links point at."""
+    found: list[Location] = []
+    for item in confirming(case.seen, case.predicted):
+        found += [item.failure.raised_at, item.finding.location]
+    found += _linked(e.location for e in verdict.evidence if e.message.key in _IN_CHANGE)
+    return tuple(dict.fromkeys(found))[:MOST]
+
+
+def _linked(places: Iterable[Location | None]) -> list[Location]:
+    return [place for place in places if place is not None]

@@ -1,0 +1,249 @@
+"""Whose a failure is, with the evidence for it. What the evidence does not carry is unknown.
+
+The order is that of how sure each kind of evidence is. Flaky and infrastructure are said only on evidence of their
+own, never because a link to the change was not found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from checks.ci import past
+from checks.ci.classify import Origin
+from checks.ci.link import ENOUGH, STRONG, Linker
+from checks.ci.model import CIRun, Conclusion, Job
+from checks.ci.predictions import Predicted, confirming
+from checks.ci.report import Category, Cause, Evidence
+from checks.ci.seen import Seen
+from checks.ci.sentences import Reason, Root
+from checks.finding import Confidence, Location, Message
+
+_SETUP_STEP = re.compile(
+    r"(?i)^(?:set ?up job|initialize containers|(?:run )?actions/(?:checkout|cache|setup-\w+|download-artifact)\b.*"
+    r"|check ?out\b.*|(?:pre|post) .*|restore .{0,40}cache.*|pull .{0,60}(?:image|container)s?\b.*)$"
+)
+_SETUP_FILE = re.compile(
+    r"(?i)(?:^|/)(?:\.github/|\.ci/|ci/|\.buildkite/|docker|scripts?/|requirements|pyproject\.toml$|setup\.(?:py|cfg)$"
+    r"|\.gitmodules$|cmakelists\.txt$|third_party|package(?:-lock)?\.json$)|dockerfile|requirements.{0,40}\.(?:txt|in)$"
+)
+_HOST = re.compile(
+    r"(?:https?://|host(?:name)?:? |host='|to )(?P<host>[a-z0-9](?:[a-z0-9-]{0,60}\.){1,6}[a-z]{2,20})", re.I
+)
+_DEAD = frozenset(
+    {
+        Category.DEVICE_ERROR,
+        Category.DEVICE_OOM,
+        Category.HOST_OOM,
+        Category.SIGNAL,
+        Category.HANG,
+        Category.RUNNER_UNHEALTHY,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    cause: Cause
+    confidence: Confidence
+    root: Message
+    evidence: tuple[Evidence, ...] = ()
+
+
+@dataclass(frozen=True)
+class Case:
+    """A failure among what else is known: the job's other failures, and the line in which a server was seen to die."""
+
+    run: CIRun
+    job: Job
+    seen: Seen
+    others: tuple[Seen, ...] = ()
+    died: Evidence | None = None
+    tests_ran: bool = False
+    linker: Linker | None = None
+    predicted: tuple[Predicted, ...] = ()
+
+    @property
+    def error(self) -> dict[str, str]:
+        return {"error": self.seen.error}
+
+
+def decide(case: Case) -> Verdict:
+    """The cause. `CONSEQUENCE` of another failure's cause is settled last, by `follow`."""
+    for step in (_person, _needs, _predicted, _by_history, _linked, _infrastructure, _change_by_kind):
+        verdict = step(case)
+        if verdict is not None:
+            return verdict
+    return _unknown(case, ())
+
+
+def _person(case: Case) -> Verdict | None:
+    if case.seen.category is Category.APPROVAL:
+        return Verdict(Cause.PERSON, Confidence.HIGH, Message(Root.APPROVAL, {"name": case.job.name}))
+    if case.seen.origin is Origin.PERSON:
+        return Verdict(Cause.PERSON, Confidence.HIGH, Message(Root.PERSON, case.error))
+    return None
+
+
+def _needs(case: Case) -> Verdict | None:
+    """A job that waited for a failed one, or that was stopped when another failed."""
+    failed = [j for id in case.job.needs if (j := case.run.job(id)) is not None and j.failed]
+    if failed and case.seen.category in (Category.SKIPPED_NEED, Category.CANCELLED, Category.UNKNOWN):
+        reasons = tuple(Evidence(Message(Reason.NEED_FAILED, {"name": j.name})) for j in failed)
+        names = ", ".join(j.name for j in failed)
+        return Verdict(Cause.CONSEQUENCE, Confidence.HIGH, Message(Root.NEED, {"needs": names}), reasons)
+    if case.seen.category is Category.CANCELLED:
+        return Verdict(Cause.UNKNOWN, Confidence.LOW, Message(Root.CANCELLED))
+    return None
+
+
+def _predicted(case: Case) -> Verdict | None:
+    found = confirming(case.seen, case.predicted)
+    if not found:
+        return None
+    first = found[0].failure
+    at = first.raised_at
+    args = {"test": first.test, "expression": first.expression, "value": first.value}
+    root = Message(Root.PREDICTED, {**args, "exception": first.exception, "path": at.path, "line": at.start_line})
+    links = case.linker.reasons(case.seen) if case.linker else ()
+    kept = tuple(e for e in links if e.weight > 0)
+    return Verdict(Cause.THIS_PR, Confidence.HIGH, root, (*(p.evidence() for p in found), *kept))
+
+
+def _by_history(case: Case) -> Verdict | None:
+    """The base branch or flakiness, unless the failure stands in what the change altered: then both are shown, and
+    neither is claimed."""
+    links = case.linker.reasons(case.seen) if case.linker else ()
+    strong = tuple(e for e in links if e.weight >= ENOUGH)
+    base = past.on_base(case.run, case.job, case.seen)
+    here = past.passed_here(case.run, case.job, case.seen)
+    others = past.on_others(case.run, case.job, case.seen)
+    if not (base or here or others):
+        return None
+    again = past.repeated(case.job, case.seen)
+    if strong and (case.seen.category is Category.NUMERICAL or not base):
+        return _unknown(case, (*strong, *base, *here, *others, *again))
+    if base:
+        commit = base[0].past.commit if base[0].past else ""
+        return Verdict(
+            Cause.BASE, Confidence.HIGH, Message(Root.BASE, {**case.error, "commit": commit}), (*base, *again)
+        )
+    if here:
+        root = Message(Root.FLAKY_RERUN, {**case.error, "attempts": len(here)})
+        return Verdict(Cause.FLAKY, Confidence.HIGH, root, (*here, *others))
+    root = Message(Root.FLAKY_OTHERS, {**case.error, "count": len(others)})
+    return Verdict(Cause.FLAKY, Confidence.MEDIUM, root, (*others, *again))
+
+
+def _linked(case: Case) -> Verdict | None:
+    links = case.linker.reasons(case.seen) if case.linker else ()
+    best = max((e.weight for e in links), default=0)
+    total = sum(e.weight for e in links)
+    least = STRONG if case.seen.origin is Origin.FOLLOWS else ENOUGH
+    if case.seen.origin is Origin.INFRASTRUCTURE or (best < STRONG and (total < least or best < 3)):
+        return None
+    first = next(e for e in links if e.weight == best)
+    sure = Confidence.HIGH if best > STRONG or (best == STRONG and total > STRONG) else Confidence.MEDIUM
+    sure = sure if best >= ENOUGH else Confidence.LOW
+    return Verdict(Cause.THIS_PR, sure, _link_root(first, case), links)
+
+
+def _link_root(first: Evidence, case: Case) -> Message:
+    at = first.location or Location("", 0)
+    args = {**case.error, "path": at.path, "line": at.start_line, **first.message.args}
+    roots = {
+        Reason.FRAME_LINE: Root.IN_CHANGED,
+        Reason.FRAME_FUNCTION: Root.IN_CHANGED,
+        Reason.FRAME_FILE: Root.IN_CHANGED_FILE,
+        Reason.COMPILER: Root.IN_CHANGED_FILE,
+        Reason.TEST_CHANGED: Root.TEST_CHANGED,
+        Reason.OP: Root.OP,
+    }
+    return Message(roots.get(Reason(first.message.key), Root.LINKED), args)
+
+
+def _infrastructure(case: Case) -> Verdict | None:
+    seen, touched = case.seen, _touches(case)
+    if seen.origin is Origin.INFRASTRUCTURE:
+        root = Message(Root.INFRASTRUCTURE, {**case.error, "category": str(seen.category)})
+        return Verdict(Cause.INFRASTRUCTURE, Confidence.HIGH, root, past.repeated(case.job, seen))
+    if seen.origin is not Origin.SETUP or case.tests_ran:
+        return None
+    step = next((s for s in case.job.steps if s.conclusion.failed), None)
+    setup = step is not None and _SETUP_STEP.match(step.name) is not None
+    if touched:
+        return _unknown(case, touched)
+    if step is None or not (setup or case.linker is not None):
+        return None
+    evidence = (Evidence(Message(Reason.NO_STEP_RAN, {"step": step.name})),)
+    root = Message(Root.INFRASTRUCTURE, {**case.error, "category": str(seen.category)})
+    return Verdict(Cause.INFRASTRUCTURE, Confidence.HIGH if setup else Confidence.MEDIUM, root, evidence)
+
+
+def _touches(case: Case) -> tuple[Evidence, ...]:
+    """What in the change may itself be why the machine's setup failed: its scripts, its dependencies, the host."""
+    if case.linker is None:
+        return ()
+    files = sorted(p for p in case.linker.changed if _SETUP_FILE.search(p))
+    hosts = {m["host"].lower() for m in _HOST.finditer(case.seen.text)}
+    for file in case.linker.change.files:
+        data = case.linker.change.head.read(file.head_path) if file.head_path and file.hunks else None
+        if data is not None and any(host.encode() in data.lower() for host in hosts):
+            files.append(file.path)
+    return tuple(Evidence(Message(Reason.TOUCHES_CAUSE, {"path": p})) for p in dict.fromkeys(files))
+
+
+def _change_by_kind(case: Case) -> Verdict | None:
+    """Gates that look at the diff alone."""
+    diff = case.seen.category is Category.COVERAGE_GATE and re.search(
+        r"(?i)\b(?:diff|patch)\b|is below", case.seen.text
+    )
+    if diff:
+        return Verdict(Cause.THIS_PR, Confidence.MEDIUM, Message(Root.UNKNOWN, case.error))
+    return None
+
+
+def _unknown(case: Case, evidence: tuple[Evidence, ...]) -> Verdict:
+    key = Root.NUMERICAL if case.seen.category is Category.NUMERICAL else Root.UNKNOWN
+    links = case.linker.reasons(case.seen) if case.linker and not evidence else ()
+    return Verdict(Cause.UNKNOWN, Confidence.LOW, Message(key, case.error), (*evidence, *links))
+
+
+def follow(case: Case, verdict: Verdict, decided: Iterable[tuple[Seen, Verdict]]) -> Verdict:
+    """`CONSEQUENCE` for a lost connection whose other side was seen to die, or whose job has a failure of this change
+    that came first; else `verdict`."""
+    if case.seen.origin is not Origin.FOLLOWS or verdict.cause is not Cause.UNKNOWN:
+        return verdict
+    dead = next((s for s in case.others if s.category in _DEAD), None)
+    first = dead.error if dead else case.died.line.text if case.died and case.died.line else ""
+    if first:
+        reason = case.died or Evidence(Message(Reason.FIRST, {"first": first}))
+        root = Message(Root.CONSEQUENCE, {**case.error, "first": first})
+        return Verdict(Cause.CONSEQUENCE, Confidence.MEDIUM, root, (reason, *verdict.evidence))
+    own = next((s for s, v in decided if v.cause is Cause.THIS_PR and s.test), None)
+    if own is None:
+        return verdict
+    root = Message(Root.CONSEQUENCE, {**case.error, "first": own.test})
+    reason = Evidence(Message(Reason.FIRST, {"first": own.test}))
+    return Verdict(Cause.CONSEQUENCE, Confidence.LOW, root, (reason, *verdict.evidence))
+
+
+def without_log(case: Case) -> Verdict:
+    """A failed job of which nothing could be read. "No log" is never a reason to call it flaky."""
+    job = case.job
+    if job.conclusion is Conclusion.ACTION_REQUIRED:
+        return Verdict(Cause.PERSON, Confidence.HIGH, Message(Root.APPROVAL, {"name": job.name}))
+    settled = _needs(case)
+    if settled is not None:
+        return settled
+    ran = [s for s in job.steps if s.conclusion is not Conclusion.SKIPPED]
+    own = [s for s in ran if _SETUP_STEP.match(s.name) is None]
+    broken = next((s for s in ran if s.conclusion.failed), None)
+    if job.runner and broken is not None and not own and not _touches(case):
+        never = (Evidence(Message(Reason.NO_STEP_RAN, {"step": broken.name})),)
+        return Verdict(
+            Cause.INFRASTRUCTURE, Confidence.MEDIUM, Message(Root.NEVER_STARTED, {"step": broken.name}), never
+        )
+    reasons = () if job.runner else (Evidence(Message(Reason.NO_RUNNER)),)
+    return Verdict(Cause.UNKNOWN, Confidence.LOW, Message(Root.NO_LOG, {"state": str(job.log_state)}), reasons)

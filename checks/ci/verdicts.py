@@ -1,0 +1,95 @@
+"""One failed job with its failures explained, and which of them speaks for the job."""
+
+from __future__ import annotations
+
+from checks.ci import advice
+from checks.ci.cause import Case, Verdict, decide, follow, without_log
+from checks.ci.jobs import Read
+from checks.ci.link import Linker
+from checks.ci.model import CIRun, Job
+from checks.ci.predictions import Predicted
+from checks.ci.report import Category, Cause, Evidence, FailedJob, Failure, LogLine, Rerun
+from checks.ci.seen import MOST_LINES, Seen
+from checks.ci.sentences import Note, Reason, Root
+from checks.finding import Confidence, Message
+
+MOST_FAILURES = 50
+# Which failure speaks for the job: what this change must mend first, and what is not explained before what is excused.
+_SPEAKS = (
+    Cause.THIS_PR,
+    Cause.UNKNOWN,
+    Cause.BASE,
+    Cause.INFRASTRUCTURE,
+    Cause.PERSON,
+    Cause.FLAKY,
+    Cause.CONSEQUENCE,
+)
+
+
+def failed_job(run: CIRun, job: Job, read: Read, linker: Linker | None, predicted: tuple[Predicted, ...]) -> FailedJob:
+    """The job's failures with their causes. `linker` is None where the repository is not known."""
+    seen = read.seen or (Seen(Category.UNKNOWN, ""),)
+    cases = [_case(run, job, s, read, linker, predicted) for s in seen[:MOST_FAILURES]]
+    first = [(c, decide(c) if read.logged or c.seen.error else without_log(c)) for c in cases]
+    decided = [(c.seen, v) for c, v in first]
+    failures = tuple(_failure(c, follow(c, v, decided)) for c, v in first)
+    main = min(failures, key=lambda f: (not _whole(f, seen), _SPEAKS.index(f.cause)))
+    left = max(0, len(seen) - MOST_FAILURES)
+    notes = (*read.notes, *((Message(Note.MANY_FAILURES, {"count": left}),) if left else ()))
+    return FailedJob(job, main, failures, _lines(main, failures), left, notes)
+
+
+def _case(
+    run: CIRun, job: Job, seen: Seen, read: Read, linker: Linker | None, predicted: tuple[Predicted, ...]
+) -> Case:
+    died = read.mark("server-died")
+    first = Evidence(Message(Reason.FIRST, {"first": died.text}), line=died) if died is not None else None
+    others = tuple(s for s in read.seen if s is not seen)
+    return Case(run, job, seen, others, first, read.mark("tests-started") is not None, linker, predicted)
+
+
+def _failure(case: Case, verdict: Verdict) -> Failure:
+    seen = case.seen
+    rule = Evidence(
+        Message(Reason.JUNIT, {"test": seen.test})
+        if seen.structured
+        else Message(Reason.RULE, {"rule": seen.rule, "category": str(seen.category)}),
+        line=seen.lines[-1] if seen.lines else None,
+    )
+    return Failure(
+        category=seen.category,
+        cause=verdict.cause,
+        confidence=verdict.confidence,
+        root=verdict.root,
+        test=seen.test,
+        error=seen.error,
+        rule=seen.rule,
+        signature=seen.signature,
+        frames=case.linker.place(seen) if case.linker is not None else seen.frames,
+        evidence=(*verdict.evidence, *((rule,) if seen.rule or seen.structured else ())),
+        lines=seen.lines,
+        suggestions=advice.suggestions(case, verdict),
+        related=advice.related(case, verdict),
+        rerun=advice.rerun(seen, verdict.cause, case.job),
+    )
+
+
+def _whole(failure: Failure, seen: tuple[Seen, ...]) -> bool:
+    """Whether the job itself died of this, so that its tests' results are not the point."""
+    return any(s.whole_job and not failure.test and s.rule == failure.rule for s in seen)
+
+
+def _lines(main: Failure, failures: tuple[Failure, ...]) -> tuple[LogLine, ...]:
+    """Ten lines at most: the main failure's, then one of every other, each text once."""
+    rest = [f.lines[-1] for f in failures if f is not main and f.lines]
+    found: dict[str, LogLine] = {}
+    for line in [*main.lines, *rest]:
+        found.setdefault(line.text, line)
+    return tuple(found.values())[:MOST_LINES]
+
+
+def not_analysed(job: Job) -> FailedJob:
+    """A job on which the analysis itself crashed: unknown, and nothing else."""
+    root = Message(Root.NOT_ANALYSED, {"what": job.name})
+    failure = Failure(Category.UNKNOWN, Cause.UNKNOWN, Confidence.LOW, root, rerun=Rerun.ASK)
+    return FailedJob(job, failure, (failure,))
