@@ -17,7 +17,7 @@ import orjson
 
 from bot.errors import UserError
 from bot.files import read_text, write_chunks, write_output
-from bot.logprobs.files import read_records
+from bot.logprobs.files import read_records, unless_unwritable
 from bot.logprobs.store import LOG, Store, baselines, folder_of, label, open_store, read_log
 from bot.words import Words
 from checks.logprobs.jsonl import write
@@ -37,9 +37,10 @@ def accept(args: argparse.Namespace) -> int:
         raise UserError("accept-who")
     said = {"accepted": args.at or _now(), "who": who, "why": args.why.strip(), "verdict": _verdict(args.verdict)}
     root = Path(args.store)
-    root.mkdir(parents=True, exist_ok=True)
-    with _alone(root):
-        moved = _move(root, args.record, said)
+    with unless_unwritable(root):
+        root.mkdir(parents=True, exist_ok=True)
+        with _alone(root):
+            moved = _move(root, args.record, said)
     words = Words(args.lang)
     key = "logprobs.accepted" if moved["old"] != moved["new"] else "logprobs.accepted-already"
     write_output(words(key, key=label(Key(**moved["key"])), requests=moved["requests"], store=args.store) + "\n", None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from bot.errors import UserError
@@ -19,3 +20,12 @@ def read_records(name: str) -> Iterator[Record]:
         raise UserError(f"record-{error.key}", path=name, line=error.line, **error.args_) from error
     except OSError as error:
         raise UserError("unreadable", path=name, reason=error.strerror) from error
+
+
+@contextmanager
+def unless_unwritable(path: Path) -> Iterator[None]:
+    """`UserError` where what is done inside cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise UserError("unwritable", path=str(path), reason=error.strerror) from error

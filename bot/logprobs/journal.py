@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from bot.errors import UserError
-from checks.logprobs.jsonl import RecordError, lines, parse, write
+from bot.logprobs.files import unless_unwritable
+from checks.logprobs.jsonl import LONGEST, RecordError, lines, parse, write
 from checks.logprobs.record import Record
 
 _BEGINNING = b'{"version":'
@@ -37,7 +38,7 @@ class Journal:
         """The records that are there already. When all have been read, a torn last line is taken off the file."""
         place = 0
         for number, line in enumerate(lines(self._file), 1):
-            if not line.endswith(b"\n") and line[: len(_BEGINNING)] == _BEGINNING[: len(line)]:
+            if not line.endswith(b"\n") and len(line) <= LONGEST and line.startswith(_BEGINNING[: len(line)]):
                 break
             try:
                 record = parse(line, number)
@@ -53,7 +54,7 @@ class Journal:
         """Write one more record, through to the disk."""
         line = write(record)
         place = self._file.tell()
-        with _unless_unwritable(self.path):
+        with unless_unwritable(self.path):
             self._file.write(line)
             self._file.flush()
             os.fsync(self._file.fileno())
@@ -80,7 +81,7 @@ class Journal:
 def opened(name: str) -> Iterator[Journal]:
     """The journal in file `name`, which only one process may have open. Raises `UserError`."""
     path = Path(name).resolve()
-    with _unless_unwritable(path):
+    with unless_unwritable(path):
         file = path.open("a+b")
     with file:
         try:
@@ -89,11 +90,3 @@ def opened(name: str) -> Iterator[Journal]:
             raise UserError("recording-locked", path=name) from error
         file.seek(0)
         yield Journal(file, path)
-
-
-@contextmanager
-def _unless_unwritable(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise UserError("unwritable", path=str(path), reason=error.strerror) from error

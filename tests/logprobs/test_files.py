@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from bot.cli import main
 from checks.logprobs.jsonl import parse, read, write
+from tests.logprobs.conftest import ROOT
 from tests.logprobs.test_convert import chat, entry
 from tests.logprobs.test_jsonl import equal, line
 
@@ -107,3 +109,12 @@ def test_a_file_that_is_not_there(convert, capsys):
     for name in ("nothing", "."):
         assert main(["logprobs", "convert", name, "--lang", "en"]) == 2
         assert capsys.readouterr().err.startswith(f"specbot: error: `{name}` cannot be read")
+
+
+def test_every_reason_has_its_sentence_and_every_sentence_its_reason():
+    """The keys are raised in `checks/`, where there are no words, and the words stand in `errors.toml`."""
+    source = "".join(path.read_text("utf-8") for path in sorted((ROOT / "checks/logprobs").glob("*.py")))
+    said = tomllib.loads((ROOT / "templates/words/errors.toml").read_text("utf-8"))
+    for prefix, errors in (("record-", "RecordError|FieldError"), ("response-", "ResponseError")):
+        raised = set(re.findall(rf'(?:{errors})\(\s*"([a-z0-9-]+)"', source))
+        assert raised == {key.removeprefix(prefix) for key in said if key.startswith(prefix)}

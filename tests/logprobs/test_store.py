@@ -178,6 +178,14 @@ def test_somebody_has_to_say_so(accept, monkeypatch):
     assert code == 2 and "--who" in err and not Path("store").exists()
 
 
+def test_a_store_that_cannot_be_is_told(accept, specbot):
+    Path("store").write_text("a file")
+    code, _, err = accept(record())
+    assert code == 2 and "cannot be written" in err
+    code, _, err = specbot("baselines", "--store", "store")
+    assert code == 2 and "`store`" in err
+
+
 def test_a_log_of_another_hand_is_named(accept, specbot):
     accept(record())
     log = Path("store") / folder_of(H200.key) / "log.jsonl"
