@@ -12,7 +12,7 @@ from typing import Any
 
 from github import Auth
 
-from bot.github.client import Client
+from bot.github.client import Cache, Client
 from bot.github.pace import Pace
 
 # What each task needs. GitHub refuses the rest, whatever a bug of ours or a clever comment would make us ask for.
@@ -51,24 +51,27 @@ class App:
         self._lock = threading.Lock()
         self._tokens: dict[tuple[int, int | None, tuple[tuple[str, str], ...]], _Token] = {}
         self._paces: dict[int, Pace] = {}
+        self._cache = Cache()
 
     @cached_property
     def itself(self) -> Client:
         """The App's own client: installations, deliveries."""
         # 60 s into the past, because GitHub refuses a token of a clock that runs ahead.
         auth = Auth.AppAuth(self.id, self._key, jwt_issued_at=-60, jwt_expiry=300)
-        return Client(self.endpoint.api, auth, Pace(self.endpoint.gap))
+        return Client(self.endpoint.api, auth, Pace(self.endpoint.gap), self._cache)
 
     def client(self, installation: int, repository: int, permissions: Mapping[str, str]) -> Client:
         """A client for one repository that may do what `permissions` say."""
         with self._lock:
             pace = self._paces.setdefault(installation, Pace(self.endpoint.gap))
-        return Client(self.endpoint.api, Auth.Token(self.token(installation, repository, permissions)), pace)
+        return Client(
+            self.endpoint.api, Auth.Token(self.token(installation, repository, permissions)), pace, self._cache
+        )
 
     def listing(self, installation: int) -> Client:
         """A client that may list the installation's repositories and nothing else."""
         token = self.token(installation, None, {"metadata": "read"})
-        return Client(self.endpoint.api, Auth.Token(token), Pace(self.endpoint.gap))
+        return Client(self.endpoint.api, Auth.Token(token), Pace(self.endpoint.gap), self._cache)
 
     def token(self, installation: int, repository: int | None, permissions: Mapping[str, str]) -> str:
         """An installation token for that, used again as long as it lives; for all its repositories where none is

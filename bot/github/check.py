@@ -33,10 +33,10 @@ def finish(
     path = f"/repos/{repository}/check-runs/{run}"
     sent = int(client.get(path)["output"]["annotations_count"])
     while len(annotations) - sent > _BATCH:
-        client.patch(path, {"output": output | {"annotations": list(annotations[sent : sent + _BATCH])}})
+        client.patch(path, {"output": output | {"annotations": list(annotations[sent : sent + _BATCH])}}, adds=True)
         sent += _BATCH
     last = {"output": output | {"annotations": list(annotations[sent:])}}
-    client.patch(path, last | {"status": "completed", "conclusion": conclusion})
+    client.patch(path, last | {"status": "completed", "conclusion": conclusion}, adds=True)
 
 
 def abandon(client: Client, repository: str, run: int, order: str, output: Json) -> None:

@@ -1,14 +1,18 @@
 """Requests to GitHub's API, through PyGithub, with the waiting that GitHub asks for.
 
 What is repeated, and when: an answer that says "not now" (403 or 429 with a limit's headers) for every request, since
-it had no effect; a broken connection or a 5xx only where a second time does no harm. A POST that may have had its
-effect raises `Unsure`: who sent it looks whether it did.
+it had no effect; a broken connection or a 5xx only where a second time does no harm. A request that adds something and
+may have had its effect raises `Unsure`: who sent it looks whether it did.
+
+What was read is kept with its ETag: GitHub does not count a question whose answer is still the same.
 """
 
 from __future__ import annotations
 
 import re
+import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -42,12 +46,41 @@ class Unsure(GitHubError):
     """A write was sent, and nothing says whether it had its effect."""
 
 
+class Limited(GitHubError):
+    """GitHub's limits are reached, for longer than a worker should wait."""
+
+
+class Cache:
+    """Answers with their ETags, the least recently used given up first. Safe to use from several threads."""
+
+    def __init__(self, most: int = 2000) -> None:
+        self._most = most
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[str, tuple[Mapping[str, str], Any]] = OrderedDict()
+
+    def get(self, key: str) -> tuple[Mapping[str, str], Any] | None:
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+            return self._kept.get(key)
+
+    def put(self, key: str, headers: Mapping[str, str], data: Any) -> None:
+        with self._lock:
+            self._kept[key] = (headers, data)
+            self._kept.move_to_end(key)
+            if len(self._kept) > self._most:
+                self._kept.popitem(last=False)
+
+
 class Client:
     """GitHub for one installation with one token, or for the App itself."""
 
-    def __init__(self, url: str, auth: Auth.Auth, pace: Pace, sleep: Callable[[float], None] = time.sleep) -> None:
+    def __init__(
+        self, url: str, auth: Auth.Auth, pace: Pace, cache: Cache, sleep: Callable[[float], None] = time.sleep
+    ) -> None:
         self._url = url.rstrip("/")
         self._pace = pace
+        self._cache = cache
         self._sleep = sleep
         github = Github(
             auth=auth, base_url=self._url, retry=None, seconds_between_requests=None, seconds_between_writes=None
@@ -83,16 +116,17 @@ class Client:
         """The answer to a POST. Raises `Unsure` where it may or may not have happened."""
         return self._send("POST", path, {}, body)[1]
 
-    def patch(self, path: str, body: Json) -> Any:
-        """The answer to a PATCH."""
-        return self._send("PATCH", path, {}, body)[1]
+    def patch(self, path: str, body: Json, *, adds: bool = False) -> Any:
+        """The answer to a PATCH. One that `adds` to what is there raises `Unsure` as a POST does."""
+        return self._send("PATCH", path, {}, body, again=not adds)[1]
 
     def graphql(self, query: str, variables: Json) -> Json:
         """`data` of the answer. Queries and mutations alike are repeated: ours set a state and add nothing."""
         body = {"query": query, "variables": variables}
         _, answer = self._send("POST", "/graphql", {}, body, again=True, pace=query.lstrip().startswith("mutation"))
         if answer.get("errors"):
-            raise GitHubError(200, "; ".join(e["message"] for e in answer["errors"]))
+            limited = any(e.get("type") == "RATE_LIMITED" for e in answer["errors"])
+            raise (Limited if limited else GitHubError)(200, "; ".join(e["message"] for e in answer["errors"]))
         data: Json = answer["data"]
         return data
 
@@ -116,7 +150,7 @@ class Client:
             except GithubException as error:
                 wait = _wait(error, attempt, again)
                 if wait is None or attempt == _ATTEMPTS or wait > LONGEST_WAIT:
-                    raise _as_ours(error, method, again) from None
+                    raise _as_ours(error, method, again, limited=wait is not None) from None
             except (requests.ConnectionError, requests.Timeout) as error:
                 if not again or attempt == _ATTEMPTS:
                     kind = GitHubError if again else Unsure
@@ -125,10 +159,23 @@ class Client:
             self._sleep(wait)
         raise AssertionError("the last attempt returns or raises")
 
-    def _once(self, method: str, path: str, params: Mapping[str, str | int], body: Json | None) -> tuple[Json, Any]:
+    def _once(
+        self, method: str, path: str, params: Mapping[str, str | int], body: Json | None
+    ) -> tuple[Mapping[str, str], Any]:
         url = path if path != "/graphql" else self._requester.graphql_url
         headers = {"X-GitHub-Api-Version": API_VERSION, "Accept": "application/vnd.github+json"}
-        return self._requester.requestJsonAndCheck(method, url, dict(params), headers, body)
+        if method != "GET":
+            return self._requester.requestJsonAndCheck(method, url, dict(params), headers, body)
+        key = f"{path}?{sorted(params.items())}"
+        kept = self._cache.get(key)
+        if kept is not None:
+            headers["If-None-Match"] = kept[0]["etag"]
+        answered, data = self._requester.requestJsonAndCheck(method, url, dict(params), headers)
+        if kept is not None and data is None:
+            return kept
+        if "etag" in answered:
+            self._cache.put(key, answered, data)
+        return answered, data
 
 
 def _wait(error: GithubException, attempt: int, again: bool) -> float | None:
@@ -143,9 +190,11 @@ def _wait(error: GithubException, attempt: int, again: bool) -> float | None:
     return float(2 ** (attempt - 1)) if error.status >= 500 and again else None
 
 
-def _as_ours(error: GithubException, method: str, again: bool) -> GitHubError:
-    unsure = error.status >= 500 and not again
-    return (Unsure if unsure else GitHubError)(error.status, f"{method}: {_message(error)}")
+def _as_ours(error: GithubException, method: str, again: bool, limited: bool) -> GitHubError:
+    kind: type[GitHubError] = Limited if limited else GitHubError
+    if error.status >= 500:
+        kind = GitHubError if again else Unsure
+    return kind(error.status, f"{method}: {_message(error)}")
 
 
 def _message(error: GithubException) -> str:

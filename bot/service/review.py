@@ -8,7 +8,7 @@ import structlog
 from dbos import DBOS
 from dbos import error as dbos_error
 
-from bot.github import GitHubError, Unsure, check
+from bot.github import GitHubError, Limited, Unsure, check
 from bot.github.app import ANALYSE, PUBLISH
 from bot.github.client import Client
 from bot.github.posted import PullPlace
@@ -24,9 +24,9 @@ _log = structlog.get_logger("specbot.review")
 
 def _passing(error: BaseException) -> bool:
     """Whether the same request may succeed later."""
-    return isinstance(error, Unsure) or (
-        isinstance(error, GitHubError) and (error.status in (0, 403, 429) or error.status >= 500)
-    )
+    if isinstance(error, Unsure | Limited):
+        return True
+    return isinstance(error, GitHubError) and (error.status == 0 or error.status >= 500)
 
 
 # About four minutes in all; what is still down then is found by the reconcile loop.

@@ -106,11 +106,12 @@ def application(fake: FakeGitHub) -> Starlette:
     async def endpoint(request: Request) -> Response:
         body = await request.body()
         path = unquote(request.url.path)
-        for fault in fake.take_faults(request.method, path, "before"):
-            if (answer := await _strike(fault, request)) is not None:
-                return _seen(fake, request, path, "", body, answer)
+        fault = fake.take_fault(request.method, path, "before")
+        if fault is not None and (struck := await _strike(fault, request)) is not None:
+            return _seen(fake, request, path, "", body, struck)
         answer, operation = await run_in_threadpool(_answer, fake, request, path, body)
-        for fault in fake.take_faults(request.method, path, "after"):
+        fault = fake.take_fault(request.method, path, "after")
+        if fault is not None:
             answer = await _strike(fault, request) or answer
         return _seen(fake, request, path, operation, body, answer)
 

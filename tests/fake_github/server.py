@@ -140,13 +140,14 @@ class FakeGitHub:
             self.faults.append(made)
         return made
 
-    def take_faults(self, method: str, path: str, when: str) -> list[Fault]:
-        """The faults that strike this request; each is used up a little."""
+    def take_fault(self, method: str, path: str, when: str) -> Fault | None:
+        """The fault that strikes this request: the first that is left."""
         with self.lock:
-            hit = [f for f in self.faults if f.when == when and f.method == method and f.path.search(path) and f.times]
-            for fault in hit:
-                fault.times -= 1
-            return hit
+            for fault in self.faults:
+                if fault.times and (fault.method, fault.when) == (method, when) and fault.path.search(path):
+                    fault.times -= 1
+                    return fault
+            return None
 
     def secondary_limit(self, method: str, path: str, *, retry_after: int = 1, times: int = 1) -> None:
         """Answer as GitHub does to who writes too quickly."""

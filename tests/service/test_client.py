@@ -1,0 +1,208 @@
+"""How the client waits, what it repeats and what it never repeats; against the fake, with a clock that is told."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import zipfile
+
+import pytest
+
+from bot.git import Blobs, Git
+from bot.git.tree import trees
+from bot.github import App, Endpoint, GitHubError, Limited, Unsure, download
+from bot.github.app import ANALYSE, PUBLISH, READ_CI, RUN
+from bot.github.checkout import Checkouts
+from bot.github.pace import Pace
+from tests.fake_github import Answer, FakeGitHub, people
+from tests.fake_github.state import Artifact, Job, Repository, WorkflowRun
+from tests.service.conftest import SMALL_HEAD
+
+REPO = "/repos/octo/engine"
+
+
+@pytest.fixture
+def app(fake: FakeGitHub, repo: Repository) -> App:
+    people.open_pull(fake, repo, "feature", send=False)
+    return App(Endpoint(fake.url, fake.url, 0.0), fake.app_id, fake.private_key)
+
+
+@pytest.fixture
+def slept() -> list[float]:
+    return []
+
+
+@pytest.fixture
+def client(app, fake, repo, slept):
+    """May publish and start runs; waits in no time and notes how long it would have."""
+    made = app.client(fake.installations[0].id, repo.id, dict(PUBLISH) | RUN)
+    made._sleep = slept.append
+    return made
+
+
+@pytest.mark.parametrize("status", [500, 502, 503])
+def test_a_read_is_repeated(client, fake, slept, status):
+    fake.fault("GET", "/pulls/1$", Answer(status, {"message": "Server Error"}), times=2)
+    fake.fault("GET", "/pulls/1$", "drop")
+    assert client.get(f"{REPO}/pulls/1")["number"] == 1
+    assert len(slept) == 3 and slept == sorted(slept)
+
+
+def test_a_read_is_given_up(client, fake):
+    fake.fault("GET", "/pulls/1$", Answer(502, {"message": "Server Error"}), times=4)
+    with pytest.raises(GitHubError, match="502"):
+        client.get(f"{REPO}/pulls/1")
+
+
+@pytest.mark.parametrize("fault", ["drop", Answer(502, {"message": "x"})])
+def test_a_dispatch_is_sent_once_whatever_becomes_of_it(client, fake, repo, fault):
+    repo.workflows[".github/workflows/gpu.yml"] = 7
+    fake.fault("POST", "/dispatches$", fault, when="after", times=9)
+    with pytest.raises(Unsure):
+        client.post(f"{REPO}/actions/workflows/gpu.yml/dispatches", {"ref": "main"})
+    assert len(repo.dispatches) == 1
+
+
+def test_a_secondary_limit_is_waited_for_as_long_as_github_says(client, fake, slept):
+    fake.secondary_limit("POST", "/reviews$", retry_after=17, times=2)
+    client.post(f"{REPO}/pulls/1/reviews", {"body": "x", "event": "COMMENT"})
+    assert slept == [17.0, 17.0]
+    assert len(fake.repositories["octo/engine"].pulls[1].reviews) == 1
+
+
+def test_a_secondary_limit_without_a_word_is_a_minute(client, fake, slept):
+    fake.fault("GET", "/pulls/1$", Answer(403, {"message": "You have exceeded a secondary rate limit."}))
+    client.get(f"{REPO}/pulls/1")
+    assert slept == [60.0]
+
+
+def test_the_hourly_limit_is_waited_for_until_its_reset(client, fake, slept):
+    fake.rate_remaining = 0
+    with pytest.raises(Limited):
+        client.get(f"{REPO}/pulls/1")
+    assert len(slept) == 3 and all(1.0 <= seconds <= 4.0 for seconds in slept)
+
+
+def test_a_long_limit_is_not_for_a_worker_to_wait_for(client, fake, slept):
+    fake.secondary_limit("GET", "/pulls/1$", retry_after=3600)
+    with pytest.raises(Limited):
+        client.get(f"{REPO}/pulls/1")
+    assert slept == []
+
+
+def test_a_refusal_is_final(client, fake, slept):
+    with pytest.raises(GitHubError, match=r"403 .*not accessible"):
+        client.post(f"{REPO}/statuses/{'0' * 40}", {"state": "success"})
+    with pytest.raises(GitHubError, match="404"):
+        client.get(f"{REPO}/pulls/99")
+    assert slept == []
+    assert [r.status for r in fake.requests[-2:]] == [403, 404]
+
+
+def test_what_is_new_may_not_be_readable_yet(client, fake, slept):
+    fake.fault("GET", "/pulls/1$", Answer(404, {"message": "Not Found"}), times=2)
+    assert client.get_new(f"{REPO}/pulls/1")["number"] == 1
+    with pytest.raises(GitHubError):
+        client.get_new(f"{REPO}/pulls/99")
+
+
+def test_all_pages(client, fake, repo):
+    for n in range(230):
+        people.comment(fake, repo, repo.pulls[1], "ada", f"comment {n}", send=False)
+    assert [c["body"] for c in client.pages(f"{REPO}/issues/1/comments")] == [f"comment {n}" for n in range(230)]
+
+
+def test_an_unchanged_answer_costs_nothing(client, app, fake, repo):
+    client.get(f"{REPO}/pulls/1")
+    other = app.client(fake.installations[0].id, repo.id, PUBLISH)
+    assert other.get(f"{REPO}/pulls/1")["title"] == "A change"
+    assert fake.requests[-1].status == 304
+    repo.pulls[1].title = "Another"
+    assert other.get(f"{REPO}/pulls/1")["title"] == "Another"
+
+
+def test_graphql_errors_are_errors(client, fake):
+    with pytest.raises(GitHubError, match="Could not resolve"):
+        client.graphql('{ repository(owner: "octo", name: "other") { nameWithOwner } }', {})
+    limited = Answer(200, {"errors": [{"type": "RATE_LIMITED", "message": "API rate limit exceeded"}]})
+    fake.fault("POST", "/graphql", limited)
+    with pytest.raises(Limited):
+        client.graphql("{ viewer { login } }", {})
+
+
+def test_tokens_are_used_again_and_renewed(app, fake, repo):
+    installation = fake.installations[0].id
+    first = app.token(installation, repo.id, ANALYSE)
+    assert app.token(installation, repo.id, ANALYSE) == first
+    assert app.token(installation, repo.id, PUBLISH) != first
+    assert fake.tokens[first].repositories == frozenset({repo.id})
+    next(t for t in app._tokens.values() if t.value == first).expires_at -= 3600
+    assert app.token(installation, repo.id, ANALYSE) != first
+    assert first not in repr(app._tokens)
+
+
+def test_writes_are_a_second_apart_and_four_hundred_an_hour():
+    now, slept = [0.0], []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        now[0] += seconds
+
+    pace = Pace(clock=lambda: now[0], sleep=sleep)
+    moments = []
+    for _ in range(1000):
+        pace.wait()
+        moments.append(now[0])
+    assert all(b - a >= 1.0 for a, b in itertools.pairwise(moments))
+    assert all(b - a >= 3600.0 for a, b in zip(moments, moments[400:], strict=False))
+    assert moments[399] == 399.0
+
+
+def logs(fake: FakeGitHub, repo: Repository) -> tuple[Job, Artifact]:
+    zipped = io.BytesIO()
+    with zipfile.ZipFile(zipped, "w") as archive:
+        archive.writestr("report.xml", "<testsuite/>")
+    job, artifact = Job("test", log=b"2026 ok\n" * 1000), Artifact("report", zipped.getvalue())
+    repo.runs.append(WorkflowRun("CI", "ci.yml", "0" * 40, "feature", jobs=[job], artifacts=[artifact]))
+    return job, artifact
+
+
+def test_logs_and_artifacts_come_from_elsewhere_without_our_token(app, fake, repo):
+    job, artifact = logs(fake, repo)
+    token = app.token(fake.installations[0].id, repo.id, READ_CI)
+    assert download.job_log(fake.url, token, "octo/engine", job.id, 10_000) == job.log
+    assert download.artifact(fake.url, token, "octo/engine", artifact.id, 10_000) == artifact.data
+    with pytest.raises(download.TooLarge):
+        download.job_log(fake.url, token, "octo/engine", job.id, 100)
+    job.log_gone = True
+    with pytest.raises(GitHubError) as caught:
+        download.job_log(fake.url, token, "octo/engine", job.id, 10_000)
+    assert caught.value.status == 410
+
+
+def test_a_clone_has_what_a_review_reads_and_no_token(app, fake, repo, tmp_path):
+    checkouts = Checkouts(tmp_path / "clones", fake.url)
+    token = app.token(fake.installations[0].id, repo.id, ANALYSE)
+    clone, compared = checkouts.fetch("octo/engine", token, "main", repo.git.sha("feature"))
+    assert compared.base == repo.git.sha("main")
+    repo.git.commit("main", {"engine/step.py": "moved on\n"})
+    again, later = checkouts.fetch("octo/engine", token, "main", repo.git.sha("feature"))
+    assert (again, later) == (clone, compared)
+    with Blobs(Git(clone)) as blobs:
+        _, head = trees(Git(clone), blobs, compared.base, compared.head)
+        assert head.read("engine/step.py") == SMALL_HEAD.encode()
+    for file in clone.rglob("*"):
+        if file.is_file():
+            assert token.encode() not in file.read_bytes(), file
+
+
+def test_git_failures_name_no_token(app, fake, repo, tmp_path):
+    checkouts = Checkouts(tmp_path / "clones", fake.url)
+    with pytest.raises(GitHubError) as caught:
+        checkouts.fetch("octo/engine", "ghs_wrong0123456789", "main", repo.git.sha("feature"))
+    assert "ghs_" not in str(caught.value)
+    token = app.token(fake.installations[0].id, repo.id, ANALYSE)
+    with pytest.raises(GitHubError, match="git"):
+        checkouts.fetch("octo/engine", token, "main", "0" * 40)
+    with pytest.raises(ValueError):
+        checkouts.fetch("octo/engine", token, "main", "--upload-pack=touch /tmp/x")
