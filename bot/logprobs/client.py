@@ -77,7 +77,7 @@ def _merged(lines: list[str]) -> dict[str, Any]:
         if error.key in ("cut-off", "error"):
             raise _Again(str(error.args_.get("said", "")) or error.key) from error
         raise
-    if not all(choice.get("finish_reason") for choice in body["choices"]):
+    if not body["choices"] or not all(choice.get("finish_reason") for choice in body["choices"]):
         raise _Again("cut-off")
     return body
 

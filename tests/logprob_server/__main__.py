@@ -3,8 +3,9 @@
 It answers as an engine would: several requests decode together, step by step, and a stream has a chunk a step. Fields
 beyond the API come when a request asks for them, as vLLM, SGLang or (for a model of that name) FastDeploy sends them.
 
-A prompt with `!WHATxN` in it gets trouble the first N times it is asked: a status (`!500x2`), `!dropx1` (the
-connection breaks in the middle of the answer), `!slowx1` (no answer comes). The model `locked` wants the key `s3cret`.
+A prompt with `!WHATxN` in it gets trouble the first N times it is asked: a status (`!500x2`), `!slowx1` (no answer
+comes), or a stream that breaks off (`!dropx1`, `!silentx1`, `!errorx1`, `!earlyx1`). The model `locked` wants the key
+`s3cret`.
 """
 
 from __future__ import annotations
@@ -151,11 +152,18 @@ async def trouble(serving: Serving, prompt: object) -> Response | None:
     if what == "slow":
         await asyncio.sleep(3600)
 
-    async def broken() -> AsyncIterator[bytes]:
-        yield b'data: {"choices": []}\n\n'
-        raise ConnectionResetError
+    return StreamingResponse(broken(what), media_type="text/event-stream")
 
-    return StreamingResponse(broken(), media_type="text/event-stream")
+
+async def broken(how: str) -> AsyncIterator[str]:
+    """A stream that does not get to its end: torn, silent about it, with an error, or with its end too early."""
+    yield event({"choices": []})
+    if how == "drop":
+        raise ConnectionResetError
+    if how == "error":
+        yield event({"error": {"message": "out of memory"}})
+    if how in ("error", "early"):
+        yield "data: [DONE]\n\n"
 
 
 async def answer(http: HttpRequest) -> Response:

@@ -120,7 +120,8 @@ def equal_but_id(one: Record, other: Record) -> None:
 
 
 def test_what_may_pass_is_asked_again(recorded):
-    prompts = [*TEXTS, "!500x2 a", "!429x1 b", "!503x1 c", "!dropx1 d"]
+    troubles = ("!500x2", "!429x1", "!503x1", "!dropx1", "!silentx1", "!errorx1", "!earlyx1")
+    prompts = ["Hello", *troubles]
     code, found, _ = recorded("a", prompts, "--stream")
     assert code == 0
     assert [r.id for r in found] == [f"line-{n}" for n in range(1, 9)]
