@@ -13,7 +13,9 @@ from checks.ci.sentences import Advice, Reason
 from checks.finding import Location, Message
 
 MOST = 8
-_IN_CHANGE = frozenset({Reason.FRAME_LINE, Reason.FRAME_FUNCTION, Reason.FRAME_FILE, Reason.OP, Reason.IMPORTS})
+_IN_CHANGE = frozenset(
+    {Reason.FRAME_LINE, Reason.FRAME_FUNCTION, Reason.FRAME_FILE, Reason.OP, Reason.IMPORTS, Reason.BASELINE}
+)
 
 
 def rerun(seen: Seen, cause: Cause, job: Job) -> Rerun:
@@ -43,7 +45,7 @@ def suggestions(case: Case, verdict: Verdict) -> tuple[Suggestion, ...]:
 
 
 def _by_evidence(case: Case, verdict: Verdict) -> Iterator[Suggestion]:
-    for item in confirming(case.seen, case.predicted):
+    for item in confirming(case.seen, case.foretold.failures):
         message = Message(Advice.UPDATE_FIXTURE, {"expression": item.failure.expression})
         yield Suggestion(message, item.failure.fixture)
         for other in item.finding.related:
@@ -97,10 +99,11 @@ def _by_cause(case: Case, verdict: Verdict) -> Iterator[Suggestion]:
 def related(case: Case, verdict: Verdict) -> tuple[Location, ...]:
     """Places of the change that the cause names: the prediction's way, and what the links point at."""
     found: list[Location] = []
-    for item in confirming(case.seen, case.predicted):
+    for item in confirming(case.seen, case.foretold.failures):
         found += [item.failure.raised_at, item.finding.location]
     found += _linked(e.location for e in verdict.evidence if e.message.key in _IN_CHANGE)
-    return tuple(dict.fromkeys(found))[:MOST]
+    exact = [place for place in found if place.start_line > 0]
+    return tuple(dict.fromkeys(exact or found))[:MOST]
 
 
 def _linked(places: Iterable[Location | None]) -> list[Location]:

@@ -15,7 +15,7 @@ from checks.ci.joblog import failures
 from checks.ci.jobs import Read, read_job
 from checks.ci.link import Linker
 from checks.ci.model import CIRun, Conclusion, Files, Job, Requirement, Status
-from checks.ci.predictions import Predicted, outcomes, predicted
+from checks.ci.predictions import Foretold, Predicted, foretold, outcomes
 from checks.ci.report import CIReport, FailedJob, PatchCoverage, Prediction
 from checks.ci.sentences import Note
 from checks.ci.verdicts import failed_job, not_analysed
@@ -57,11 +57,11 @@ def analyse(
     """
     guard = Guard()
     linker = Linker(change, config or Config()) if change is not None else None
-    known = predicted(findings)
+    told = foretold(findings)
     bad = [j for j in run.jobs if j.failed or _skipped_by_need(run, j)]
     tested = [j for j in run.jobs if j.status is Status.COMPLETED and j not in bad and j.junit]
     reads = {j.id: guard.run(j.name, lambda j=j: read_job(j, files), Read) for j in [*bad, *tested]}  # type: ignore[misc]
-    jobs = [_explain(run, j, reads[j.id], linker, known, guard) for j in bad]
+    jobs = [_explain(run, j, reads[j.id], linker, told, guard) for j in bad]
     order = {Requirement.REQUIRED: 0, Requirement.UNKNOWN: 1, Requirement.OPTIONAL: 2}
     return CIReport(
         run=run,
@@ -69,7 +69,7 @@ def analyse(
         failed=tuple(sorted(jobs, key=lambda f: order[f.job.requirement])),
         missing=progress.missing(run),
         running=progress.running(run),
-        predictions=_outcomes(known, reads),
+        predictions=_outcomes(told.failures, reads),
         coverage=_coverage(run, files, linker, guard),
         notes=(*_notes(run, linker), *guard.notes),
     )
@@ -81,13 +81,11 @@ def signatures(log: BinaryIO) -> tuple[str, ...]:
     return tuple(sorted({s.signature for s in found} - {""}))
 
 
-def _explain(
-    run: CIRun, job: Job, read: Read, linker: Linker | None, known: tuple[Predicted, ...], guard: Guard
-) -> FailedJob:
+def _explain(run: CIRun, job: Job, read: Read, linker: Linker | None, told: Foretold, guard: Guard) -> FailedJob:
     return guard.run(
         job.name,
-        lambda: failed_job(run, job, read, linker, known),
-        lambda: guard.run(job.name, lambda: failed_job(run, job, read, None, ()), lambda: not_analysed(job)),
+        lambda: failed_job(run, job, read, linker, told),
+        lambda: guard.run(job.name, lambda: failed_job(run, job, read, None, Foretold()), lambda: not_analysed(job)),
     )
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from checks.ci import past
 from checks.ci.classify import Origin
 from checks.ci.link import ENOUGH, STRONG, Linker
 from checks.ci.model import CIRun, Conclusion, Job
-from checks.ci.predictions import Predicted, confirming
+from checks.ci.predictions import Foretold, confirming, reached
 from checks.ci.report import Category, Cause, Evidence
 from checks.ci.seen import Seen
 from checks.ci.sentences import Reason, Root
@@ -62,7 +62,7 @@ class Case:
     died: Evidence | None = None
     tests_ran: bool = False
     linker: Linker | None = None
-    predicted: tuple[Predicted, ...] = ()
+    foretold: Foretold = field(default_factory=Foretold)
 
     @property
     def error(self) -> dict[str, str]:
@@ -71,7 +71,7 @@ class Case:
 
 def decide(case: Case) -> Verdict:
     """The cause. `CONSEQUENCE` of another failure's cause is settled last, by `follow`."""
-    for step in (_person, _needs, _predicted, _by_history, _linked, _infrastructure, _change_by_kind):
+    for step in (_person, _needs, _predicted, _baseline, _by_history, _linked, _infrastructure, _change_by_kind):
         verdict = step(case)
         if verdict is not None:
             return verdict
@@ -99,7 +99,7 @@ def _needs(case: Case) -> Verdict | None:
 
 
 def _predicted(case: Case) -> Verdict | None:
-    found = confirming(case.seen, case.predicted)
+    found = confirming(case.seen, case.foretold.failures)
     if not found:
         return None
     first = found[0].failure
@@ -109,6 +109,16 @@ def _predicted(case: Case) -> Verdict | None:
     links = case.linker.reasons(case.seen) if case.linker else ()
     kept = tuple(e for e in links if e.weight > 0)
     return Verdict(Cause.THIS_PR, Confidence.HIGH, root, (*(p.evidence() for p in found), *kept))
+
+
+def _baseline(case: Case) -> Verdict | None:
+    """A number that differs from a stored one which the change was shown to reach: meant or not, it comes from here."""
+    found = reached(case.seen, case.foretold.baselines) if case.seen.category is Category.NUMERICAL else None
+    if found is None or past.on_base(case.run, case.job, case.seen):
+        return None
+    at = found.location or Location("", 0)
+    args = {**case.error, "what": found.message.args["what"], "path": at.path, "line": at.start_line}
+    return Verdict(Cause.THIS_PR, Confidence.MEDIUM, Message(Root.BASELINE, args), (found,))
 
 
 def _by_history(case: Case) -> Verdict | None:

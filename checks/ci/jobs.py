@@ -62,6 +62,10 @@ def read_job(job: Job, files: Files) -> Read:
     return Read(seen, passed, marks, bool(found) or bool(tests) or (scan is not None and scan.size > 0), notes)
 
 
+def _of_job(seen: Seen) -> bool:
+    return seen.whole_job and seen.category is not Category.UNKNOWN
+
+
 def _results(job: Job, files: Files) -> tuple[list[junit.Results], tuple[Message, ...]]:
     results: list[junit.Results] = []
     notes: list[Message] = []

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from checks.ci.report import Evidence, Outcome, Prediction
 from checks.ci.seen import Seen
 from checks.ci.sentences import Reason
-from checks.finding import Finding, Message, PredictedFailure
+from checks.finding import Finding, Location, Message, PredictedFailure
+
+BASELINE_RULE = "logprobs.baseline-affected"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +27,32 @@ class Predicted:
         return Evidence(Message(Reason.PREDICTED, args), f.fixture, weight=8)
 
 
-def predicted(findings: Iterable[Finding]) -> tuple[Predicted, ...]:
-    """Every prediction among the review's findings."""
-    pairs = ((f, e) for f in findings for e in f.evidence)
-    return tuple(Predicted(f, e) for f, e in pairs if isinstance(e, PredictedFailure))
+@dataclass(frozen=True, slots=True)
+class Foretold:
+    """What the review said beforehand: tests that will fail, and stored baselines that the change reaches."""
+
+    failures: tuple[Predicted, ...] = ()
+    baselines: tuple[Finding, ...] = ()
+
+
+def foretold(findings: Iterable[Finding]) -> Foretold:
+    """Everything among the review's findings that a run can bear out."""
+    kept = tuple(findings)
+    pairs = ((f, e) for f in kept for e in f.evidence)
+    failures = tuple(Predicted(f, e) for f, e in pairs if isinstance(e, PredictedFailure))
+    return Foretold(failures, tuple(f for f in kept if f.rule == BASELINE_RULE))
+
+
+def reached(seen: Seen, baselines: Iterable[Finding]) -> Evidence | None:
+    """The change reaches the baseline that this test compares with, as the review showed."""
+    path = seen.test.split("::")[0]
+    for finding in baselines if path else ():
+        tests = [finding.location.path, *(r.location.path for r in finding.related)]
+        if any(t == path or t.endswith("/" + path) for t in tests):
+            at = finding.message.args.get("at")
+            args = {"finding": finding.rule, "what": finding.message.args.get("what", "")}
+            return Evidence(Message(Reason.BASELINE, args), at if isinstance(at, Location) else None, weight=5)
+    return None
 
 
 def same_test(one: str, other: str) -> bool:

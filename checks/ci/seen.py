@@ -78,15 +78,17 @@ def of_test(test: str, message: str, text: str, lines: tuple[LogLine, ...] = (),
 
 _ERROR = re.compile(
     r"^(?:E\s{1,40})?((?:[\w.]{1,120}\.)?[A-Z]\w{0,60}(?:Error|Exception|Exit|Interrupt|Warning|Failure)\b.{0,1000}"
-    r"|Failed: .{1,1000}|assert .{1,1000})$"
+    r"|Failed: .{1,1000})$"
 )
+_ASSERT = re.compile(r"^E\s{1,40}(assert .{1,1000})$")
 _TELLING = re.compile(r"^(?:E\s{1,40}\S|>\s{1,40}\S|\S{1,300}\.\w{1,4}:\d{1,7}: |\s{0,8}File \"|FAILED |ERROR )")
 
 
 def _error(message: str, text: str, line: str) -> str:
     """The error in a sentence: the last one of the traceback, else what the rule saw, else the summary."""
-    for candidate in [*reversed(text.split("\n")), *message.split("\n")]:
-        found = _ERROR.match(candidate.strip()[:1200])
+    lines = [part.strip()[:1200] for part in [*reversed(text.split("\n")), *message.split("\n")]]
+    for shape in (_ERROR, _ASSERT):
+        found = next((m for part in lines if (m := shape.match(part)) is not None), None)
         if found is not None:
             return found[1].strip()
     first = next((part.strip() for part in message.split("\n") if part.strip()), "")

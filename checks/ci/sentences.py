@@ -17,6 +17,7 @@ class Root(StrEnum):
     IN_CHANGED = "root-in-changed"  # error, function, path, line: raised in a function that this change altered
     IN_CHANGED_FILE = "root-in-changed-file"  # error, path, line
     TEST_CHANGED = "root-test-changed"  # error, path, line: the failing test is itself part of the change
+    BASELINE = "root-baseline"  # error, what, path, line: the change alters what the test's stored baseline holds
     OP = "root-op"  # error, op, path, function: the failing op's device function was changed
     LINKED = "root-linked"  # error, path: weaker links, listed in the evidence
     BASE = "root-base"  # error, commit
@@ -41,6 +42,7 @@ class Reason(StrEnum):
     RULE = "reason-rule"  # rule, category; with a line
     JUNIT = "reason-junit"  # test; the structured result says so
     PREDICTED = "reason-predicted"  # finding, expression, value, exception; with the fixture's location
+    BASELINE = "reason-baseline"  # finding, what; the review showed that the change reaches this test's baseline
     FRAME_FUNCTION = "reason-frame-function"  # function; a stack frame stands in a changed function
     FRAME_LINE = "reason-frame-line"  # function; on a line that this change added
     FRAME_FILE = "reason-frame-file"  # -; in a changed file

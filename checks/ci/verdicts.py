@@ -7,7 +7,7 @@ from checks.ci.cause import Case, Verdict, decide, follow, without_log
 from checks.ci.jobs import Read
 from checks.ci.link import Linker
 from checks.ci.model import CIRun, Job
-from checks.ci.predictions import Predicted
+from checks.ci.predictions import Foretold
 from checks.ci.report import Category, Cause, Evidence, FailedJob, Failure, LogLine, Rerun
 from checks.ci.seen import MOST_LINES, Seen
 from checks.ci.sentences import Note, Reason, Root
@@ -26,26 +26,25 @@ _SPEAKS = (
 )
 
 
-def failed_job(run: CIRun, job: Job, read: Read, linker: Linker | None, predicted: tuple[Predicted, ...]) -> FailedJob:
+def failed_job(run: CIRun, job: Job, read: Read, linker: Linker | None, told: Foretold) -> FailedJob:
     """The job's failures with their causes. `linker` is None where the repository is not known."""
     seen = read.seen or (Seen(Category.UNKNOWN, ""),)
-    cases = [_case(run, job, s, read, linker, predicted) for s in seen[:MOST_FAILURES]]
+    cases = [_case(run, job, s, read, linker, told) for s in seen[:MOST_FAILURES]]
     first = [(c, decide(c) if read.logged or c.seen.error else without_log(c)) for c in cases]
     decided = [(c.seen, v) for c, v in first]
     failures = tuple(_failure(c, follow(c, v, decided)) for c, v in first)
-    main = min(failures, key=lambda f: (not _whole(f, seen), _SPEAKS.index(f.cause)))
+    sure = list(Confidence)
+    main = min(failures, key=lambda f: (not _whole(f, seen), _SPEAKS.index(f.cause), sure.index(f.confidence)))
     left = max(0, len(seen) - MOST_FAILURES)
     notes = (*read.notes, *((Message(Note.MANY_FAILURES, {"count": left}),) if left else ()))
     return FailedJob(job, main, failures, _lines(main, failures), left, notes)
 
 
-def _case(
-    run: CIRun, job: Job, seen: Seen, read: Read, linker: Linker | None, predicted: tuple[Predicted, ...]
-) -> Case:
+def _case(run: CIRun, job: Job, seen: Seen, read: Read, linker: Linker | None, told: Foretold) -> Case:
     died = read.mark("server-died")
     first = Evidence(Message(Reason.FIRST, {"first": died.text}), line=died) if died is not None else None
     others = tuple(s for s in read.seen if s is not seen)
-    return Case(run, job, seen, others, first, read.mark("tests-started") is not None, linker, predicted)
+    return Case(run, job, seen, others, first, read.mark("tests-started") is not None, linker, told)
 
 
 def _failure(case: Case, verdict: Verdict) -> Failure:
@@ -81,11 +80,17 @@ def _whole(failure: Failure, seen: tuple[Seen, ...]) -> bool:
 
 def _lines(main: Failure, failures: tuple[Failure, ...]) -> tuple[LogLine, ...]:
     """Ten lines at most: the main failure's, then one of every other, each text once."""
-    rest = [f.lines[-1] for f in failures if f is not main and f.lines]
+    rest = [_telling(f) for f in failures if f is not main and f.lines]
     found: dict[str, LogLine] = {}
     for line in [*main.lines, *rest]:
         found.setdefault(line.text, line)
     return tuple(found.values())[:MOST_LINES]
+
+
+def _telling(failure: Failure) -> LogLine:
+    """The line that has the error, else the last."""
+    errors = [line for line in failure.lines if failure.error and failure.error in line.text]
+    return (errors or failure.lines)[-1]
 
 
 def not_analysed(job: Job) -> FailedJob:

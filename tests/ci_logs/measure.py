@@ -1,0 +1,138 @@
+"""How well the analysis does on the windows: key line, category, the same verdict in a full log, "not this PR".
+
+Cause is asked three times of each window: without the repository, with a change of an unrelated module, and with one
+that touches the workflow, the image and the requirements. In the third a failed set-up may be the change's own fault,
+so that only what no repository can cause may still be called infrastructure.
+"""
+
+from __future__ import annotations
+
+import io
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from checks.change import ChangeSet, FileChange, Hunk
+from checks.ci.analyse import analyse
+from checks.ci.classify import Scan, scan
+from checks.ci.model import CIRun, Conclusion, Job, LogState, Pull, Requirement, Revisions, Step
+from checks.tree import MemoryTree
+from tests.ci_logs.windows import Window
+
+NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
+_SETUP = ("network", "disk", "dependency-install")
+_NOISE = (
+    "[{a}/900] Building CUDA object csrc/CMakeFiles/ops.dir/kernel_{a}.cu.o",
+    "tests/spec_decode/test_errors.py::test_out_of_memory_is_reported[{a}] PASSED",
+    "tests/kernels/test_verify.py::test_illegal_memory_access_is_caught PASSED [ {a}%]",
+    "INFO scheduler.py:{a}] accepted {a} of 7000 draft tokens, acceptance rate 0.6{a}, errors=0 failed=0",
+    'csrc/verify.cu(12): warning #177-D: variable "x{a}" was declared but never referenced',
+    "/usr/include/c++/12/bits/stl_algo.h:{a}:5: note: candidate expects 3 arguments, 2 provided",
+    "  Downloading https://files.example.org/numpy-2.{a}-py3-none-any.whl (16 MB)",
+    "WARNING: Retrying (Retry(total=4, connect=None)) after connection broken by 'ReadTimeoutError(...)': /simple/x{a}/",
+    "-- Looking for pthread_create in pthreads - not found",
+    "DEBUG queue.py:{a}] connection closed by the client, 0 errors",
+    "ptxas info    : Used {a} registers, used 1 barriers",
+    "WARNING request {a} was preempted: not enough free blocks, recomputing",
+    "tests/test_timeout.py::test_timeout_error_is_raised PASSED",
+    "INFO baseline.py:{a}] logprobs match the baseline within tolerance",
+    "npm warn deprecated inflight@1.0.{a}: this module is not supported",
+    "remote: Counting objects: {a}% done, no conflict",
+    "[ {a}%] Linking CXX shared library libops.so",
+    "  warnings.warn('CUDA is not available, falling back to the CPU')",
+    "{a} passed, 2 skipped, 1 xfailed in 12.10s",
+    "tests/test_cli.py::test_segmentation_fault_message PASSED",
+)
+_AFTER = (
+    "Post job cleanup.",
+    "[command]/usr/bin/git version",
+    "git version 2.45.2",
+    "Temporarily overriding HOME='/home/ci/_temp/a' before making global git config changes",
+    "Cleaning up orphan processes",
+)
+
+
+@dataclass(frozen=True)
+class Result:
+    """`key`, `category`, `same`: right. `excused`, `wrongly`: verdicts of "not this PR", and those that are wrong."""
+
+    window: Window
+    key: bool
+    category: bool
+    same: bool
+    excused: int
+    wrongly: tuple[str, ...]
+
+
+def text(window: Window) -> bytes:
+    return ("\n".join(window.lines) + "\n").encode()
+
+
+def full(window: Window, before: int = 3000, after: int = 60) -> bytes:
+    """The window in a log of a whole job: noise before it, the clean-up after it, and GitHub's time stamps."""
+    chance = random.Random(window.name)
+    noise = [chance.choice(_NOISE).format(a=chance.randrange(100)) for _ in range(before)]
+    rest = [*_AFTER, *(f"  unchanged file {n}" for n in range(after))]
+    stamped = []
+    for n, line in enumerate([*noise, *window.lines, *rest]):
+        time = (NOW + timedelta(milliseconds=7 * n)).strftime("%Y-%m-%dT%H:%M:%S.%f0Z ")
+        stamped.append(line if line[:2] == "20" and "T" in line[:20] else time + line)
+    return ("\n".join(stamped) + "\n").encode()
+
+
+def measure(window: Window) -> Result:
+    small, large = scan(io.BytesIO(text(window))), scan(io.BytesIO(full(window)))
+    excused, wrongly = 0, []
+    for name, change in _changes():
+        report = analyse(_run(window), _Files(text(window)), change)
+        if report.failed[0].main.cause.not_this_pr:
+            excused += 1
+            if window.cause != "not-pr" or (name == "setup" and window.category in _SETUP):
+                wrongly.append(name)
+    return Result(
+        window=window,
+        key=small.top is not None and small.top.line.number in window.keys,
+        category=_category(small) == window.category,
+        same=_verdict(small) == _verdict(large),
+        excused=excused,
+        wrongly=tuple(wrongly),
+    )
+
+
+def _category(found: Scan) -> str:
+    return str(found.top.rule.category) if found.top is not None else "unknown"
+
+
+def _verdict(found: Scan) -> tuple[str, str]:
+    return (found.top.rule.name, found.top.line.text) if found.top is not None else ("", "")
+
+
+@dataclass
+class _Files:
+    log: bytes
+
+    def open(self, name: str) -> io.BytesIO:
+        return io.BytesIO(self.log)
+
+
+def _run(window: Window) -> CIRun:
+    steps = (Step(1, window.step, conclusion=Conclusion.FAILURE),) if window.step else ()
+    job = Job(
+        "1", "unit", requirement=Requirement.REQUIRED, conclusion=Conclusion.FAILURE, steps=steps, runner="gpu-1",
+        log="log", log_state=LogState.PRESENT,
+    )  # fmt: skip
+    return CIRun(Pull("octo/engine", 7), Revisions("head", "base"), NOW, (job,))
+
+
+def _changes() -> Iterable[tuple[str, ChangeSet | None]]:
+    yield "none", None
+    yield "unrelated", change_of("engine/other_module.py")
+    yield "setup", change_of(".github/workflows/ci.yml", "docker/Dockerfile", "requirements.txt")
+
+
+def change_of(*paths: str) -> ChangeSet:
+    """A change that adds one line to each of `paths`."""
+    tree = MemoryTree({p: "UNRELATED_VALUE = 1\n" for p in paths})
+    files = tuple(FileChange("M", p, p, (Hunk(0, 0, 1, 1),)) for p in paths)
+    return ChangeSet(MemoryTree({p: "" for p in paths}), tree, files)
