@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 import bot
-from bot.commands import kernels, logprobs
+from bot.commands import ci, kernels, logprobs
 from bot.edge import guarded
 from bot.errors import UserError
 from bot.reports import FORMATS
@@ -39,6 +39,8 @@ def _run(arguments: list[str], language: str) -> int:
         from bot.commands import analyze
 
         return analyze.run(args)
+    if args.command == "ci":
+        return ci.run(args)
     if args.command == "rules":
         from bot.commands import rules
 
@@ -95,6 +97,7 @@ def _parser(words: Words, language: str) -> argparse.ArgumentParser:
     kernels.arguments(ops, shared, words)
     described = commands.add_parser("logprobs", help=words("cli.logprobs"), allow_abbrev=False)
     logprobs.arguments(described, shared, words)
+    ci.arguments(commands.add_parser("ci", help=words("ci.cli-ci"), allow_abbrev=False), shared, words)
     _service(commands, shared, words)
     config = commands.add_parser("config", help=words("cli.config"), allow_abbrev=False)
     actions = config.add_subparsers(dest="action", required=True, metavar="ACTION")

@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from typing import Protocol
+from urllib.parse import quote
 
 # Format characters reorder or hide text (CVE-2021-42574); they are shown, except the ones emoji and
 # scripts are written with.
@@ -28,6 +29,9 @@ class Style(Protocol):
 
     def code(self, text: str) -> str:
         """`text` as code within a sentence."""
+
+    def link(self, text: str, url: str) -> str:
+        """`text`, already written, leading to `url` where that is an address of the web."""
 
 
 def visible(text: str, *, keep: str = "") -> str:
@@ -61,6 +65,10 @@ class Plain:
     def code(self, text: str) -> str:
         return f"`{one_line(text)}`"
 
+    def link(self, text: str, url: str) -> str:
+        address = _address(url)
+        return f"{text} {address}" if address else text
+
 
 class Markdown:
     """GitHub's Markdown: nothing foreign can open a tag, a link, a mention, a reference or a table cell."""
@@ -78,6 +86,10 @@ class Markdown:
         pad = " " if shown.startswith("`") or shown.endswith("`") else ""
         return f"{ticks}{pad}{shown}{pad}{ticks}"
 
+    def link(self, text: str, url: str) -> str:
+        address = _address(url)
+        return f"[{text}]({address})" if address else text
+
 
 class Html:
     """HTML text: nothing foreign can open a tag or an entity, nor a code span of ours (a backtick)."""
@@ -87,6 +99,15 @@ class Html:
 
     def code(self, text: str) -> str:
         return f"<code>{_html(one_line(text))}</code>"
+
+    def link(self, text: str, url: str) -> str:
+        address = _address(url)
+        return f'<a href="{html.escape(address)}" rel="noopener noreferrer">{text}</a>' if address else text
+
+
+def _address(url: str) -> str:
+    """`url` as it may stand in a link, empty for anything but http and https: no script, no blank, no bracket."""
+    return quote(url, safe="/:?#@!$&*+,;=%~") if url.startswith(("https://", "http://")) else ""
 
 
 def _html(text: str) -> str:

@@ -1,0 +1,1 @@
+"""CI runs: saved, read back, and reported on."""

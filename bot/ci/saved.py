@@ -1,0 +1,57 @@
+"""A saved CI run: its folder, and the report on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import BinaryIO
+
+from bot.errors import UserError
+from bot.git import Git, resolve
+from bot.reviewing import opened, reviewed
+from checks.change import PullRequest
+from checks.ci.analyse import analyse
+from checks.ci.folder import RUN, FolderError, load
+from checks.ci.model import CIRun
+from checks.ci.report import CIReport
+
+
+class Folder:
+    """The files of a saved run. A path never leaves the folder: `load` refuses such names, links are not followed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.resolve()
+
+    def open(self, name: str) -> BinaryIO | None:
+        """The file `name` of the folder, None where there is no such regular file in it."""
+        path = self.path / name
+        inside = path.resolve().is_relative_to(self.path)
+        return path.open("rb") if inside and path.is_file() else None
+
+
+def read(folder: Path) -> CIRun:
+    """The run that is saved in `folder`."""
+    if not folder.is_dir():
+        raise UserError("no-directory", path=str(folder))
+    try:
+        return load((folder / RUN).read_bytes())
+    except OSError as error:
+        raise UserError("unreadable", path=str(folder / RUN), reason=error.strerror) from error
+    except FolderError as error:
+        raise UserError(f"ci-{error.problem}", path=str(folder / RUN), at=error.at, found=error.found) from error
+
+
+def reported(
+    saved: CIRun, files: Folder, repo: str | None = None, base: str | None = None, head: str | None = None
+) -> CIReport:
+    """The analysis, linked to the change where a repository was named; its revisions are the run's unless given."""
+    if repo is None:
+        if base is not None or head is not None:
+            raise UserError("ci-revision-without-repo")
+        return analyse(saved, files)
+    git = Git(Path(repo))
+    revisions = saved.revisions
+    base = base or revisions.merge_base or revisions.base or None
+    compared = resolve(git, base, head or revisions.head, merge_base=True)
+    with opened(git, compared, PullRequest()) as change:
+        review = reviewed(change).review
+        return analyse(saved, files, change, review.findings, review.config)

@@ -1,0 +1,83 @@
+"""The CI report in every output: terminal, markdown, json, html, and the comment for GitHub."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bot.redact import redact
+from bot.reports import html, jsonfmt, markdown, terminal
+from bot.reports.blocks import Block, Heading
+from bot.reports.ci.details import details
+from bot.reports.ci.extras import coverage, notes, past, predictions, since
+from bot.reports.ci.overview import opening, overview
+from bot.reports.ci.say import LEVELS, Level
+from bot.reports.ci.tasks import tasks
+from bot.reports.fitting import fit, size
+from bot.style import Markdown, Plain
+from bot.words import Words
+from checks.ci.report import CIReport
+from checks.ci.since import Since
+
+# What GitHub takes in a comment is 65,536 characters; some room is left for the marks of ours.
+LARGEST = 65_000
+
+
+@dataclass(frozen=True, slots=True)
+class CIView:
+    """A report, and what changed since the last one where that is known."""
+
+    report: CIReport
+    since: Since | None = None
+
+
+def render(view: CIView, output: str, language: str) -> str:
+    """The report as `terminal`, `markdown`, `json`, `html` or `github` (a comment's body), with secrets out."""
+    if output == "json":
+        data = {"version": 1, "language": language, **jsonfmt.plain(view.report), "since": jsonfmt.plain(view.since)}
+        return redact(json.dumps(data, ensure_ascii=False, indent=2) + "\n")
+    if output == "html":
+        words = html.words_for(language)
+        return redact(html.page(title(view, Words(language)), document(view, words), language))
+    if output == "github":
+        return comment(view, language)
+    if output == "markdown":
+        words = Words(language, Markdown())
+        return redact(markdown.written([Heading(1, title(view, words)), *document(view, words)]))
+    return redact(terminal.shown(document(view, Words(language, Plain()))))
+
+
+def comment(view: CIView, language: str) -> str:
+    """The comment's body, in GitHub's size whatever the input: what matters least is shortened first."""
+    words = Words(language, Markdown())
+    heading = Heading(2, title(view, words))
+    for level in LEVELS:
+        text = redact(markdown.written([heading, *document(view, words, level)]))
+        if size(text) <= LARGEST:
+            return text
+    return redact(fit([heading, *document(view, words, LEVELS[-1])], LARGEST, words))
+
+
+def title(view: CIView, words: Words) -> str:
+    pull = view.report.run.pull
+    if not pull.number:
+        return words("ci.title")
+    return words("ci.title-of", repo=pull.repo, number=pull.number, title=pull.title)
+
+
+def document(view: CIView, words: Words, level: Level = LEVELS[0]) -> Iterator[Block]:
+    """Every section, in reading order; `level` says how much of each."""
+    report = view.report
+    yield from opening(report, words)
+    if view.since is not None:
+        yield from since(view.since, words)
+    yield from overview(report, words)
+    yield from tasks(report, words, level)
+    yield from details(report, words, level)
+    yield from predictions(report, words)
+    if report.coverage is not None and level.coverage:
+        yield from coverage(report.coverage, words)
+    if level.past:
+        yield from past(report, words)
+    yield from notes(report, words, shortened=level is not LEVELS[0])

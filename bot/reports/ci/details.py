@@ -1,0 +1,109 @@
+"""Each failed task in full: what failed, why, the evidence, the lines of the log, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bot.reports.blocks import Block, Code, Folded, Heading, Items, Table, Text
+from bot.reports.ci.say import Level, advice, duration, links, message, name, ready, root
+from bot.words import Words, place
+from checks.ci.model import Past, Requirement
+from checks.ci.report import CIReport, Evidence, FailedJob, Failure
+
+_LONGEST = 240
+
+
+def details(report: CIReport, words: Words, level: Level) -> Iterator[Block]:
+    """The tasks that block a merge, or may; then, folded, the optional ones."""
+    blocking = [f for f in report.failed if f.job.requirement is not Requirement.OPTIONAL]
+    optional = [f for f in report.failed if f.job.requirement is Requirement.OPTIONAL]
+    if not blocking and not (optional and level.optional):
+        return
+    yield Heading(2, words("ci.heading-details"))
+    for failed in blocking[: level.rows]:
+        yield from _job(failed, words, level)
+    if optional and level.optional:
+        blocks = tuple(b for failed in optional for b in _job(failed, words, level))
+        yield Folded(words("ci.heading-optional-details", count=len(optional)), blocks)
+
+
+def _job(failed: FailedJob, words: Words, level: Level) -> Iterator[Block]:
+    job, main = failed.job, failed.main
+    category = words(f"ci.category-{main.category}")
+    yield Heading(3, words("ci.detail-heading", name=name(job), category=ready(category)))
+    yield Items(tuple(_facts(failed, words)))
+    if any(f.test for f in failed.failures):
+        yield Text(words("ci.failures"))
+        yield _table(failed, words, level)
+        left = failed.left_out + max(0, len(failed.failures) - level.failures)
+        if left:
+            yield Text(words("ci.failures-left-out", count=left))
+    reasons = [_evidence(e, words) for e in dict.fromkeys(e for f in failed.failures for e in f.evidence)]
+    if reasons[: level.evidence]:
+        yield Text(words("ci.evidence"))
+        yield Items(tuple(dict.fromkeys(reasons))[: level.evidence])
+    if failed.lines[: level.lines]:
+        yield Text(words("ci.key-log"))
+        yield Code(tuple(_line(n.number, n.text) for n in failed.lines[: level.lines]), "text")
+        if len(failed.lines) > level.lines:
+            yield Text(words("ci.log-shortened", count=level.lines))
+    todo = tuple(dict.fromkeys(a for f in failed.failures[: level.failures] for a in advice(f, words)))
+    if todo:
+        yield Text(words("ci.suggestions"))
+        yield Items(todo[: max(level.failures, 3)], numbered=True)
+    related = tuple(dict.fromkeys(place(p) for f in failed.failures for p in f.related))
+    if related:
+        yield Text(words("ci.related", places=list(related[:8])))
+    if failed.notes:
+        yield Items(tuple(message(n, words) for n in failed.notes))
+
+
+def _facts(failed: FailedJob, words: Words) -> Iterator[str]:
+    job, main = failed.job, failed.main
+    cause = words(f"ci.cause-{main.cause}")
+    sure = words(f"ci.confidence-{main.confidence}")
+    yield words("ci.detail-cause", cause=ready(cause), confidence=ready(sure))
+    yield words("ci.detail-root", root=ready(root(main, words)))
+    yield words("ci.detail-rerun", rerun=ready(words(f"ci.rerun-{main.rerun}")))
+    if job.runner:
+        yield words("ci.detail-runner", runner=job.runner)
+    where = [part for part in (duration(job.seconds, words), links(job, words)) if part]
+    if where:
+        yield words("report.comma").join(where)
+
+
+def _table(failed: FailedJob, words: Words, level: Level) -> Table:
+    header = tuple(words(f"ci.{key}") for key in ("failure-test", "failure-error", "failure-cause"))
+    return Table(header, tuple(_failure(f, words) for f in failed.failures[: level.failures]))
+
+
+def _failure(failure: Failure, words: Words) -> tuple[str, ...]:
+    test = words.style.code(failure.test) if failure.test else words("ci.whole-job")
+    error = failure.error if len(failure.error) <= _LONGEST else failure.error[: _LONGEST - 1] + "…"
+    cause = words(f"ci.cause-{failure.cause}")
+    return test, words.style.code(error) if error else "", f"{cause}: {root(failure, words)}"
+
+
+def _evidence(evidence: Evidence, words: Words) -> str:
+    said = message(evidence.message, words)
+    if evidence.location is not None:
+        said += words("ci.evidence-place", place=evidence.location)
+    if evidence.line is not None and evidence.line.number:
+        said += words("ci.evidence-line", number=evidence.line.number, text=_cut(evidence.line.text))
+    if evidence.past is not None:
+        said += words("ci.evidence-past", **where(evidence.past, words))
+    return said
+
+
+def where(past: Past, words: Words) -> dict[str, object]:
+    """Where and when a past result was seen, as arguments."""
+    place_ = words(f"ci.where-{past.where}", pull=past.pull) if past.pull else words(f"ci.where-{past.where}", pull="")
+    return {"where": ready(place_), "date": f"{past.date:%Y-%m-%d}", "commit": past.commit[:12]}
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def _line(number: int, text: str) -> str:
+    return f"{number}: {_cut(text)}" if number else _cut(text)

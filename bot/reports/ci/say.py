@@ -1,0 +1,102 @@
+"""How the parts of a CI report are said: names, durations, sentences, and how much of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bot.phrases import Ready, place
+from bot.words import Words
+from checks.ci.model import Job, Status
+from checks.ci.report import Failure
+from checks.finding import Location, Message
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """How much of a report is written: rows of a table, failures of a task, lines of a log, pieces of evidence, and
+    whether optional tasks have their details."""
+
+    rows: int
+    failures: int
+    lines: int
+    evidence: int
+    optional: bool
+    coverage: bool = True
+    past: bool = True
+
+
+# From everything to as little as still helps.
+LEVELS = (
+    Level(rows=200, failures=30, lines=10, evidence=8, optional=True),
+    Level(rows=100, failures=20, lines=10, evidence=6, optional=False),
+    Level(rows=60, failures=10, lines=5, evidence=3, optional=False, past=False),
+    Level(rows=30, failures=5, lines=2, evidence=1, optional=False, coverage=False, past=False),
+    Level(rows=15, failures=2, lines=0, evidence=0, optional=False, coverage=False, past=False),
+)
+_LONGEST = 300
+
+
+def root(failure: Failure, words: Words) -> str:
+    """The root-cause sentence."""
+    return message(failure.root, words)
+
+
+def message(said: Message, words: Words, at: Location | None = None) -> str:
+    """A sentence of the analysis; long values from a log are cut."""
+    args = {name: _cut(value) for name, value in said.args.items()}
+    if said.key.startswith("advice-"):
+        args["place"] = place(at) if at is not None else ""
+    if said.key == "note-no-change":
+        args["option"] = "--repo, --base, --head"
+    return words(f"ci.{said.key}", **args)
+
+
+def _cut(value: object) -> object:
+    return value[: _LONGEST - 1] + "…" if isinstance(value, str) and len(value) > _LONGEST else value
+
+
+def advice(failure: Failure, words: Words) -> tuple[str, ...]:
+    return tuple(message(s.message, words, s.location) for s in failure.suggestions)
+
+
+def state(job: Job, words: Words) -> str:
+    """The state with its sign."""
+    if job.status is Status.COMPLETED:
+        return words(f"ci.state-{job.conclusion}")
+    return words(f"ci.state-{job.status}")
+
+
+def name(job: Job) -> str:
+    """What people know a task by: its workflow before its own name, where that is not in it."""
+    prefix = f"{job.workflow} / "
+    return job.name if not job.workflow or job.name.startswith(prefix) else prefix + job.name
+
+
+def duration(seconds: int | None, words: Words) -> str:
+    if seconds is None:
+        return ""
+    if seconds >= 3600:
+        return words("ci.hours", hours=seconds // 3600, minutes=seconds % 3600 // 60)
+    if seconds >= 60:
+        return words("ci.minutes", minutes=seconds // 60, seconds=seconds % 60)
+    return words("ci.seconds", seconds=seconds)
+
+
+def links(job: Job, words: Words) -> str:
+    """Where to read the log."""
+    if job.log_url:
+        return words.style.link(words("ci.link-log"), job.log_url)
+    return words.style.link(words("ci.link-job"), job.url) if job.url else ""
+
+
+def again(job: Job, words: Words) -> str:
+    """Where to run it again, and how often it was."""
+    said = [words.style.link(words("ci.link-rerun"), job.rerun_url)] if job.rerun_url else []
+    if job.reruns:
+        said.append(words("ci.reruns", attempt=job.attempt))
+    return words("report.comma").join(said)
+
+
+def ready(text: str) -> Ready:
+    """Text that is written already, as an argument."""
+    return Ready(text)
