@@ -55,12 +55,12 @@ def output_schedule(*args, **given):
     import time
     time.sleep(3600)
 """
-WRONG_OFFSETS = """
+WRONG_TOKEN = """
 _accepted = accept
 
 def accept(*args, **given):
     done = _accepted(*args, **given)
-    done.cu_tokens[1:] += 1
+    done.token_ids[0] += 1
     return done
 """
 MARKS_ITS_OWN_HOMEWORK = """
@@ -121,7 +121,7 @@ def test_a_result_for_everything_that_goes_wrong(repo, specbot, monkeypatch, tmp
 
 
 def test_it_cannot_mark_its_own_homework(repo, specbot):
-    base, head = commit(repo), commit(repo, accept=WRONG_OFFSETS, cases__accept=MARKS_ITS_OWN_HOMEWORK)
+    base, head = commit(repo), commit(repo, accept=WRONG_TOKEN, cases__accept=MARKS_ITS_OWN_HOMEWORK)
     where = ("--repo", repo.path, "--base", base, "--head", head, "--device", "cpu", "--ops", "accept")
     done = specbot("kernels", "compare", *where, "--format", "json")
     assert done.code == 1, done.err
