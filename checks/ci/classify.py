@@ -17,8 +17,10 @@ from itertools import groupby
 from operator import itemgetter
 from typing import BinaryIO
 
+import numpy as np
+
 from checks.ci.clean import blocks, clean, stamp
-from checks.ci.grams import Candidates, Grams
+from checks.ci.grams import Grams, Hits, Ints
 from checks.ci.report import Category, LogLine
 
 
@@ -101,21 +103,12 @@ def _rule(raw: dict[str, object]) -> Rule:
     )
 
 
-@dataclass(frozen=True)
-class _Index:
-    """`asked[n]`: places of the rules that literal `n` calls for; `also[place]`: literals of which a rule wants one."""
-
-    grams: Grams
-    asked: tuple[tuple[int, ...], ...]
-    also: dict[int, frozenset[int]]
-
-
 @cache
-def _index() -> _Index:
+def _grams() -> tuple[Grams, tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]]:
+    """The table of all literals, and for each rule the numbers of those in its `need` and its `also`."""
     literals = {literal: n for n, literal in enumerate(dict.fromkeys(x for r in rules() for x in (*r.need, *r.also)))}
-    asked = tuple(tuple(n for n, r in enumerate(rules()) if literal in r.need) for literal in literals)
-    also = {n: frozenset(literals[x] for x in r.also) for n, r in enumerate(rules()) if r.also}
-    return _Index(Grams(literals), asked, also)
+    numbers = ((tuple(literals[x] for x in r.need), tuple(literals[x] for x in r.also)) for r in rules())
+    return Grams(literals), tuple(numbers)
 
 
 def scan(stream: BinaryIO, within: tuple[datetime, datetime] | None = None) -> Scan:
@@ -145,10 +138,10 @@ def scan_text(text: str) -> Scan:
 
 def _in_block(data: bytes, first: int, within: tuple[datetime, datetime] | None) -> dict[int, LogLine]:
     """The last match of every rule in one block, searched from its end."""
-    candidates = _index().grams.candidates(data.lower())
-    starts = [*candidates.starts.tolist(), len(data)]
+    hits = _grams()[0].hits(data.lower())
+    starts = [*hits.starts.tolist(), len(data)]
     found: dict[int, LogLine] = {}
-    for index, position, places in _from_end(candidates):
+    for index, position, places in _from_end(hits):
         wanted = [place for place in places if place not in found]
         if not wanted:
             continue
@@ -162,14 +155,24 @@ def _in_block(data: bytes, first: int, within: tuple[datetime, datetime] | None)
     return found
 
 
-def _from_end(candidates: Candidates) -> Iterator[tuple[int, int, list[int]]]:
+def _from_end(hits: Hits) -> Iterator[tuple[int, int, list[int]]]:
     """(line index, byte position, places of the rules to try) of every candidate line, the last one first."""
-    index_ = _index()
-    rows = zip(*(a[::-1].tolist() for a in (candidates.lines, candidates.positions, candidates.literals)), strict=True)
-    for line, group in groupby(rows, key=itemgetter(0)):
+    rows: list[Ints] = []
+    for place, (need, also) in enumerate(_grams()[1]):
+        there = [hits.at[n] for n in need if n in hits.at]
+        if not there:
+            continue
+        lines, first = np.unique(np.concatenate([lines for lines, _ in there]), return_index=True)
+        positions = np.concatenate([at for _, at in there])[first]
+        if also:
+            beside = [hits.at[n][0] for n in also if n in hits.at]
+            kept = np.isin(lines, np.concatenate(beside)) if beside else np.zeros(len(lines), dtype=np.bool_)
+            lines, positions = lines[kept], positions[kept]
+        rows.append(np.stack((lines, positions, np.full(len(lines), place))))
+    if not rows:
+        return
+    table = np.concatenate(rows, axis=1)
+    table = table[:, np.argsort(table[0], kind="stable")[::-1]]
+    for line, group in groupby(zip(*table.tolist(), strict=True), key=itemgetter(0)):
         found = list(group)
-        seen = {literal for _, _, literal in found}
-        asked = {place for literal in seen for place in index_.asked[literal]}
-        places = sorted(p for p in asked if p not in index_.also or not seen.isdisjoint(index_.also[p]))
-        if places:
-            yield line, found[0][1], places
+        yield line, found[0][1], [place for _, _, place in found]

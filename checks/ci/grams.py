@@ -40,12 +40,11 @@ class _Literal:
 
 
 @dataclass(frozen=True)
-class Candidates:
-    """Of one block, ascending: line indices, the numbers of the literals that stand there, and at which byte."""
+class Hits:
+    """Of one block: `at[n]` are the ascending (line index, byte position) of literal `n`, and `starts` the byte at
+    which each line begins."""
 
-    lines: Ints
-    literals: Ints
-    positions: Ints
+    at: dict[int, tuple[Ints, Ints]]
     starts: Ints
 
 
@@ -64,21 +63,14 @@ class Grams:
             self._table[value] = True
             self._by_hash[value].append(literal)
 
-    def candidates(self, data: bytes) -> Candidates:
-        """The lines of `data` (in lower case) that hold a literal; one row for each line and literal."""
+    def hits(self, data: bytes) -> Hits:
+        """Where the literals stand in `data` (in lower case)."""
         hashes = _hashes(data)
         positions = np.flatnonzero(self._table[hashes])
-        rows = list(self._compared(data, positions, hashes[positions]))
         newlines = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == 10)
         starts = np.concatenate((np.zeros(1, dtype=np.int64), newlines + 1))
-        if not rows:
-            none = np.zeros(0, dtype=np.int64)
-            return Candidates(none, none, none, starts)
-        places = np.concatenate([at for _, at in rows])
-        numbers = np.concatenate([np.full(len(at), number, dtype=np.int64) for number, at in rows])
-        lines = np.searchsorted(newlines, places, side="left").astype(np.int64)
-        _, first = np.unique((lines << 16) | numbers, return_index=True)
-        return Candidates(lines[first], numbers[first], places[first], starts)
+        found = self._compared(data, positions, hashes[positions])
+        return Hits({n: (np.searchsorted(newlines, at, side="left"), at) for n, at in found}, starts)
 
     def _compared(self, data: bytes, positions: Ints, hashes: npt.NDArray[np.uint32]) -> Iterator[tuple[int, Ints]]:
         """(literal's number, byte positions of its start) of each literal that stands in `data`."""
