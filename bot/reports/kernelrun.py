@@ -84,7 +84,8 @@ def reason(case: Case, words: Words) -> Ready:
 
 def _row(case: Case, words: Words) -> tuple[str, ...]:
     error = "" if case.max_error is None or not case.outputs else f"{case.max_error:.2g}"
-    return (words.style.code(name(case)), words(f"kernelrun.status-{case.status}"), error, _time(case.times))
+    time = _time(case.times) if case.status is Status.OK else ""
+    return (words.style.code(name(case)), words(f"kernelrun.status-{case.status}"), error, time)
 
 
 def _time(times: Times | None) -> str:

@@ -88,8 +88,9 @@ def _pair(op: str, name: str, base: Run, head: Run, before: Case | None, after: 
     if before is None or after is None or not before.outputs or not after.outputs:
         return Pair(op, name, before, after, None, (), None)
     changes = tuple(_changes(base, head, before, after))
-    equal = not changes
-    return Pair(op, name, before, after, equal, changes, ratio(before.times, after.times))
+    # The bench's gate: the speed of a wrong answer is not worth a word.
+    right = before.status is after.status is Status.OK
+    return Pair(op, name, before, after, not changes, changes, ratio(before.times, after.times) if right else None)
 
 
 def _changes(base: Run, head: Run, before: Case, after: Case) -> list[Change]:

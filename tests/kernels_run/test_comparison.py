@@ -47,6 +47,12 @@ def test_slower_and_absent_are_worse():
     assert compare(run(), run(case(Status.NAN))).worse
 
 
+def test_a_wrong_answer_has_no_speed():
+    assert compare(run(case()), run(case(seconds=2e-5))).pairs[0].ratio.value == pytest.approx(2)
+    for before, after in ((Status.OK, Status.MISMATCH), (Status.NAN, Status.NAN)):
+        assert compare(run(case(before)), run(case(after, seconds=2e-5))).pairs[0].ratio is None
+
+
 def test_an_op_that_cannot_be_imported_stands_for_its_cases():
     broken = Case("op", WHOLE_OP, Status.ERROR, Reason("import", {"error": "x"}))
     found = compare(run(case(name="a"), case(name="b")), run(broken))
