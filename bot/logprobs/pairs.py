@@ -24,9 +24,9 @@ from checks.logprobs.jsonl import LONGEST, RecordError, lines, parse
 from checks.logprobs.record import Record
 
 BUCKETS = 64
-# Lines that are read, and compared, together.
-_GROUP_LINES = 32
-_GROUP_BYTES = 1 << 22
+# Lines that are compared together: few enough that their rows stay in a cache.
+_GROUP_LINES = 64
+_GROUP_BYTES = 1 << 21
 _ENTRY = np.dtype([("hash", "<u8"), ("offset", "<i8"), ("line", "<i8")])
 _FLUSHED_AT = 1 << 12
 

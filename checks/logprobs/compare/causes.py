@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from checks.logprobs.compare.columns import difference
 from checks.logprobs.compare.measure import REAL_SPLITS, Grade, Measured
 from checks.logprobs.compare.rows import Bools, Rows
 from checks.logprobs.compare.tally import Tally
@@ -44,10 +45,15 @@ def _zeros(tally: Tally, measured: Measured) -> None:
 def _torn(tally: Tally, measured: Measured) -> None:
     """Rows whose token has one logprob by itself and another one in the columns: they are of different rows."""
     for side, rows in (("base", measured.base), ("head", measured.head)):
-        here = rows.ids[measured.row] == rows.tokens[measured.row, None]
-        with np.errstate(invalid="ignore"):
-            apart = np.abs(rows.values[measured.row] - rows.logprobs[measured.row, None])
-        tally.counts[f"torn-{side}"] += int(((apart > _TORN) & here).any(axis=1).sum())
+        left, torn = measured.row, 0
+        for ids, values in zip(rows.ids.T, rows.values.T, strict=True):
+            here = ids[left] == rows.tokens[left]
+            at = left[here]
+            torn += int((np.abs(difference(rows.logprobs[at], values[at])) > _TORN).sum())
+            left = left[~here]
+            if not len(left):
+                break
+        tally.counts[f"torn-{side}"] += torn
 
 
 def _small_constants(tally: Tally, measured: Measured) -> None:

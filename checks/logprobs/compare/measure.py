@@ -89,7 +89,8 @@ def measure(base: Rows, head: Rows, requests: Requests, uneven: Bools, tolerance
     row = np.flatnonzero(np.arange(len(base)) <= first[request])
     request = request[row]
     at_split = row == first[request]
-    shown_base, shown_head = base.take(row, base.start), head.take(row, head.start)
+    whole = len(row) == len(base)
+    shown_base, shown_head = (side if whole else side.take(row, side.start) for side in (base, head))
     least, most = requests.least[row], requests.most[row]
 
     columns = compare_columns(shown_base, shown_head)
