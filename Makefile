@@ -64,6 +64,7 @@ types: dev
 
 bench: dev
 	$(BIN)/python -m tests.bench
+	$(BIN)/python -m tests.bench.logprobs
 
 lock: $(STAMP)
 	$(PIP) uv
