@@ -51,7 +51,7 @@ def stream(chunks: list[dict]) -> bytes:
     return (": ping\n\n" + events + "data: [DONE]\n\n").encode()
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.one_of(contents(WORDS), contents(NAMED)), st.data())
 def test_a_streamed_chat_is_the_whole_one(content, data):
     whole = only(chat(content, finish_reason="stop"), Asked(id="r"))
@@ -73,7 +73,7 @@ def test_a_streamed_chat_is_the_whole_one(content, data):
     assert np.array_equal(plain.topk_logprobs, whole.topk_logprobs, equal_nan=True)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(WORDS, LOGPROBS, st.dictionaries(WORDS, LOGPROBS)), min_size=1, max_size=6), st.data())
 def test_a_streamed_completion_is_the_whole_one(rows, data):
     def logprobs(part: list) -> dict:
@@ -179,6 +179,7 @@ def test_what_was_said_about_the_request_is_in_the_record():
         (chat([{"token": "a", "logprob": -1, "bytes": [300]}]), "no-logprobs"),
         (chat([{"token": "", "logprob": -1}]), "no-names"),
         ({"tokens": ["a"], "token_logprobs": []}, "unequal"),
+        ([{"content": [entry("a", -1.0)]}, {"tokens": ["a"], "token_logprobs": [-1.0]}], "unequal"),
         (b"data: {}\n\n", "not-a-response"),
         (b"data: x\n\n", "bad-event"),
         (b'data: {"choices": []}\n\n', "cut-off"),
@@ -200,7 +201,8 @@ SHAPES = (
     {"choices": [{"meta_info": META}]},
     {"meta_info": META | {"finish_reason": {"type": "stop"}, "id": "i"}},
     [CHUNK, {"id": "x", "choices": [{"index": 0, "logprobs": {"content": [entry("a", -1.0)]}}]}],
-    [{"content": [entry("a", -1.0)]}, COMPLETION],
+    [{"content": [entry("a", -1.0)]}, {"content": [entry("b", -1.0)]}],
+    [COMPLETION, COMPLETION],
     [entry("a", -1.0)],
     [{"custom_id": "q", "response": {"body": chat([entry("a", -1.0)])}}],
 )

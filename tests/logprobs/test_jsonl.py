@@ -75,7 +75,7 @@ def equal(a: Record, b: Record) -> None:
             assert one == other, field.name
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(made(), st.booleans())
 def test_what_was_written_is_read(record, packed):
     line = write(record, packed=packed)
@@ -85,7 +85,7 @@ def test_what_was_written_is_read(record, packed):
     assert write(again, packed=packed) == line
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(made(), min_size=1, max_size=3), st.data())
 def test_a_cut_file_gives_its_whole_records_and_then_one_error(records, data):
     whole = b"".join(map(write, records))
@@ -102,7 +102,7 @@ def test_a_cut_file_gives_its_whole_records_and_then_one_error(records, data):
     assert len(found) >= rest.count(b"\n")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(made(), st.data())
 def test_a_damaged_line_is_read_or_refused_and_nothing_else(record, data):
     line = bytearray(write(record, packed=data.draw(st.booleans())))

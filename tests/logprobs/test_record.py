@@ -132,7 +132,7 @@ def test_what_may_pass_is_asked_again(recorded):
 
 
 def test_a_slow_answer_is_given_up_and_asked_again(recorded):
-    code, found, _ = recorded("a", ["!slowx1 a"], "--timeout", "2", "--retries", "1")
+    code, found, _ = recorded("a", ["!slowx1 a"], "--timeout", "3", "--retries", "4")
     assert code == 0 and len(found) == 1
 
 
@@ -263,7 +263,7 @@ def test_a_server_that_dies_is_followed_by_another(recorded, tmp_path):
     assert process.returncode == 2 and b"did not answer in 2 attempts" in err and err.count(b"\n") == 1
     assert len(records(output)) == 3
     # at another port, which is no other command; there, these wait again the first time
-    code, found, err = recorded("o", prompts, "--timeout", "2", "--retries", "1")
+    code, found, err = recorded("o", prompts, "--timeout", "3", "--retries", "4")
     assert code == 0 and "3 were recorded before" in err
     assert [r.id for r in found] == [f"line-{n}" for n in range(1, 7)]
 
