@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,9 @@ from bot.git import Git, Range
 from bot.reports import format_named
 from bot.reviewing import opened, reviewed
 from checks.change import PullRequest
+
+# Nine times what the largest change we know takes.
+_MEMORY = 4 << 30
 
 
 def result(job: dict[str, Any]) -> dict[str, Any]:
@@ -30,7 +36,16 @@ def result(job: dict[str, Any]) -> dict[str, Any]:
     return {"payload": json.loads(texts["github"]), "report": json.loads(texts["json"])}
 
 
+def _end_with(parent: int) -> None:
+    """End when the worker does, however it ended: nobody would read the result."""
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(1)
+
+
 if __name__ == "__main__":
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     sys.stdout.write(json.dumps(result(json.load(sys.stdin))))
     sys.stdout.flush()
     # Without taking every parsed file apart first.

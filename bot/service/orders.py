@@ -23,6 +23,15 @@ class Order:
 
 
 @dataclass(frozen=True)
+class Delivery:
+    """A webhook that arrived, by GitHub's id, with the work it asks for."""
+
+    id: str
+    event: str
+    order: Order | None
+
+
+@dataclass(frozen=True)
 class ReviewOrder:
     """A pull request to be reviewed, as it is when the review begins. Stored as JSON."""
 

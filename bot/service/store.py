@@ -6,15 +6,17 @@ They are in one database so that a delivery is stored and its work enqueued in o
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
 from dbos import DBOSClient, DBOSPortableJSONSerializer, EnqueueOptions, run_dbos_database_migrations
+from sqlalchemy.dialects import postgresql, sqlite
 
 from bot.errors import UserError
 from bot.redact import redact
-from bot.service.orders import Order
+from bot.service.orders import Delivery, Order
 from bot.service.settings import Settings
 
 _TABLES = sa.MetaData()
@@ -57,9 +59,15 @@ class Store:
         self.engine = _engine(url)
         self.check()
         run_dbos_database_migrations(url)
-        _TABLES.create_all(self.engine)
+        self._create_tables()
         self.client = DBOSClient(system_database_url=url, serializer=DBOSPortableJSONSerializer())
+
+    def _create_tables(self) -> None:
+        """Several processes may start at once: the first that holds the lock makes everything."""
         with self.engine.begin() as connection:
+            postgres = self.engine.dialect.name == "postgresql"
+            connection.execute(sa.text("SELECT pg_advisory_xact_lock(7315)" if postgres else "BEGIN IMMEDIATE"))
+            _TABLES.create_all(connection)
             if connection.execute(sa.select(_SINCE.c.at)).first() is None:
                 connection.execute(_SINCE.insert().values(id=1, at=time.time()))
 
@@ -78,18 +86,17 @@ class Store:
         with self.engine.connect() as connection:
             return float(connection.execute(sa.select(_SINCE.c.at)).scalar_one())
 
-    def receive(self, delivery: str, event: str, order: Order | None) -> bool:
-        """Store a delivery and enqueue its order, both or neither. False where it was received before."""
-        try:
-            with self.engine.begin() as connection:
-                connection.execute(_DELIVERIES.insert().values(id=delivery, event=event, received_at=time.time()))
-                if order is not None:
-                    self._enqueue(connection, order)
-        except sa.exc.IntegrityError:
-            if self.received(delivery):
-                return False
-            raise
-        return True
+    def receive(self, deliveries: Iterable[Delivery]) -> list[bool]:
+        """Store deliveries and enqueue their orders, in one transaction. False for each that was received before."""
+        insert = _insert(self.engine)
+        with self.engine.begin() as connection:
+            news = []
+            for one in deliveries:
+                row = insert(_DELIVERIES).values(id=one.id, event=one.event, received_at=time.time())
+                news.append(bool(connection.execute(row.on_conflict_do_nothing()).rowcount))
+                if news[-1] and one.order is not None:
+                    self._enqueue(connection, one.order)
+        return news
 
     def received(self, delivery: str) -> bool:
         with self.engine.connect() as connection:
@@ -180,6 +187,11 @@ def open_store(settings: Settings) -> Store:
 
 def _here(pull: PullKey) -> sa.ColumnElement[bool]:
     return sa.and_(_PULLS.c.repository_id == pull.repository_id, _PULLS.c.number == pull.number)
+
+
+def _insert(engine: sa.Engine) -> Callable[[sa.Table], sqlite.Insert | postgresql.Insert]:
+    """The dialect's INSERT, which can leave alone what is there."""
+    return postgresql.insert if engine.dialect.name == "postgresql" else sqlite.insert
 
 
 def _engine(url: str) -> sa.Engine:

@@ -20,7 +20,8 @@ from starlette.routing import Route
 
 from bot.service import metrics
 from bot.service.handlers import HANDLERS
-from bot.service.orders import Order
+from bot.service.inbox import Inbox
+from bot.service.orders import Delivery, Order
 from bot.service.store import Store
 
 _log = structlog.get_logger("specbot.web")
@@ -40,11 +41,13 @@ class Refused(Exception):
 def application(store: Store, secrets: Sequence[SecretStr], largest: int) -> Starlette:
     """The routes. `largest` is the size of a webhook, in bytes, from which on it is refused."""
 
+    inbox = Inbox(store)
+
     async def webhook(request: Request) -> Response:
         try:
             body = await _body(request, largest)
             _verify(body, request.headers.get("x-hub-signature-256", ""), secrets)
-            outcome = await _receive(store, request, body)
+            outcome = await _receive(inbox, request, body)
         except Refused as refusal:
             metrics.DELIVERIES.labels("refused").inc()
             _log.warning("webhook refused", reason=refusal.reason)
@@ -99,14 +102,14 @@ def _verify(body: bytes, signature: str, secrets: Sequence[SecretStr]) -> None:
         raise Refused(401, "wrong signature")
 
 
-async def _receive(store: Store, request: Request, body: bytes) -> str:
+async def _receive(inbox: Inbox, request: Request, body: bytes) -> str:
     delivery, event = (request.headers.get(f"x-github-{name}", "") for name in ("delivery", "event"))
     if not 0 < len(delivery) <= _LONGEST_NAME or not 0 < len(event) <= _LONGEST_NAME:
         raise Refused(400, "no delivery id or event")
     order = _order(delivery, event, _parse(body))
     with structlog.contextvars.bound_contextvars(delivery=delivery, github_event=event):
         with metrics.RECEIVE_SECONDS.time():
-            new = await run_in_threadpool(store.receive, delivery, event, order)
+            new = await inbox.receive(Delivery(delivery, event, order))
         outcome = "duplicate" if not new else "ignored" if order is None else "accepted"
         _log.info("webhook received", outcome=outcome, workflow=order.id if order else None)
     return outcome

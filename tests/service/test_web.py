@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import uuid
 from pathlib import Path
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from pydantic import SecretStr
 from starlette.testclient import TestClient
 
+from bot.service.orders import Delivery
 from bot.service.store import PullKey, Store
 from bot.service.web import application
 from tests.fake_github import FakeGitHub, people, webhooks
@@ -208,3 +210,37 @@ def test_of_two_who_find_a_dead_worker_one_takes_over(store):
     assert store.claim_dead(60) == []
     store.bury("gone")
     assert store.claim_dead(-1) == []
+
+
+def test_a_burst_is_stored_together_and_one_that_fails_fails_alone(store, opened, monkeypatch):
+    """Two hundred deliveries at once, some twice, one of which the database does not take."""
+    enqueue = store.client.enqueue_in_transaction
+
+    def sometimes(connection, options, *args):
+        if options["workflow_id"] == "review-bad":
+            raise sa.exc.OperationalError("enqueue", {}, Exception("no"))
+        return enqueue(connection, options, *args)
+
+    monkeypatch.setattr(store.client, "enqueue_in_transaction", sometimes)
+    commits = []
+    sa.event.listen(store.engine, "commit", commits.append)
+
+    async def burst() -> list[int]:
+        transport = httpx.ASGITransport(application(store, SECRETS, LARGEST), raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://bot") as web:
+            guids = [f"d{n % 150}" for n in range(200)]
+            guids[70] = "bad"
+            sent = [
+                web.post("/webhook", content=opened, headers=webhooks.headers("pull_request", guid, opened, "new"))
+                for guid in guids
+            ]
+            return [answer.status_code for answer in await asyncio.gather(*sent)]
+
+    statuses = asyncio.run(burst())
+    assert [n for n, status in enumerate(statuses) if status != 202] == [70]
+    assert len(orders(store)) == 149
+    assert not store.received("bad")
+    monkeypatch.undo()
+    before = len(commits)
+    assert all(store.receive([Delivery(f"e{n}", "push", None) for n in range(100)]))
+    assert len(commits) == before + 1
