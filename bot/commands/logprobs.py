@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from math import inf
 
 from bot.words import Words
 
@@ -48,9 +49,9 @@ def _convert(parser: argparse.ArgumentParser, words: Words) -> None:
     add("input", metavar="IN", help=words("logprobs.convert-input"))
     add("-o", "--output", metavar="FILE", help=words("cli.output"))
     add("--plain", action="store_true", help=words("logprobs.convert-plain"))
-    add("--id", default="request", metavar="ID", help=words("logprobs.convert-id"))
-    add("--prompt", metavar="TEXT", help=words("logprobs.convert-prompt"))
-    add("--model", default="unknown", metavar="M", help=words("logprobs.convert-model"))
+    add("--id", type=text, default="request", metavar="ID", help=words("logprobs.convert-id"))
+    add("--prompt", type=text, metavar="TEXT", help=words("logprobs.convert-prompt"))
+    add("--model", type=text, default="unknown", metavar="M", help=words("logprobs.convert-model"))
     _origin(parser, words)
 
 
@@ -58,31 +59,31 @@ def _origin(parser: argparse.ArgumentParser, words: Words) -> None:
     """What an answer does not say about the engine that gave it."""
     add = parser.add_argument
     add("--mode", choices=("raw", "processed", "unknown"), default="unknown", help=words("logprobs.mode"))
-    add("--device", default="unknown", metavar="NAME", help=words("logprobs.device"))
-    add("--engine", default="unknown", metavar="NAME", help=words("logprobs.engine"))
-    add("--engine-version", default="unknown", metavar="V", help=words("logprobs.engine-version"))
-    add("--logits-dtype", default="unknown", metavar="T", help=words("logprobs.logits-dtype"))
-    add("--proposer", metavar="NAME", help=words("logprobs.proposer"))
-    add("--num-speculative-tokens", type=int, metavar="N", help=words("logprobs.num-speculative-tokens"))
+    add("--device", type=text, default="unknown", metavar="NAME", help=words("logprobs.device"))
+    add("--engine", type=text, default="unknown", metavar="NAME", help=words("logprobs.engine"))
+    add("--engine-version", type=text, default="unknown", metavar="V", help=words("logprobs.engine-version"))
+    add("--logits-dtype", type=text, default="unknown", metavar="T", help=words("logprobs.logits-dtype"))
+    add("--proposer", type=text, metavar="NAME", help=words("logprobs.proposer"))
+    add("--num-speculative-tokens", type=count, metavar="N", help=words("logprobs.num-speculative-tokens"))
     add("--steps", action="store_true", help=words("logprobs.steps"))
 
 
 def _record(parser: argparse.ArgumentParser, words: Words) -> None:
     add = parser.add_argument
-    add("--endpoint", required=True, metavar="URL", help=words("logprobs.record-endpoint"))
-    add("--model", required=True, metavar="M", help=words("logprobs.record-model"))
+    add("--endpoint", type=text, required=True, metavar="URL", help=words("logprobs.record-endpoint"))
+    add("--model", type=text, required=True, metavar="M", help=words("logprobs.record-model"))
     add("--prompts", required=True, metavar="F", help=words("logprobs.record-prompts"))
     add("-o", "--output", required=True, metavar="F", help=words("logprobs.record-output"))
     add("--api", choices=("chat", "completions"), default="chat", help=words("logprobs.record-api"))
     add("--top-logprobs", type=count, default=5, metavar="K", help=words("logprobs.record-top-logprobs"))
     add("--max-tokens", type=positive, default=128, metavar="N", help=words("logprobs.record-max-tokens"))
-    add("--temperature", type=float, default=0.0, metavar="T", help=words("logprobs.record-temperature"))
-    add("--top-p", type=float, metavar="P", help=words("logprobs.record-top-p"))
-    add("--top-k", type=int, metavar="N", help=words("logprobs.record-top-k"))
-    add("--seed", type=int, metavar="N", help=words("logprobs.record-seed"))
+    add("--temperature", type=number, default=0.0, metavar="T", help=words("logprobs.record-temperature"))
+    add("--top-p", type=number, metavar="P", help=words("logprobs.record-top-p"))
+    add("--top-k", type=integer, metavar="N", help=words("logprobs.record-top-k"))
+    add("--seed", type=integer, metavar="N", help=words("logprobs.record-seed"))
     add("--stream", action="store_true", help=words("logprobs.record-stream"))
     add("--concurrency", type=positive, default=8, metavar="N", help=words("logprobs.record-concurrency"))
-    add("--timeout", type=float, default=300.0, metavar="S", help=words("logprobs.record-timeout"))
+    add("--timeout", type=seconds, default=300.0, metavar="S", help=words("logprobs.record-timeout"))
     add("--retries", type=count, default=5, metavar="N", help=words("logprobs.record-retries"))
     _origin(parser, words)
 
@@ -103,10 +104,10 @@ def _accept(parser: argparse.ArgumentParser, words: Words) -> None:
     add = parser.add_argument
     add("record", metavar="RECORD", help=words("logprobs.accept-record"))
     add("--store", required=True, metavar="DIR", help=words("logprobs.accept-store"))
-    add("--why", required=True, metavar="TEXT", help=words("logprobs.accept-why"))
-    add("--who", metavar="NAME", help=words("logprobs.accept-who"))
+    add("--why", type=text, required=True, metavar="TEXT", help=words("logprobs.accept-why"))
+    add("--who", type=text, metavar="NAME", help=words("logprobs.accept-who"))
     add("--verdict", metavar="FILE", help=words("logprobs.accept-verdict"))
-    add("--at", metavar="TIME", help=words("logprobs.accept-at"))
+    add("--at", type=text, metavar="TIME", help=words("logprobs.accept-at"))
 
 
 def _baselines(parser: argparse.ArgumentParser, words: Words) -> None:
@@ -115,9 +116,17 @@ def _baselines(parser: argparse.ArgumentParser, words: Words) -> None:
     add("-o", "--output", metavar="FILE", help=words("cli.output"))
 
 
+def integer(text: str) -> int:
+    """A number of 64 bits, for argparse: JSON readers take no larger one."""
+    value = int(text)
+    if abs(value) >= 1 << 63:
+        raise ValueError(text)
+    return value
+
+
 def count(text: str) -> int:
     """A number from 0 on, for argparse."""
-    value = int(text)
+    value = integer(text)
     if value < 0:
         raise ValueError(text)
     return value
@@ -129,3 +138,25 @@ def positive(text: str) -> int:
     if value == 0:
         raise ValueError(text)
     return value
+
+
+def number(text: str) -> float:
+    """A finite number from 0 on, for argparse."""
+    value = float(text)
+    if not 0 <= value < inf:
+        raise ValueError(text)
+    return value
+
+
+def seconds(text: str) -> float:
+    """A finite number above 0, for argparse."""
+    value = number(text)
+    if value == 0:
+        raise ValueError(text)
+    return value
+
+
+def text(text: str) -> str:
+    """What JSON can hold, for argparse: bytes of the command line that are not UTF-8 cannot."""
+    text.encode("utf-8")
+    return text

@@ -197,6 +197,11 @@ def test_a_key_goes_out_and_is_written_nowhere(recorded, tmp_path, monkeypatch):
         (("--prompts", "/nowhere"), "/nowhere"),
         (("--output", "/nowhere/out"), "/nowhere/out"),
         (("--concurrency", "0"), "--concurrency"),
+        (("--temperature", "nan"), "--temperature"),
+        (("--timeout", "0"), "--timeout"),
+        (("--seed", str(2**63)), "--seed"),
+        (("--top-p", "inf"), "--top-p"),
+        (("--device", "\udcff"), "--device"),
     ],
 )
 def test_wrong_options_are_refused(recorded, tmp_path, options, part, capsys):
