@@ -155,6 +155,7 @@ def _compared(parser: argparse.ArgumentParser, words: Words) -> None:
     add("--title", metavar="T", help=words("cli.title"))
     add("--body-file", metavar="F", help=words("cli.body-file"))
     add("--target-branch", metavar="B", help=words("cli.target-branch"))
+    add("--records", nargs=2, metavar=("BASE", "HEAD"), help=words("comparison.help-records"))
     add("--profile", metavar="NAME", help=words("cli.profile"))
     add("--config", metavar="F", help=words("cli.config-file"))
     add("-o", "--output", metavar="FILE", help=words("cli.output"))

@@ -138,7 +138,19 @@ class Step:
     conclusion: Message
 
 
-Evidence = Counterexample | PredictedFailure | Sibling | Definition | KernelRun | History | Step
+@node
+class RecordDiff:
+    """Two files of logprob records, compared. `verdict` is one of `checks.logprobs.compare`; `said` are its reasons and
+    causes, keys of `templates/words/comparison.toml`; `safe` says that a baseline may be recorded anew."""
+
+    base: str
+    head: str
+    verdict: str
+    safe: bool
+    said: tuple[Message, ...]
+
+
+Evidence = Counterexample | PredictedFailure | Sibling | Definition | KernelRun | History | RecordDiff | Step
 
 
 @node

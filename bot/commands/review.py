@@ -29,6 +29,10 @@ def run(args: argparse.Namespace) -> int:
             pedantic=args.persona == "pedantic",
             progress=progress_on_terminal(Words(args.lang)),
         )
+        if args.records:
+            from bot.logprobs.answer import answered
+
+            report = answered(report, *args.records)
         text = format_named(args.format).render(report, args.lang)
     write_output(text, args.output)
     return _exit_code(report.review, args.fail_on)

@@ -14,6 +14,7 @@ from checks.finding import (
     History,
     KernelRun,
     PredictedFailure,
+    RecordDiff,
     Sibling,
     Step,
 )
@@ -49,6 +50,10 @@ def _run(run: list[Evidence], rule: str, words: Words) -> Iterator[Block]:
         yield _kernel_runs([p for p in run if isinstance(p, KernelRun)], words)
     elif isinstance(first, History):
         yield _history([p for p in run if isinstance(p, History)], words)
+    elif isinstance(first, RecordDiff):
+        for piece in run:
+            assert isinstance(piece, RecordDiff)
+            yield from _records(piece, words)
     else:
         yield from _steps([p for p in run if isinstance(p, Step)], rule, words)
 
@@ -133,6 +138,12 @@ def _kernel_runs(pieces: list[KernelRun], words: Words) -> Table:
 
 def _history(pieces: list[History], words: Words) -> Items:
     return Items(tuple(words("evidence.history", where=p.where, what=p.what) for p in pieces))
+
+
+def _records(piece: RecordDiff, words: Words) -> Iterator[Block]:
+    yield Text(words("comparison.evidence", base=piece.base, head=piece.head, verdict=piece.verdict))
+    verdict = words(f"comparison.verdict-{piece.verdict}", safe=piece.safe)
+    yield Items((verdict, *(words(f"comparison.{m.key}", **m.args) for m in piece.said)))
 
 
 def _steps(pieces: list[Step], rule: str, words: Words) -> Iterator[Block]:

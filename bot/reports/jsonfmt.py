@@ -13,7 +13,7 @@ from typing import Any
 import bot
 from bot.reports import Report
 from bot.words import LANGUAGES, Words
-from checks.finding import Evidence, Finding, Message, Sibling, Step
+from checks.finding import Evidence, Finding, Message, RecordDiff, Sibling, Step
 
 VERSION = 1
 
@@ -79,6 +79,12 @@ def _evidence(rule: str, piece: Evidence, voices: Mapping[str, Words]) -> dict[s
         made["verdict"] = _message(rule, piece.verdict, voices)
     elif isinstance(piece, Step):
         made["conclusion"] = _message(rule, piece.conclusion, voices)
+    elif isinstance(piece, RecordDiff):
+        made["said"] = [
+            {"key": m.key, "args": plain(m.args)}
+            | {name: words(f"comparison.{m.key}", **m.args) for name, words in voices.items()}
+            for m in piece.said
+        ]
     return made
 
 
