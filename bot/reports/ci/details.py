@@ -38,10 +38,10 @@ def _job(failed: FailedJob, words: Words, level: Level) -> Iterator[Block]:
         left = failed.left_out + max(0, len(failed.failures) - level.failures)
         if left:
             yield Text(words("ci.failures-left-out", count=left))
-    reasons = [_evidence(e, words) for e in dict.fromkeys(e for f in failed.failures for e in f.evidence)]
+    reasons = tuple(dict.fromkeys(_evidence(e, words) for f in failed.failures for e in f.evidence))
     if reasons[: level.evidence]:
         yield Text(words("ci.evidence"))
-        yield Items(tuple(dict.fromkeys(reasons))[: level.evidence])
+        yield Items(reasons[: level.evidence])
     if failed.lines[: level.lines]:
         yield Text(words("ci.key-log"))
         yield Code(tuple(_line(n.number, n.text) for n in failed.lines[: level.lines]), "text")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from bot.reports.blocks import Block, Heading, Items, Table, Text
 from bot.reports.ci.details import where
-from bot.reports.ci.say import message, ready, state
+from bot.reports.ci.say import message, name, ready, state
 from bot.words import Words
 from checks.ci.model import Job, Past
 from checks.ci.report import CIReport, CoverageState, FileCoverage, FlagCoverage, PatchCoverage
@@ -20,12 +20,18 @@ def predictions(report: CIReport, words: Words) -> Iterator[Block]:
     if not report.predictions:
         return
     yield Heading(2, words("ci.heading-predictions"))
-    yield Items(
-        tuple(
-            words(f"ci.prediction-{p.outcome}", test=p.test, job=p.job, error=p.error, exception=p.exception)
-            for p in report.predictions
+    jobs = {j.id: name(j) for j in report.run.jobs}
+    lines = (
+        words(
+            f"ci.prediction-{p.outcome}",
+            test=p.test,
+            job=jobs.get(p.job, p.job),
+            error=p.error,
+            exception=p.exception,
         )
+        for p in report.predictions
     )
+    yield Items(tuple(dict.fromkeys(lines)))
 
 
 def since(changed: Since, words: Words) -> Iterator[Block]:
