@@ -18,11 +18,11 @@ from bot.service.worker import QUEUES, Worker
 
 def run(args: argparse.Namespace) -> int:
     """Serve until the process is told to end."""
-    settings = load(args.config)
+    settings = load(args.config, host=args.host, port=args.port)
     logs.set_up()
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     # Listening comes first: what arrives while the rest starts waits in line, instead of being refused.
-    listener = _listen(args.host or settings.host, settings.port if args.port is None else args.port)
+    listener = _listen(settings.host, settings.port)
     store = open_store(settings)
     worker = Worker(Machine.build(settings, store), QUEUES, settings.executor("all")) if args.role == "all" else None
     app = application(store, settings.webhook_secrets, settings.largest_webhook)

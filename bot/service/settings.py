@@ -8,6 +8,8 @@ import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import (
     BaseSettings,
@@ -75,6 +77,15 @@ class Settings(BaseSettings):
                 raise UserError("unreadable", path=str(name), reason=error.strerror) from error
         return data
 
+    @field_validator("private_key")
+    @classmethod
+    def _readable(cls, value: SecretStr) -> SecretStr:
+        try:
+            serialization.load_pem_private_key(value.get_secret_value().encode(), None)
+        except (ValueError, TypeError, UnsupportedAlgorithm):
+            raise ValueError("this is no private key in PEM form") from None
+        return value
+
     @property
     def endpoint(self) -> Endpoint:
         return Endpoint(self.github_api_url, self.github_server_url, self.write_gap)
@@ -104,17 +115,22 @@ class Settings(BaseSettings):
         return (init_settings, env_settings, *toml)
 
 
-def load(file: str | None) -> Settings:
-    """The settings; `file` stands for `SPECBOT_CONFIG_FILE`. Raises `UserError` that names what is wrong, by key."""
+def load(file: str | None, **given: Any) -> Settings:
+    """The settings; `file` stands for `SPECBOT_CONFIG_FILE`, and what is `given` and not None wins over everything.
+
+    Raises `UserError` that names what is missing or wrong.
+    """
     if file is not None:
         os.environ[f"{_PREFIX}CONFIG_FILE"] = file
     name = os.environ.get(f"{_PREFIX}CONFIG_FILE")
     try:
         if name is not None:
             tomllib.loads(Path(name).read_text("utf-8"))
-        nothing: dict[str, Any] = {}
-        return Settings(**nothing)
+        return Settings(**{key: value for key, value in given.items() if value is not None})
     except ValidationError as error:
+        missing = [f"{_PREFIX}{e['loc'][0]}".upper() for e in error.errors() if e["type"] == "missing"]
+        if missing:
+            raise UserError("settings-missing", names=missing) from None
         said = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()]
         raise UserError("settings", problems=said) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

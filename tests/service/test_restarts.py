@@ -198,11 +198,13 @@ def test_a_worker_that_dies_for_ever_is_taken_over(fake, bot, repo, database):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"SPECBOT_WEBHOOK_SECRETS": None}, "webhook_secrets: Field required"),
+        ({"SPECBOT_WEBHOOK_SECRETS": None}, "SPECBOT_WEBHOOK_SECRETS"),
         ({"SPECBOT_WEBHOOK_SECRETS": " , "}, "a webhook secret is needed"),
         ({"SPECBOT_APP_ID": "abc"}, "app_id: Input should be a valid integer"),
         ({"SPECBOT_PRIVATE_KEY_FILE": "/nowhere"}, "/nowhere"),
-        ({"SPECBOT_PRIVATE_KEY_FILE": None}, "private_key"),
+        ({"SPECBOT_PRIVATE_KEY_FILE": None}, "SPECBOT_PRIVATE_KEY"),
+        ({"SPECBOT_PRIVATE_KEY_FILE": None, "SPECBOT_PRIVATE_KEY": "s3cret"}, "no private key"),
+        ({"SPECBOT_PORT": "99999"}, "port"),
         ({"SPECBOT_CONFIG_FILE": "/nowhere.toml"}, "/nowhere.toml"),
         ({"SPECBOT_LANGUAGE": "fr"}, "language"),
         ({"SPECBOT_DATABASE_URL": "sqlite:////nowhere/x.sqlite"}, "database"),
