@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from bot.redact import redact
 from bot.reports import html, jsonfmt, markdown, terminal
@@ -53,10 +54,22 @@ def comment(view: CIView, language: str) -> str:
     words = Words(language, Markdown())
     heading = Heading(2, title(view, words))
     for level in LEVELS:
-        text = redact(markdown.written([heading, *document(view, words, level)]))
-        if size(text) <= LARGEST:
+        text = _within(chain([heading], document(view, words, level)))
+        if text is not None:
             return text
     return redact(fit([heading, *document(view, words, LEVELS[-1])], LARGEST, words))
+
+
+def _within(blocks: Iterable[Block]) -> str | None:
+    """The blocks as Markdown with secrets out, None as soon as they are too long."""
+    parts: list[str] = []
+    room = LARGEST
+    for block in blocks:
+        parts.append(redact(markdown.write(block)))
+        room -= size(parts[-1]) + 2
+        if room < 0:
+            return None
+    return markdown.join(parts)
 
 
 def title(view: CIView, words: Words) -> str:
