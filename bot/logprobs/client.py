@@ -13,7 +13,7 @@ import orjson
 from bot.errors import UserError
 from checks.logprobs.cells import ResponseError
 from checks.logprobs.openai import merged
-from checks.logprobs.sse import events
+from checks.logprobs.sse import events, lines
 
 _PATHS = {"chat": "chat/completions", "completions": "completions"}
 _FIRST_WAIT = 0.25
@@ -35,12 +35,14 @@ class _Again(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Where requests go. `timeout`: seconds for a whole answer; `retries`: how often one is asked again."""
+    """Where requests go. `timeout`: seconds for a whole answer; `retries`: how often one is asked again. `secret`:
+    the key, "" for none."""
 
     client: httpx.AsyncClient
     url: str
     timeout: float
     retries: int
+    secret: str
 
     async def answer(self, payload: Mapping[str, Any]) -> dict[str, Any]:
         """The answer's JSON, its chunks put together where `payload` asks for a stream.
@@ -58,28 +60,39 @@ class Server:
                 wish = error.wait if isinstance(error, _Again) and error.wait is not None else wait
             if attempt < self.retries:
                 await asyncio.sleep(min(max(wish, wait), _LONGEST_WAIT))
-        raise UserError("endpoint-silent", url=self.url, times=self.retries + 1, reason=reason)
+        raise UserError("endpoint-silent", url=self.url, times=self.retries + 1, reason=self.hidden(reason))
 
     async def _once(self, payload: Mapping[str, Any]) -> dict[str, Any]:
-        async with self.client.stream("POST", self.url, json=dict(payload)) as response:
-            if response.status_code != 200:
-                raise await _failed(response, self.url)
-            if payload.get("stream"):
-                return _merged([line async for line in response.aiter_lines()])
-            return _json(await response.aread())
+        response = await self.client.post(self.url, json=dict(payload))
+        if response.status_code != 200:
+            raise self._failed(response)
+        return _merged(response.content) if payload.get("stream") else _json(response.content)
+
+    def hidden(self, said: str) -> str:
+        """What the server said, without the key, which it may repeat."""
+        return said.replace(self.secret, "***") if self.secret else said
+
+    def _failed(self, response: httpx.Response) -> Exception:
+        said = self.hidden(_said(response.content))
+        status = f"{response.status_code} {response.reason_phrase}".strip()
+        if response.status_code == 429 or response.status_code >= 500:
+            return _Again(status, _seconds(response.headers.get("retry-after", "")))
+        if response.status_code in _HOPELESS or response.status_code < 400:
+            return UserError("endpoint-refuses", url=self.url, status=status, said="" if said in status else said)
+        return Refused(f"{status}: {said}" if said else status)
 
 
-def _merged(lines: list[str]) -> dict[str, Any]:
+def _merged(body: bytes) -> dict[str, Any]:
     """The streamed answer. One that breaks off, or ends in an error, is a server that went down: asked again."""
     try:
-        body = merged(events(lines))
+        answer = merged(events(lines(body.decode("utf-8", "replace"))))
     except ResponseError as error:
         if error.key in ("cut-off", "error"):
             raise _Again(str(error.args_.get("said", "")) or error.key) from error
         raise
-    if not body["choices"] or not all(choice.get("finish_reason") for choice in body["choices"]):
+    if not answer["choices"] or not all(choice.get("finish_reason") for choice in answer["choices"]):
         raise _Again("cut-off")
-    return body
+    return answer
 
 
 def address(endpoint: str, api: str) -> str:
@@ -94,16 +107,6 @@ def address(endpoint: str, api: str) -> str:
     if not path.endswith("/" + _PATHS[api]):
         path += f"/{_PATHS[api]}" if path.endswith("/v1") else f"/v1/{_PATHS[api]}"
     return str(url.copy_with(path=path))
-
-
-async def _failed(response: httpx.Response, url: str) -> Exception:
-    said = _said(await response.aread())
-    status = f"{response.status_code} {response.reason_phrase}".strip()
-    if response.status_code == 429 or response.status_code >= 500:
-        return _Again(status, _seconds(response.headers.get("retry-after", "")))
-    if response.status_code in _HOPELESS or response.status_code < 400:
-        return UserError("endpoint-refuses", url=url, status=status, said="" if said in status else said)
-    return Refused(f"{status}: {said}" if said else status)
 
 
 def _said(body: bytes) -> str:

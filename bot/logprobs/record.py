@@ -133,8 +133,10 @@ async def _record(
     """Record the prompts that are not in the journal; why those failed that the server refused, by id."""
     left = [prompt for prompt in prompts if prompt.id not in journal.done]
     limits = httpx.Limits(max_connections=args.concurrency)
-    async with httpx.AsyncClient(headers=_headers(), timeout=None, limits=limits) as client:
-        server = Server(client, url, args.timeout, args.retries)
+    key = _key()
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    async with httpx.AsyncClient(headers=headers, timeout=None, limits=limits) as client:
+        server = Server(client, url, args.timeout, args.retries, key)
         with Progress(Words(args.lang), len(prompts), len(prompts) - len(left)) as progress:
             run = _Run(asking, server, journal, iter(left), progress)
             workers = [asyncio.create_task(_work(run)) for _ in range(min(args.concurrency, len(left)))]
@@ -154,7 +156,8 @@ async def _work(run: _Run) -> None:
         except Refused as error:
             run.failures[prompt.id] = str(error)
         except ResponseError as error:
-            raise UserError(f"response-{error.key}", where=run.server.url, **error.args_) from error
+            said = {name: run.server.hidden(str(value)) for name, value in error.args_.items()}
+            raise UserError(f"response-{error.key}", where=run.server.url, **said) from error
         run.progress.step()
 
 
@@ -163,10 +166,9 @@ def _first(body: dict[str, Any], asked: Asked) -> Record:
     return records(body, asked)[0]
 
 
-def _headers() -> dict[str, str]:
+def _key() -> str:
+    """The key from the environment, "" for none."""
     key = os.environ.get(KEY_VARIABLE, "").strip()
-    if not key:
-        return {}
-    if not key.isascii() or not key.isprintable():
+    if not key.isascii() or not all(character.isprintable() for character in key):
         raise UserError("recording-key", name=KEY_VARIABLE)
-    return {"Authorization": f"Bearer {key}"}
+    return key

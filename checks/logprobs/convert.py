@@ -17,7 +17,7 @@ import orjson
 from checks.logprobs.cells import ResponseError
 from checks.logprobs.openai import Asked, merged, records
 from checks.logprobs.record import Record
-from checks.logprobs.sse import events
+from checks.logprobs.sse import events, lines
 
 
 def convert(data: bytes, asked: Asked) -> Iterator[Record]:
@@ -37,13 +37,13 @@ def convert(data: bytes, asked: Asked) -> Iterator[Record]:
 def _answers(text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """(custom id or "", answer) of each request."""
     if text.lstrip().startswith(("data:", "event:", "id:", ":")):
-        for stream in _streams(text.splitlines()):
+        for stream in _streams(lines(text)):
             yield "", merged(events(stream))
         return
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError:
-        value = [_line(line, number) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+        value = [_line(line, number) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     if isinstance(value, dict) and _is_answer(value):
         value = [value]
     if isinstance(value, list) and value and all(isinstance(item, dict) and _is_answer(item) for item in value):
@@ -52,10 +52,10 @@ def _answers(text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
         yield "", {"choices": [_plain(value)]}
 
 
-def _streams(lines: list[str]) -> Iterator[list[str]]:
+def _streams(text: list[str]) -> Iterator[list[str]]:
     """The lines of each stream, its [DONE] included."""
     stream: list[str] = []
-    for line in lines:
+    for line in text:
         stream.append(line)
         if line.replace(" ", "") == "data:[DONE]":
             yield stream

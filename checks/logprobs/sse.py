@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import orjson
 
 from checks.logprobs.cells import ResponseError
+
+_END = re.compile(r"\r\n|\r|\n")
+
+
+def lines(text: str) -> list[str]:
+    """The lines of a stream, without their ends. Not `splitlines`, which also parts at U+2028 and U+0085: a token's
+    text may be one of these."""
+    return _END.split(text)
 
 
 def events(lines: Iterable[str]) -> Iterator[dict[str, Any]]:

@@ -170,7 +170,7 @@ async def answer(http: HttpRequest) -> Response:
     serving: Serving = http.app.state.serving
     asked = await http.json()
     if asked["model"] == "locked" and http.headers.get("authorization") != "Bearer s3cret":
-        return JSONResponse({"error": {"message": "wrong key"}}, 401)
+        return JSONResponse({"error": {"message": f"wrong key: {http.headers.get('authorization')}"}}, 401)
     prompt = asked["messages"] if "messages" in asked else asked["prompt"]
     if (instead := await trouble(serving, prompt)) is not None:
         return instead

@@ -17,7 +17,7 @@ from checks.logprobs.record import ABSENT, Origin, Record, prompt_hash, text_id
 from tests.logprobs.test_jsonl import equal
 
 ASKED = Asked(id="r", origin=Origin(model="m"), steps=True)
-WORDS = st.sampled_from(["a", " b", "你", "<|end|>"])
+WORDS = st.sampled_from(["a", " b", "你", "<|end|>", "\u2028", "\x85", "\x1c"])
 LOGPROBS = st.floats(-20, 0)
 NAMED = st.integers(0, 2**31).map("token_id:{}".format)
 
@@ -47,7 +47,7 @@ def pieces(items: list, data) -> list[list]:
 
 
 def stream(chunks: list[dict]) -> bytes:
-    events = "".join(f"data: {json.dumps(chunk)}\r\n\r\n" for chunk in chunks)
+    events = "".join(f"data: {json.dumps(chunk, ensure_ascii=False)}\r\n\r\n" for chunk in chunks)
     return (": ping\n\n" + events + "data: [DONE]\n\n").encode()
 
 
@@ -64,7 +64,7 @@ def test_a_streamed_chat_is_the_whole_one(content, data):
     chunks += [{"id": "x", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}, {"id": "x", "choices": []}]
     equal(only(stream(chunks), Asked(id="r")), whole)
     equal(only(chunks, Asked(id="r")), whole)
-    equal(only("\n".join(map(json.dumps, chunks)).encode(), Asked(id="r")), whole)
+    equal(only("\n".join(json.dumps(c, ensure_ascii=False) for c in chunks).encode(), Asked(id="r")), whole)
     assert only(stream(chunks)).accept_num.tolist() == [len(part) for part in parts if part]
     # what an e2e test stores is the `logprobs` object of each chunk
     plain = only([{"content": part, "refusal": None} for part in parts if part])

@@ -178,7 +178,8 @@ def test_a_file_that_is_no_recording_is_left_alone(recorded, tmp_path):
 
 def test_a_key_goes_out_and_is_written_nowhere(recorded, tmp_path, monkeypatch):
     locked = ("--model", "locked")
-    refused(recorded("a", TEXTS[:1], *locked), "401", "wrong key")
+    monkeypatch.setenv("SPECBOT_API_KEY", "other-key")
+    refused(recorded("a", TEXTS[:1], *locked), "401", "wrong key: Bearer ***")
     monkeypatch.setenv("SPECBOT_API_KEY", "s3cret\n")
     code, _, err = recorded("a", TEXTS[:1], *locked)
     assert code == 0 and "s3cret" not in err
