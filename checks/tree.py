@@ -37,6 +37,8 @@ def find_word(data: bytes, word: str) -> list[tuple[int, str]]:
     """(line, text) of each line of `data` in which `word` stands as a whole word."""
     needle = word.encode()
     hits: list[tuple[int, str]] = []
+    if not needle:
+        return hits
     line, counted = 1, 0
     start = data.find(needle)
     while start >= 0:
