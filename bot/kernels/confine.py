@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -14,6 +16,7 @@ from pathlib import Path
 from checks.kernelrun.model import Confinement
 
 LARGEST_FILE = 1 << 30
+_PR_SET_PDEATHSIG = 1
 _MEMORY = 24 << 30
 _PROCESSES = 4096
 # What a process needs to find its libraries and its GPU. Everything else stays here: tokens, proxies, agents.
@@ -90,7 +93,8 @@ def _limits(device: str) -> dict[str, int]:
 
 
 def limiter(device: str) -> Callable[[], None]:
-    """To be called in the new process before it becomes the command; no limit rises above the one in force."""
+    """To be called in the new process before it becomes the command: sets the limits, none above the one in force,
+    and lets the process die with this one, even if this one is killed."""
     wanted = _limits(device)
     kinds = {
         resource.RLIMIT_FSIZE: wanted["file_bytes"],
@@ -100,7 +104,11 @@ def limiter(device: str) -> Callable[[], None]:
     if "memory_bytes" in wanted:
         kinds[resource.RLIMIT_AS] = wanted["memory_bytes"]
 
+    libc = ctypes.CDLL(None)
+
     def limit() -> None:
+        if sys.platform == "linux":
+            libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         for kind, most in kinds.items():
             _, hard = resource.getrlimit(kind)
             most = most if hard == resource.RLIM_INFINITY else min(most, hard)

@@ -10,12 +10,12 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bot.kernels import confine
 from bot.kernels.package import Package, write
-from checks.kernelrun.events import Journal, parse
+from checks.kernelrun.events import LONGEST, Journal, parse
 from checks.kernelrun.judge import Ending, Law, Process, Tensors
 from checks.kernelrun.tensors import TensorError, read
 
@@ -23,6 +23,7 @@ _STARTING = 180.0
 """Seconds until a process has its first word: the import of torch, cold, on a busy machine."""
 _POLL = 0.05
 _LARGEST_JOURNAL = 8 << 20
+_TAIL = 4096
 _MOST_LINES = 1000
 _MOST_LIMITS = 20
 """How many times the limit of one case a whole process may take: lines in the journal are cheap to write."""
@@ -56,7 +57,7 @@ def run(job: Job, package: Package, tick: Callable[[], None]) -> Finished:
             new.mkdir()
         write(package, work)
         ending = _watch(_start(job, folder), job, out, tick)
-        return _finished(job, ending, out)
+        return _finished(job, replace(ending, said=_last_line(folder)), out)
 
 
 def _start(job: Job, folder: Path) -> subprocess.Popen[bytes]:
@@ -127,14 +128,26 @@ def _finished(job: Job, ending: Ending, out: Path) -> Finished:
     return Finished(Process(journal, ending, outputs), law)
 
 
+def _last_line(folder: Path) -> str:
+    """The last line of what the process said, which of a traceback is the error."""
+    with (folder / "said").open("rb") as file:
+        file.seek(-min(_TAIL, file.seek(0, os.SEEK_END)), os.SEEK_END)
+        lines = file.read().decode("utf-8", "replace").split("\n")
+    said = [line.strip() for line in lines if line.strip()]
+    return _relative(said[-1], folder)[:LONGEST] if said else ""
+
+
+def _relative(text: str, folder: Path) -> str:
+    """`text` with paths as they are in the package: the folder has another name in every run."""
+    return text.replace(f"{folder / 'work'}/", "")
+
+
 def _journal(out: Path) -> Journal:
-    """The journal, with paths in errors as they are in the package: the folder has another name in every run."""
     try:
         data = _regular(out / "events.jsonl")
     except OSError:
         data = b""
-    text = data[:_LARGEST_JOURNAL].decode("utf-8", "replace")
-    return parse(text.replace(f"{out.parent / 'work'}/", ""))
+    return parse(_relative(data[:_LARGEST_JOURNAL].decode("utf-8", "replace"), out.parent))
 
 
 def _tensors(folder: Path, cases: Mapping[str, object]) -> dict[str, Tensors]:

@@ -54,24 +54,31 @@ def _blocks(report: Report, words: Words) -> Iterator[Block]:
     if report.edited:
         key = "kernelrun.edited" if len(report.judged) > 1 else "kernelrun.edited-not-run"
         yield Text(words(key, files=report.edited))
+    first = report.judged[0]
+    if first.comparison.apart:
+        yield Text(_apart(first.comparison, words))
+        return
+    yield Items((*facts(first.comparison.head, words), *_order(first, words)))
     for judged in report.judged:
         if report.edited:
             yield Heading(3, words(f"kernelrun.under-{judged.by}"))
-        yield from _judged(judged, words)
+        yield from _judged(judged.comparison, 4 if report.edited else 3, words)
+    timed = first.comparison.timed
+    margin = {"margin": f"{MARGIN:.0%}"} if timed else {}
+    yield Text(words("kernelrun.speed-rule" if timed else "kernelrun.no-speed", **margin))
 
 
 def _sides(report: Report) -> tuple[tuple[str, str], ...]:
     return ("base", report.base), ("head", report.head)
 
 
-def _judged(judged: Judged, words: Words) -> Iterator[Block]:
-    comparison = judged.comparison
-    if comparison.apart:
-        base, head = device(comparison.base), device(comparison.head)
-        yield Text(words("kernelrun.not-comparable", parts=comparison.apart, base=base, head=head))
-        return
+def _apart(comparison: Comparison, words: Words) -> str:
+    base, head = device(comparison.base), device(comparison.head)
+    return words("kernelrun.not-comparable", parts=comparison.apart, base=base, head=head)
+
+
+def _judged(comparison: Comparison, level: int, words: Words) -> Iterator[Block]:
     yield Text(_verdict(comparison, words))
-    yield Items((*facts(comparison.head, words), *_order(judged, words)))
     if not comparison.same_harness:
         yield Text(words("kernelrun.other-harness"))
     columns = ("case", "base", "head", "bits", "speed", "verdict")
@@ -79,12 +86,8 @@ def _judged(judged: Judged, words: Words) -> Iterator[Block]:
     yield Table(header, tuple(_row(p, words) for p in comparison.pairs))
     told = tuple(line for pair in comparison.pairs for line in _details(pair, words))
     if told:
-        yield Heading(3, words("kernelrun.details"))
+        yield Heading(level, words("kernelrun.details"))
         yield Items(told)
-    if comparison.timed:
-        yield Text(words("kernelrun.speed-rule", margin=f"{MARGIN:.0%}"))
-    else:
-        yield Text(words("kernelrun.no-speed"))
 
 
 def _verdict(comparison: Comparison, words: Words) -> str:

@@ -69,7 +69,8 @@ def facts(run: Run, words: Words) -> tuple[str, ...]:
 
 def device(run: Run) -> str:
     """The device key on one line, without what the versions say already."""
-    return ", ".join(f"{k} {v}" for k, v in run.device.items() if k not in run.versions and k != "interpreter")
+    shown = [f"{k} {v}" for k, v in run.device.items() if k not in run.versions and k != "interpreter"]
+    return ", ".join(shown) or "-"
 
 
 def name(case: Case) -> str:

@@ -15,11 +15,13 @@ Tensors = Mapping[str, Tensor]
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a process ended: by a signal, at the time limit (seconds), or with an exit code."""
+    """How a process ended: by a signal, at the time limit (seconds), or with an exit code. `said` is the last line
+    that it wrote to its standard error."""
 
     signal: int = 0
     limit: float = 0.0
     code: int = 0
+    said: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ def _ended(ending: Ending) -> tuple[Status, Reason]:
         return Status.TIMEOUT, Reason("timeout", {"seconds": f"{ending.limit:g}"})
     if ending.signal:
         return Status.CRASHED, Reason("signal", {"signal": ending.signal})
-    return Status.CRASHED, Reason("exit", {"code": ending.code})
+    return Status.CRASHED, Reason("exit", {"code": ending.code, "said": ending.said})
 
 
 def _judged(op: str, name: str, got: Tensors, want: Tensors, tolerance: Mapping[str, float], done: Attempt) -> Case:
