@@ -110,10 +110,10 @@ def _report(
     filler, readers = _users(set(names), delta)
     if not filler or not readers:
         return
-    stmt, how, rows = next((f for f in found if f[1] == "empty"), found[0])
+    stmt, _, rows = next((f for f in found if f[1] == "empty"), found[0])
     args = {
-        "names": names, "filler": filler, "readers": readers, "rows": show(rows), "raw": how == "empty",
-        "offsets": _offsets(delta),
+        "names": names, "filler": filler, "readers": readers, "rows": show(rows), "offsets": _offsets(delta),
+        "raw": [s.target.id for s, h, _ in found if h == "empty" and isinstance(s.target, E.Name)],
     }  # fmt: skip
     yield Finding(
         rule=ID,

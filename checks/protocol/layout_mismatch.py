@@ -66,7 +66,7 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
 
 
 def _reader_findings(apart: list[Apart], both: Sides) -> Iterator[Finding]:
-    """One finding for each op whose data is misread, else one for all buffers that are merely of another size."""
+    """One finding for each op whose data is misread, else one for all that may write past a buffer of one size."""
     sure = [a for a in apart if a.sure]
     by_op: dict[str, list[Apart]] = {}
     for one in sorted(sure, key=lambda a: (_ORDER[a.python.kind], a.end.unit.path, a.python.place.start_line)):
@@ -74,8 +74,12 @@ def _reader_findings(apart: list[Apart], both: Sides) -> Iterator[Finding]:
     for group in by_op.values():
         yield _finding("reader", group, both, Severity.BUG, Confidence.HIGH)
     loose = [a for a in apart if not a.sure and a.reading.op not in by_op and _too_small(a)]
-    if loose:
-        yield _finding("capacity", loose, both, Severity.SUGGESTION, Confidence.MEDIUM)
+    first = {a.reading.op: a for a in reversed(loose)}
+    sizes: dict[tuple[object, object], list[Apart]] = {}
+    for one in (a for a in loose if first[a.reading.op] is a):
+        sizes.setdefault((one.python.value, one.cpp.value), []).append(one)
+    for alike in sizes.values():
+        yield _finding("capacity", alike, both, Severity.SUGGESTION, Confidence.MEDIUM)
 
 
 def _too_small(apart: Apart) -> bool:

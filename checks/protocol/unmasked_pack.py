@@ -45,7 +45,7 @@ from checks.finding import (
 )
 from checks.ir import expr as E
 from checks.ir.unit import Function, Unit
-from checks.ops import Ops
+from checks.ops import OpCall, OpInfo, Ops
 from checks.protocol.ranges import Ranges
 from checks.protocol.words import Pack, Part, by_or, packs
 
@@ -134,7 +134,7 @@ def _callers(function: Function, part: Part, change: ChangeSet) -> tuple[Definit
     found: list[Definition] = []
     for op in ops.of_function(function):
         for call in ops.calls(op.name) if place < len(op.params) else ():
-            passed = call.args.get(op.params[place])
+            passed = _passed(call, op, place)
             if isinstance(passed, E.Const) and isinstance(passed.value, int):
                 at = Location(call.unit.path, passed.line or call.call.line)
                 found.append(
@@ -142,6 +142,16 @@ def _callers(function: Function, part: Part, change: ChangeSet) -> tuple[Definit
                 )
     unique = {(d.location.path, d.location.start_line): d for d in found}
     return tuple(unique[k] for k in sorted(unique))
+
+
+def _passed(call: OpCall, op: OpInfo, place: int) -> E.Expr | None:
+    """The argument at `place`. In a call that keeps an older list of tensors, the first plain number is what the op
+    takes as its first attribute."""
+    if len(call.call.args) + len(call.call.keywords) == len(op.params):
+        return call.args.get(op.params[place])
+    numbers = [a for a in call.call.args if isinstance(a, E.Const) and type(a.value) is int]
+    first = op.registration is not None and place == len(op.registration.inputs)
+    return numbers[0] if first and numbers else None
 
 
 def _fix(pack: Pack, parts: list[Part], bits: int, unit: Unit, ranges: Ranges) -> Fix | None:
