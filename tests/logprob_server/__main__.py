@@ -4,8 +4,8 @@ It answers as an engine would: several requests decode together, step by step, a
 beyond the API come when a request asks for them, as vLLM, SGLang or (for a model of that name) FastDeploy sends them.
 
 A prompt with `!WHATxN` in it gets trouble the first N times it is asked: a status (`!500x2`), `!slowx1` (no answer
-comes), or a stream that breaks off (`!dropx1`, `!silentx1`, `!errorx1`, `!earlyx1`). The model `locked` wants the key
-`s3cret`.
+comes), or a stream that breaks off (`!dropx1`, `!silentx1`, `!errorx1`, `!earlyx1`, `!emptyx1`). The model `locked`
+wants the key `s3cret`.
 """
 
 from __future__ import annotations
@@ -157,12 +157,12 @@ async def trouble(serving: Serving, prompt: object) -> Response | None:
 
 async def broken(how: str) -> AsyncIterator[str]:
     """A stream that does not get to its end: torn, silent about it, with an error, or with its end too early."""
-    yield event({"choices": []})
+    yield event({"choices": [] if how == "empty" else [{"index": 0, "delta": {}, "logprobs": {"content": []}}]})
     if how == "drop":
         raise ConnectionResetError
     if how == "error":
         yield event({"error": {"message": "out of memory"}})
-    if how in ("error", "early"):
+    if how in ("error", "early", "empty"):
         yield "data: [DONE]\n\n"
 
 

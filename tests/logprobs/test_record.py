@@ -120,11 +120,11 @@ def equal_but_id(one: Record, other: Record) -> None:
 
 
 def test_what_may_pass_is_asked_again(recorded):
-    troubles = ("!500x2", "!429x1", "!503x1", "!dropx1", "!silentx1", "!errorx1", "!earlyx1")
+    troubles = ("!500x2", "!429x1", "!503x1", "!dropx1", "!silentx1", "!errorx1", "!earlyx1", "!emptyx1")
     prompts = ["Hello", *troubles]
     code, found, _ = recorded("a", prompts, "--stream")
     assert code == 0
-    assert [r.id for r in found] == [f"line-{n}" for n in range(1, 9)]
+    assert [r.id for r in found] == [f"line-{n}" for n in range(1, len(prompts) + 1)]
     # what was asked twice is there once, and says what it says without trouble
     again = recorded("b", prompts, "--stream")[1]
     for one, other in zip(found, again, strict=True):
