@@ -12,7 +12,7 @@ from typing import Any
 
 from github import Auth
 
-from bot.github.client import Cache, Client
+from bot.github.client import Cache, Client, GitHubError
 from bot.github.pace import Pace
 
 # What each task needs. GitHub refuses the rest, whatever a bug of ours or a clever comment would make us ask for.
@@ -20,6 +20,9 @@ ANALYSE: Mapping[str, str] = {"contents": "read", "pull_requests": "read"}
 PUBLISH: Mapping[str, str] = {"pull_requests": "write", "checks": "write"}
 READ_CI: Mapping[str, str] = {"actions": "read", "checks": "read", "statuses": "read", "pull_requests": "read"}
 COMMENT: Mapping[str, str] = {"issues": "write", "pull_requests": "write"}
+# Strange, but so it is: a token that may only write to pull requests cannot resolve a conversation. An App that was
+# not granted this folds its comments instead.
+RESOLVE: Mapping[str, str] = {"contents": "write", "pull_requests": "write"}
 RUN: Mapping[str, str] = {"actions": "write"}
 
 # GitHub's tokens live an hour; a task that begins with one must be able to end with it.
@@ -67,6 +70,15 @@ class App:
         return Client(
             self.endpoint.api, Auth.Token(self.token(installation, repository, permissions)), pace, self._cache
         )
+
+    def client_if_granted(self, installation: int, repository: int, permissions: Mapping[str, str]) -> Client | None:
+        """The same, or None where the installation was not granted as much."""
+        try:
+            return self.client(installation, repository, permissions)
+        except GitHubError as error:
+            if error.status != 422:
+                raise
+            return None
 
     def listing(self, installation: int) -> Client:
         """A client that may list the installation's repositories and nothing else."""

@@ -21,12 +21,13 @@ query ($owner: String!, $name: String!, $number: Int!, $after: String) {
   viewer { login }
   repository(owner: $owner, name: $name) { pullRequest(number: $number) {
     reviewThreads(first: 100, after: $after) {
-      nodes { id isResolved resolvedBy { login } comments(first: 1) { nodes { body viewerDidAuthor } } }
+      nodes { id isResolved resolvedBy { login }
+        comments(first: 1) { nodes { id body viewerDidAuthor isMinimized minimizedReason } } }
       pageInfo { hasNextPage endCursor } } } } }
 """
 _MINIMIZE = """
-mutation ($id: ID!) { minimizeComment(input: {subjectId: $id, classifier: OUTDATED}) {
-  minimizedComment { isMinimized } } }
+mutation ($id: ID!, $why: ReportedContentClassifiers!) {
+  minimizeComment(input: {subjectId: $id, classifier: $why}) { minimizedComment { isMinimized } } }
 """
 _RESOLVE = """
 mutation ($id: ID!) { resolveReviewThread(input: {threadId: $id}) { thread { isResolved } } }
@@ -59,11 +60,13 @@ class PostedReview:
 
 @dataclass(frozen=True)
 class PostedThread:
-    """Our comment about one finding. `withdrawn` says that we resolved it ourselves, as fixed."""
+    """Our comment about one finding. `closed` says that it is resolved or folded, `withdrawn` that we did it, because
+    it was fixed."""
 
     id: str
+    comment_id: str
     fingerprint: str
-    resolved: bool
+    closed: bool
     withdrawn: bool
 
 
@@ -81,19 +84,31 @@ def threads(client: Client, place: PullPlace) -> Iterator[PostedThread]:
     for data in _pages(client, _THREADS, place, "reviewThreads"):
         me = data["viewer"]["login"].removesuffix("[bot]")
         for node in data["repository"]["pullRequest"]["reviewThreads"]["nodes"]:
-            first = node["comments"]["nodes"][0]
-            found = fingerprint_in(first["body"]) if first["viewerDidAuthor"] else None
-            if found is not None:
-                by = (node["resolvedBy"] or {}).get("login", "").removesuffix("[bot]")
-                yield PostedThread(node["id"], found, node["isResolved"], node["isResolved"] and by == me)
+            for first in node["comments"]["nodes"]:
+                found = fingerprint_in(first["body"]) if first["viewerDidAuthor"] else None
+                if found is not None:
+                    yield _thread(node, first, found, me)
 
 
-def minimize(client: Client, review: PostedReview) -> None:
+def _thread(node: Json, first: Json, fingerprint: str, me: str) -> PostedThread:
+    # `resolvedBy` is a person, or nobody where an App did it.
+    ours = node["resolvedBy"] is None or node["resolvedBy"]["login"].removesuffix("[bot]") == me
+    withdrawn = (node["isResolved"] and ours) or first["minimizedReason"] == "resolved"
+    return PostedThread(node["id"], first["id"], fingerprint, node["isResolved"] or first["isMinimized"], withdrawn)
+
+
+def fold(client: Client, review: PostedReview) -> None:
     """Fold a review as outdated."""
-    client.graphql(_MINIMIZE, {"id": review.id})
+    client.graphql(_MINIMIZE, {"id": review.id, "why": "OUTDATED"})
+
+
+def withdraw(client: Client, thread: PostedThread) -> None:
+    """Fold a comment as resolved."""
+    client.graphql(_MINIMIZE, {"id": thread.comment_id, "why": "RESOLVED"})
 
 
 def resolve(client: Client, thread: PostedThread) -> None:
+    """Resolve the conversation. GitHub wants `contents: write` for it."""
     client.graphql(_RESOLVE, {"id": thread.id})
 
 

@@ -53,20 +53,31 @@ def unsaid(comments: Iterable[Json], said: Iterable[PostedThread]) -> list[Json]
     return made
 
 
-def tidy(client: Client, place: PullPlace, payload: Json, findings: Iterable[Mapping[str, Any]]) -> None:
-    """Fold our reviews of what was before, and resolve the threads of findings that are gone."""
+def tidy(
+    client: Client,
+    place: PullPlace,
+    payload: Json,
+    findings: Iterable[Mapping[str, Any]],
+    resolver: Client | None,
+) -> None:
+    """Fold our reviews of what was before, and close the threads of findings that are gone.
+
+    They are resolved where there is a `resolver`, which may do that, and folded as resolved where there is none.
+    """
     mark = review_in(payload["body"])
     for review in posted.reviews(client, place):
         if review.mark != mark and not review.minimized:
-            posted.minimize(client, review)
+            posted.fold(client, review)
     there = Counter(str(finding["fingerprint"]) for finding in findings)
     for thread in posted.threads(client, place):
-        if thread.resolved:
+        if thread.closed:
             continue
         if there[thread.fingerprint]:
             there[thread.fingerprint] -= 1
+        elif resolver is not None:
+            posted.resolve(resolver, thread)
         else:
-            posted.resolve(client, thread)
+            posted.withdraw(client, thread)
 
 
 def _with_comments(body: str, comments: Iterable[Json]) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import structlog
-from dbos import DBOS
+from dbos import DBOS, PortableWorkflowError
 from dbos import error as dbos_error
 
 from bot.github import GitHubError, Limited, Unsure, check
-from bot.github.app import ANALYSE, PUBLISH
+from bot.github.app import ANALYSE, PUBLISH, RESOLVE
 from bot.github.client import Client
 from bot.github.posted import PullPlace
 from bot.github.publish import post_review, tidy
@@ -60,7 +60,7 @@ def _review(order: ReviewOrder, facts: Json) -> str:
             end_without_verdict(order, run, result)
             return next(iter(result))
         tidy_up(order, result)
-    except (GitHubError, analysis.Failed, dbos_error.DBOSMaxStepRetriesExceeded) as error:
+    except (GitHubError, analysis.Failed, dbos_error.DBOSMaxStepRetriesExceeded, PortableWorkflowError) as error:
         _log.error("review failed", error=str(error))
         end_without_verdict(order, run, {"broken": True})
         return "broken"
@@ -118,7 +118,8 @@ def publish(order: ReviewOrder, head: str, payload: Json) -> bool:
 @_step
 def tidy_up(order: ReviewOrder, result: Json) -> None:
     """Fold older reviews and resolve what was fixed."""
-    tidy(_client(order), _place(order), result["payload"], result["report"]["findings"])
+    resolver = machine().app.client_if_granted(order.installation, order.repository_id, RESOLVE)
+    tidy(_client(order), _place(order), result["payload"], result["report"]["findings"], resolver)
 
 
 @_step

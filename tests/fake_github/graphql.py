@@ -241,11 +241,11 @@ def _thread(fake: FakeGitHub, pr: state.Pull, one: state.Thread) -> Thing:
         items = [Thing("PullRequestReviewComment", _authored(fake, c, "")) for c in one.comments]
         return _connection("PullRequestReviewCommentConnection", items, first, last, after)
 
-    top = one.comments[0]
+    top, resolver = one.comments[0], one.resolved_by
     fields: dict[str, Any] = {
         "id": one.node_id,
         "isResolved": one.resolved_by is not None,
-        "resolvedBy": one.resolved_by and Thing("User", {"login": one.resolved_by.login.removesuffix("[bot]")}),
+        "resolvedBy": (resolver and resolver.type == "User" and Thing("User", {"login": resolver.login})) or None,
         "path": top.path,
         "line": top.line,
     }
@@ -275,12 +275,12 @@ def _rollup(repo: state.Repository, pr: state.Pull) -> Thing:
 
 
 def _mutations(fake: FakeGitHub, token: state.Token) -> dict[str, Any]:
-    def permitted() -> None:
-        if not allowed(token, "pull_requests", "write"):
+    def permitted(**permissions: str) -> None:
+        if not all(allowed(token, name, level) for name, level in permissions.items()):
             raise Refusal("FORBIDDEN", "Resource not accessible by integration")
 
     def minimize(input: dict[str, Any]) -> Thing:  # the name that GraphQL has for it
-        permitted()
+        permitted(pull_requests="write")
         if input["classifier"] not in _CLASSIFIERS:
             raise Refusal("argumentLiteralsIncompatible", f"{input['classifier']} is no ReportedContentClassifiers")
         found = _subject(fake, input["subjectId"])
@@ -289,7 +289,8 @@ def _mutations(fake: FakeGitHub, token: state.Token) -> dict[str, Any]:
         return Thing("MinimizeCommentPayload", {"minimizedComment": done})
 
     def resolve(input: dict[str, Any]) -> Thing:
-        permitted()
+        # https://github.com/orgs/community/discussions/44650
+        permitted(pull_requests="write", contents="write")
         repo, pr, found = next((t for t in _threads(fake) if t[2].node_id == input["threadId"]), (None, None, None))
         if found is None or pr is None or repo is None:
             raise Refusal("NOT_FOUND", f"Could not resolve to a node with the global id of '{input['threadId']}'")

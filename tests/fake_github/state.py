@@ -124,7 +124,8 @@ class Pull:
         return [r for r in self.reviews if r.minimized is None]
 
     def open_threads(self) -> list[Thread]:
-        return [t for t in self.threads if t.resolved_by is None]
+        """Threads that nobody resolved and whose comment nobody folded."""
+        return [t for t in self.threads if t.resolved_by is None and t.comments[0].minimized is None]
 
 
 @dataclass

@@ -83,6 +83,9 @@ class Bot:
         except httpx.HTTPError:
             return False
 
+    def alive(self) -> bool:
+        return bool(self.processes) and all(process.poll() is None for process in self.processes)
+
     def kill(self) -> None:
         """kill -9 of everything."""
         for process in self.processes:

@@ -41,10 +41,10 @@ def once(repo: Repository, pull: Pull) -> None:
 
 def survive(bot: Bot, repo: Repository, pull: Pull) -> None:
     """Start the bot again whenever it is dead, until the review has ended."""
-    until(lambda: not bot.processes or ended(repo, pull.head_sha))
-    while not bot.processes:
+    until(lambda: not bot.alive() or ended(repo, pull.head_sha))
+    while not bot.alive():
         bot.start()
-        until(lambda: not bot.processes or ended(repo, pull.head_sha))
+        until(lambda: not bot.alive() or ended(repo, pull.head_sha))
 
 
 def test_killed_three_times_in_one_review(fake, bot, repo):
@@ -83,6 +83,8 @@ def test_killed_at_every_request(fake, bot, repo):
             survive(bot, repo, pull)
             for fault in faults:
                 fault.times = 0
+            if not bot.alive():
+                bot.start()
             once(repo, pull)
 
 
