@@ -30,7 +30,7 @@ _NOISE = (
     'csrc/verify.cu(12): warning #177-D: variable "x{a}" was declared but never referenced',
     "/usr/include/c++/12/bits/stl_algo.h:{a}:5: note: candidate expects 3 arguments, 2 provided",
     "  Downloading https://files.example.org/numpy-2.{a}-py3-none-any.whl (16 MB)",
-    "WARNING: Retrying (Retry(total=4, connect=None)) after connection broken by 'ReadTimeoutError(...)': /simple/x{a}/",
+    "WARNING: Retrying (Retry(total=4)) after connection broken by 'ReadTimeoutError(...)': /simple/x{a}/",
     "-- Looking for pthread_create in pthreads - not found",
     "DEBUG queue.py:{a}] connection closed by the client, 0 errors",
     "ptxas info    : Used {a} registers, used 1 barriers",
@@ -69,13 +69,17 @@ def text(window: Window) -> bytes:
     return ("\n".join(window.lines) + "\n").encode()
 
 
+def noise(chance: random.Random, lines: int) -> list[str]:
+    """Lines of a job that goes well, many of which look like failures."""
+    return [chance.choice(_NOISE).format(a=chance.randrange(100)) for _ in range(lines)]
+
+
 def full(window: Window, before: int = 3000, after: int = 60) -> bytes:
     """The window in a log of a whole job: noise before it, the clean-up after it, and GitHub's time stamps."""
     chance = random.Random(window.name)
-    noise = [chance.choice(_NOISE).format(a=chance.randrange(100)) for _ in range(before)]
     rest = [*_AFTER, *(f"  unchanged file {n}" for n in range(after))]
     stamped = []
-    for n, line in enumerate([*noise, *window.lines, *rest]):
+    for n, line in enumerate([*noise(chance, before), *window.lines, *rest]):
         time = (NOW + timedelta(milliseconds=7 * n)).strftime("%Y-%m-%dT%H:%M:%S.%f0Z ")
         stamped.append(line if line[:2] == "20" and "T" in line[:20] else time + line)
     return ("\n".join(stamped) + "\n").encode()

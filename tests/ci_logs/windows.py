@@ -72,7 +72,7 @@ def write(path: Path, windows: Iterable[Window]) -> None:
 
 # The held-out windows were written after the rules; no rule was changed for them.
 SETS = ("dev", "held-out")
-_FILES = {"dev": ("dev-generated", "dev-own", "gpu-generated"), "held-out": ("held-out-generated", "held-out-own")}
+_FILES = {"dev": ("dev-generated", "dev-own", "gpu-generated"), "held-out": ("held-out-generated", "held-out-gpu-generated", "held-out-own")}
 
 
 def load(name: str) -> list[Window]:
