@@ -49,7 +49,8 @@ def _torn(tally: Tally, measured: Measured) -> None:
         for ids, values in zip(rows.ids.T, rows.values.T, strict=True):
             here = ids[left] == rows.tokens[left]
             at = left[here]
-            torn += int((np.abs(difference(rows.logprobs[at], values[at])) > _TORN).sum())
+            known = ~np.isnan(rows.logprobs[at]) & ~np.isnan(values[at])
+            torn += int((known & (np.abs(difference(rows.logprobs[at], values[at])) > _TORN)).sum())
             left = left[~here]
             if not len(left):
                 break
@@ -133,14 +134,13 @@ def _other_rows(tally: Tally, measured: Measured, over: Ints, names: list[str], 
         apart = np.abs(head.values[row[hit], :shared] - base.values[anywhere[hit], :shared])
     equal = (apart <= tolerance * measured.unit[over[hit], None]) | np.isnan(apart)
     hit = hit[equal.all(axis=1)]
-    for n in hit:
-        source = int(anywhere[n])
-        if of_request[source] == request[n]:
-            tally.rows_of[f"{source - int(row[n]):+d}"] += 1
-        else:
-            tally.rows_of["other"] += 1
-            said = f"{names[request[n]]} ← {names[of_request[source]]}"
-            tally.name("rows-of-other", [said])
+    source, at = anywhere[hit], row[hit]
+    own_request = of_request[source] == request[hit]
+    offsets, found = np.unique((source - at)[own_request], return_counts=True)
+    tally.rows_of.update({f"{offset:+d}": rows for offset, rows in zip(offsets.tolist(), found.tolist(), strict=True)})
+    others = np.unique(np.stack([request[hit], of_request[source]])[:, ~own_request], axis=1)
+    tally.rows_of["other"] += int((~own_request).sum())
+    tally.name("rows-of-other", [f"{names[mine]} ← {names[other]}" for mine, other in others.T.tolist()])
 
 
 def _signature(ids: Ints) -> Ints:
@@ -157,14 +157,18 @@ def _with(signature: Ints, request: Ints) -> Ints:
 
 def _found(wanted: Ints, known: Ints, row: Ints) -> Ints:
     """[n] the row in `known` with the wanted signature that is nearest after or before `row`; -1 without one."""
-    order = np.argsort(known, kind="stable")
-    first = np.searchsorted(known[order], wanted, side="left")
-    end = np.searchsorted(known[order], wanted, side="right")
-    found = np.full(len(wanted), -1)
-    for n in np.flatnonzero(end > first):
-        rows = order[first[n] : end[n]]
-        found[n] = rows[np.abs(rows - row[n]).argmin()]
-    return found
+    size = len(known)
+    signatures, group = np.unique(known, return_inverse=True)
+    places = np.sort(group * size + np.arange(size))
+    mine = np.minimum(np.searchsorted(signatures, wanted), len(signatures) - 1)
+    after = np.searchsorted(places, mine * size + row)
+    nearest, found = np.full(len(wanted), size), np.full(len(wanted), -1)
+    for at in (after - 1, after):
+        place = places[at.clip(0, size - 1)]
+        distance = np.where(place // size == mine, np.abs(place % size - row), size)
+        found = np.where(distance < nearest, place % size, found)
+        nearest = np.minimum(distance, nearest)
+    return np.where(signatures[mine] == wanted, found, -1)
 
 
 def _mark(tally: Tally, measured: Measured, over: Ints, pairs: Sequence[tuple[Record, Record]]) -> None:

@@ -75,7 +75,7 @@ def _swapped(tally: Tally) -> Iterator[Message]:
 
 
 def _rows(tally: Tally) -> Iterator[Message]:
-    order = sorted(tally.rows_of.items(), key=lambda item: (-item[1], item[0]))
+    order = sorted((item for item in tally.rows_of.items() if item[1]), key=lambda item: (-item[1], item[0]))
     for offset, rows in order[:3]:
         if offset == "other":
             yield Message("cause-row-of-other", {"rows": rows, "names": tally.names.get("rows-of-other", [])})

@@ -53,12 +53,12 @@ def strip(rows: Rows, uneven: Bools) -> Stripped:
 def padding_of(rows: Rows) -> Ints:
     """`Padding` of each row: [N]."""
     kind = np.zeros(len(rows), np.int64)
+    kind[(rows.ranks == 0) & ((rows.logprobs == 0) | np.isnan(rows.logprobs))] = Padding.NO_RANK
     if len(rows) and rows.k >= 2:
         kind[_repeated(rows)] = Padding.REPEATED
         there = rows.ids[:, 1] != ABSENT
         kind[there & (rows.ids[:, :1] == rows.ids).all(axis=1)] = Padding.ONE_ID
         kind[there & (rows.values[:, 0] == 0) & (rows.values[:, 1] == 0)] = Padding.ZEROS
-    kind[(rows.ranks == 0) & ((rows.logprobs == 0) | np.isnan(rows.logprobs))] = Padding.NO_RANK
     kind[rows.tokens < 0] = Padding.NO_ID
     return kind
 

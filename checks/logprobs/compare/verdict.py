@@ -101,7 +101,7 @@ def _harmless(tally: Tally) -> Verdict:
 
 def _numbers(tally: Tally) -> dict[str, object]:
     counts = tally.counts
-    names = ("rows", "equal", "reordered", "noise", "over")
+    names = ("rows", "equal", "reordered", "unsorted", "noise", "over")
     widths = sorted(tally.widths)
     return {
         **{name: counts[name] for name in names},
