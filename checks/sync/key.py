@@ -6,7 +6,8 @@ Follows the keys of shared dicts (`share_inputs["k"]`), the fields of batches (`
 change touched: a key that shared code needs since this change and one hardware's runner never puts in; a key made under
 a question about the hardware and now needed without it; a key or field that was taken out and is still read or passed;
 an assignment to a field of a NamedTuple; a new field that a function which goes through all the others (reset, swap,
-reorder) leaves out; a key that only one branch fills any more; a key that one hardware allocates and never updates.
+reorder) leaves out; a key that only one branch fills any more; a key that one hardware allocates and never updates;
+an attribute that one hardware's runner calls by another name since this change, while others keep the old one.
 
 ## Why it matters
 
@@ -34,7 +35,7 @@ from collections.abc import Iterator
 from checks.change import ChangeSet
 from checks.config import Config
 from checks.finding import Finding
-from checks.sync import key_alloc, key_attributes, key_fields, key_idle, key_lists, key_writers
+from checks.sync import key_alloc, key_attributes, key_fields, key_idle, key_lists, key_names, key_writers
 
 ID = "sync.key"
 SUMMARY = "A key or field is needed where it is not provided"
@@ -57,3 +58,4 @@ def _all(change: ChangeSet, config: Config) -> Iterator[Finding]:
     yield from key_writers.removed(change, config, ID)
     yield from key_writers.one_branch(change, config, ID)
     yield from key_idle.never_updated(change, config, ID)
+    yield from key_names.renamed(change, config, ID)
