@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import hypergeom, norm
 
 from checks.logprobs.compare import Collector, Verdict, decide
-from checks.logprobs.compare.acceptance import information
+from checks.logprobs.compare.acceptance import DROP, FALSE_RED, information
 from checks.logprobs.compare.tally import Tally
 from checks.logprobs.compare.verdict import more_than
 from checks.logprobs.record import ABSENT, Origin, Record, prompt_hash
@@ -143,3 +146,16 @@ def test_the_information_that_is_needed(alpha):
     """The likelihood ratio is normal with mean m and variance 2 m: 95 % of it is beyond the bound at that m."""
     m = information(alpha)
     assert norm.sf(np.log(1 / alpha), m, np.sqrt(2 * m)) == pytest.approx(0.95, abs=1e-4)
+
+
+def test_the_page_says_how_many_steps_are_needed():
+    page = (Path(__file__).resolve().parents[2] / "checks/logprobs/compare/VERDICTS.md").read_text()
+    spreads, needed = (re.search(rf"^\| {row}[^|]*\|(.*)\|$", page, re.M)[1] for row in ("relative", "steps on"))
+    variance = np.log(1 - DROP) ** 2 / (2 * information(FALSE_RED / 2))
+    for spread, steps in zip(spreads.split("|"), needed.split("|"), strict=True):
+        assert f"{round(2 * float(spread) ** 2 / variance):,}" == steps.strip()
+
+
+def test_the_page_has_every_verdict():
+    page = (Path(__file__).resolve().parents[2] / "checks/logprobs/compare/VERDICTS.md").read_text()
+    assert set(re.findall(r"^\| `([a-z-]+)`", page, re.M)) == set(Verdict)
