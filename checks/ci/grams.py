@@ -74,7 +74,7 @@ class Grams:
 
     def _compared(self, data: bytes, positions: Ints, hashes: npt.NDArray[np.uint32]) -> Iterator[tuple[int, Ints]]:
         """(literal's number, byte positions of its start) of each literal that stands in `data`."""
-        order = np.argsort(hashes, kind="stable")
+        order = np.argsort(hashes.astype(np.uint16), kind="stable")  # sixteen bits: numpy's radix sort
         values, first = np.unique(hashes[order], return_index=True)
         padded = data + _PAD
         words: npt.NDArray[np.uint64] = np.ndarray(

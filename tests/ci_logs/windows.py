@@ -70,9 +70,14 @@ def write(path: Path, windows: Iterable[Window]) -> None:
     path.write_text("".join(texts), "utf-8", newline="\n")
 
 
-# The held-out windows were written after the rules; no rule was changed for them.
-SETS = ("dev", "held-out")
-_FILES = {"dev": ("dev-generated", "dev-own", "gpu-generated"), "held-out": ("held-out-generated", "held-out-gpu-generated", "held-out-own")}
+# `later` was written after the first rules, which found 87.0 % of its key lines; the rules were then mended for it.
+# `held-out` was written after that, and no rule was changed for it.
+SETS = ("dev", "later", "held-out")
+_FILES = {
+    "dev": ("dev-generated", "dev-own", "gpu-generated"),
+    "later": ("later-generated", "later-gpu-generated", "later-own"),
+    "held-out": ("held-out-generated", "held-out-own"),
+}
 
 
 def load(name: str) -> list[Window]:
