@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 NAMES = ("difference.svg", "acceptance.svg")
+# Ulps from which on a logarithmic axis shows more.
+_LINEAR = 32
+_LEGEND: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "ncols": 3, "frameon": False}
 _BASE, _HEAD, _LINE = "#8c959f", "#1f6feb", "#cf222e"
 
 
@@ -56,7 +59,7 @@ def svg(paint: Callable[[Axes], None]) -> str:
 def _difference(axes: Axes, outcome: Outcome, words: Words) -> None:
     places = outcome.tally.places
     used = [n for n in range(len(places.rows)) if places.rows[n]]
-    axes.set_title(words("comparison.picture-places"))
+    axes.set_title(words("comparison.picture-places"), loc="left")
     axes.set_xlabel(words("comparison.position"))
     if not used:
         axes.text(0.5, 0.5, words("comparison.picture-none"), ha="center", transform=axes.transAxes)
@@ -66,15 +69,16 @@ def _difference(axes: Axes, outcome: Outcome, words: Words) -> None:
     axes.bar(at, [float(places.mean[n]) for n in used], color=_HEAD, label=words("comparison.picture-mean"))
     label = f"{words('comparison.picture-tolerance')} {outcome.tolerance:.3g}"
     axes.axhline(outcome.tolerance, color=_LINE, linestyle="--", linewidth=1, label=label)
-    axes.set_yscale("symlog", linthresh=1)
+    if max(float(places.most[n]) for n in used) > _LINEAR:
+        axes.set_yscale("symlog", linthresh=1)
     names = place_names()
     axes.set_xticks(list(at), [names[n] for n in used], rotation=60, fontsize=7)
-    axes.legend()
+    axes.legend(**_LEGEND)
 
 
 def _acceptance(axes: Axes, outcome: Outcome, words: Words) -> None:
     places = outcome.acceptance[1:]
-    axes.set_title(words("comparison.picture-acceptance"))
+    axes.set_title(words("comparison.picture-acceptance"), loc="left")
     axes.set_xlabel(words("comparison.picture-place"))
     if not places:
         axes.text(0.5, 0.5, words("comparison.picture-none"), ha="center", transform=axes.transAxes)
@@ -84,4 +88,4 @@ def _acceptance(axes: Axes, outcome: Outcome, words: Words) -> None:
     axes.bar([n + 0.2 for n in at], [d.head for d in places], 0.4, color=_HEAD, label=words("comparison.head"))
     axes.set_xticks(list(at))
     axes.set_ylim(0, 1)
-    axes.legend()
+    axes.legend(**_LEGEND)
