@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from bot.errors import UserError
 from bot.files import read_text
 from checks.config import FILE, Config, ConfigError, load
-from checks.registry import RULES
 from checks.tree import Tree
 
 
@@ -31,6 +30,8 @@ def checked(text: str | None, where: str, profile: str | None, tree: Tree | None
         config = load(text, profile=profile, tree=tree)
     except ConfigError as error:
         raise UserError(f"config-{error.problem}", where=where, **error.args_) from error
+    from checks.registry import RULES
+
     known = [rule.ID for rule in RULES]
     for name in config.rules.disable:
         if name not in known:

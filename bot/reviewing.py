@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gc
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 
 from bot.configuration import configuration
 from bot.git import Blobs, Git, Range, change_set
@@ -16,7 +18,6 @@ from checks.change import ChangeSet, PullRequest
 from checks.config import FILE
 from checks.facts import facts
 from checks.finding import Message
-from checks.registry import RULES
 from checks.review import review
 
 
@@ -29,12 +30,25 @@ def opened(git: Git, compared: Range, pull: PullRequest) -> Iterator[ChangeSet]:
     gc.disable()
     try:
         with Blobs(git) as blobs:
-            yield change_set(git, blobs, compared, pull)
+            with _rules_read():
+                change = change_set(git, blobs, compared, pull)
+            yield change
     finally:
         # Into the oldest generation at once: else the next new object would have all of them looked through.
         gc.freeze()
         gc.unfreeze()
         gc.enable()
+
+
+@contextmanager
+def _rules_read() -> Iterator[None]:
+    """Reads the rules' modules, which takes as long as git does, while git is waited for."""
+    reading = threading.Thread(target=import_module, args=("checks.registry",))
+    reading.start()
+    try:
+        yield
+    finally:
+        reading.join()
 
 
 def reviewed(
@@ -46,6 +60,8 @@ def reviewed(
     progress: Callable[[str], None] = lambda _: None,
 ) -> Report:
     """The report on a change, with the configuration that its base tree holds where no `config_file` is given."""
+    from checks.registry import RULES
+
     config = configuration(change.base, config_file, profile)
     outcome = review(change, config, RULES, pedantic=pedantic, progress=progress, spread=spread)
     progress("")

@@ -105,7 +105,7 @@ class ChangeSet:
         return self._units[key]
 
     def parse(self, spread: Spread) -> None:
-        """Parse the changed files, both sides of them: what all rules look at."""
+        """Parse the changed files, both sides, and lower the functions that changed: what all rules look at."""
         sides = [(s, p) for f in self.files for s, p in ((Side.HEAD, f.head_path), (Side.BASE, f.base_path)) if p]
         sized = sorted((len(self.tree(s).read(p) or b""), language(p), s, p) for s, p in sides if language(p))
         python = [(s, p) for _, kind, s, p in reversed(sized) if kind == "python"]
@@ -117,6 +117,12 @@ class ChangeSet:
     def _portable(self, side: Side, path: str) -> Unit | None:
         """The parsed file where it can be handed from process to process."""
         unit = self.unit(path, side)
+        head = side is Side.HEAD
+        changes = (f for f in self.files if path == (f.head_path if head else f.base_path))
+        lines = {n for f in changes for n in (f.head_lines() if head else f.base_lines())}
+        for function in unit.functions if unit is not None else ():
+            if _holds(function, lines):
+                function.body  # noqa: B018 - lowered by being asked for, and kept
         return unit if unit is not None and unit.language == "python" else None
 
     @staticmethod

@@ -12,7 +12,6 @@ from checks.check import Check
 from checks.config import Config
 from checks.finding import Confidence, Edit, Finding, Fix, Severity
 from checks.ir.node import node
-from checks.registry import LONGEST, RULES
 from checks.spread import Spread, alone
 
 
@@ -44,13 +43,16 @@ class Review:
 def review(
     change: ChangeSet,
     config: Config,
-    rules: Iterable[Check] = RULES,
+    rules: Iterable[Check] | None = None,
     *,
     pedantic: bool = False,
     progress: Callable[[str], None] = lambda _: None,
     spread: Spread = alone,
 ) -> Review:
-    """Run `rules` over `change`. Findings come deduplicated by fingerprint, ordered by severity, rule and place."""
+    """Run `rules`, or all of them, over `change`.
+
+    Findings come deduplicated by fingerprint, ordered by severity, rule and place, whoever does the work of `spread`.
+    """
 
     def run(check: Check) -> list[Finding]:
         progress(check.ID)
@@ -60,7 +62,9 @@ def review(
 
     change.parse(spread)
     change.head.find("")  # so that what is searched is in memory before the work is shared out
-    checks = [check for check in rules if check.ID not in config.rules.disable]
+    from checks.registry import LONGEST, RULES
+
+    checks = [check for check in (RULES if rules is None else rules) if check.ID not in config.rules.disable]
     first = sorted(checks, key=lambda check: check.ID != LONGEST)
     by_rule = dict(zip((check.ID for check in first), spread(run, first), strict=True))
     found = [finding for check in checks for finding in by_rule[check.ID]]

@@ -35,11 +35,11 @@ from checks.change import ChangeSet
 from checks.config import Config
 from checks.finding import Confidence, Evidence, Finding, Location, Message, Related, Severity, Sibling
 from checks.ir import expr as E
-from checks.ir.stmt import If, Jump, Raise
+from checks.ir.stmt import If, Jump, Raise, flatten
 from checks.ir.unit import Function, Param, Unit
 from checks.kernel.deltas import Delta, body_code, code_of, deltas, uses
 from checks.kernel.overridden import overridden
-from checks.ops import Ops, arguments, calls_of
+from checks.ops import Ops, arguments, calls_of, expressions
 from checks.source import language
 
 ID = "kernel.unused-parameter"
@@ -60,12 +60,15 @@ def _parameters(delta: Delta, change: ChangeSet, config: Config) -> Iterator[Fin
     head = delta.head
     if not head.clean or _INFERENCE.search(head.name) or _overloaded(delta) or _stub(head):
         return
+    params = [p for p in head.params if p.name and _counts(p)]
+    if delta.python and {p.name for p in params} <= _names(head):
+        return  # most are used in plain sight: no need to read the text
     body = body_code(head, delta.code)
     if re.search(r"\blocals\s*\(", body):
         return
     groups: dict[str, list[Param]] = {}
-    for param in head.params:
-        if param.name and _counts(param) and not uses(body, param.name):
+    for param in params:
+        if not uses(body, param.name):
             groups.setdefault(_kind(param, delta), []).append(param)
     if groups.get("lost"):
         given = _given(groups["lost"][0], delta, change, config)
@@ -76,6 +79,16 @@ def _parameters(delta: Delta, change: ChangeSet, config: Config) -> Iterator[Fin
         yield _finding("ignored" if honoured else "new", groups["added"], delta, honoured, _interface(delta, change))
     if groups.get("new"):
         yield from _fresh(groups["new"], delta, change)
+
+
+def _names(function: Function) -> frozenset[str]:
+    """The names that stand in the statements of `function` itself."""
+
+    def found() -> frozenset[str]:
+        tops = (top for guarded in flatten(function.body) for top in expressions(guarded.stmt))
+        return frozenset(e.id for top in tops for e in E.walk(top) if isinstance(e, E.Name))
+
+    return function.body.once(_names, found)
 
 
 def _overloaded(delta: Delta) -> bool:

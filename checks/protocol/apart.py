@@ -11,6 +11,7 @@ from checks.config import Config
 from checks.finding import Side
 from checks.ir import expr as E
 from checks.ir.node import node
+from checks.ir.unit import Unit
 from checks.protocol import wire
 from checks.protocol.comparisons import compared
 from checks.protocol.copies import Change, earlier
@@ -128,9 +129,15 @@ def _all_numbers(op: str, file: FileChange, both: Sides, side: Side) -> list[obj
     owners = dict.fromkeys(r.owner for r in readings)
     found: list[object] = [(r.buffer, _numbers(list(readers.quantities(r)))) for r in readings]
     for owner in owners if unit is not None else ():
-        constants = both.head.constants if head else both.base.constants
-        found.append([(m.key, m.value) for m in compared(unit, owner, constants, side)] if unit is not None else None)
+        found.append(_compared(unit, owner, both, side) if unit is not None else None)
     return found
+
+
+def _compared(unit: Unit, owner: str, both: Sides, side: Side) -> list[tuple[object, int]]:
+    """What a class compares numbers with, looked up once for all the ops that it calls."""
+    constants = both.head.constants if side is Side.HEAD else both.base.constants
+    key = (_compared, unit.path, owner, side)
+    return both.change.once(key, lambda: [(m.key, m.value) for m in compared(unit, owner, constants, side)])
 
 
 def compare(readable: Readable, both: Sides) -> Iterator[Apart]:

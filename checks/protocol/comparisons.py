@@ -31,7 +31,8 @@ def compared(unit: Unit, owner: str, constants: Constants, side: Side) -> list[M
     """The numbers that the methods of a class compare something with."""
     found: list[Marked] = []
     for function in (f for f in unit.functions if f.owner == owner):
-        for guarded in flatten(function.body):
+        whole = unit.text(function.start_line, function.end_line)
+        for guarded in flatten(function.body) if "==" in whole or "!=" in whole else ():
             stmt = guarded.stmt
             text = unit.text(stmt.line, min(stmt.end_line, stmt.line + 5))
             for top in expressions(stmt) if "==" in text or "!=" in text else ():

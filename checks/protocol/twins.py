@@ -47,6 +47,8 @@ def _rewritten(file: FileChange, change: ChangeSet, words: set[str]) -> Iterator
         return
     removed, seen = file.base_lines(), set()
     for function in old.functions:
+        if removed.isdisjoint(range(function.start_line, function.end_line + 1)):
+            continue
         for stmt in _fixtures(function):
             text, name = old.text(stmt.line).strip(), _name(stmt.target)
             one_line = stmt.line == stmt.end_line and stmt.line in removed and len(text) >= _SHORTEST

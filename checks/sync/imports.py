@@ -67,7 +67,8 @@ def _lacking(name: str, guards: tuple[E.Expr, ...], unit: Unit, branches: dict[s
 
 def _set_apart(name: str, unit: Unit) -> bool:
     """Whether the file binds the name itself where it is not imported: `name = None`."""
-    return any(re.match(rf"\s+{name} = ", line) for line in unit.lines)
+    start = f"{name} = "
+    return any(line[:1].isspace() and line.lstrip().startswith(start) for line in unit.lines)
 
 
 @node

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from checks.change import ChangeSet
 from checks.config import Config, matches
@@ -67,7 +68,8 @@ def _fresh(use: Use, function: Function, change: ChangeSet) -> bool:
 
 
 def _quoted(key: str, unit: Unit | None) -> bool:
-    return unit is not None and any(f'"{key}"' in line or f"'{key}'" in line for line in unit.lines)
+    text = unit.text(1, len(unit.lines)) if unit is not None else ""
+    return f'"{key}"' in text or f"'{key}'" in text
 
 
 def _set_here(use: Use, function: Function) -> bool:
@@ -143,7 +145,7 @@ def one_sided(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]
         if (
             special
             or config.hardware_of(head.path)
-            or not any("platform" in line and "is_" in line for line in unit.lines)
+            or not change.once((_names_platform, head.path), partial(_names_platform, unit))
         ):
             continue
         before = {u.key for u in uses(old) if not asks_platform(u.guards)} if old is not None else set()
@@ -156,6 +158,10 @@ def one_sided(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]
                     found[use.key] = use, made
         if found:
             yield _one_sided(found, head, unit, rule)
+
+
+def _names_platform(unit: Unit) -> bool:
+    return any("platform" in line and "is_" in line for line in unit.lines)
 
 
 def _made_on_one(key: str, reader: Function, unit: Unit) -> Use | None:

@@ -51,8 +51,9 @@ def _rewriters(
             if other is None or name not in {p.name for p in function.params}:
                 continue
             text = other.text(function.start_line, function.end_line)
-            touched = {f for f in known if re.search(rf"\b{name}\.{f}\b", text)}
-            written = {f for f in known if re.search(rf"\b{name}\.{f}(\.\w+)?\s*=[^=]", text)}
+            near = [f for f in known if f"{name}.{f}" in text]
+            touched = {f for f in near if re.search(rf"\b{name}\.{f}\b", text)}
+            written = {f for f in near if re.search(rf"\b{name}\.{f}(\.\w+)?\s*=[^=]", text)}
             left = [f for f in new if not re.search(rf"\b{f}\b", text)]
             if left and len(written) >= LEAST_SET and len(touched) >= LEAST_KNOWN * len(known):
                 at = Location(unit.path, fields_of(cls, unit)[left[0]])

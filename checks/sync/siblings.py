@@ -5,7 +5,7 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import PurePosixPath
 
 from checks.change import ChangeSet
@@ -100,17 +100,21 @@ def _near(function: Function, other: Function) -> bool:
 
 def containment(function: Function, unit: Unit, other: Function, other_unit: Unit) -> float:
     """The share of the shorter one's 5-grams, names abstracted, that stand in the longer one; 0 below 80 tokens."""
-    left, right = _tokens(function, unit), _tokens(other, other_unit)
-    if min(len(left), len(right)) < LEAST_TOKENS:
+    left = _grams(unit.text(function.start_line, function.end_line))
+    right = _grams(other_unit.text(other.start_line, other.end_line))
+    if not left or not right:
         return 0.0
-    grams = [frozenset(zip(*(side[i:] for i in range(GRAM)), strict=False)) for side in (left, right)]
-    short, long = sorted(grams, key=len)
+    short, long = sorted((left, right), key=len)
     return len(short & long) / len(short)
 
 
-def _tokens(function: Function, unit: Unit) -> list[str]:
-    text = unit.text(function.start_line, function.end_line)
-    return [_abstract(t) for t in _CODE.findall(re.sub(r"#.*", "", text))]
+@lru_cache(maxsize=4096)
+def _grams(text: str) -> frozenset[tuple[str, ...]]:
+    """The 5-grams of a function's source, names abstracted; none where it has less than 80 tokens."""
+    tokens = [_abstract(t) for t in _CODE.findall(re.sub(r"#.*", "", text))]
+    if len(tokens) < LEAST_TOKENS:
+        return frozenset()
+    return frozenset(zip(*(tokens[i:] for i in range(GRAM)), strict=False))
 
 
 def _abstract(token: str) -> str:
