@@ -13,7 +13,7 @@ from kernels.verify import CHUNK
 
 def _rows(device: torch.device) -> Given:
     inputs = Inputs(41, device)
-    rows, vocab = inputs.size(4, 64), inputs.size(300, VOCAB)
+    rows, vocab = inputs.size(3, 64), inputs.size(300, VOCAB)
     return {
         "logits": inputs.logits(rows, vocab),
         "temperature": inputs.one_of([0.0, 0.5, 1.0, 1.3], rows),

@@ -21,7 +21,7 @@ RENAMED = {
 
 def _requests(device: torch.device) -> tuple[Inputs, Given]:
     inputs = Inputs(61, device)
-    batch, vocab = inputs.size(5, 64), inputs.size(100, VOCAB)
+    batch, vocab = inputs.size(4, 64), inputs.size(100, VOCAB)
     lens = inputs.ints(0, WIDTH + 1, batch, dtype=torch.int32)
     step = inputs.ints(0, 50, batch)
     return inputs, {

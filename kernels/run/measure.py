@@ -12,7 +12,6 @@ from kernels.bench.measure import device_key, eager_seconds, graph_seconds
 from kernels.cases._case import Case
 
 SAMPLES = 30
-INTERPRETED = 3
 
 
 def versions() -> dict[str, str]:
@@ -43,7 +42,7 @@ def times(case: Case, device: torch.device) -> tuple[str, list[float]]:
     """
     given = case.build(device)
     if device.type != "cuda":
-        return "interpreter", [_interpreted(case, given) for _ in range(INTERPRETED)]
+        return "interpreter", [_interpreted(case, given)]
     calls = [lambda: case.call(given)]
     try:
         return "graph", [graph_seconds(calls, rounds=1) for _ in range(SAMPLES)]
