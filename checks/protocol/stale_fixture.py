@@ -27,7 +27,8 @@ processor.output_tokens[1] = 3    # a fixture of the old form: topk is 0, and ro
 ## Known limits
 
 Only what the code determines is followed: a value from a foreign library, a mock or a branch on something unknown
-ends the prediction, without a finding. Generators, coroutines and decorated helpers are not entered.
+ends the prediction, without a finding. Generators, coroutines and decorated helpers are not entered. A call of an op
+that did not fit before the change either is a suggestion.
 """
 
 from __future__ import annotations

@@ -25,7 +25,9 @@ post_process(output, state, line_break=13)    # another runner: TypeError
 
 A method is followed only from `self` and constructors only by name; what a decorator wraps, `*args` and calls in tests
 are left out (tests are `protocol.stale-fixture`'s). Ops of other hardware without a registration of their own are taken
-to share the signature that their call fitted before.
+to share the signature that their call fitted before, unless their package names them itself. A name that some hardware
+lacks is reported only where that hardware could get before: it did not lack another name on the way, and nothing
+refuses the feature there. What is used under an option of its own, and a call that did not fit before, are left out.
 """
 
 from __future__ import annotations
