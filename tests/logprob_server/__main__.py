@@ -1,4 +1,4 @@
-"""`python -m tests.logprob_server`: prints its port, then serves until it is ended.
+"""`python -m tests.logprob_server`: prints its port, then serves until its input ends.
 
 It answers as an engine would: several requests decode together, step by step, and a stream has a chunk a step. Fields
 beyond the API come when a request asks for them, as vLLM, SGLang or (for a model of that name) FastDeploy sends them.
@@ -12,12 +12,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import socket
 import string
+import sys
 from collections import Counter
 from collections.abc import AsyncIterator
 from itertools import count
+from threading import Thread
 
 import torch
 import uvicorn
@@ -228,6 +231,8 @@ def main() -> None:
         await uvicorn.Server(uvicorn.Config(app, log_level="critical")).serve(sockets=[listening])
         running.cancel()
 
+    # Whoever started it holds the other end of its input: a test that is killed leaves no server behind.
+    Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
     print(listening.getsockname()[1], flush=True)
     asyncio.run(serve())
 

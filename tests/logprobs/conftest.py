@@ -40,6 +40,7 @@ def server() -> Iterator[Process]:
         [sys.executable, "-m", "tests.logprob_server"],
         cwd=ROOT,
         env=environment(),
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )
     try:
