@@ -153,9 +153,9 @@ class FakeGitHub:
         """Answer as GitHub does to who writes too quickly."""
         self.fault(method, path, secondary(retry_after), times=times)
 
-    def written(self, operation: str) -> list[Seen]:
-        """Requests of `operation` that had their effect."""
-        return [r for r in self.requests if r.operation == operation and r.status < 300]
+    def asked(self, operation: str) -> list[Seen]:
+        """The requests of `operation` so far."""
+        return [r for r in self.requests if r.operation == operation]
 
     def app_of(self, token: str) -> bool:
         """Whether `token` is a JWT that the App's key signed and that GitHub would take."""

@@ -26,7 +26,7 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
-def until(what: Callable[[], object], seconds: float = 60.0) -> None:
+def until(what: Callable[[], object], seconds: float = 180.0) -> None:
     """Wait for something that another process brings about."""
     end = time.monotonic() + seconds
     while not what():

@@ -86,7 +86,7 @@ def test_github_has_a_bad_day(live, engine):
     ]
     live.secondary_limit("POST", f"{path}pulls/1/reviews$", retry_after=1)
     pull = people.open_pull(live, engine, "feature")
-    until(lambda: ended(engine, pull.head_sha), 120)
+    until(lambda: ended(engine, pull.head_sha))
     assert len(pull.reviews) == len(engine.check_runs) == 1
     assert [f.times for f in faults] == [0, 0, 0, 0]
 
