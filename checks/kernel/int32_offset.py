@@ -33,7 +33,7 @@ from checks.config import Config
 from checks.finding import Confidence, Edit, Finding, Fix, Location, Message, Severity
 from checks.ir import expr as E
 from checks.ir.stmt import Assign
-from checks.kernel.deltas import Delta, deltas, names_in, same
+from checks.kernel.deltas import Delta, deltas, names_in, same, uses
 from checks.kernel.threads import is_device
 from checks.ops import expressions
 from checks.protocol.ranges import show
@@ -118,7 +118,9 @@ def _narrow(expr: E.Expr, types: dict[str, str]) -> bool:
 
 
 def _triton_row(product: E.Binary, delta: Delta) -> bool:
-    """A program id, as it is, times the vocabulary."""
+    """A program id, as it is, times the vocabulary; not where the programs are few and each walks over many rows."""
+    if uses(delta.code, "num_programs"):
+        return False
     row = product.left if _is_vocab(product.right) else product.right
     ids: set[str] = set()
     for guarded in delta.flat:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 
 from checks.change import ChangeSet
@@ -113,13 +112,12 @@ def _in_function(
         return
     before = [g for g in flatten(base.body) if not _logs(g.stmt)]
     local = _locals(before)
-    known = Counter(_key(g.stmt, local) for g in before)
+    known = {_key(g.stmt, local) for g in before}
     local = _locals(now)
     moved = _removed_lines(old, change)
     for guarded, (name, kind) in touched:
         stmt, key = guarded.stmt, _key(guarded.stmt, local)
-        if known[key] > 0:
-            known[key] -= 1
+        if key in known:
             continue
         if brought(guarded.guards, change):
             continue  # the tests that were there do not have it on
