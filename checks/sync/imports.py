@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 
@@ -147,7 +148,27 @@ def _unbound(
 
 def _positive(guard: str) -> list[str]:
     """The hardware that a guard asks for, leaving out what it excludes."""
-    return [m[1] for m in _PLATFORM.finditer(guard) if not re.search(r"not\s*\(?[^()]*$", guard[: m.start()])]
+    asked = sorted({m[1] for m in _PLATFORM.finditer(guard)})
+    try:
+        tree = ast.parse(guard.strip(), mode="eval").body
+    except SyntaxError:
+        return asked
+    return [name for name in asked if _true_on(name, tree)]
+
+
+def _true_on(hardware: str, test: ast.expr) -> bool:
+    """Whether a condition may hold on `hardware`."""
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return not _true_on(hardware, operand)
+        case ast.BoolOp(op=ast.And(), values=values):
+            return all(_true_on(hardware, v) for v in values)
+        case ast.BoolOp(values=values):
+            return any(_true_on(hardware, v) for v in values)
+        case ast.Call(func=ast.Attribute(attr=name)) if name.startswith("is_"):
+            return name == f"is_{hardware}"
+        case _:
+            return True
 
 
 def lost_comma(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
