@@ -16,6 +16,7 @@ from bot.style import Markdown, Plain
 from bot.words import Words
 from checks.finding import Message
 from checks.logprobs.compare import Decision, Judged, Outcome, Tally, Worst
+from checks.logprobs.compare.comparable import ORIGIN
 from checks.logprobs.compare.tally import Places, place_names, quantile
 
 
@@ -159,7 +160,8 @@ def _place(label: str, places: Places, n: int) -> tuple[str, ...]:
 def _compared(tally: Tally, words: Words) -> Iterator[Block]:
     lines = [
         words("comparison.origin", field=field, base=base, head=head)
-        for field, base, head in sorted(tally.origins)
+        for field in sorted(ORIGIN)
+        for base, head in tally.said.get(field, ())
     ]  # fmt: skip
     for side in ("base", "head"):
         if requests := tally.counts[f"only-{side}"]:
@@ -183,7 +185,7 @@ def data(outcome: Outcome) -> dict[str, Any]:
         "counts": {name: n for name, n in tally.counts.items() if n},
         "ulps": {str(share): quantile(tally.ulps, share) for share in (0.5, 0.99)} | {"largest": _json(tally.most)},
         "widths": [{"base": b, "head": h, "requests": n} for (b, h), n in sorted(tally.widths.items())],
-        "origin": [{"field": f, "base": b, "head": h, "requests": n} for (f, b, h), n in sorted(tally.origins.items())],
+        "origin": [{"field": f, "base": b, "head": h} for f in sorted(ORIGIN) for b, h in tally.said.get(f, ())],
         "examples": {kind: [_example(w) for w in found] for kind, found in tally.examples.items()},
         "acceptance": [_json_decision(d) for d in outcome.acceptance],
         "by_position": _json_places(tally.places, place_names()),

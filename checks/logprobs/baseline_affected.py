@@ -22,8 +22,8 @@ columns than `tests/e2e/test_ernie_21b_mtp_multistep.py` had stored, which CI fo
 ## Known limits
 
 A test is known by the name of what it stores (`load("..._logprobs_...")`). Whether the numbers really differ is not
-computed, so this is a question, unless the number of columns certainly changes. What stands under an option that the
-change brings is off in the tests that were there.
+computed, so this is a question, unless the number of columns certainly changes or `specbot review --records` is given
+records of both sides. What stands under an option that the change brings is off in the tests that were there.
 """
 
 from __future__ import annotations

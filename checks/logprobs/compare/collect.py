@@ -41,7 +41,9 @@ class Collector:
         fit: list[Pair] = []
         for base, head in pairs:
             against = conflicts(base, head)
-            tally.conflicts.update(against)
+            for name, of_base, of_head in against:
+                tally.conflicts[name] += 1
+                tally.say(f"conflict-{name}", [(of_base, of_head)])
             name_origins(tally, base, head)
             if against:
                 tally.name("conflict", [base.id])

@@ -6,6 +6,8 @@ from checks.logprobs.compare.tally import Tally
 from checks.logprobs.record import UNKNOWN, Record
 
 FIELDS = ("device", "engine", "model", "mode", "logits_dtype")
+ORIGIN = (*FIELDS, "engine_version")
+"""What a record says about where it comes from; another version is what a comparison is for."""
 # What asks for more or other columns, or how an answer is sent, does not change the answer.
 _NO_MATTER = frozenset(
     ("logprobs", "top_logprobs", "num_logprobs", "prompt_logprobs", "top_logprobs_num", "logprob_start_len",
@@ -38,5 +40,5 @@ def same_drafting(base: Record, head: Record) -> bool:
 
 def name_origins(tally: Tally, base: Record, head: Record) -> None:
     """Remember what the records say about themselves, for the report."""
-    for name in (*FIELDS, "engine_version"):
-        tally.origins[name, getattr(base.origin, name), getattr(head.origin, name)] += 1
+    for name in ORIGIN:
+        tally.say(name, [(getattr(base.origin, name), getattr(head.origin, name))])

@@ -86,11 +86,10 @@ class Tally:
     """Everything that a verdict rests on. Two of them add up with `merge`."""
 
     counts: Counter[str] = field(default_factory=Counter)
-    conflicts: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    conflicts: Counter[str] = field(default_factory=Counter)
     widths: Counter[tuple[int, int]] = field(default_factory=Counter)
     ranks: Counter[int] = field(default_factory=Counter)
     rows_of: Counter[str] = field(default_factory=Counter)
-    origins: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     ulps: Ints = field(default_factory=lambda: np.zeros(BINS, np.int64))
     request_ulps: Ints = field(default_factory=lambda: np.zeros(BINS, np.int64))
     most: float = 0.0
@@ -100,11 +99,12 @@ class Tally:
     slopes: list[float] = field(default_factory=list)
     examples: dict[str, list[Worst]] = field(default_factory=dict)
     names: dict[str, list[str]] = field(default_factory=dict)
+    said: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     marks: dict[str, dict[int, str]] = field(default_factory=lambda: {"base": {}, "head": {}})
 
     def merge(self, other: Tally) -> None:
         """Add another part of the same two files."""
-        for name in ("counts", "conflicts", "widths", "ranks", "rows_of", "origins"):
+        for name in ("counts", "conflicts", "widths", "ranks", "rows_of"):
             getattr(self, name).update(getattr(other, name))
         self.ulps += other.ulps
         self.request_ulps += other.request_ulps
@@ -120,6 +120,8 @@ class Tally:
             self.keep(kind, found)
         for kind, names in other.names.items():
             self.name(kind, names)
+        for name, values in other.said.items():
+            self.say(name, values)
         for side, marks in other.marks.items():
             self.mark(side, marks)
 
@@ -130,6 +132,10 @@ class Tally:
     def name(self, kind: str, names: Iterable[str]) -> None:
         """Keep the first few names of requests, in their order."""
         self.names[kind] = heapq.nsmallest(SHOWN, {*self.names.get(kind, ()), *names})
+
+    def say(self, name: str, values: Iterable[tuple[str, str]]) -> None:
+        """Keep the first few of what base and head say about `name`, in their order."""
+        self.said[name] = heapq.nsmallest(SHOWN, {*self.said.get(name, ()), *values})
 
     def mark(self, side: str, marks: dict[int, str]) -> None:
         """Keep what tells whole answers apart, of the requests that differ: the 4,096 smallest marks."""

@@ -113,15 +113,15 @@ def _numbers(tally: Tally) -> dict[str, object]:
 
 
 def _conflicts(tally: Tally, aa: Tally | None) -> list[Message]:
-    found = [_conflict("reason-conflict", key, n) for key, n in sorted(tally.conflicts.items())]
-    for key, n in sorted(aa.conflicts.items()) if aa else ():
-        found.append(_conflict("reason-aa-conflict", key, n))
+    found = [_conflict("reason-conflict", tally, name) for name in sorted(tally.conflicts)]
+    if aa is not None:
+        found += [_conflict("reason-aa-conflict", aa, name) for name in sorted(aa.conflicts)]
     return found
 
 
-def _conflict(message: str, key: tuple[str, str, str], requests: int) -> Message:
-    name, base, head = key
-    return Message(message, {"field": name, "base": base, "head": head, "requests": requests})
+def _conflict(message: str, tally: Tally, name: str) -> Message:
+    base, head = tally.said[f"conflict-{name}"][0]
+    return Message(message, {"field": name, "base": base, "head": head, "requests": tally.conflicts[name]})
 
 
 def _wrong(tally: Tally, aa: Tally | None, tolerance: float) -> list[Message]:
