@@ -74,6 +74,8 @@ class Grams:
 
     def _compared(self, data: bytes, positions: Ints, hashes: npt.NDArray[np.uint32]) -> Iterator[tuple[int, Ints]]:
         """(literal's number, byte positions of its start) of each literal that stands in `data`."""
+        if not len(positions):
+            return
         order = np.argsort(hashes.astype(np.uint16), kind="stable")  # sixteen bits: numpy's radix sort
         values, first = np.unique(hashes[order], return_index=True)
         padded = data + _PAD

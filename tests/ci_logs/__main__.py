@@ -9,9 +9,7 @@ from tests.ci_logs.windows import SETS, load
 
 
 def main() -> None:
-    print(
-        f"{'set':12} {'windows':>8} {'gpu':>5} {'key line':>9} {'category':>9} {'same':>6} {'not this PR':>12} {'right':>6}"
-    )
+    print("set           windows   gpu  key line  category   same  not this PR  right")
     for name in SETS:
         results = [measure(w) for w in load(name)]
         _row(name, results)

@@ -32,6 +32,7 @@ def output(script: str) -> str:
             "PATH": f"{tools}:{os.environ['PATH']}",
             "PYTHONDONTWRITEBYTECODE": "1",
             "COLUMNS": "120",
+            "PIP_CONFIG_FILE": "/dev/null",
         }
         done = subprocess.run(
             ["bash", "-c", f"cd {shlex.quote(folder)}\nexec 2>&1\n{script}"],

@@ -1,0 +1,104 @@
+"""The analysis on every window of the corpus: the numbers that `python -m tests.ci_logs` prints."""
+
+import re
+import time
+from collections import Counter
+from re import _parser
+
+import pytest
+
+from checks.ci.classify import rules
+from checks.ci.clean import LONGEST
+from checks.ci.report import Category
+from tests.ci_logs.measure import measure
+from tests.ci_logs.windows import SETS, load
+
+RESULTS = {}
+
+
+def results(name):
+    """Measured once; each set is some hundred runs of the analysis."""
+    if name not in RESULTS:
+        RESULTS[name] = [measure(w) for w in load(name)]
+    return RESULTS[name]
+
+
+def share(found, what):
+    return sum(getattr(r, what) for r in found) / len(found)
+
+
+@pytest.mark.parametrize(("name", "least"), [("dev", 0.99), ("later", 0.99), ("held-out", 0.94)])
+def test_key_line_and_category(name, least):
+    assert share(results(name), "key") >= least
+    assert share(results(name), "category") >= least
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_a_window_and_its_full_log_give_the_same_verdict(name):
+    assert [r.window.name for r in results(name) if not r.same] == []
+
+
+def test_not_this_pr_is_said_rarely_and_rightly():
+    every = [r for name in SETS for r in results(name)]
+    excused, wrongly = sum(r.excused for r in every), sum(len(r.wrongly) for r in every)
+    assert excused >= 60
+    assert (excused - wrongly) / excused >= 0.99
+
+
+def test_the_corpus_is_as_large_as_promised():
+    windows = [w for name in SETS for w in load(name)]
+    assert len(windows) >= 150
+    assert sum(w.gpu for w in windows) >= 50
+    assert len({w.name for w in windows}) == len(windows)
+    assert {w.category for w in windows} <= {str(c) for c in Category}
+    assert min(Counter(w.category for w in windows).values()) >= 2
+    assert all(w.keys for w in windows)
+
+
+def test_every_rule_is_reached_by_its_own_literals():
+    for rule in rules():
+        for literal in (*rule.need, *rule.also):
+            assert literal == literal.lower() and 4 <= len(literal.encode()) <= 64, (rule.name, literal)
+    names = [rule.name for rule in rules()]
+    assert len(set(names)) == len(names)
+
+
+def repeats(pattern):
+    """Upper bounds of every quantifier in a pattern."""
+    stack = [_parser.parse(pattern)]
+    while stack:
+        for kind, value in stack.pop():
+            match str(kind):
+                case "MAX_REPEAT" | "MIN_REPEAT":
+                    yield value[1]
+                    stack.append(value[2])
+                case "SUBPATTERN":
+                    stack.append(value[3])
+                case "BRANCH":
+                    stack.extend(value[1])
+                case "ASSERT" | "ASSERT_NOT":
+                    stack.append(value[1])
+
+
+def adversarial(rule):
+    """Lines made of a rule's own words: repeated, interleaved, with everything but the end of a match."""
+    words = [n.strip() for n in rule.need] + re.findall(r"[A-Za-z][A-Za-z ]{2,}", rule.pattern.pattern)[:8]
+    bits = [*words, "E   ", "a", "1", " ", "/", ":", "=", "a/b.cc:1: ", "FAILED a::b - ", "::", "(", "Error: "]
+    for bit in bits:
+        yield (bit * LONGEST)[:LONGEST]
+        yield (f"E   {bit} " * LONGEST)[:LONGEST]
+    for word in words:
+        yield ("x" * 990 + word + "y" * 990)[:LONGEST]
+        yield (word + " a:1" * LONGEST)[:LONGEST]
+        yield (f"{words[0]} " * 300)[: LONGEST - len(word)] + word
+
+
+@pytest.mark.parametrize("rule", rules(), ids=lambda r: r.name)
+def test_no_line_is_slow(rule):
+    for pattern in (rule.pattern, rule.unless):
+        assert pattern is None or max(repeats(pattern.pattern), default=0) < _parser.MAXREPEAT
+    for line in adversarial(rule):
+        begun = time.process_time()
+        rule.match(line)
+        # A backtracking pattern takes minutes here, these take less than 5 ms; the rest is room for a busy machine.
+        assert time.process_time() - begun < 0.5, line[:60]
