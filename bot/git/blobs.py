@@ -12,9 +12,10 @@ from typing import IO
 
 from bot.errors import UserError
 from bot.git.command import Git, fail
+from bot.git.memory import Memory
 from checks.tree import find_word
 
-MANY = 200
+MANY = 400
 _WORD = re.compile(rb"[A-Za-z0-9_]+")
 
 
@@ -29,7 +30,7 @@ class Blobs:
         self._reader: subprocess.Popen[bytes] | None = None
         self._sources: IO[bytes] | None = None
         self._loaded = True
-        self._buffer = b""
+        self._buffer = Memory(b"")
         self._starts: list[int] = []
         self._ids: list[str] = []
         self._spans: dict[str, tuple[int, int]] = {}
@@ -56,7 +57,7 @@ class Blobs:
         """The bytes of one blob."""
         if oid in self._spans:
             start, end = self._spans[oid]
-            return self._buffer[start:end]
+            return self._buffer.data[start:end]
         if oid not in self._read:
             self._read[oid] = self._fetch(oid)
         return self._read[oid]
@@ -97,17 +98,17 @@ class Blobs:
         Git.finish(self._reader)
         with self._sources as file:
             file.seek(0)
-            self._buffer = file.read()
+            self._buffer = Memory(file.read())
         self._reader = self._sources = None
         self._index()
         self._loaded = True
         self._read.clear()
 
     def _index(self) -> None:
-        at = 0
+        at, data = 0, self._buffer.data
         for oid in self._ids:
-            line_end = self._buffer.index(b"\n", at)
-            header = self._buffer[at:line_end].split()
+            line_end = data.index(b"\n", at)
+            header = data[at:line_end].split()
             if len(header) != 3:
                 raise UserError("missing-object", oid=oid)
             start = line_end + 1
@@ -151,5 +152,5 @@ class Blobs:
             end = self._spans[self._ids[i]][1]
             if at + len(needle) <= end:
                 yield self._ids[i]
-            following = self._starts[i + 1] if i + 1 < len(self._starts) else len(self._buffer)
+            following = self._starts[i + 1] if i + 1 < len(self._starts) else len(self._buffer.data)
             at = self._buffer.find(needle, following)

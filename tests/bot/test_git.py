@@ -8,8 +8,11 @@ import subprocess
 import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bot.git import Blobs, Git, change_set, resolve
+from bot.git.memory import Memory
 from checks.change import Hunk, PullRequest
 
 
@@ -281,3 +284,9 @@ def test_a_tag_and_an_annotated_tag_as_revisions(repo, compare):
     repo.git("tag", "-a", "v1", "-m", "one")
     repo.commit({"a.py": "2\n"})
     assert [f.path for f in compare("v1", "main").files] == ["a.py"]
+
+
+@given(st.binary(max_size=60), st.binary(min_size=1, max_size=4), st.integers(0, 70))
+def test_memory_is_searched_as_bytes_are(data: bytes, needle: bytes, at: int) -> None:
+    for memory in (data, data + needle + data):
+        assert Memory(memory).find(needle, at) == memory.find(needle, at)
