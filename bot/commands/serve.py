@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import socket
+from contextlib import closing
 
 import uvicorn
 
 from bot.errors import UserError
 from bot.service import logs
 from bot.service.machine import Machine
-from bot.service.settings import load
-from bot.service.store import open_store
+from bot.service.settings import Settings, load
+from bot.service.store import Store, open_store
 from bot.service.web import application
 from bot.service.worker import QUEUES, Worker
+
+
+class _Terminated(BaseException):
+    """SIGTERM, on its way up to where the process ends; like `KeyboardInterrupt`, nobody's to handle on the way."""
 
 
 def run(args: argparse.Namespace) -> int:
@@ -22,21 +28,32 @@ def run(args: argparse.Namespace) -> int:
     logs.set_up()
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     # Listening comes first: what arrives while the rest starts waits in line, instead of being refused.
-    listener = _listen(settings.host, settings.port)
-    store = open_store(settings)
-    worker = Worker(Machine.build(settings, store), QUEUES, settings.executor("all")) if args.role == "all" else None
-    app = application(store, settings.webhook_secrets, settings.largest_webhook)
-    try:
-        if worker is not None:
-            worker.start()
-        config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="off")
-        uvicorn.Server(config).run([listener])
-    finally:
-        if worker is not None:
-            worker.stop()
-        store.close()
-        listener.close()
+    with closing(_listen(settings.host, settings.port)) as listener, closing(open_store(settings)) as store:
+        # uvicorn ends in good order at the signal, and then sends it once more for the rest of us.
+        signal.signal(signal.SIGTERM, _terminate)
+        try:
+            _serve(settings, store, listener, work=args.role == "all")
+        except _Terminated:
+            return 0
     return 0
+
+
+def _serve(settings: Settings, store: Store, listener: socket.socket, *, work: bool) -> None:
+    app = application(store, settings.webhook_secrets, settings.largest_webhook)
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, lifespan="off"))
+    if not work:
+        server.run([listener])
+        return
+    worker = Worker(Machine.build(settings, store), QUEUES, settings.executor("all"))
+    try:
+        worker.start()
+        server.run([listener])
+    finally:
+        worker.stop()
+
+
+def _terminate(*_: object) -> None:
+    raise _Terminated
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -56,6 +56,9 @@ def test_killed_three_times_in_one_review(fake, bot, repo):
     survive(bot, repo, pull)
     assert all(fault.times == 0 for fault in fake.faults)
     once(repo, pull)
+    (process,) = bot.processes
+    process.terminate()
+    assert process.wait() == 0
 
 
 @pytest.mark.skipif(not EVERY_POINT, reason="SPECBOT_TEST_EVERY_CRASH is not set")
