@@ -32,6 +32,9 @@ _TELLING = (
     "replaced",
     "class-added",
     "condition",
+    "unpacked",
+    "assigned",
+    "loop",
     "branches",
 )
 

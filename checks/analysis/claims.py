@@ -19,6 +19,8 @@ from checks.source import language
 _MOST_BRANCHES = 6
 _MANY = 4
 _MOST_NAMES = 8
+_MOST_WRITTEN = 4
+_FIELD = re.compile(r"\.(\w+\[\d+\])")
 _MOST_DEFINITIONS = 12
 
 
@@ -33,11 +35,13 @@ def claims(change: ChangeSet, config: Config, facts: Facts, replaced: tuple[Repl
     found += _functions(facts, split)
     found += _calls(change, config, {n for r in replaced for n in (r.old, r.new)} | split)
     found += _conditions(change, config)
+    found += _written(change, config)
     found += _branches(change, config)
     found += _keys(change, config, {r.new for r in replaced})
     classes = [*_classes(change, config)]
     found += classes
     found += _constants(facts, {str(c.message.args["name"]) for c in classes})
+    found += _others(facts, {s for c in found for s in c.symbols}, change)
     return tuple(found)
 
 
@@ -195,6 +199,38 @@ def _conditions(change: ChangeSet, config: Config) -> Iterator[Claim]:
     for found in symbols.conditions(change, config):
         args = {"name": found.function.qualname, "old": found.old, "new": found.new, "path": found.function.path}
         yield Claim(Message("condition", args), (Location(found.function.path, found.line),), _own(found.function))
+
+
+def _written(change: ChangeSet, config: Config) -> Iterator[Claim]:
+    seen: Counter[str] = Counter()
+    for read in (symbols.unpacked, symbols.assignments, symbols.loops):
+        for found in read(change, config):
+            name = found.function.qualname
+            seen[name] += 1
+            if seen[name] > _MOST_WRITTEN:
+                continue
+            args = {"name": name, "target": found.target, "old": found.old, "new": found.new}
+            if read is symbols.unpacked:
+                message = Message("unpacked", args)
+            else:
+                message = Message("assigned", args) if read is symbols.assignments else Message("loop", args)
+            # A field of a message ties its senders and receivers together: `meta[1]`.
+            fields = _FIELD.findall(found.target if found.old or not found.new else found.new)
+            yield Claim(message, (Location(found.function.path, found.line),), (*_own(found.function), *fields))
+
+
+def _others(facts: Facts, told: set[str], change: ChangeSet) -> Iterator[Claim]:
+    """Functions whose lines changed and of which nothing else is told; those of a file belong together."""
+    for f in facts.functions:
+        if f.what == "body" and f.name not in told:
+            unit = change.unit(f.path)
+            function = next((u for u in unit.functions if u.qualname == f.name), None) if unit else None
+            file = change.changed(f.path)
+            if function is None or file is None:
+                continue
+            written = len(file.head_lines() & set(range(function.start_line, function.end_line + 1)))
+            args = {"name": f.name, "lines": written, "of": function.end_line - function.start_line + 1}
+            yield Claim(Message("body", args), (Location(f.path, f.line),), (f.name, f.path))
 
 
 def _branches(change: ChangeSet, config: Config) -> Iterator[Claim]:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from checks.change import ChangeSet
 from checks.config import Config
 from checks.finding import Side
 from checks.ir import expr as E
-from checks.ir.stmt import If, flatten
+from checks.ir.stmt import Assign, For, If, Stmt, flatten
 from checks.ir.unit import Function, Unit
-from checks.kernel.deltas import deltas
+from checks.kernel.deltas import Delta, deltas, same
 from checks.ops import calls_of, expressions
 
 _LEAST_SHARE = 0.3
@@ -45,6 +45,18 @@ class Condition:
     """The test of a branch, before and after, as written."""
 
     function: Function
+    old: str
+    new: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A line of a function before and after: what `target` gets, or a loop's head (`target` empty). Text that goes over
+    several lines is left out."""
+
+    function: Function
+    target: str
     old: str
     new: str
     line: int
@@ -147,6 +159,78 @@ def conditions(change: ChangeSet, config: Config) -> Iterator[Condition]:
                 old, new = written(gone[0], delta.base_unit), written(come[0], delta.unit)
                 if old and new and old != new:
                     yield Condition(delta.head, old, new, come[0].line)
+
+
+def assignments(change: ChangeSet, config: Config) -> Iterator[Written]:
+    """State (`a.b`, `a[i]`) that a function sets in one place, before and after, to something else."""
+    for delta in deltas(change, config):
+        if delta.base is None:
+            continue
+        before, now = _states(g.stmt for g in delta.flat_base), _states(g.stmt for g in delta.flat)
+        for new in now:
+            old = [b for b in before if same(b.target, new.target)]
+            alike = [n for n in now if same(n.target, new.target)]
+            if len(old) == len(alike) == 1 and not same(old[0].value, new.value):
+                (_, was), (target, value) = _sides(old[0], delta.base_unit), _sides(new, delta.unit)
+                if target:
+                    yield Written(delta.head, target, was, value, new.line)
+
+
+def _states(body: Iterable[Stmt]) -> list[Assign]:
+    return [s for s in body if isinstance(s, Assign) and s.op == "=" and isinstance(s.target, E.Attr | E.Index)]
+
+
+def unpacked(change: ChangeSet, config: Config) -> Iterator[Written]:
+    """Fields that a function newly takes out of a word: `actual_topk = meta[1] >> 8`."""
+    for delta in deltas(change, config):
+        known = delta.base_code
+        for guarded in delta.flat if delta.base is not None else ():
+            s = guarded.stmt
+            if isinstance(s, Assign) and isinstance(s.target, E.Name) and s.value is not None and _takes_bits(s.value):
+                _, value = _sides(s, delta.unit)
+                if value and delta.touched(s.line) and not re.search(rf"\b{re.escape(s.target.id)}\b", known):
+                    yield Written(delta.head, s.target.id, "", value, s.line)
+
+
+def _takes_bits(value: E.Expr) -> bool:
+    return any(isinstance(e, E.Binary) and e.op in (">>", "&", "<<", "|") for e in E.walk(value))
+
+
+def loops(change: ChangeSet, config: Config) -> Iterator[Written]:
+    """Loops whose bounds changed in place."""
+    for delta, gone, come in _hunks(change, config):
+        old = [g for g in gone if isinstance(g, For)]
+        new = [g for g in come if isinstance(g, For)]
+        for now in new:
+            before = [b for b in old if same(b.target, now.target)]
+            alike = [n for n in new if same(n.target, now.target)]
+            if len(before) == len(alike) == 1 and not same((before[0].start, before[0].stop), (now.start, now.stop)):
+                assert delta.base_unit is not None
+                texts = delta.base_unit.text(before[0].line).strip(" {"), delta.unit.text(now.line).strip(" {")
+                yield Written(delta.head, "", *texts, now.line)
+
+
+def _hunks(change: ChangeSet, config: Config) -> Iterator[tuple[Delta, list[Stmt], list[Stmt]]]:
+    """Of every hunk in a changed function: the statements that went and those that came."""
+    for delta in deltas(change, config):
+        file = change.changed(delta.head.path)
+        if delta.base is None or file is None:
+            continue
+        before = [g.stmt for g in flatten(delta.base.body)]
+        now = [g.stmt for g in flatten(delta.head.body)]
+        for hunk in file.hunks:
+            gone = [s for s in before if hunk.base_start <= s.line < hunk.base_start + hunk.base_len]
+            come = [s for s in now if hunk.head_start <= s.line < hunk.head_start + hunk.head_len]
+            if gone and come:
+                yield delta, gone, come
+
+
+def _sides(stmt: Assign, unit: Unit | None) -> tuple[str, str]:
+    """What stands left and right of the sign; the right side is empty where it goes over several lines."""
+    line = unit.text(stmt.line).strip() if unit else ""
+    left, sign, right = re.sub(r"\s(?:#|//).*", "", line).partition(f" {stmt.op} ")
+    ended = stmt.end_line == stmt.line
+    return (left, right.rstrip("; ") if ended else "") if sign else ("", "")
 
 
 def _tests(function: Function) -> list[E.Expr]:
