@@ -1,0 +1,74 @@
+"""The grammar of commands: what is said in a comment, without asking what it means.
+
+comment = *(line end)
+line    = "/" name [blank arguments]       ; at the line's very start, in the author's own words
+name    = one of the registered names, exactly
+blank   = 1*(space / tab)
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from bot.comments.lines import own
+
+MOST = 5
+# Longer than any name of a job.
+LONGEST = 500
+_UNSEEN = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
+_LINE = re.compile(r"/([a-z]+(?:-[a-z]+)*)(?:[ \t]+(.*?))?[ \t]*")
+
+
+@dataclass(frozen=True)
+class Said:
+    """One command: its name, and the rest of its line."""
+
+    name: str
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Comment:
+    """The commands of a comment, each once; `left_out` counts those beyond `MOST`."""
+
+    said: tuple[Said, ...] = ()
+    left_out: int = 0
+
+
+def read(body: str, names: Collection[str]) -> Comment:
+    """The commands in `body` whose names are in `names`. Every text is a comment; most have no command."""
+    if "/" not in body:
+        return Comment()
+    found = dict.fromkeys(said for line in own(body) if (said := _said(line)) is not None and said.name in names)
+    every = tuple(found)
+    return Comment(every[:MOST], len(every[MOST:]))
+
+
+def _said(line: str) -> Said | None:
+    if not line.startswith("/") or len(line) > LONGEST or not _visible(line):
+        return None
+    match = _LINE.fullmatch(line)
+    return Said(match[1], match[2] or "") if match else None
+
+
+def _visible(line: str) -> bool:
+    """Whether a reader sees all of it, in the order in which it stands: no zero-width or bidirectional characters, no
+    blank that is none of ours."""
+    return (line.isascii() and line.replace("\t", " ").isprintable()) or not any(_odd(char) for char in line)
+
+
+def _odd(char: str) -> bool:
+    kind = unicodedata.category(char)
+    return char not in " \t" and (kind in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs") or _ignorable(char))
+
+
+def _ignorable(char: str) -> bool:
+    """Characters that Unicode calls letters or marks and that show as nothing."""
+    return (
+        char in "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
+        or "\ufe00" <= char <= "\ufe0f"
+        or char > "\U000e0000"
+    )

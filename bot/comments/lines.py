@@ -1,0 +1,117 @@
+"""Which lines of a comment are its author's own words: not quoted, not code, not hidden.
+
+Two readings are taken, and a line counts only where both agree: Markdown's own, and a wider one that also sees fences
+behind list marks, quote marks and any indentation. What a reader might take for code or a quotation is no command.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+_END = re.compile(r"\r\n|\n|\r")
+_STRICT = re.compile(r" {0,3}(`{3,}(?!.*`)|~{3,})(.*)")
+_WIDE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t>]+)*(`{3,}(?!.*`)|~{3,})(.*)")
+_QUOTE = re.compile(r"[ \t]*>")
+_COMMENT, _COMMENT_END = "<!--", "-->"
+# Elements that GitHub shows as code or as a quotation, or not at all.
+_OPEN = re.compile(r"<(pre|code|blockquote|script|style|textarea|template|samp|kbd|tt|xmp)(?=[\s/>])", re.IGNORECASE)
+_TICKS = re.compile(r"`+")
+
+
+def own(body: str) -> Iterator[str]:
+    """The lines that count, in order. Lines end as Markdown's do: U+2028 and a form feed end none."""
+    lines = _END.split(body)
+    quoted, shut = set(_quoted(lines)), set[int]()
+    for opening in (_STRICT, _WIDE):
+        fenced = quoted | set(_fenced(lines, opening))
+        shut |= fenced | set(_covered(lines, fenced))
+    return (line for number, line in enumerate(lines) if number not in shut)
+
+
+def _fenced(lines: Iterable[str], opening: re.Pattern[str]) -> Iterator[int]:
+    """Lines in a fenced block, or in an HTML comment that begins a line; what is not closed goes on to the end."""
+    fence = ""
+    hidden = False
+    for number, line in enumerate(lines):
+        if fence:
+            yield number
+            match = opening.fullmatch(line)
+            if match and match[1].startswith(fence) and not match[2].strip():
+                fence = ""
+        elif hidden:
+            yield number
+            hidden = _COMMENT_END not in line
+        elif match := opening.fullmatch(line):
+            yield number
+            fence = match[1]
+        elif line.lstrip(" ").startswith(_COMMENT):
+            yield number
+            hidden = _COMMENT_END not in line[line.index(_COMMENT) + 2 :]
+
+
+def _quoted(lines: Iterable[str]) -> Iterator[int]:
+    """Quoted lines with those that follow without a blank one: Markdown takes them into the quotation."""
+    inside = False
+    for number, line in enumerate(lines):
+        inside = bool(_QUOTE.match(line)) or (inside and bool(line.strip()))
+        if inside:
+            yield number
+
+
+def _covered(lines: list[str], shut: set[int]) -> Iterator[int]:
+    """Lines that begin within a code span, an HTML comment or an element for code, of the lines not in `shut`."""
+    paragraph: list[int] = []
+    until = ""
+    for number, line in enumerate(lines):
+        if number in shut:
+            yield from _spans(lines, paragraph)
+            paragraph = []
+            continue
+        if until:
+            yield number
+        until = _still_open(line, until)
+        if line.strip():
+            paragraph.append(number)
+        else:
+            yield from _spans(lines, paragraph)
+            paragraph = []
+    yield from _spans(lines, paragraph)
+
+
+def _still_open(line: str, until: str) -> str:
+    """What must come to end the comment or the element that is open at the end of the line, empty where none is."""
+    low, at = line.lower(), 0
+    while True:
+        if until:
+            end = low.find(until, at)
+            if end < 0:
+                return until
+            at, until = end + len(until), ""
+        comment, element = low.find(_COMMENT, at), _OPEN.search(low, at)
+        if comment >= 0 and (element is None or comment < element.start()):
+            at, until = comment + len(_COMMENT), _COMMENT_END
+        elif element is not None:
+            at, until = element.end(), f"</{element[1]}"
+        else:
+            return ""
+
+
+def _spans(lines: list[str], paragraph: list[int]) -> Iterator[int]:
+    """The paragraph's lines that begin within a code span: between two runs of as many backticks."""
+    runs = [(number, len(match[0])) for number in paragraph for match in _TICKS.finditer(lines[number])]
+    later: dict[int, list[int]] = {}
+    for index, (_, length) in enumerate(runs):
+        later.setdefault(length, []).append(index)
+    for indices in later.values():
+        indices.reverse()
+    index = 0
+    while index < len(runs):
+        number, length = runs[index]
+        same = later[length]
+        while same and same[-1] <= index:
+            same.pop()
+        if same:
+            yield from range(number + 1, runs[same[-1]][0] + 1)
+            index = same[-1]
+        index += 1
