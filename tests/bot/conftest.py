@@ -175,5 +175,5 @@ _WORDS = {
 def marker(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reviews use the `Marker` rule alone."""
     known = bot.words._rule_words
-    monkeypatch.setattr("bot.reviewing.RULES", (Marker(),))
+    monkeypatch.setattr("checks.registry.RULES", (Marker(),))
     monkeypatch.setattr("bot.words._rule_words", lambda rule: _WORDS if rule == Marker.ID else known(rule))
