@@ -16,7 +16,7 @@ from checks.ci.link import ENOUGH, STRONG, Linker
 from checks.ci.model import CIRun, Conclusion, Job
 from checks.ci.predictions import Foretold, confirming, reached
 from checks.ci.report import Category, Cause, Evidence
-from checks.ci.seen import Seen
+from checks.ci.seen import Seen, crash
 from checks.ci.sentences import Reason, Root
 from checks.finding import Confidence, Location, Message
 
@@ -81,8 +81,8 @@ def decide(case: Case) -> Verdict:
 def _person(case: Case) -> Verdict | None:
     if case.seen.category is Category.APPROVAL:
         return Verdict(Cause.PERSON, Confidence.HIGH, Message(Root.APPROVAL, {"name": case.job.name}))
-    if case.seen.origin is Origin.PERSON:
-        return Verdict(Cause.PERSON, Confidence.HIGH, Message(Root.PERSON, case.error))
+    if case.seen.category is Category.PR_TEMPLATE or case.seen.origin is Origin.PERSON:
+        return Verdict(Cause.PERSON, Confidence.HIGH, Message(Root.PERSON, {"error": case.seen.error or case.job.name}))
     return None
 
 
@@ -221,10 +221,17 @@ def _unknown(case: Case, evidence: tuple[Evidence, ...]) -> Verdict:
 
 
 def follow(case: Case, verdict: Verdict, decided: Iterable[tuple[Seen, Verdict]]) -> Verdict:
-    """`CONSEQUENCE` for a lost connection whose other side was seen to die, or whose job has a failure of this change
-    that came first; else `verdict`."""
+    """`CONSEQUENCE` for a lost connection whose other side was seen to raise or die, or whose job has a failure of this
+    change that came first; else `verdict`."""
     if case.seen.origin is not Origin.FOLLOWS or verdict.cause is not Cause.UNKNOWN:
         return verdict
+    server = crash(case.seen.captured)
+    if server is not None:
+        links = case.linker.reasons(server) if case.linker else ()
+        sure = Confidence.HIGH if any(e.weight >= STRONG for e in links) else Confidence.MEDIUM
+        root = Message(Root.CONSEQUENCE, {**case.error, "first": server.error})
+        reason = Evidence(Message(Reason.FIRST, {"first": server.error}))
+        return Verdict(Cause.CONSEQUENCE, sure, root, (reason, *(e for e in links if e.weight > 0)))
     dead = next((s for s in case.others if s.category in _DEAD), None)
     first = dead.error if dead else case.died.line.text if case.died and case.died.line else ""
     if first:
@@ -244,7 +251,7 @@ def without_log(case: Case) -> Verdict:
     job = case.job
     if job.conclusion is Conclusion.ACTION_REQUIRED:
         return Verdict(Cause.PERSON, Confidence.HIGH, Message(Root.APPROVAL, {"name": job.name}))
-    settled = _needs(case)
+    settled = _person(case) or _needs(case)
     if settled is not None:
         return settled
     ran = [s for s in job.steps if s.conclusion is not Conclusion.SKIPPED]

@@ -49,7 +49,7 @@ def read_job(job: Job, files: Files) -> Read:
     tests = tuple(of_test(c.test, c.message, c.text, structured=True) for r in results for c in r.failed)
     passed = frozenset(test for r in results for test in r.passed)
     by_test = {s.test: s for s in found if s.test}
-    merged = tuple(replace(t, lines=by_test[t.test].lines) if t.test in by_test else t for t in tests)
+    merged = tuple(_with_log(t, by_test[t.test]) if t.test in by_test else t for t in tests)
     whole = tuple(
         s for s in found if not s.test and ((s.whole_job and s.category is not Category.UNKNOWN) or not tests)
     )
@@ -60,6 +60,11 @@ def read_job(job: Job, files: Files) -> Read:
         notes = (*notes, Message(Note.LOG_EMPTY))
     marks = tuple(scan.marks.items()) if scan is not None else ()
     return Read(seen, passed, marks, bool(found) or bool(tests) or (scan is not None and scan.size > 0), notes)
+
+
+def _with_log(test: Seen, logged: Seen) -> Seen:
+    """A structured result with the log's line numbers and what other processes printed."""
+    return replace(test, lines=logged.lines, captured=logged.captured)
 
 
 def _of_job(seen: Seen) -> bool:

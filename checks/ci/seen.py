@@ -24,7 +24,8 @@ _MASKS = (
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A failed test, or the job itself (`test` empty). `text` is its traceback or the lines around the key line."""
+    """A failed test, or the job itself (`test` empty). `text` is its traceback or the lines around the key line;
+    `captured` is what other processes printed during the test: a server's own traceback."""
 
     category: Category
     error: str
@@ -36,6 +37,7 @@ class Seen:
     frames: tuple[Frame, ...] = ()
     lines: tuple[LogLine, ...] = ()
     text: str = ""
+    captured: tuple[str, ...] = ()
 
     @property
     def signature(self) -> str:
@@ -55,6 +57,9 @@ def masked(error: str) -> str:
 
 def of_test(test: str, message: str, text: str, lines: tuple[LogLine, ...] = (), *, structured: bool) -> Seen:
     """A failed test, classified by its own text; `message` is the tool's summary of it."""
+    printed = text.split("\n")
+    cut = next((n for n, line in enumerate(printed) if _CAPTURED.match(line)), len(printed))
+    text, captured = "\n".join(printed[:cut]), tuple(printed[cut:])
     whole = f"{message}\n{text}" if text else message
     top = scan_text(whole).top
     error = _error(message, text, top.line.text if top else "")
@@ -62,7 +67,7 @@ def of_test(test: str, message: str, text: str, lines: tuple[LogLine, ...] = (),
     category = rule.category if rule is not None else Category.UNKNOWN
     if category is Category.UNKNOWN:
         category = Category.TEST_FAILURE
-    own = [LogLine(0, line) for line in whole.split("\n")]
+    own = lines[:cut] or tuple(LogLine(0, line) for line in whole.split("\n"))
     return Seen(
         category=category,
         error=error,
@@ -70,9 +75,10 @@ def of_test(test: str, message: str, text: str, lines: tuple[LogLine, ...] = (),
         rule=rule.name if rule is not None else "",
         origin=rule.origin if rule is not None else Origin.OPEN,
         structured=structured,
-        frames=frames(line.text for line in (lines or own)),
-        lines=key_lines(lines or tuple(own)),
+        frames=frames(line.text for line in own),
+        lines=key_lines(own),
         text=whole,
+        captured=captured,
     )
 
 
@@ -80,8 +86,17 @@ _ERROR = re.compile(
     r"^(?:E\s{1,40})?((?:[\w.]{1,120}\.)?[A-Z]\w{0,60}(?:Error|Exception|Exit|Interrupt|Warning|Failure)\b.{0,1000}"
     r"|Failed: .{1,1000})$"
 )
+_CAPTURED = re.compile(r"^-{3,200} Captured (?:std(?:out|err)|log) (?:setup|call|teardown) -{3,200}$")
 _ASSERT = re.compile(r"^E\s{1,40}(assert .{1,1000})$")
 _TELLING = re.compile(r"^(?:E\s{1,40}\S|>\s{1,40}\S|\S{1,300}\.\w{1,4}:\d{1,7}: |\s{0,8}File \"|FAILED |ERROR )")
+
+
+def crash(captured: tuple[str, ...]) -> Seen | None:
+    """The last error that another process printed during the test, with its frames; None without one."""
+    error = next((m[1] for line in reversed(captured) if (m := _ERROR.match(line.strip()[:1200])) is not None), None)
+    if error is None:
+        return None
+    return Seen(Category.TEST_FAILURE, error, frames=frames(captured), text="\n".join(captured))
 
 
 def _error(message: str, text: str, line: str) -> str:

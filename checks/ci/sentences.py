@@ -124,6 +124,8 @@ class Problem(StrEnum):
     HISTORY = "problem-history"
     LOGS = "problem-logs"
     ARTIFACTS = "problem-artifacts"
+    JOBS = "problem-jobs"
+    CHECKS = "problem-checks"
 
 
 class FolderProblem(StrEnum):

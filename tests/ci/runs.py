@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from datetime import UTC, datetime
+from difflib import SequenceMatcher
 
 from checks.change import ChangeSet, FileChange, Hunk
 from checks.ci.model import CIRun, Conclusion, Job, LogState, Pull, Requirement, Revisions
@@ -40,14 +41,14 @@ def run(*jobs, **fields):
 
 
 def change(base, head):
-    """The change from `base` to `head` (path -> text); a hunk for each run of differing lines at the same place."""
+    """The change from `base` to `head` (path -> text)."""
     files = tuple(_file(p, base.get(p), head.get(p)) for p in sorted({*base, *head}) if base.get(p) != head.get(p))
     return ChangeSet(MemoryTree(base), MemoryTree(head), files)
 
 
 def _file(path, before, after):
-    old, new = ((text or "").split("\n") for text in (before, after))
-    lines = [n for n in range(1, len(new) + 1) if n > len(old) or new[n - 1] != old[n - 1]]
-    hunks = tuple(Hunk(n, 1, n, 1) for n in lines)
+    old, new = ((text or "").splitlines() for text in (before, after))
+    steps = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    hunks = tuple(Hunk(a + 1, b - a, c + 1, d - c) for kind, a, b, c, d in steps if kind != "equal")
     status = "A" if before is None else "D" if after is None else "M"
     return FileChange(status, path if before is not None else None, path if after is not None else None, hunks)

@@ -1,15 +1,19 @@
 """Windows of CI logs with the line that explains the failure marked in them.
 
-%%%% name
-category: build-error
-cause: pr                 pr | not-pr | open (the log alone cannot tell)
-source: generated         or own
-gpu: yes                  a failure of a GPU or of speculative decoding
-changed: csrc/a.cu, ...   what the pull request changed, where the case says so
-step: Check out           the step that failed, where the case says so
----
-a line of the log
->>>the line to quote
+A file holds many; each has a head, `---`, and the lines with `>>>` before those to quote:
+
+    %%%% checkout-refused
+    category: network
+    cause: setup
+    source: own
+    step: Check out
+    ---
+    Fetching the repository
+    >>>fatal: unable to access 'https://git.example/octo/engine/': Connection refused
+
+`cause` is `pr`, `not-pr` (nothing in a repository can cause it), `setup` (nothing but a change of the machine's set-up
+can) or `open` (the log alone cannot tell). `source` is `generated` or `own`, `gpu: yes` a failure of a GPU or of
+speculative decoding, and `step` the step that failed, where it matters.
 """
 
 from __future__ import annotations
@@ -31,7 +35,6 @@ class Window:
     source: str
     marked: tuple[str, ...]
     gpu: bool = False
-    changed: tuple[str, ...] = ()
     step: str = ""
 
     @property
@@ -54,10 +57,9 @@ def _window(text: str) -> Window:
     head, _, body = text.partition("\n---\n")
     name, *fields = head.split("\n")
     values = dict(line.split(": ", 1) for line in fields)
-    changed = tuple(p for p in values.get("changed", "").split(", ") if p)
     lines = tuple(body.removesuffix("\n").split("\n"))
     gpu, step = values.get("gpu") == "yes", values.get("step", "")
-    return Window(name, values["category"], values["cause"], values["source"], lines, gpu, changed, step)
+    return Window(name, values["category"], values["cause"], values["source"], lines, gpu, step)
 
 
 def write(path: Path, windows: Iterable[Window]) -> None:

@@ -1,0 +1,188 @@
+"""Patch coverage: what was executed, what was not, and what nobody knows."""
+
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from checks.ci import covfile
+from checks.ci.analyse import analyse
+from checks.ci.covfile import CoverageError
+from checks.ci.model import Conclusion, CoverageFile, Requirement
+from checks.ci.report import CoverageState
+from checks.ci.sentences import CoverageReason, Note
+from checks.config import load
+from tests.ci.runs import Files, change, job, run
+
+CONFIG = load('profile = "generic"\n')
+BEFORE = "def f(x):\n    return x\n"
+AFTER = "def f(x):\n    if x > 1:\n        return 2\n    return x\n\n\ndef g():\n    return 1\n"
+
+
+def cobertura(files, sources=("/home/ci/engine",)):
+    classes = "".join(
+        f'<class name="c" filename="{name}"><methods/><lines>'
+        + "".join(f'<line number="{n}" hits="{h}"/>' for n, h in lines.items())
+        + "</lines></class>"
+        for name, lines in files.items()
+    )
+    roots = "".join(f"<source>{s}</source>" for s in sources)
+    packages = f"<packages><package><classes>{classes}</classes></package></packages>"
+    return f'<?xml version="1.0"?><coverage><sources>{roots}</sources>{packages}</coverage>'
+
+
+def lcov(files):
+    return "".join(
+        f"TN:\nSF:{name}\n" + "".join(f"DA:{n},{h}\n" for n, h in lines.items()) + "end_of_record\n"
+        for name, lines in files.items()
+    )
+
+
+HITS = {1: 1, 2: 1, 3: 0, 4: 1, 7: 1, 8: 0}
+
+
+def patch(linked, reports, *jobs, **files):
+    report = analyse(run(*jobs, coverage=tuple(reports)), Files(**files), linked, config=CONFIG)
+    assert report.coverage is not None
+    return report.coverage
+
+
+def one(linked, reports, *jobs, **files):
+    (found,) = patch(linked, reports, *jobs, **files).files
+    return found
+
+
+PYTHON = change({"engine/f.py": BEFORE}, {"engine/f.py": AFTER})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        cobertura({"engine/f.py": HITS}),
+        cobertura({"f.py": HITS}, ("/home/ci/engine/engine",)),
+        lcov({"/home/ci/engine/engine/f.py": HITS}),
+        lcov({"engine/f.py": HITS}),
+    ],
+)
+def test_executed_and_missing_lines_of_the_change(text):
+    found = one(PYTHON, [CoverageFile("c", "head", "unit")], c=text)
+    assert found.state is CoverageState.MEASURED
+    assert (found.executable, found.covered, found.missing) == (4, 2, (3, 8))
+
+
+def test_a_line_is_executed_where_any_report_says_so():
+    reports = [CoverageFile("a", "head", "cpu"), CoverageFile("b", "merge", "gpu")]
+    found = patch(PYTHON, reports, a=lcov({"engine/f.py": HITS}), b=lcov({"engine/f.py": {3: 2}}))
+    assert found.notes[0].key == Note.COVERAGE_OTHER_COMMIT
+    both = patch(
+        PYTHON,
+        [reports[0], CoverageFile("b", "head", "gpu")],
+        a=lcov({"engine/f.py": HITS}),
+        b=lcov({"engine/f.py": {3: 2}}),
+    )
+    assert both.files[0].missing == (8,) and both.percent == 75
+    assert [(f.flag, f.lines, f.covered) for f in both.flags] == [("cpu", 6, 4), ("gpu", 1, 1)]
+
+
+def test_device_code_is_unknown_and_never_covered():
+    kernel = "import triton\n\n\n@triton.jit\ndef k(p):\n    p += 1\n"
+    linked = change({}, {"csrc/a.cu": "int a;\n", "engine/k.py": kernel})
+    found = patch(linked, [CoverageFile("c", "head")], c=lcov({"engine/k.py": {1: 1, 4: 1, 5: 1, 6: 1}}))
+    assert {f.path: (f.state, f.reason) for f in found.files} == {
+        "csrc/a.cu": (CoverageState.UNKNOWN, CoverageReason.DEVICE),
+        "engine/k.py": (CoverageState.UNKNOWN, CoverageReason.DEVICE),
+    }
+    assert not found.complete
+    assert found.executable == 1
+
+
+def test_only_device_code_has_no_percentage():
+    found = patch(change({}, {"a.cu": "int a;\n"}), [CoverageFile("c", "head")], c=lcov({"engine/f.py": HITS}))
+    assert (found.percent, found.complete) == (None, False)
+
+
+@pytest.mark.parametrize(
+    ("reports", "reason"),
+    [
+        ([CoverageFile("c", "old", "unit", carried_forward=True)], CoverageReason.CARRIED),
+        ([CoverageFile("c", "old", "unit")], CoverageReason.NO_REPORT),
+        ([CoverageFile("d", "head", "unit")], CoverageReason.NOT_IN_REPORT),
+        ([CoverageFile("c", "head", "unit"), CoverageFile("", "head", "gpu", job="1")], CoverageReason.JOB_DIED),
+        ([CoverageFile("c", "head", "unit"), CoverageFile("", "head", "gpu", job="2")], CoverageReason.NO_REPORT),
+    ],
+)
+def test_what_is_not_known_is_said(reports, reason):
+    jobs = (job("1", log=""), job("2", log="", conclusion=Conclusion.SUCCESS, requirement=Requirement.OPTIONAL))
+    files = {"c": lcov({"engine/f.py": HITS}), "d": lcov({"engine/other.py": {1: 1}})}
+    found = one(PYTHON, reports, *jobs, **files)
+    assert (found.state, found.reason) == (CoverageState.UNKNOWN, reason)
+
+
+def test_project_before_and_after_only_with_the_same_flags():
+    def reports(flag):
+        return [CoverageFile("c", "head", "unit"), CoverageFile("b", "base", flag)]
+
+    files = {"c": lcov({"engine/f.py": HITS}), "b": lcov({"engine/f.py": {1: 1, 2: 1}})}
+    same = patch(PYTHON, reports("unit"), **files)
+    assert (round(same.project, 1), same.base_project) == (66.7, 100.0)
+    assert patch(PYTHON, reports("gpu"), **files).base_project is None
+
+
+def test_tests_and_documents_are_not_counted():
+    linked = change({}, {"tests/test_f.py": "A = 1\n", "README.md": "x\n", "engine/f.py": BEFORE})
+    assert [f.path for f in patch(linked, [CoverageFile("c", "head")], c=lcov({"engine/f.py": {1: 1}})).files] == [
+        "engine/f.py"
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "x", "<coverage><packages>", "SF:a.py\nDA:1,1\n", '<!DOCTYPE x [<!ENTITY a "b">]><coverage>&a;</coverage>'],
+)
+def test_half_a_report_is_none(text):
+    with pytest.raises(CoverageError):
+        covfile.read(Files(c=text).open("c"))
+    found = patch(PYTHON, [CoverageFile("c", "head")], c=text)
+    assert [n.key for n in found.notes] == [Note.COVERAGE_BROKEN]
+    assert found.files[0].state is CoverageState.UNKNOWN
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.dictionaries(
+        st.from_regex(r"[a-z]{1,5}\.py", fullmatch=True),
+        st.dictionaries(st.integers(1, 99), st.integers(0, 9), min_size=1),
+        max_size=3,
+    )
+)
+def test_both_formats_say_the_same(files):
+    xml, info = (
+        covfile.read(Files(c=text).open("c")) if text else {} for text in (cobertura(files, ("",)), lcov(files))
+    )
+    assert xml == info == files
+
+
+def test_the_numbers_are_diff_cover_s(tmp_path):
+    def git(*args):
+        subprocess.run(
+            ["git", "-c", "user.name=a", "-c", "user.email=a@b", *args], cwd=tmp_path, check=True, capture_output=True
+        )
+
+    git("init", "-q", "-b", "main")
+    (tmp_path / "f.py").write_text(BEFORE)
+    git("add", ".")
+    git("commit", "-qm", "before")
+    git("checkout", "-qb", "change")
+    (tmp_path / "f.py").write_text(AFTER)
+    git("commit", "-qam", "after")
+    (tmp_path / "coverage.xml").write_text(cobertura({"f.py": HITS}, (str(tmp_path),)))
+    told = subprocess.run(
+        [sys.executable, "-m", "diff_cover.diff_cover_tool", "coverage.xml", "--compare-branch", "main"],
+        cwd=tmp_path, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    found = one(
+        change({"f.py": BEFORE}, {"f.py": AFTER}), [CoverageFile("c", "head")], c=cobertura({"f.py": HITS}, ("",))
+    )
+    assert f"f.py ({100 * found.covered / found.executable:.1f}%): Missing lines 3,8" in told.stdout
