@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from datetime import UTC, datetime
 from pathlib import Path
 
 from bot.words import Words
@@ -22,9 +23,38 @@ def arguments(parser: argparse.ArgumentParser, shared: argparse.ArgumentParser, 
     add("--since", metavar="DIR", help=words("ci.cli-since"))
     add("--format", choices=FORMATS, default="terminal", help=words("cli.format"))
     add("-o", "--output", metavar="FILE", help=words("cli.output"))
+    collect = actions.add_parser("collect", help=words("ci.cli-collect"), parents=[shared], allow_abbrev=False)
+    collect.add_argument("--pr", required=True, metavar="OWNER/REPO#N", help=words("ci.cli-pull"))
+    collect.add_argument("-o", "--output", required=True, metavar="DIR", help=words("ci.cli-into"))
 
 
 def run(args: argparse.Namespace) -> int:
+    """Do what was asked; gives the exit code."""
+    return _collect(args) if args.action == "collect" else _report(args)
+
+
+def _collect(args: argparse.Namespace) -> int:
+    """Save a pull request's run in a folder, and say what is in it."""
+    from bot.ci.collect import collect
+    from bot.ci.source import from_environment, place_of
+    from bot.errors import UserError
+    from bot.files import write_output
+    from bot.github import Limited
+
+    source = from_environment(place_of(args.pr))
+    try:
+        saved = collect(source, Path(args.output), datetime.now(UTC).replace(microsecond=0))
+    except Limited as error:
+        raise UserError("ci-limited", reason=str(error)) from error
+    words = Words(args.lang)
+    counts = {"jobs": len(saved.jobs), "failed": sum(j.failed for j in saved.jobs)}
+    lines = [words("ci.collected-into", path=args.output, logs=sum(bool(j.log) for j in saved.jobs), **counts)]
+    lines += [words("ci.collected-problem", problem=words(f"ci.{key}")) for key in saved.problems]
+    write_output("".join(f"{line}\n" for line in lines), None)
+    return 0
+
+
+def _report(args: argparse.Namespace) -> int:
     """Write the report of a saved run."""
     from bot.ci.saved import Folder, read, reported
     from bot.files import write_output

@@ -207,6 +207,7 @@ def _pull(fake: FakeGitHub, repo: state.Repository, number: int) -> Thing:
         "headRefOid": pr.head_sha,
         "title": pr.title,
         "isDraft": pr.draft,
+        "reviewDecision": pr.decision,
     }
     return Thing(
         "PullRequest", fields | {"reviews": reviews, "reviewThreads": threads, "comments": comments, "commits": commits}

@@ -60,6 +60,13 @@ def protection(call: Call) -> Answer:
     return Answer(200, fill(m.StatusCheckPolicy, known))
 
 
+@handles("repos/compare-commits", contents="read")
+def compare(call: Call) -> Answer:
+    base, head = call.values["basehead"].split("...")
+    commit = {"sha": call.repo.git.run("merge-base", base, head)}
+    return Answer(200, fill(m.CommitComparison, {"merge_base_commit": commit}))
+
+
 @handles("repos/list-commit-statuses-for-ref", statuses="read")
 def statuses(call: Call) -> Answer:
     sha = call.values["ref"]

@@ -113,6 +113,7 @@ class Pull:
     draft: bool = False
     labels: list[str] = field(default_factory=list)
     association: str = "CONTRIBUTOR"
+    decision: str | None = None
     id: int = field(default_factory=number)
     created_at: str = field(default_factory=now)
     comments: list[Comment] = field(default_factory=list)

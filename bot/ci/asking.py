@@ -1,0 +1,46 @@
+"""Requests of which some may be refused: what is missing becomes a problem of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any, TypeVar
+
+from bot.ci.archives import Refused
+from bot.ci.source import Source
+from bot.github import GitHubError, Limited
+from checks.ci.sentences import Problem
+
+Json = dict[str, Any]
+T = TypeVar("T")
+
+
+class Asking:
+    """One collection's requests. `limited`: GitHub's limits are reached, and nothing optional is asked any more."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.limited = False
+        self.problems: set[Problem] = set()
+
+    def listed(self, problem: Problem, pages: Callable[[], Iterator[Json]], most: int) -> list[Json]:
+        """The first `most`. `Limited` goes up: without these there is no report."""
+        try:
+            return list(islice(pages(), most))
+        except Limited:
+            raise
+        except GitHubError:
+            self.problems.add(problem)
+            return []
+
+    def optional(self, problem: Problem, make: Callable[[], T], otherwise: T) -> T:
+        """What `make` gives, `otherwise` where it is refused."""
+        try:
+            if not self.limited:
+                return make()
+        except Limited:
+            self.limited = True
+        except (GitHubError, Refused):
+            pass
+        self.problems.add(problem)
+        return otherwise

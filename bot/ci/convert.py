@@ -1,0 +1,196 @@
+"""GitHub's JSON as the model of a CI run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import Any
+
+from checks.ci.model import Annotation, Attempt, Conclusion, Job, Kind, Pull, Status, Step
+
+Json = dict[str, Any]
+
+_STATUS = {
+    "queued": Status.QUEUED,
+    "requested": Status.QUEUED,
+    "pending": Status.QUEUED,
+    "waiting": Status.WAITING,
+    "in_progress": Status.IN_PROGRESS,
+    "completed": Status.COMPLETED,
+}
+_STATE = {"success": Conclusion.SUCCESS, "failure": Conclusion.FAILURE, "error": Conclusion.FAILURE}
+_MOST_STEPS = 200
+
+
+@dataclass(frozen=True)
+class Execution:
+    """One attempt of one job, and the workflow run that it is in."""
+
+    run: Json
+    job: Json
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        return str(self.run["path"]), str(self.run["event"]), str(self.job["name"])
+
+    @property
+    def order(self) -> tuple[str, int]:
+        return str(self.job["started_at"] or self.job["created_at"]), int(self.job["id"])
+
+
+def pull(repository: str, data: Json, approved: bool | None) -> Pull:
+    """The pull request of `GET /pulls/{number}`."""
+    return Pull(
+        repo=repository,
+        number=data["number"],
+        title=data["title"],
+        author=data["user"]["login"] if data["user"] else "",
+        base_branch=data["base"]["ref"],
+        url=data["html_url"],
+        draft=bool(data.get("draft")),
+        approved=approved,
+    )
+
+
+def latest(found: Iterable[Execution]) -> Iterator[tuple[Execution, tuple[Execution, ...]]]:
+    """The last execution of every job with those before it.
+
+    A rerun of some jobs lists the others again, with their old times: that is no second execution.
+    """
+    for _, group in groupby(sorted(found, key=lambda e: (e.key, e.order)), key=lambda e: e.key):
+        times: dict[tuple[Any, ...], Execution] = {}
+        for one in group:
+            started = one.job["started_at"]
+            times[(started, one.job["completed_at"]) if started else (one.job["id"],)] = one
+        *before, last = times.values()
+        yield last, tuple(before)
+
+
+def job(last: Execution, before: tuple[Execution, ...]) -> Job:
+    """A workflow job with its earlier attempts."""
+    run, data = last.run, last.job
+    return Job(
+        id=str(data["id"]),
+        name=data["name"],
+        workflow=run["name"] or "",
+        status=_status(data["status"]),
+        conclusion=_conclusion(data["conclusion"]),
+        queued=_time(data["created_at"]),
+        started=_time(data["started_at"]),
+        completed=_time(data["completed_at"]),
+        steps=tuple(_step(s) for s in (data.get("steps") or [])[:_MOST_STEPS]),
+        runner=data["runner_name"] or "",
+        labels=tuple(data["labels"]),
+        attempt=len(before) + 1,
+        attempts=tuple(_attempt(n, e.job) for n, e in enumerate(before, 1)),
+        app="github-actions",
+        url=data["html_url"] or "",
+        rerun_url=run["html_url"],
+        log_url=data["html_url"] or "",
+    )
+
+
+def jobless(run: Json) -> Job:
+    """A workflow run that has no job: it waits for an approval, or its file cannot be read."""
+    return Job(
+        id=f"run-{run['id']}",
+        name=run["name"] or run["path"],
+        status=_status(run["status"]),
+        conclusion=_conclusion(run["conclusion"]),
+        queued=_time(run["created_at"]),
+        app="github-actions",
+        url=run["html_url"],
+        rerun_url=run["html_url"],
+    )
+
+
+def check_run(data: Json) -> Job:
+    """A check of another App."""
+    output = data["output"]
+    texts = (output["title"], output["summary"], output["text"])
+    return Job(
+        id=str(data["id"]),
+        name=data["name"],
+        kind=Kind.CHECK_RUN,
+        status=_status(data["status"]),
+        conclusion=_conclusion(data["conclusion"]),
+        started=_time(data["started_at"]),
+        completed=_time(data["completed_at"]),
+        app=(data["app"] or {}).get("slug") or "",
+        summary="\n".join(t for t in texts if t)[:20_000],
+        url=data["details_url"] or data["html_url"] or "",
+        rerun_url=data["html_url"] or "",
+    )
+
+
+def statuses(found: Iterable[Json]) -> Iterator[Job]:
+    """The newest status of every context; GitHub lists the newest first."""
+    seen: set[str] = set()
+    for data in found:
+        name = data["context"]
+        if name in seen:
+            continue
+        seen.add(name)
+        pending = data["state"] == "pending"
+        made = _time(data["updated_at"])
+        yield Job(
+            id=f"status-{data['id']}",
+            name=name,
+            kind=Kind.STATUS,
+            status=Status.IN_PROGRESS if pending else Status.COMPLETED,
+            conclusion=Conclusion.NONE if pending else _STATE.get(data["state"], Conclusion.NEUTRAL),
+            queued=_time(data["created_at"]),
+            completed=None if pending else made,
+            summary=data["description"] or "",
+            url=data["target_url"] or "",
+        )
+
+
+def annotated(one: Job, notes: Iterable[Mapping[str, Any]]) -> Job:
+    """`one` with what GitHub or the App says about lines."""
+    made = tuple(
+        Annotation(n["annotation_level"] or "", n["message"] or "", _path(n["path"]), int(n["start_line"] or 0))
+        for n in notes
+    )
+    return replace(one, annotations=made)
+
+
+def _path(path: str | None) -> str:
+    """GitHub files what is about no file under `.github`."""
+    return "" if path in (None, "", ".github") else str(path)
+
+
+def _step(data: Json) -> Step:
+    return Step(
+        number=int(data["number"]),
+        name=data["name"],
+        status=_status(data["status"]),
+        conclusion=_conclusion(data["conclusion"]),
+        started=_time(data.get("started_at")),
+        completed=_time(data.get("completed_at")),
+    )
+
+
+def _attempt(number: int, data: Json) -> Attempt:
+    times = _time(data["started_at"]), _time(data["completed_at"])
+    return Attempt(number, _conclusion(data["conclusion"]), *times, url=data["html_url"] or "")
+
+
+def _status(name: str) -> Status:
+    return _STATUS.get(name, Status.QUEUED)
+
+
+def _conclusion(name: str | None) -> Conclusion:
+    word = (name or "none").replace("_", "-")
+    return Conclusion(word) if word in [*Conclusion] else Conclusion.NEUTRAL
+
+
+def _time(text: str | None) -> datetime | None:
+    return time_of(text) if text else None
+
+
+def time_of(text: str) -> datetime:
+    """A time of GitHub's, in UTC and whole seconds."""
+    return datetime.fromisoformat(text).astimezone(UTC).replace(microsecond=0)

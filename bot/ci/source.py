@@ -1,0 +1,85 @@
+"""Where a CI run is collected from: one pull request on GitHub, read with one token."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from github import Auth
+
+from bot.errors import UserError
+from bot.github import Client, GitHubError, Limited, download
+from bot.github.client import Cache
+from bot.github.pace import Pace
+from bot.github.posted import PullPlace
+
+# The first that is set gives the token. It is never an argument: those are seen by everybody on the machine.
+TOKENS = ("GITHUB_TOKEN", "GH_TOKEN")
+LARGEST_LOG = 200 << 20
+LARGEST_ARTIFACT = 100 << 20
+
+
+@dataclass(frozen=True)
+class Source:
+    """A client for the API, and what downloads need besides: its address and the token."""
+
+    client: Client
+    api: str
+    token: str = field(repr=False)
+    place: PullPlace
+
+    @property
+    def path(self) -> str:
+        return f"/repos/{self.place.repository}"
+
+    def log(self, job: int) -> bytes:
+        """The raw log of a workflow job. Raises `GitHubError`, `Limited` where GitHub wants a pause."""
+        return self._again(lambda: download.job_log(self.api, self.token, self.place.repository, job, LARGEST_LOG))
+
+    def artifact(self, artifact: int) -> bytes:
+        """An artifact's zip file. Raises as `log` does."""
+        get = download.artifact
+        return self._again(lambda: get(self.api, self.token, self.place.repository, artifact, LARGEST_ARTIFACT))
+
+    def runs(self, **params: str | int) -> list[dict[str, Any]]:
+        """One page of workflow runs, the newest first."""
+        found: list[dict[str, Any]] = self.client.get(f"{self.path}/actions/runs", **params)["workflow_runs"]
+        return found
+
+    @staticmethod
+    def _again(get: Any) -> bytes:
+        """A second time where the network or GitHub stumbled."""
+        for last in (False, True):
+            try:
+                return bytes(get())
+            except GitHubError as error:
+                if error.status == 429:
+                    raise Limited(429, str(error)) from None
+                if last or (0 < error.status < 500):
+                    raise
+        raise AssertionError("the second time returns or raises")
+
+
+def from_environment(place: PullPlace) -> Source:
+    """The source that the environment describes. Raises `UserError` where it holds no token."""
+    token = next((os.environ[name] for name in TOKENS if os.environ.get(name)), None)
+    if token is None:
+        raise UserError("ci-token", names=list(TOKENS))
+    api = os.environ.get("GITHUB_API_URL") or "https://api.github.com"
+    return Source(Client(api, Auth.Token(token), Pace(), Cache()), api, token, place)
+
+
+def place_of(text: str) -> PullPlace:
+    """`OWNER/REPO#N`. Raises `UserError` for anything else."""
+    repository, _, number = text.rpartition("#")
+    owner, _, name = repository.partition("/")
+    if not (owner and name and "/" not in name and number.isdecimal() and number.isascii()):
+        raise UserError("ci-pull", text=text)
+    return PullPlace(repository, int(number))
+
+
+def day(moment: datetime) -> str:
+    """`moment` as GitHub's searches take it."""
+    return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
