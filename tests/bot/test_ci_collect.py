@@ -187,10 +187,13 @@ def test_the_past_of_what_failed(fake, repo, collect):
     assert "d" * 40 not in {p.commit for p in saved.history}
 
 
-def test_requests_are_bounded(fake, repo, collect):
-    run_of(repo, *(job(f"unit {n}", "failure", log=LOG) for n in range(joblogs.MOST_LOGS + 5)))
+def test_requests_are_bounded(fake, repo, collect, monkeypatch):
+    for where, name in ((joblogs, "MOST_LOGS"), (joblogs, "MOST_NOTES"), (elsewhere, "MOST_LOGS")):
+        monkeypatch.setattr(where, name, 3)
+    monkeypatch.setattr(elsewhere, "MOST_BASE_RUNS", 4)
+    run_of(repo, *(job(f"unit {n}", "failure", log=LOG) for n in range(joblogs.MOST_LOGS + 2)))
     on_base = {"event": "push", "head_branch": "main"}
-    for n in range(elsewhere.MOST_BASE_RUNS + 5):
+    for n in range(elsewhere.MOST_BASE_RUNS + 2):
         run_of(repo, job("unit 0", "failure", log=LOG), job("unit 1", "failure"), head_sha=f"{n:040x}", **on_base)
     before = len(fake.requests)
     collect()
