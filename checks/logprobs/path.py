@@ -23,7 +23,9 @@ _RANKS = {WIDTH: 0, SEED: 1, ORDER: 2, VALUE: 3}
 _ANY = re.compile(r"(?i)log_?prob|top_?k|seed")
 # The prompt's own logprobs are no part of what the tests store.
 _LOGPROB = re.compile(r"(?i)^(?!.*prompt_log_?prob).*log_?prob")
-_WIDTH = re.compile(r"(?i)^(max|num|n|top|real|actual|ori)_?(num_?|top_?)?(log_?probs?|top_?k)$|log_?prob_?k$")
+_WIDTH = re.compile(
+    r"(?i)^(max|num|n|top)_?(num_?|top_?)?log_?probs?$|^(max|num|n|real|actual|ori)_?(num_?)?top_?k$|log_?prob_?k$"
+)
 _SEED = re.compile(r"(?i)(^|_)seeds?($|_)")
 _ORDERS = frozenset({"topk", "top_k", "argmax", "argsort", "sort", "argmin", "stable_sort"})
 _SPECULATIVE = re.compile(r"(?i)specul|spec_(method|decod|config)|proposer|draft|accept_(num|tokens)|\bmtp|_mtp")
@@ -112,11 +114,11 @@ def _in_function(
         return
     before = [g for g in flatten(base.body) if not _logs(g.stmt)]
     local = _locals(before)
-    known = {_key(g.stmt, local) for g in before}
+    known = {_key(g.stmt, local, change) for g in before}
     local = _locals(now)
     moved = _removed_lines(old, change)
     for guarded, (name, kind) in touched:
-        stmt, key = guarded.stmt, _key(guarded.stmt, local)
+        stmt, key = guarded.stmt, _key(guarded.stmt, local, change)
         if key in known:
             continue
         if brought(guarded.guards, change):
@@ -169,13 +171,16 @@ _CARRIES = frozenset(
 _WHERE = frozenset({"device", "place", "blocking"})
 
 
-def _key(stmt: Stmt, local: set[str]) -> tuple[object, ...]:
+def _key(stmt: Stmt, local: set[str], change: ChangeSet) -> tuple[object, ...]:
     """What a statement does, whatever its locals are called, however many it unpacks, and wherever its values lie."""
 
     def plain(expr: E.Expr) -> E.Expr | None:
         match expr:
             case E.Name() | E.Attr() if E.dotted(expr) in local:
                 return E.Name("_")
+            case E.Ternary(test=test, then=then, orelse=orelse) if brought((test,), change):
+                absent = isinstance(test, E.Unary) or (isinstance(test, E.Binary) and test.op == "is")
+                return E.substitute(then if absent else orelse, plain)
             case E.Call(func=E.Attr(base=E.Name(id="paddle" | "torch" | "np"), name="reshape"), args=(base, *_)):
                 return E.substitute(base, plain)
             case E.Call(func=E.Attr(base=base, name=name)) if name in _CARRIES:
