@@ -14,6 +14,9 @@ ACCEPT = 0  # accepts or rejects a draft
 RECOVER = 1  # draws the recovered or bonus token, and a sampled target
 DRAFT = 2  # draws a draft token
 
+# A draw picks a chunk of this many tokens, then a token in it: the size is part of what a seed means.
+CHUNK = 2048
+
 _MASK = 0xFFFFFFFF
 _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 _WEYL = (0x9E3779B9, 0xBB67AE85)

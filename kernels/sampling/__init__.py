@@ -12,10 +12,9 @@ from __future__ import annotations
 import torch
 
 from .._dispatch import use_triton
-from .._random import ACCEPT, DRAFT, RECOVER
+from .._random import ACCEPT, CHUNK, DRAFT, RECOVER
 from .._validate import FLOAT32, INT64, INTS, LOGITS, Args
 from ..logprobs import MAX_K, logprobs
-from ..verify import CHUNK
 
 __all__ = [
     "ACCEPT",
@@ -58,7 +57,7 @@ def top_k_top_p_cut(
     args.optional("top_k", top_k, ("R",), INTS)
     args.optional("top_p", top_p, ("R",), FLOAT32)
     if use_triton(args.op, logits.device):
-        from .triton import top_k_top_p_cut_triton
+        from .cut import top_k_top_p_cut_triton
 
         return top_k_top_p_cut_triton(logits, temperature, top_k, top_p)
     from .reference import top_k_top_p_cut_reference
@@ -99,7 +98,7 @@ def sample(
         args.tensor("cut[0]", cut[0], ("R",), FLOAT32)
         args.tensor("cut[1]", cut[1], ("R",), INT64)
     if use_triton(args.op, logits.device):
-        from .triton import sample_triton
+        from .draw import sample_triton
 
         return sample_triton(logits, seeds, positions, temperature, cut, stream, chunk=CHUNK)
     from .reference import sample_reference
@@ -128,7 +127,7 @@ def top_p_candidates(
     args.integer("candidates", candidates, 1, min(MAX_K, args.sizes["V"]))
     best = logprobs(logits, None, candidates, temperature=temperature)
     if use_triton(args.op, logits.device):
-        from .triton import cut_candidates_triton as run
+        from .candidates import cut_candidates_triton as run
     else:
         from .reference import cut_candidates_reference as run
     return run(best.topk_ids, best.topk_logprobs, top_p)
@@ -164,7 +163,7 @@ def expand_sampling_params(
     args.integer("rows", rows, 0, 1 << 31)
     args.integer("increment", increment, 0, MAX_SEED - 1)
     if use_triton(args.op, infer_seed.device):
-        from .triton import expand_triton as run
+        from .expand import expand_triton as run
     else:
         from .reference import expand_reference as run
     return run(cu_seqlens_q_output, rows, infer_seed, temperature, top_k, top_p, increment)

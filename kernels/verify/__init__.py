@@ -12,14 +12,12 @@ from dataclasses import dataclass
 import torch
 
 from .._dispatch import use_triton
+from .._random import CHUNK
 from .._validate import BOOL, FLOAT32, INT32, INT64, INTS, LOGITS, Args
 from .reference import Inputs, verify_reference
 from .strategy import Strategy
 
 __all__ = ["CHUNK", "Strategy", "Verified", "verify"]
-
-# A draw picks a chunk of the vocabulary, then a token in it: the size is part of what a seed means.
-CHUNK = 8192
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from kernels.logprobs.reference import logprobs_reference
 from tests.kernels.conftest import gpu_only, poison
 from tests.kernels.gpu_checks import assert_graph_replays, assert_no_recompilation, assert_no_sync
 from tests.kernels.logits import far_rows, make_logits
-from tests.kernels.properties import DEVICE, bounded, close, examples, property_test, same
+from tests.kernels.properties import DEVICE, bounded, close, examples, for_the_law, property_test, same
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,11 @@ CASES = st.builds(
 ).map(lambda case: replace(case, k=min(case.k, case.vocab)))
 
 
+def _wide_ids(case: Case) -> bool:
+    """On a GPU a property of the case's own, because there each variant costs seconds of compiling."""
+    return case.mapped if DEVICE == "cuda" else case.seed % 2 == 1
+
+
 def inputs(case: Case) -> dict[str, torch.Tensor | int | None]:
     gen = torch.Generator().manual_seed(case.seed)
     total = case.rows + 3 if case.mapped else case.rows
@@ -62,7 +67,7 @@ def inputs(case: Case) -> dict[str, torch.Tensor | int | None]:
     last = last.where(~last.isnan(), float("-inf"))
     return {
         "logits": logits[:, : case.vocab],
-        "token_ids": (tokens if case.seed % 2 else tokens.int()).to(DEVICE),
+        "token_ids": (tokens if _wide_ids(case) else tokens.int()).to(DEVICE),
         "k": case.k,
         "rows": rows,
         "temperature": scales[pick].to(DEVICE) if case.temperature else None,
@@ -93,7 +98,7 @@ def compare(got: tuple[torch.Tensor, ...], want: tuple[torch.Tensor, ...]) -> No
 
 def check(case: Case) -> None:
     given = inputs(case)
-    compare(run(given, chunk=case.chunk, group=16), logprobs_reference(**given))
+    compare(run(given, chunk=case.chunk, group=16), logprobs_reference(**for_the_law(given)))
 
 
 test_matches_reference = property_test(CASES)(check)
@@ -129,12 +134,14 @@ def check_prefix(pair: tuple[Case, int]) -> None:
 test_topk_is_a_prefix = bounded(PREFIX_CASES, check_prefix, max(60, examples() // 5))
 
 
-@pytest.mark.parametrize("vocab", [32, 8191, 8193, 20_011])
+@pytest.mark.parametrize("vocab", [32, 2047, 2049, 20_011])
 def test_whole_size_chunks(vocab: int) -> None:
     case = Case(2, vocab, 20, torch.bfloat16, "ties", True, False, True, False, 0, vocab)
     given = inputs(case)
     got = logprobs(**given)
-    compare((got.logprob, got.rank, got.topk_ids, got.topk_logprobs, got.logz), logprobs_reference(**given))
+    compare(
+        (got.logprob, got.rank, got.topk_ids, got.topk_logprobs, got.logz), logprobs_reference(**for_the_law(given))
+    )
 
 
 def test_a_row_of_minus_infinity_and_a_row_of_nan() -> None:
@@ -193,12 +200,12 @@ def test_real_vocabularies(vocab: int, dtype: torch.dtype) -> None:
         for k in (0, 1, 20, 64):
             case = Case(9, vocab, k, dtype, values, True, k == 1, True, k == 20, 0, vocab + k)
             given = inputs(case)
-            compare(run(given), logprobs_reference(**given))
+            compare(run(given), logprobs_reference(**for_the_law(given)))
 
 
 @gpu_only
 def test_on_a_gpu_no_sync_graph_and_one_compilation() -> None:
-    from kernels.logprobs import triton as module
+    from kernels.logprobs import merge, stream
 
     logits = torch.randn(300, 5000, device="cuda").bfloat16()
     tokens = torch.randint(0, 5000, (300,), device="cuda")
@@ -208,7 +215,7 @@ def test_on_a_gpu_no_sync_graph_and_one_compilation() -> None:
     def call(n: int) -> None:
         logprobs(logits[:n], tokens[:n], n % 65)
 
-    for kernel in (module._chunk_kernel, module._merge_kernel):
+    for kernel in (stream._chunk_kernel, merge._merge_kernel):
         assert_no_recompilation(kernel, call, [3, 1, 2, 16, 17, 64, 128, 300])
 
 

@@ -8,6 +8,7 @@ import pytest
 import torch
 from hypothesis import strategies as st
 
+from kernels._random import CHUNK
 from kernels.logprobs import logprobs
 from kernels.sampling import (
     DRAFT,
@@ -27,7 +28,7 @@ from kernels.sampling.reference import (
 from tests.kernels.conftest import gpu_only
 from tests.kernels.gpu_checks import assert_graph_replays, assert_no_recompilation, assert_no_sync
 from tests.kernels.logits import make_logits
-from tests.kernels.properties import DEVICE, bounded, close, examples, property_test, same
+from tests.kernels.properties import DEVICE, bounded, close, examples, for_the_law, property_test, same
 
 MARGIN = 1e-5
 
@@ -81,24 +82,31 @@ def inputs(case: Case) -> dict[str, torch.Tensor]:
 
 def check(case: Case) -> None:
     """The kept set is exact, and the draw from it is the law's."""
-    from kernels.sampling.triton import sample_triton, top_k_top_p_cut_triton
+    from kernels.sampling.cut import top_k_top_p_cut_triton
+    from kernels.sampling.draw import sample_triton
 
     given = inputs(case)
     logits, temperature = given["logits"], given["temperature"]
     limits = (given["top_k"] if case.top_k else None, given["top_p"] if case.top_p else None)
-    logit, token, margin = top_k_top_p_cut_reference(logits, temperature, *limits)
+    home = for_the_law(given)
+    limits_home = (home["top_k"] if case.top_k else None, home["top_p"] if case.top_p else None)
+    logit, token, margin = top_k_top_p_cut_reference(home["logits"], home["temperature"], *limits_home)
     # Several blocks a row now and then only: on the interpreter each costs a program's worth of time.
     block = 128 if case.seed % 8 == 0 else 512
     got_logit, got_token = top_k_top_p_cut_triton(logits, temperature, *limits, block=block, chunk=256, group=16)
     sure = margin > MARGIN
-    same("cut_logit", got_logit[sure], logit[sure])
-    same("cut_id", got_token[sure], token[sure])
+    same("cut_logit", got_logit.cpu()[sure], logit[sure])
+    same("cut_id", got_token.cpu()[sure], token[sure])
 
+    drawn, margin = sample_reference(
+        home["logits"], home["seeds"], home["positions"], home["temperature"], (logit, token), case.stream,
+        chunk=case.chunk,
+    )  # fmt: skip
+    logit, token = logit.to(DEVICE), token.to(DEVICE)
     where = (given["seeds"], given["positions"], temperature, (logit, token), case.stream)
-    drawn, margin = sample_reference(logits, *where, chunk=case.chunk)
     got = sample_triton(logits, *where, chunk=case.chunk)
     sure = margin > MARGIN
-    same("token", got[sure], drawn[sure])
+    same("token", got.cpu()[sure], drawn[sure])
     # Whatever rounding did, a token outside the kept set is never drawn.
     x = logprobs(logits, got, temperature=temperature, cut_logit=logit, cut_id=token)
     possible = (x.logz > float("-inf")) & (temperature > 0)
@@ -249,7 +257,7 @@ def test_real_vocabularies(vocab: int, dtype: torch.dtype) -> None:
     same("cut_logit", got_logit[sure], logit[sure])
     same("cut_id", got_token[sure], token[sure])
     seeds = torch.arange(12, device="cuda")
-    drawn, margin = sample_reference(logits, seeds, seeds, warm, None, DRAFT, chunk=8192)
+    drawn, margin = sample_reference(logits, seeds, seeds, warm, None, DRAFT, chunk=CHUNK)
     sure = margin > 1e-6
     assert sure.sum() >= 6
     same("tokens", sample(logits, seeds, seeds, warm, stream=DRAFT)[sure], drawn[sure])
@@ -257,7 +265,7 @@ def test_real_vocabularies(vocab: int, dtype: torch.dtype) -> None:
 
 @gpu_only
 def test_on_a_gpu_no_sync_graph_and_one_compilation() -> None:
-    from kernels.sampling import triton as module
+    from kernels.sampling import cut, draw
 
     logits = torch.randn(64, 5000, device="cuda").bfloat16()
     seeds = torch.arange(64, device="cuda")
@@ -270,5 +278,5 @@ def test_on_a_gpu_no_sync_graph_and_one_compilation() -> None:
 
     assert_no_sync(lambda: call(64))
     assert_graph_replays(lambda: call(64))
-    for kernel in (module._cut_kernel, module._sample_stats_kernel, module._sample_kernel):
+    for kernel in (cut._cut_kernel, draw._sample_stats_kernel, draw._sample_kernel):
         assert_no_recompilation(kernel, call, [3, 1, 2, 16, 17, 64])

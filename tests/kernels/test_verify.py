@@ -105,7 +105,7 @@ def test_arguments_that_do_not_fit_are_refused(change: dict, error: type, text: 
 
 @gpu_only
 def test_on_a_gpu_no_sync_graph_and_one_compilation() -> None:
-    from kernels.verify import triton as module
+    from kernels.verify import finish, residual, stats
     from kernels.verify.triton import verify_triton
 
     def inputs(batch: int) -> Inputs:
@@ -116,7 +116,7 @@ def test_on_a_gpu_no_sync_graph_and_one_compilation() -> None:
     assert_no_sync(lambda: verify_triton(given, chunk=64))
     assert_graph_replays(lambda: verify_triton(given, chunk=64)[0])
     sizes = {batch: inputs(batch) for batch in (3, 1, 2, 16, 17, 64)}
-    kernels = (module._stats_kernel, module._residual_kernel, module._finish_kernel)
+    kernels = (stats._stats_kernel, residual._residual_kernel, finish._finish_kernel)
     for kernel in kernels:
         assert_no_recompilation(kernel, lambda n: verify_triton(sizes[n], chunk=64), sizes)
 

@@ -54,7 +54,7 @@ def run(given: Inputs) -> tuple[torch.Tensor, torch.Tensor]:
 def draw(logits: torch.Tensor, seeds: torch.Tensor, position: int, temperature: torch.Tensor, cut=None) -> torch.Tensor:
     place = torch.full_like(seeds, position)
     if DEVICE == "cuda":
-        from kernels.sampling.triton import sample_triton
+        from kernels.sampling.draw import sample_triton
 
         return sample_triton(logits, seeds, place, temperature, cut, DRAFT, chunk=CHUNK)
     return sample_reference(logits, seeds, place, temperature, cut, DRAFT, chunk=CHUNK)[0]

@@ -20,11 +20,17 @@ from tests.kernels import test_accept, test_logprobs, test_sampling, verify_case
 from tests.kernels.properties import bounded
 
 ROOT = Path(*kernels.__path__)
-# Kernels that import another module's device functions hold the originals until they are loaded again.
-USERS = {
-    "kernels._device": ("kernels.logprobs.triton", "kernels.verify.triton", "kernels.sampling.triton"),
-    "kernels.logprobs.triton": ("kernels.sampling.triton",),
-}
+# Each holds the originals of what it imports from those before it, until it is loaded again.
+MODULES = tuple(
+    f"kernels.{name}"
+    for name in (
+        "_device", "_tiles", "accept.triton",
+        "logprobs.entry", "logprobs.stream", "logprobs.merge", "logprobs.triton",
+        "verify.request", "verify.stats", "verify.judge", "verify.residual", "verify.finish", "verify.match",
+        "verify.topp", "verify.triton",
+        "sampling.cut", "sampling.draw", "sampling.candidates", "sampling.expand",
+    )
+)  # fmt: skip
 Test = Callable[[], None]
 
 
@@ -39,14 +45,14 @@ class Mutation:
     caught_by: Test
 
     def install(self, patch: pytest.MonkeyPatch, folder: Path) -> None:
-        """Every later import of the module, and of its users, gets the edited one."""
+        """Every later import of the module, and of those that use it, gets the edited one."""
         source = _file(self.module).read_text()
         if source.count(self.old) != 1:
             raise ValueError(f"{self.name}: {self.old!r} stands {source.count(self.old)} times in {self.module}")
         path = folder / f"{self.name}.py"  # Triton reads a kernel's source from its file
         path.write_text(source.replace(self.old, self.new))
         _load(self.module, path, patch)
-        for user in USERS.get(self.module, ()):
+        for user in MODULES[MODULES.index(self.module) + 1 :]:
             _load(user, _file(user), patch)
 
 
@@ -77,8 +83,12 @@ def _verify(*strategies: Strategy, **fixed: object) -> Test:
 DENSE = {"draft_vocab": lambda vocab: vocab is not None}
 ONE_HOT = {"draft_vocab": lambda vocab: vocab is None}
 FLAGS = {"flags": lambda flags: flags}
-ACCEPT, LOGPROBS = "kernels.accept.triton", "kernels.logprobs.triton"
-VERIFY, SAMPLING, DEVICE = "kernels.verify.triton", "kernels.sampling.triton", "kernels._device"
+ACCEPT, DEVICE, TILES = "kernels.accept.triton", "kernels._device", "kernels._tiles"
+ENTRY, STREAM, MERGE = (f"kernels.logprobs.{name}" for name in ("entry", "stream", "merge"))
+REQUEST, JUDGE, RESIDUAL, FINISH, TOPP = (
+    f"kernels.verify.{name}" for name in ("request", "judge", "residual", "finish", "topp")
+)
+CUT, CANDIDATES, EXPAND = (f"kernels.sampling.{name}" for name in ("cut", "candidates", "expand"))
 ACCEPT_TEST = _property(test_accept.CASES, test_accept.check)
 LOGPROBS_TEST = _property(test_logprobs.CASES, test_logprobs.check)
 PREFIX_TEST = _property(test_logprobs.PREFIX_CASES, test_logprobs.check_prefix)
@@ -102,67 +112,70 @@ MUTATIONS = (
         "row * logits_stride_t + column", "(row * logits_stride_t).to(tl.int32) + column", test_accept.check_far_rows,
     ),
     Mutation(
-        "logprobs_int32_offsets", LOGPROBS,
+        "logprobs_int32_offsets", STREAM,
         "row * logits_stride_t\n        end = ", "(row * logits_stride_t).to(tl.int32)\n        end = ",
         test_logprobs.check_far_rows,
     ),
-    Mutation("logprobs_rank_off_by_one", LOGPROBS, "(x >= sampled)", "(x > sampled)", LOGPROBS_TEST),
+    Mutation("logprobs_rank_off_by_one", TILES, "(tile.to(tl.float32) >= sampled)", "(tile.to(tl.float32) > sampled)", LOGPROBS_TEST),
     Mutation(
-        "logprobs_rank_counts_past_the_vocabulary", LOGPROBS,
+        "logprobs_rank_counts_past_the_vocabulary", MERGE,
         'tl.where(sampled == float("-inf"), vocab, rank)', "rank", LOGPROBS_TEST,
     ),
     # FastDeploy #7883: the order of ties came from the sort
     Mutation(
         "logprobs_ties_by_higher_id", DEVICE,
-        "(key[None, :] == key[:, None]) & (place[None, :] < place[:, None])",
-        "(key[None, :] == key[:, None]) & (place[None, :] > place[:, None])", LOGPROBS_TEST,
+        "(other_ids[:, None] < id[None, :])", "(other_ids[:, None] > id[None, :])", LOGPROBS_TEST,
     ),
     Mutation(
-        "logprobs_tie_order_depends_on_k", LOGPROBS,
-        "order = order_among(key, BEST)", "order = tl.where(k > 8, order_among(key, BEST), order_among(-key, BEST))",
+        "logprobs_tie_order_depends_on_k", MERGE,
+        "come_before(other_x, other_id, x, id)",
+        "come_before(other_x, tl.where(k > 8, other_id, -other_id), x, tl.where(k > 8, id, -id))",
         PREFIX_TEST,
     ),
-    Mutation("logprobs_one_class_too_few", LOGPROBS, "order_among(fold, BEST) == k - 1", "order_among(fold, BEST) == k - 2", LOGPROBS_TEST),
-    Mutation("logprobs_rows_ignored", LOGPROBS, "row = tl.load(rows_ptr + entry * rows_stride)", "row = entry", LOGPROBS_TEST),
-    Mutation("logprobs_raw_for_processed", LOGPROBS, "(tops - origin) * (LOG2E / temperature)", "(tops - origin) * LOG2E", LOGPROBS_TEST),
+    Mutation("logprobs_one_class_too_few", MERGE, "come_before(fold, place, fold, place) == k - 1", "come_before(fold, place, fold, place) == k - 2", LOGPROBS_TEST),
+    Mutation("logprobs_ties_one_short", MERGE, "(number <= room)", "(number < room)", LOGPROBS_TEST),
+    Mutation("logprobs_rows_ignored", ENTRY, "row = tl.load(rows_ptr + entry * rows_stride)", "row = entry", LOGPROBS_TEST),
+    Mutation("logprobs_raw_for_processed", MERGE, "(tops - origin) * (LOG2E / temperature)", "(tops - origin) * LOG2E", LOGPROBS_TEST),
     # vLLM #47594: a block of -inf or NaN
     Mutation(
-        "logprobs_nan_in_the_sum", DEVICE, "y = read_logit(x)\n        top = tl.max(y)\n        total",
-        "y = x\n        top = tl.max(y)\n        total", LOGPROBS_TEST,
+        "logprobs_nan_in_the_sum", TILES, 
+        "tl.exp2((read_logit(tile) - origin) * scale)", "tl.exp2((tile.to(tl.float32) - origin) * scale)", LOGPROBS_TEST,
     ),
     Mutation("cut_drops_its_last_token", DEVICE, "(token <= cut_id)", "(token < cut_id)", LOGPROBS_TEST),
     # vLLM #47386: the recovered token was drawn with the draft's noise
-    Mutation("verify_shares_the_drafts_noise", VERIFY, "RECOVER = tl.constexpr(_RECOVER)", "RECOVER = tl.constexpr(2)", _verify(Strategy.REJECTION)),
-    Mutation("verify_no_residual", VERIFY, "tl.maximum(tl.where(with_draft, weight, 1.0) * p - q, 0.0)", "tl.where(with_draft, weight, 1.0) * p", _verify(Strategy.REJECTION, **DENSE)),
+    Mutation("verify_shares_the_drafts_noise", FINISH, "RECOVER = tl.constexpr(_RECOVER)", "RECOVER = tl.constexpr(2)", _verify(Strategy.REJECTION)),
+    Mutation("verify_no_residual", RESIDUAL, "tl.maximum(tl.fma(p, p_share, -(q * q_share)), 0.0)", "p * p_share", _verify(Strategy.REJECTION, **DENSE)),
     # DeepSpec #31, vLLM #40269: the declared distribution was not the sampled one
     Mutation(
-        "verify_draft_at_another_temperature", VERIFY,
-        "log_q = _log_mass(y, draft_origin, draft_total, scale)", "log_q = _log_mass(y, draft_origin, draft_total, 1.0)",
+        "verify_draft_at_another_temperature", JUDGE,
+        "log_q = log_mass(y, draft_origin, draft_total, scale)", "log_q = log_mass(y, draft_origin, draft_total, 1.0)",
         _verify(Strategy.REJECTION, **DENSE),
     ),
     # vLLM #41834: a NaN draft row
-    Mutation("verify_trusts_an_empty_draft_row", VERIFY, "drafted & (tl.exp(log_q) > 0)", "drafted", _verify(Strategy.REJECTION, Strategy.BLOCK, **DENSE)),
+    Mutation("verify_trusts_an_empty_draft_row", JUDGE, "drafted & (tl.exp(log_q) > 0)", "drafted", _verify(Strategy.REJECTION, Strategy.BLOCK, **DENSE)),
     Mutation(
-        "verify_emits_the_rejected_token_again", VERIFY,
-        "tl.where(token == tl.where(with_draft, x, -1), 0.0, p)", "p", _verify(Strategy.REJECTION, **ONE_HOT),
+        "verify_emits_the_rejected_token_again", FINISH,
+        "p = tl.where(token == refused, 0.0, mass(x, origin, scale))", "p = mass(x, origin, scale)", _verify(Strategy.REJECTION, **ONE_HOT),
     ),
-    Mutation("verify_accepts_whatever_is_possible", VERIFY, "stays = log_uniform < log_ratio", "stays = log_ratio > -80.0", _verify(Strategy.REJECTION)),
-    Mutation("verify_step_idx_off_by_one", VERIFY, "uniforms(seed, step_idx + column, ACCEPT)", "uniforms(seed, step_idx + column + 1, ACCEPT)", _verify(Strategy.REJECTION)),
-    Mutation("verify_runs_past_the_end_token", VERIFY, "stops & (column <= accepted)", "stops & (column < 0)", _verify(Strategy.GREEDY, **FLAGS)),
-    Mutation("verify_one_token_over_the_limit", VERIFY, "tl.load(max_dec_ptr + b) - step_idx", "tl.load(max_dec_ptr + b) - step_idx + 1", _verify(Strategy.GREEDY, **FLAGS)),
-    Mutation("verify_drafts_in_prefill", VERIFY, "tl.load(encoder_ptr + b) > 0, 0, limit", "tl.load(encoder_ptr + b) > 0, limit, limit", _verify(Strategy.GREEDY, **FLAGS)),
-    Mutation("verify_drafts_while_reasoning", VERIFY, "tl.load(reasoning_ptr + b) == 1", "tl.load(reasoning_ptr + b) == 9", _verify(Strategy.GREEDY, **FLAGS)),
-    Mutation("verify_greedy_ties_by_higher_id", DEVICE, "tl.min(tl.where(y == top, token, 2147483647))", "tl.max(tl.where(y == top, token, -1))", _verify(Strategy.GREEDY)),
+    Mutation("verify_accepts_whatever_is_possible", JUDGE, "stays = log_uniform < log_ratio", "stays = log_ratio > -80.0", _verify(Strategy.REJECTION)),
+    Mutation("verify_step_idx_off_by_one", JUDGE, "uniforms(seed, step_idx + column, ACCEPT)", "uniforms(seed, step_idx + column + 1, ACCEPT)", _verify(Strategy.REJECTION)),
+    Mutation("verify_runs_past_the_end_token", REQUEST, "stops & (column <= accepted)", "stops & (column < 0)", _verify(Strategy.GREEDY, **FLAGS)),
+    Mutation("verify_one_token_over_the_limit", REQUEST, "tl.load(max_dec_ptr + b) - step_idx", "tl.load(max_dec_ptr + b) - step_idx + 1", _verify(Strategy.GREEDY, **FLAGS)),
+    Mutation("verify_drafts_in_prefill", REQUEST, "tl.load(encoder_ptr + b) > 0, 0, limit", "tl.load(encoder_ptr + b) > 0, limit, limit", _verify(Strategy.GREEDY, **FLAGS)),
+    Mutation("verify_drafts_while_reasoning", REQUEST, "tl.load(reasoning_ptr + b) == 1", "tl.load(reasoning_ptr + b) == 9", _verify(Strategy.GREEDY, **FLAGS)),
+    Mutation("verify_greedy_ties_by_higher_id", TILES, 
+        "tl.min(tl.where(tile.to(tl.float32) == top, token, 2147483647))",
+        "tl.max(tl.where(tile.to(tl.float32) == top, token, -1))", _verify(Strategy.GREEDY)),
     Mutation(
-        "verify_block_judged_by_the_wrong_uniform", VERIFY,
+        "verify_block_judged_by_the_wrong_uniform", FINISH,
         "column[None, :] == column[:, None] - 1", "column[None, :] == column[:, None]", _verify(Strategy.BLOCK),
     ),
-    Mutation("verify_block_weight_unbounded", VERIFY, "until - highest, log_uniform", "until, log_uniform", _verify(Strategy.BLOCK)),
-    Mutation("verify_window_off_by_one", VERIFY, "following >= window", "following > window", _verify(Strategy.TOPP)),
+    Mutation("verify_block_weight_unbounded", JUDGE, "until - highest, log_uniform", "until, log_uniform", _verify(Strategy.BLOCK)),
+    Mutation("verify_window_off_by_one", TOPP, "following >= window", "following > window", _verify(Strategy.TOPP)),
     # FastDeploy's top_p_candidates: an empty set when top_p is not reached
-    Mutation("sampling_empty_candidates", SAMPLING, "tl.where(reached, column + 1, columns)", "tl.where(reached, column + 1, 0)", CANDIDATES_TEST),
-    Mutation("sampling_seeds_one_apart", SAMPLING, "_add_seed(seed, 4 * step)", "_add_seed(seed, step)", EXPAND_TEST),
+    Mutation("sampling_empty_candidates", CANDIDATES, "tl.where(reached, column + 1, columns)", "tl.where(reached, column + 1, 0)", CANDIDATES_TEST),
+    Mutation("sampling_seeds_one_apart", EXPAND, "_add_seed(seed, 4 * step)", "_add_seed(seed, step)", EXPAND_TEST),
     # vLLM #50979: a threshold on values keeps every tie
-    Mutation("sampling_top_k_keeps_ties", SAMPLING, "wanted = tl.minimum(tl.maximum(wanted, 1), tl.sum(ties))", "wanted = tl.sum(ties)", test_sampling.check_ties_past_the_best_64),
-    Mutation("sampling_top_p_without_top_k", SAMPLING, "tl.where(k <= best, tl.max(until), 1.0)", "1.0", SAMPLING_TEST),
+    Mutation("sampling_top_k_keeps_ties", CUT, "wanted = tl.minimum(tl.maximum(wanted, 1), tl.sum(ties))", "wanted = tl.sum(ties)", test_sampling.check_ties_past_the_best_64),
+    Mutation("sampling_top_p_without_top_k", CUT, "tl.where(k <= best, tl.max(until), 1.0)", "1.0", SAMPLING_TEST),
 )  # fmt: skip

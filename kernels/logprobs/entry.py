@@ -1,0 +1,50 @@
+"""What both passes of ``logprobs`` read of one entry."""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from .._device import is_kept, read_id, read_logit
+
+
+@triton.jit
+def entry_of(
+    entry, rows_ptr, rows_stride, temperature_ptr, temperature_stride,
+    cut_logit_ptr, cut_logit_stride, cut_id_ptr, cut_id_stride,
+):  # fmt: skip
+    """Row of the logits (-1 for none), temperature, and the last kept token of one entry."""
+    row = entry
+    if rows_ptr is not None:
+        row = tl.load(rows_ptr + entry * rows_stride)
+    temperature = 1.0
+    if temperature_ptr is not None:
+        temperature = tl.load(temperature_ptr + entry * temperature_stride)
+        temperature = tl.where(temperature == 0.0, 1.0, temperature)
+    cut_logit = float("-inf")
+    cut_id = tl.full([], 0, tl.int32)
+    if cut_logit_ptr is not None:
+        cut_logit = read_logit(tl.load(cut_logit_ptr + entry * cut_logit_stride))
+        cut_id = read_id(tl.load(cut_id_ptr + entry * cut_id_stride))
+    return row, temperature, cut_logit, cut_id
+
+
+@triton.jit
+def sampled_logit(row_ptr, logits_stride_v, token, vocab, cut_logit, cut_id, HAS_CUT: tl.constexpr):
+    """(logit of the sampled token, whether it is a token at all)."""
+    known = (token >= 0) & (token < vocab)
+    x = tl.load(row_ptr + token * logits_stride_v, mask=known, other=float("-inf"))
+    x = read_logit(x)
+    if HAS_CUT:
+        x = tl.where(is_kept(x, token, cut_logit, cut_id), x, float("-inf"))
+    return x, known
+
+
+@triton.jit
+def read_tokens(row_ptr, logits_stride_v, id, there, cut_logit, cut_id, HAS_CUT: tl.constexpr):
+    """Logits of the tokens ``id`` as the law reads them; -inf where ``there`` is false, and past the cut."""
+    x = tl.load(row_ptr + id.to(tl.int64) * logits_stride_v, mask=there, other=float("-inf"))
+    x = read_logit(x)
+    if HAS_CUT:
+        x = tl.where(is_kept(x, id, cut_logit, cut_id), x, float("-inf"))
+    return x

@@ -1,0 +1,300 @@
+"""The second pass of ``logprobs``, one small program a row: the sampled token's logprob and rank from the chunks' sums,
+and the k best tokens from the groups' maxima.
+"""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+
+from .._device import LOG2E, ORDER_BITS, after_another, come_before, logit_of_key, order_key, read_logit
+from .._tiles import VECTOR
+from .entry import entry_of, read_tokens, sampled_logit
+
+WARPS = 4
+TOGETHER = 64  # tokens that are ordered at a time, and classes of chunks: at least the largest k
+ROOM = 128  # groups and tokens that a threshold may let through
+ROUND = 32  # picked groups looked into at a time
+COUNTS = 4  # words for them in the scratch memory; three are used
+SCAN = 1024  # tokens looked at together when a row is searched
+
+
+def merge_chunks_of_rows(
+    logits: torch.Tensor,
+    arguments: tuple[object, ...],
+    passed: tuple[torch.Tensor, torch.Tensor, torch.Tensor],  # what the streaming pass left
+    k: int,
+    entries: int,
+    options: dict[str, object],
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """(logprob, rank, topk_ids, topk_logprobs, logz); see ``kernels.logprobs.Logprobs``."""
+    device = logits.device
+    chunks, groups = passed[0].shape[1], passed[2].shape[1]
+    logprob = torch.empty(2, entries, dtype=torch.float32, device=device)
+    rank = torch.empty(entries, dtype=torch.int64, device=device)
+    topk_ids = torch.empty(entries, k, dtype=torch.int64, device=device)
+    topk_logprobs = torch.empty(entries, k, dtype=torch.float32, device=device)
+    wide = max(TOGETHER, triton.next_power_of_2(chunks))
+    scratch = torch.empty(entries, COUNTS + wide + 3 * ROOM if k else 0, dtype=torch.int32, device=device)
+    if entries:
+        _merge_kernel[(entries,)](
+            *arguments, *passed, scratch, logprob, rank, topk_ids, topk_logprobs,
+            entries, logits.shape[1], chunks, k,
+            **options, CHUNKS=wide,
+            GROUPS=max(TOGETHER, triton.next_power_of_2(groups)), BITS=ORDER_BITS[logits.dtype],
+            TOGETHER=TOGETHER, ROOM=ROOM, ROUND=ROUND, COUNTS=COUNTS, SCAN=SCAN, num_warps=WARPS, **after_another(),
+        )  # fmt: skip
+    return logprob[0], rank, topk_ids, topk_logprobs, logprob[1]
+
+
+@triton.jit(
+    do_not_specialize=[
+        "token_stride", "rows_stride", "temperature_stride", "cut_logit_stride", "cut_id_stride",
+        "entries", "chunks", "k",
+    ]
+)  # fmt: skip
+def _merge_kernel(
+    logits_ptr, logits_stride_t, logits_stride_v,  # [T, V]
+    token_ptr, token_stride,  # int [R]
+    rows_ptr, rows_stride,  # int64 [R]
+    temperature_ptr, temperature_stride,  # float32 [R]
+    cut_logit_ptr, cut_logit_stride, cut_id_ptr, cut_id_stride,  # float32 [R], int64 [R]
+    partial_ptr, at_least_ptr, group_max_ptr,  # [R, chunks, 2], [R, chunks], [R, groups]
+    scratch_ptr,  # int32 [R, COUNTS + CHUNKS + 3 * ROOM]: counts, chunks, groups, then (id, logit's bits) of tokens
+    logprob_ptr, rank_ptr, topk_ids_ptr, topk_logprobs_ptr,  # out: [2, R], [R], [R, k], [R, k]
+    entries, vocab, chunks, k,
+    HAS_CUT: tl.constexpr, CHUNK: tl.constexpr, GROUP: tl.constexpr, CHUNKS: tl.constexpr, GROUPS: tl.constexpr,
+    BITS: tl.constexpr, TOGETHER: tl.constexpr, ROOM: tl.constexpr, ROUND: tl.constexpr, COUNTS: tl.constexpr,
+    SCAN: tl.constexpr, PDL: tl.constexpr,
+):  # fmt: skip
+    entry = tl.program_id(0).to(tl.int64)
+    row, temperature, cut_logit, cut_id = entry_of(
+        entry, rows_ptr, rows_stride, temperature_ptr, temperature_stride,
+        cut_logit_ptr, cut_logit_stride, cut_id_ptr, cut_id_stride,
+    )  # fmt: skip
+    row_ptr = logits_ptr + row * logits_stride_t
+    if token_ptr is not None:
+        # These are inputs: they need not wait for the other kernel.
+        token = tl.load(token_ptr + entry * token_stride).to(tl.int64)
+        token = tl.where(row >= 0, token, -1)
+        sampled, known = sampled_logit(row_ptr, logits_stride_v, token, vocab, cut_logit, cut_id, HAS_CUT)
+    if PDL:
+        tl.extra.cuda.gdc_wait()
+    if row < 0:
+        place = tl.arange(0, TOGETHER)
+        tl.store(logprob_ptr + entry, float("nan"))
+        tl.store(logprob_ptr + entries + entry, float("nan"))
+        tl.store(rank_ptr + entry, 0)
+        tl.store(topk_ids_ptr + entry * k + place, tl.full([TOGETHER], -1, tl.int64), mask=place < k)
+        tl.store(topk_logprobs_ptr + entry * k + place, float("nan"), mask=place < k)
+    else:
+        chunk = tl.arange(0, CHUNKS)
+        here = chunk < chunks
+        at = entry * chunks + chunk
+        tops = tl.load(partial_ptr + at * 2, mask=here, other=float("-inf"))
+        totals = tl.load(partial_ptr + at * 2 + 1, mask=here, other=0.0)
+        top = tl.max(tops)
+        origin = tl.where(top == float("-inf"), 0.0, top)
+        total = tl.sum(totals * tl.exp2((tops - origin) * (LOG2E / temperature)))
+        log_total = tl.log(total)  # -inf for a row of -inf
+
+        tl.store(logprob_ptr + entries + entry, origin / temperature + log_total)
+        if token_ptr is not None:
+            rank = tl.sum(tl.load(at_least_ptr + at, mask=here, other=0)).to(tl.int64)
+            # At -inf everything ties, the lanes past the vocabulary too, which must not be counted.
+            rank = tl.where(sampled == float("-inf"), vocab, rank)
+            lp = tl.where(sampled == float("-inf"), float("-inf"), (sampled - origin) / temperature - log_total)
+            tl.store(logprob_ptr + entry, tl.where(known, lp, float("nan")))
+            tl.store(rank_ptr + entry, tl.where(known, rank, 0))
+        else:
+            tl.store(logprob_ptr + entry, float("nan"))
+            tl.store(rank_ptr + entry, 0)
+
+        if k > 0:
+            counts_at = scratch_ptr + entry * (COUNTS + CHUNKS + 3 * ROOM)
+            chunks_at = counts_at + COUNTS
+            tokens_at = chunks_at + CHUNKS + ROOM
+            tl.store(counts_at + tl.arange(0, COUNTS), tl.zeros([COUNTS], tl.int32))
+            row_max_ptr = group_max_ptr + entry * chunks * (CHUNK // GROUP)
+            threshold = _threshold(tops, chunks, row_max_ptr, k, CHUNK // GROUP, CHUNKS, GROUPS, TOGETHER, BITS)
+            found = ROOM + 1
+            # At -inf nearly everything ties: a row with fewer finite logits than k, or with fewer groups.
+            if threshold > float("-inf"):
+                tl.debug_barrier()
+                picked = _groups_of_chunks(
+                    tops, threshold, counts_at, chunks_at, row_max_ptr, CHUNK // GROUP, CHUNKS, ROOM, ROUND
+                )
+                found = picked
+                if picked <= ROOM:
+                    found = _tokens_of_groups(
+                        picked, threshold, counts_at + 2, chunks_at + CHUNKS, row_ptr, logits_stride_v, vocab,
+                        cut_logit, cut_id, HAS_CUT, CHUNK, GROUP, ROOM, ROUND,
+                    )  # fmt: skip
+            if found > ROOM:
+                found = _search_row(
+                    order_key(threshold, BITS), k, tokens_at, row_ptr, logits_stride_v, vocab, cut_logit, cut_id,
+                    HAS_CUT, SCAN, BITS,
+                )  # fmt: skip
+                tl.debug_barrier()
+            for start in range(0, found, TOGETHER):
+                id, x = _found_tokens(tokens_at, start, found, TOGETHER)
+                order = tl.zeros([TOGETHER], tl.int32)
+                for other in range(0, found, TOGETHER):
+                    other_id, other_x = _found_tokens(tokens_at, other, found, TOGETHER)
+                    order += come_before(other_x, other_id, x, id)
+                best_lp = tl.where(x == float("-inf"), float("-inf"), (x - origin) / temperature - log_total)
+                wanted = (start + tl.arange(0, TOGETHER) < found) & (order < k)
+                tl.store(topk_ids_ptr + entry * k + order, id.to(tl.int64), mask=wanted)
+                tl.store(topk_logprobs_ptr + entry * k + order, best_lp, mask=wanted)
+
+
+@triton.jit
+def _threshold(
+    tops, chunks, row_max_ptr, k,
+    PER_CHUNK: tl.constexpr, CHUNKS: tl.constexpr, GROUPS: tl.constexpr, TOGETHER: tl.constexpr, BITS: tl.constexpr,
+):  # fmt: skip
+    """A logit that k tokens reach, and few more: the k-th best of classes of chunks or, where there are too few chunks
+    for that, of the groups. Every one of the k best tokens reaches it. -inf where fewer than k groups have a finite
+    one.
+    """
+    if 2 * k <= chunks:
+        fold = tl.max(tl.reshape(tops, [CHUNKS // TOGETHER, TOGETHER]), axis=0)
+        place = tl.arange(0, TOGETHER)
+        threshold = tl.max(tl.where(come_before(fold, place, fold, place) == k - 1, fold, float("-inf")))
+    else:
+        group = tl.arange(0, GROUPS)
+        best = tl.load(row_max_ptr + group, mask=group // PER_CHUNK < chunks, other=float("-inf"))
+        group_key = tl.where(group < chunks * PER_CHUNK, order_key(read_logit(best), BITS), 0)
+        key = tl.full([], 0, tl.uint32)
+        bit = tl.full([], 1 << (BITS - 1), tl.uint32)
+        for _bit in range(BITS):
+            enough = tl.sum((group_key >= (key | bit)).to(tl.int32)) >= k
+            key = tl.where(enough, key | bit, key)
+            bit = bit >> 1
+        threshold = tl.where(key > 0, logit_of_key(key, BITS), float("-inf"))
+    return threshold
+
+
+@triton.jit
+def _groups_of_chunks(
+    tops, threshold, counts_at, chunks_at, row_max_ptr,
+    PER_CHUNK: tl.constexpr, CHUNKS: tl.constexpr, ROOM: tl.constexpr, ROUND: tl.constexpr,
+):  # fmt: skip
+    """Stores the chunks that reach the threshold, and their groups that do, and says how many groups there are; more
+    than ``ROOM`` where there is no room for all.
+    """
+    reach = tops >= threshold
+    slot = _slots(counts_at, reach)
+    tl.store(chunks_at + slot, tl.arange(0, CHUNKS), mask=reach)
+    tl.debug_barrier()
+    chunks = tl.load(counts_at, volatile=True)
+    for start in range(0, chunks, ROUND):
+        place = start + tl.arange(0, ROUND)
+        chunk = tl.load(chunks_at + place, mask=place < chunks, other=0)
+        group = (chunk * PER_CHUNK)[:, None] + tl.arange(0, PER_CHUNK)[None, :]
+        there = (place < chunks)[:, None] & (group >= 0)
+        best = tl.load(row_max_ptr + group, mask=there, other=float("-inf")).to(tl.float32)
+        good = best >= threshold
+        spot = _slots(counts_at + 1, good)
+        tl.store(chunks_at + CHUNKS + spot, group, mask=good & (spot < ROOM))
+    tl.debug_barrier()
+    return tl.load(counts_at + 1, volatile=True)
+
+
+@triton.jit
+def _tokens_of_groups(
+    picked, threshold, count_at, groups_at, row_ptr, logits_stride_v, vocab, cut_logit, cut_id,
+    HAS_CUT: tl.constexpr, CHUNK: tl.constexpr, GROUP: tl.constexpr, ROOM: tl.constexpr, ROUND: tl.constexpr,
+):  # fmt: skip
+    """Stores the tokens that reach the threshold, in any order, and says how many they are; more than ``ROOM`` where
+    there is no room for all.
+    """
+    per_chunk: tl.constexpr = CHUNK // GROUP
+    vectors: tl.constexpr = GROUP // VECTOR
+    for start in range(0, picked, ROUND):
+        vector = tl.arange(0, ROUND * vectors)
+        place = start + vector // vectors
+        one = tl.load(groups_at + place, mask=place < picked, other=0)
+        first = one // per_chunk * CHUNK + (vector % vectors * per_chunk + one % per_chunk) * VECTOR
+        id = tl.multiple_of(first, VECTOR)[:, None] + tl.arange(0, VECTOR)[None, :]  # [ROUND * vectors, VECTOR]
+        there = (place < picked)[:, None] & (id < vocab)
+        x = read_tokens(row_ptr, logits_stride_v, id, there, cut_logit, cut_id, HAS_CUT)
+        reach = x >= threshold
+        slot = _slots(count_at, reach)
+        fits = reach & (slot < ROOM)
+        tl.store(groups_at + ROOM + slot * 2, id, mask=fits)
+        tl.store(groups_at + ROOM + slot * 2 + 1, x.to(tl.int32, bitcast=True), mask=fits)
+    tl.debug_barrier()
+    return tl.load(count_at, volatile=True)
+
+
+@triton.jit
+def _slots(count_ptr, chosen):
+    """A slot of its own for each chosen element, counted at ``count_ptr``. Their order is left open: what is stored
+    there is ordered later.
+    """
+    # An address that looks different in each lane: for one that does not the compiler adds up whole warps first, in
+    # twenty instructions an element, of which nearly none is chosen.
+    return tl.atomic_add(count_ptr + tl.where(chosen, 0, 1), 1, mask=chosen, sem="relaxed", scope="cta")
+
+
+@triton.jit
+def _found_tokens(tokens_at, start, found, N: tl.constexpr):
+    """(ids, logits) of the found tokens from ``start`` on; past the last, what comes after any token."""
+    place = start + tl.arange(0, N)
+    id = tl.load(tokens_at + place * 2, mask=place < found, other=2147483647)
+    x = tl.load(tokens_at + place * 2 + 1, mask=place < found, other=-8388608)
+    return id, x.to(tl.float32, bitcast=True)
+
+
+@triton.jit
+def _search_row(
+    threshold, k, tokens_at, row_ptr, logits_stride_v, vocab, cut_logit, cut_id,
+    HAS_CUT: tl.constexpr, SCAN: tl.constexpr, BITS: tl.constexpr,
+):  # fmt: skip
+    """Stores exactly the k best tokens, for a row of long ties or whose best tokens are neighbours. ``threshold`` is a
+    key that k tokens reach; in a row of ties (all but a few tokens masked, say) no larger one is.
+    """
+    above = _count_above(threshold, row_ptr, logits_stride_v, vocab, cut_logit, cut_id, HAS_CUT, SCAN, BITS)
+    if above >= k:
+        # The k-th best key, bit by bit: one pass over the row, from L2, a bit.
+        threshold = tl.full([], 0, tl.uint32)
+        bit = tl.full([], 1 << (BITS - 1), tl.uint32)
+        for _bit in range(BITS):
+            higher = threshold | bit
+            count = _count_above(higher - 1, row_ptr, logits_stride_v, vocab, cut_logit, cut_id, HAS_CUT, SCAN, BITS)
+            threshold = tl.where(count >= k, higher, threshold)
+            # The last count that was too small is that of the keys above the final threshold.
+            above = tl.where(count >= k, above, count)
+            bit = bit >> 1
+    room = k - above
+    tied_before = 0
+    found = 0
+    for start in range(0, vocab, SCAN):
+        id = start + tl.arange(0, SCAN)
+        x = read_tokens(row_ptr, logits_stride_v, id, id < vocab, cut_logit, cut_id, HAS_CUT)
+        key = order_key(x, BITS)
+        tied = ((id < vocab) & (key == threshold)).to(tl.int32)
+        number = tied_before + tl.cumsum(tied, 0)
+        chosen = ((id < vocab) & (key > threshold)) | ((tied > 0) & (number <= room))
+        spot = found + tl.cumsum(chosen.to(tl.int32), 0) - 1
+        tl.store(tokens_at + spot * 2, id, mask=chosen)
+        tl.store(tokens_at + spot * 2 + 1, x.to(tl.int32, bitcast=True), mask=chosen)
+        tied_before += tl.sum(tied)
+        found += tl.sum(chosen.to(tl.int32))
+    return found
+
+
+@triton.jit
+def _count_above(
+    threshold, row_ptr, logits_stride_v, vocab, cut_logit, cut_id,
+    HAS_CUT: tl.constexpr, SCAN: tl.constexpr, BITS: tl.constexpr,
+):  # fmt: skip
+    """How many tokens of a row have a larger key."""
+    count = tl.zeros([SCAN], tl.int32)
+    for start in range(0, vocab, SCAN):
+        id = start + tl.arange(0, SCAN)
+        x = read_tokens(row_ptr, logits_stride_v, id, id < vocab, cut_logit, cut_id, HAS_CUT)
+        count += ((id < vocab) & (order_key(x, BITS) > threshold)).to(tl.int32)
+    return tl.sum(count)

@@ -1,0 +1,100 @@
+"""The streaming pass of ``logprobs``: every chunk of every row read once, two bytes a bfloat16 logit and nothing else
+of size V.
+"""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+
+from .._device import LOG2E, dependent_launch
+from .._tiles import (
+    WARPS,
+    chunks_per_program,
+    count_at_least,
+    cut_tile,
+    group_max,
+    load_tile,
+    packed,
+    sum_exponentials,
+)
+from .entry import entry_of, sampled_logit
+
+
+def stream_chunks(
+    logits: torch.Tensor,
+    arguments: tuple[object, ...],
+    k: int,
+    entries: int,
+    options: dict[str, object],
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """(max and sum of exponentials float32 [R, chunks, 2], tokens at least as good as the sampled one int32
+    [R, chunks], max of each group [R, chunks * CHUNK // GROUP]).
+    """
+    vocab, device = logits.shape[1], logits.device
+    chunk = options["CHUNK"]
+    chunks = triton.cdiv(vocab, chunk)
+    partial = torch.empty(entries, chunks, 2, dtype=torch.float32, device=device)
+    at_least = torch.empty(entries, chunks, dtype=torch.int32, device=device)
+    groups = chunks * (chunk // options["GROUP"]) if k else 0
+    best = torch.empty(entries, groups, dtype=logits.dtype, device=device)
+    if entries:
+        per_program = chunks_per_program(entries, chunks, most=2)
+        _chunk_kernel[(entries * triton.cdiv(chunks, per_program),)](
+            *arguments, partial, at_least, best, vocab, chunks, per_program, k,
+            **options, PACKED=packed(logits) and not options["HAS_CUT"], PDL=dependent_launch(), num_warps=WARPS,
+        )  # fmt: skip
+    return partial, at_least, best
+
+
+@triton.jit(
+    do_not_specialize=[
+        "token_stride", "rows_stride", "temperature_stride", "cut_logit_stride", "cut_id_stride",
+        "chunks", "per_program", "k",
+    ]
+)  # fmt: skip
+def _chunk_kernel(
+    logits_ptr, logits_stride_t, logits_stride_v,  # [T, V]
+    token_ptr, token_stride,  # int [R]
+    rows_ptr, rows_stride,  # int64 [R]
+    temperature_ptr, temperature_stride,  # float32 [R]
+    cut_logit_ptr, cut_logit_stride, cut_id_ptr, cut_id_stride,  # float32 [R], int64 [R]
+    partial_ptr, at_least_ptr, group_max_ptr,  # out: [R, chunks, 2], [R, chunks], [R, groups]
+    vocab, chunks, per_program, k,
+    HAS_CUT: tl.constexpr, CHUNK: tl.constexpr, GROUP: tl.constexpr, PACKED: tl.constexpr, PDL: tl.constexpr,
+):  # fmt: skip
+    if PDL:
+        tl.extra.cuda.gdc_launch_dependents()
+    program = tl.program_id(0)
+    programs = tl.cdiv(chunks, per_program)  # of one row
+    entry = (program // programs).to(tl.int64)
+    first = (program % programs) * per_program
+    row, temperature, cut_logit, cut_id = entry_of(
+        entry, rows_ptr, rows_stride, temperature_ptr, temperature_stride,
+        cut_logit_ptr, cut_logit_stride, cut_id_ptr, cut_id_stride,
+    )  # fmt: skip
+    if row >= 0:
+        row_ptr = logits_ptr + row * logits_stride_t
+        end = tl.minimum(first + per_program, chunks)
+        ahead = load_tile(row_ptr, logits_stride_v, first, end, vocab, CHUNK, PACKED)
+        if token_ptr is not None:
+            token = tl.load(token_ptr + entry * token_stride).to(tl.int64)
+            sampled, _known = sampled_logit(row_ptr, logits_stride_v, token, vocab, cut_logit, cut_id, HAS_CUT)
+        scale = LOG2E / temperature
+        for chunk in range(first, end):
+            tile = ahead
+            ahead = load_tile(row_ptr, logits_stride_v, chunk + 1, end, vocab, CHUNK, PACKED)
+            if HAS_CUT:
+                tile = cut_tile(tile, chunk, cut_logit, cut_id, CHUNK)
+            best = group_max(tile, CHUNK, GROUP, PACKED)
+            at = entry * chunks + chunk
+            if k > 0:
+                # A max is one of its inputs, so the logits' own type holds it exactly.
+                group = at * (CHUNK // GROUP) + tl.arange(0, CHUNK // GROUP)
+                tl.store(group_max_ptr + group, best.to(group_max_ptr.dtype.element_ty))
+            top, total = sum_exponentials(tile, tl.max(best), scale, PACKED)
+            tl.store(partial_ptr + at * 2, top)
+            tl.store(partial_ptr + at * 2 + 1, total)
+            if token_ptr is not None:
+                tl.store(at_least_ptr + at, count_at_least(tile, sampled, PACKED))

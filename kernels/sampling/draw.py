@@ -1,0 +1,115 @@
+"""``sample`` on a GPU: one streaming pass for max and sum per chunk, then one program per row picks a chunk by its mass
+and reads that chunk alone.
+"""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+
+from .._device import LOG2E, after_another, dependent_launch, pick, read_id, read_logit, uniforms
+from .._tiles import WARPS, chunks_per_program, cut_tile, load_tile, mass, packed, stream_stats, without_nan
+
+DRAW_WARPS = 4
+
+
+def sample_triton(
+    logits: torch.Tensor,
+    seeds: torch.Tensor,
+    positions: torch.Tensor,
+    temperature: torch.Tensor,
+    cut: tuple[torch.Tensor, torch.Tensor] | None,
+    stream: int,
+    *,
+    chunk: int,
+) -> torch.Tensor:
+    """See ``kernels.sampling.sample``."""
+    rows, vocab = logits.shape
+    tokens = torch.empty(rows, dtype=torch.int64, device=logits.device)
+    if rows == 0:
+        return tokens
+    chunks = triton.cdiv(vocab, chunk)
+    partial = torch.empty(rows, chunks, 2, dtype=torch.float32, device=logits.device)
+    arguments = (
+        logits, logits.stride(0), logits.stride(1), temperature.contiguous(),
+        cut[0].contiguous() if cut else None, cut[1].contiguous() if cut else None,
+    )  # fmt: skip
+    per_program = chunks_per_program(rows, chunks, most=2)
+    _sample_stats_kernel[(rows * triton.cdiv(chunks, per_program),)](
+        *arguments, partial, vocab, chunks, per_program,
+        CHUNK=chunk, PACKED=packed(logits) and cut is None, PDL=dependent_launch(), num_warps=WARPS,
+    )  # fmt: skip
+    _sample_kernel[(rows,)](
+        *arguments, partial, seeds.contiguous(), positions.contiguous(), tokens, vocab, chunks,
+        STREAM=stream, CHUNK=chunk, CHUNKS=triton.next_power_of_2(chunks), num_warps=DRAW_WARPS, **after_another(),
+    )  # fmt: skip
+    return tokens
+
+
+@triton.jit
+def _read_cut(cut_logit_ptr, cut_id_ptr, row):
+    """(logit, id) of the last kept token of a row; (-inf, 0), which keeps all, without a cut."""
+    cut_logit = float("-inf")
+    cut_id = tl.full([], 0, tl.int32)
+    if cut_logit_ptr is not None:
+        cut_logit = read_logit(tl.load(cut_logit_ptr + row))
+        cut_id = read_id(tl.load(cut_id_ptr + row))
+    return cut_logit, cut_id
+
+
+@triton.jit(do_not_specialize=["chunks", "per_program"])
+def _sample_stats_kernel(
+    logits_ptr, stride_r, stride_v,  # [R, V]
+    temperature_ptr, cut_logit_ptr, cut_id_ptr,  # [R]
+    partial_ptr,  # out float32 [R, chunks, 2]
+    vocab, chunks, per_program,
+    CHUNK: tl.constexpr, PACKED: tl.constexpr, PDL: tl.constexpr,
+):  # fmt: skip
+    if PDL:
+        tl.extra.cuda.gdc_launch_dependents()
+    program = tl.program_id(0)
+    programs = tl.cdiv(chunks, per_program)  # of one row
+    first = (program % programs) * per_program
+    row = (program // programs).to(tl.int64)
+    cut_logit, cut_id = _read_cut(cut_logit_ptr, cut_id_ptr, row)
+    stream_stats(
+        logits_ptr + row * stride_r, stride_v, vocab, cut_logit, cut_id, tl.load(temperature_ptr + row),
+        first, tl.minimum(first + per_program, chunks), partial_ptr + row * chunks * 2,
+        cut_logit_ptr is not None, CHUNK, PACKED,
+    )  # fmt: skip
+
+
+@triton.jit(do_not_specialize=["chunks"])
+def _sample_kernel(
+    logits_ptr, stride_r, stride_v,  # [R, V]
+    temperature_ptr, cut_logit_ptr, cut_id_ptr,  # [R]
+    partial_ptr, seed_ptr, position_ptr,  # float32 [R, chunks, 2], int64 [R] twice
+    token_ptr,  # out int64 [R]
+    vocab, chunks,
+    STREAM: tl.constexpr, CHUNK: tl.constexpr, CHUNKS: tl.constexpr,
+    PDL: tl.constexpr,
+):  # fmt: skip
+    row = tl.program_id(0).to(tl.int64)
+    temperature = tl.load(temperature_ptr + row)
+    chunk_uniform, token_uniform = uniforms(tl.load(seed_ptr + row), tl.load(position_ptr + row), STREAM)
+    if PDL:
+        tl.extra.cuda.gdc_wait()
+    part = tl.arange(0, CHUNKS)
+    at = row * chunks + part
+    tops = tl.load(partial_ptr + at * 2, mask=part < chunks, other=float("-inf"))
+    seconds = tl.load(partial_ptr + at * 2 + 1, mask=part < chunks, other=0.0)
+    top = tl.max(tops)
+    if temperature == 0.0:
+        ids = tl.where(tops == top, seconds.to(tl.int32, bitcast=True), 2147483647)
+        tl.store(token_ptr + row, tl.min(ids).to(tl.int64))
+    else:
+        origin = tl.where(top == float("-inf"), 0.0, top)
+        scale = LOG2E / temperature
+        chosen = pick(seconds * tl.exp2((tops - origin) * scale), chunk_uniform, CHUNKS)
+        x = load_tile(logits_ptr + row * stride_r, stride_v, chosen, chosen + 1, vocab, CHUNK, False)
+        if cut_logit_ptr is not None:
+            cut_logit, cut_id = _read_cut(cut_logit_ptr, cut_id_ptr, row)
+            x = cut_tile(x, chosen, cut_logit, cut_id, CHUNK)
+        token = chosen * CHUNK + pick(mass(without_nan(x, False), origin, scale), token_uniform, CHUNK)
+        tl.store(token_ptr + row, token.to(tl.int64))

@@ -1,0 +1,109 @@
+"""GREEDY and TARGET_MATCH: the token that the target itself emits at every position, and the drafts that equal it."""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+
+from .._device import LOG2E, after_another, pick, uniforms
+from .._random import RECOVER as _RECOVER
+from .._tiles import mass
+from .reference import Inputs
+from .request import (
+    at_column,
+    emit_of,
+    leading,
+    read_drafts,
+    read_request,
+    request_of,
+    store_step,
+    target_of,
+    target_row,
+    widths_of,
+)
+from .residual import read_tile
+
+RECOVER = tl.constexpr(_RECOVER)
+DRAW_WARPS = 4
+
+
+def match_drafts(
+    given: Inputs,
+    partial: torch.Tensor,
+    chunk: int,
+    tokens: torch.Tensor,  # out int64 [B, S]
+    count: torch.Tensor,  # out int32 [B]
+) -> None:
+    """Draws every row, then emits the drafts that agree and the first token that does not."""
+    batch, width = given.step_input_ids.shape
+    chunks = partial.shape[2]
+    drawn = torch.empty(batch, width, dtype=torch.int64, device=tokens.device)
+    step_idx = given.step_idx.contiguous()
+    _draw_kernel[(batch * width,)](
+        request_of(given), target_of(given), partial, chunks,
+        # A greedy draw reads no seed, but its branch is compiled all the same.
+        step_idx if given.seeds is None else given.seeds.contiguous(), step_idx, drawn,
+        REJECT_ALL=given.reject_all, WIDTH=width,
+        CHUNK=chunk, CHUNKS=triton.next_power_of_2(chunks), num_warps=DRAW_WARPS, **after_another(),
+    )  # fmt: skip
+    _match_kernel[(batch,)](
+        request_of(given), drawn, given.target_logits.shape[1], step_idx, emit_of(given, tokens, count),
+        **widths_of(given), num_warps=1, **after_another(),
+    )  # fmt: skip
+
+
+@triton.jit(do_not_specialize=["chunks"])
+def _draw_kernel(
+    request, target, partial_ptr, chunks, seed_ptr, step_idx_ptr,
+    drawn_ptr,  # out int64 [B, S]: what the target emits at each position
+    REJECT_ALL: tl.constexpr, WIDTH: tl.constexpr, CHUNK: tl.constexpr, CHUNKS: tl.constexpr,
+    PDL: tl.constexpr,
+):  # fmt: skip
+    program = tl.program_id(0).to(tl.int64)
+    column = program % WIDTH
+    b = program // WIDTH
+    n, limit, first_row, temperature = read_request(request, b, WIDTH, REJECT_ALL)
+    if PDL:
+        tl.extra.cuda.gdc_wait()
+        tl.extra.cuda.gdc_launch_dependents()
+    if (n > 0) & (column <= limit):
+        part = tl.arange(0, CHUNKS)
+        at = program * chunks + part
+        tops = tl.load(partial_ptr + at * 2, mask=part < chunks, other=float("-inf"))
+        seconds = tl.load(partial_ptr + at * 2 + 1, mask=part < chunks, other=0.0)
+        top = tl.max(tops)
+        if temperature == 0.0:
+            ids = tl.where(tops == top, seconds.to(tl.int32, bitcast=True), 2147483647)
+            tl.store(drawn_ptr + program, tl.min(ids).to(tl.int64))
+        else:
+            origin = tl.where(top == float("-inf"), 0.0, top)
+            scale = LOG2E / temperature
+            chunk_uniform, token_uniform = uniforms(tl.load(seed_ptr + b), tl.load(step_idx_ptr + b) + column, RECOVER)
+            chosen = pick(seconds * tl.exp2((tops - origin) * scale), chunk_uniform, CHUNKS)
+            row = target_row(target, first_row + column)
+            x = read_tile(row, target[4] is not None, chosen, chosen + 1, CHUNK)
+            token = chosen * CHUNK + pick(mass(x, origin, scale), token_uniform, CHUNK)
+            tl.store(drawn_ptr + program, token.to(tl.int64))
+
+
+@triton.jit
+def _match_kernel(
+    request, drawn_ptr, vocab,  # int64 [B, S]
+    step_idx_ptr, emit,
+    REJECT_ALL: tl.constexpr, ACCEPT_ALL: tl.constexpr, WIDTH: tl.constexpr, COLUMNS: tl.constexpr,
+    PDL: tl.constexpr,
+):  # fmt: skip
+    b = tl.program_id(0).to(tl.int64)
+    n, limit, _row, _temperature = read_request(request, b, WIDTH, REJECT_ALL)
+    column = tl.arange(0, COLUMNS)
+    drafts = read_drafts(request, b, WIDTH, COLUMNS)
+    if PDL:
+        tl.extra.cuda.gdc_wait()
+    drawn = tl.load(drawn_ptr + b * WIDTH + column, mask=column <= tl.where(n > 0, limit, -1), other=-1)
+    agree = (drafts >= 0) & (drafts < vocab)
+    if not ACCEPT_ALL:
+        agree = agree & (drafts == drawn)
+    accepted = leading(agree, limit, COLUMNS)
+    last = at_column(drawn, accepted, COLUMNS)
+    store_step(emit, b, n, tl.load(step_idx_ptr + b), drafts, accepted, last, WIDTH, COLUMNS)

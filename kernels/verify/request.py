@@ -1,0 +1,164 @@
+"""What the kernels of ``verify`` are given, and what every one of them does with a request.
+
+A request, the target's rows and the draft's rows travel as tuples: ``request``, ``target`` and ``draft`` below. An
+absent tensor is None in them, which Triton compiles away.
+"""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+
+from .._device import read_id, read_logit
+from .._tiles import packed
+from .reference import Inputs
+from .strategy import Strategy
+
+
+def request_of(given: Inputs) -> tuple[object, ...]:
+    """(ids [B, S] and its strides, lens, cu, encoder, stopped, blocked, reasoning, temperature)."""
+    greedy = given.strategy == Strategy.GREEDY
+    return (
+        given.step_input_ids, *given.step_input_ids.stride(),
+        given.seq_lens_this_time.contiguous(), given.cu_seqlens_q_output.contiguous(),
+        contiguous(given.seq_lens_encoder), contiguous(given.stop_flags), contiguous(given.is_block_step),
+        contiguous(given.reasoning_status), None if greedy else contiguous(given.temperature),
+    )  # fmt: skip
+
+
+def target_of(given: Inputs) -> tuple[object, ...]:
+    """(logits [T, V] and its strides, V, cut_logit [T], cut_id [T])."""
+    logits = given.target_logits
+    return (
+        logits, *logits.stride(), logits.shape[1],
+        contiguous(given.target_cut_logit), contiguous(given.target_cut_id),
+    )  # fmt: skip
+
+
+def draft_of(given: Inputs) -> tuple[object, ...]:
+    """(logits [B, S-1, W] and its strides, W, cut_logit [B, S-1], cut_id [B, S-1]); no logits for one-hot drafts."""
+    logits = given.draft_logits
+    if logits is None:
+        return None, 0, 0, 0, 0, None, None
+    return (
+        logits, *logits.stride(), logits.shape[2],
+        contiguous(given.draft_cut_logit), contiguous(given.draft_cut_id),
+    )  # fmt: skip
+
+
+def emit_of(given: Inputs, tokens: torch.Tensor, count: torch.Tensor) -> tuple[object, ...]:
+    """(max_dec_len, end tokens, how many, out tokens int64 [B, S], out count int32 [B])."""
+    return given.max_dec_len.contiguous(), given.end_tokens.contiguous(), given.end_tokens.shape[0], tokens, count
+
+
+def packing_of(given: Inputs) -> dict[str, bool]:
+    """Whether rows are read two logits a word: the target's and the draft's alike, because a residual takes both. A cut
+    is applied to single logits.
+    """
+    target = packed(given.target_logits) and given.target_cut_logit is None
+    draft = packed(given.draft_logits) and given.draft_cut_logit is None
+    return {"PACKED": target and (draft or given.draft_logits is None)}
+
+
+def widths_of(given: Inputs) -> dict[str, object]:
+    """Compile-time sizes and switches of kernels that judge drafts."""
+    width = given.step_input_ids.shape[1]
+    return {
+        "REJECT_ALL": given.reject_all,
+        "ACCEPT_ALL": given.accept_all,
+        "WIDTH": width,
+        "COLUMNS": triton.next_power_of_2(width),
+    }
+
+
+def contiguous(tensor: torch.Tensor | None) -> torch.Tensor | None:
+    """``tensor.contiguous()``, and None for None."""
+    return None if tensor is None else tensor.contiguous()
+
+
+@triton.jit
+def read_request(request, b, WIDTH: tl.constexpr, REJECT_ALL: tl.constexpr):
+    """(tokens of this step, drafts that may be looked at, first target row, temperature) of request ``b``."""
+    _ids, _stride_b, _stride_s, lens_ptr, cu_ptr, encoder_ptr, stop_ptr, block_ptr, reasoning_ptr, warm_ptr = request
+    n = tl.minimum(tl.maximum(tl.load(lens_ptr + b), 0), WIDTH)
+    if stop_ptr is not None:
+        n = tl.where(tl.load(stop_ptr + b) != 0, 0, n)
+    if block_ptr is not None:
+        n = tl.where(tl.load(block_ptr + b) != 0, 0, n)
+    limit = tl.maximum(n - 1, 0)
+    if REJECT_ALL:
+        limit = limit * 0
+    if encoder_ptr is not None:
+        limit = tl.where(tl.load(encoder_ptr + b) > 0, 0, limit)
+    if reasoning_ptr is not None:
+        limit = tl.where(tl.load(reasoning_ptr + b) == 1, 0, limit)
+    first_row = tl.load(cu_ptr + b).to(tl.int64)
+    temperature = 0.0
+    if warm_ptr is not None:
+        temperature = tl.load(warm_ptr + b)
+    return n, limit, first_row, temperature
+
+
+@triton.jit
+def read_drafts(request, b, WIDTH: tl.constexpr, COLUMNS: tl.constexpr):
+    """int64 [COLUMNS]: the draft judged at each position, -1 past the last one."""
+    column = tl.arange(0, COLUMNS)
+    at = request[0] + b * request[1] + (column + 1) * request[2]
+    return tl.load(at, mask=column + 1 < WIDTH, other=-1)
+
+
+@triton.jit
+def read_cut(cut_logit_ptr, cut_id_ptr, at, mask):
+    """(logit, id) of the last kept token of the rows ``at``; (-inf, 0), which keeps all, without a cut."""
+    cut_logit = float("-inf")
+    cut_id = tl.full([], 0, tl.int32)
+    if cut_logit_ptr is not None:
+        cut_logit = read_logit(tl.load(cut_logit_ptr + at, mask=mask, other=0.0))
+        cut_id = read_id(tl.load(cut_id_ptr + at, mask=mask, other=0))
+    return cut_logit, cut_id
+
+
+@triton.jit
+def target_row(target, row):
+    """(pointer, stride, V, cut_logit, cut_id) of a row of the target."""
+    cut_logit, cut_id = read_cut(target[4], target[5], row, True)
+    return target[0] + row * target[1], target[2], target[3], cut_logit, cut_id
+
+
+@triton.jit
+def draft_row(draft, b, column, WIDTH: tl.constexpr):
+    """(pointer, stride, W, cut_logit, cut_id) of the row that the draft at ``column`` was drawn from."""
+    cut_logit, cut_id = read_cut(draft[5], draft[6], b * (WIDTH - 1) + column, True)
+    return draft[0] + b * draft[1] + column * draft[2], draft[3], draft[4], cut_logit, cut_id
+
+
+@triton.jit
+def leading(good, limit, COLUMNS: tl.constexpr):
+    """How many of the first ``limit`` columns hold before the first that does not."""
+    column = tl.arange(0, COLUMNS)
+    return tl.min(tl.where(good & (column < limit), COLUMNS, column))
+
+
+@triton.jit
+def at_column(values, column, COLUMNS: tl.constexpr):
+    """values[column] for a scalar column."""
+    return tl.sum(tl.where(tl.arange(0, COLUMNS) == column, values, 0))
+
+
+@triton.jit
+def store_step(emit, b, n, step_idx, draft, accepted, last, WIDTH: tl.constexpr, COLUMNS: tl.constexpr):
+    """Stores ``accepted`` drafts and ``last``, cut after the first end token and at ``max_dec_len``."""
+    max_dec_ptr, end_ptr, ends, tokens_ptr, count_ptr = emit
+    column = tl.arange(0, COLUMNS)
+    token = tl.where(column == accepted, last, draft)
+    stops = column < 0
+    for e in range(ends):
+        stops = stops | (token == tl.load(end_ptr + e))
+    until_end = tl.min(tl.where(stops & (column <= accepted), column + 1, COLUMNS))
+    count = tl.minimum(accepted + 1, until_end).to(tl.int64)
+    room = tl.maximum(tl.load(max_dec_ptr + b) - step_idx, 0)
+    count = tl.where(n > 0, tl.minimum(count, room), 0)
+    token = tl.where(column < count, token, -1)
+    tl.store(tokens_ptr + b * WIDTH + column, token, mask=column < WIDTH)
+    tl.store(count_ptr + b, count.to(tl.int32))

@@ -1,0 +1,155 @@
+"""What is left of the target's distribution where a draft is refused: its mass in each chunk, its weights in one."""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+
+from .._device import LOG2E, after_another
+from .._tiles import chunks_per_program, cut_tile, load_tile, mass, unpack, without_nan
+from .judge import drafted_logits, judge
+from .reference import Inputs
+from .request import (
+    at_column,
+    draft_of,
+    draft_row,
+    packing_of,
+    read_drafts,
+    read_request,
+    request_of,
+    target_of,
+    target_row,
+    widths_of,
+)
+from .strategy import Strategy
+
+TOGETHER = 2  # chunks that a program loads at a time
+WARPS = 4
+PROGRAMS = 448  # each judges its request anew before it loads anything, so not many
+
+
+def residual_mass(given: Inputs, partial: torch.Tensor, chunk: int) -> torch.Tensor | None:
+    """float32 [B, rows, chunks]: the mass of ``left_weights`` in each chunk, of the first refused draft's row, or for
+    BLOCK of every draft's row. None for one-hot drafts, whose mass takes no pass.
+    """
+    batch, width = given.step_input_ids.shape
+    if given.draft_logits is None or width == 1:
+        return None
+    block = given.strategy == Strategy.BLOCK
+    slots, chunks = partial.shape[1:3]
+    rows = width - 1 if block else 1
+    residual = torch.empty(batch, rows, chunks, dtype=torch.float32, device=partial.device)
+    tiles = triton.cdiv(chunks, TOGETHER)
+    per_program = chunks_per_program(batch * rows, tiles, tiles, PROGRAMS)
+    _residual_kernel[(batch * rows * triton.cdiv(tiles, per_program),)](
+        request_of(given), target_of(given), draft_of(given), partial, chunks, tiles, per_program, slots,
+        given.seeds.contiguous(), given.step_idx.contiguous(), residual,
+        **widths_of(given), BLOCK=block, RESIDUALS=rows, CHUNK=chunk, CHUNKS=triton.next_power_of_2(chunks),
+        TOGETHER=TOGETHER, **packing_of(given), num_warps=WARPS, **after_another(),
+    )  # fmt: skip
+    return residual
+
+
+@triton.jit
+def block_weight(log_weight, column, COLUMNS: tl.constexpr):
+    """The block's weight before the draft at ``column``."""
+    return tl.exp(at_column(tl.where(log_weight > -88.0, log_weight, -88.0), column, COLUMNS))
+
+
+@triton.jit
+def left_weights(x, y, origin, draft_origin, scale, p_share, q_share):
+    """max(weight * p - q, 0) of logits without NaN: the shares are weight and 1, over the row's total. Used for the
+    mass and for the draw, so both see the same numbers.
+    """
+    p = mass(x, origin, scale)
+    q = mass(y, draft_origin, scale)
+    return tl.maximum(tl.fma(p, p_share, -(q * q_share)), 0.0)
+
+
+@triton.jit
+def load_row(row, chunk, end, CHUNK: tl.constexpr, PACKED: tl.constexpr):
+    """``load_tile`` of a ``target_row`` or ``draft_row``."""
+    return load_tile(row[0], row[1], chunk, end, row[2], CHUNK, PACKED)
+
+
+@triton.jit
+def clean_tile(tile, row, chunk, HAS_CUT: tl.constexpr, CHUNK: tl.constexpr, PACKED: tl.constexpr):
+    """A loaded tile with -inf for NaN and for what is cut."""
+    if HAS_CUT:
+        tile = cut_tile(tile, chunk, row[3], row[4], CHUNK)
+    else:
+        tile = without_nan(tile, PACKED)
+    return tile
+
+
+@triton.jit
+def read_tile(row, HAS_CUT: tl.constexpr, chunk, end, CHUNK: tl.constexpr):
+    """The logits of one chunk, for a draw."""
+    return clean_tile(load_row(row, chunk, end, CHUNK, False), row, chunk, HAS_CUT, CHUNK, False)
+
+
+@triton.jit(do_not_specialize=["chunks", "tiles", "per_program", "slots"])
+def _residual_kernel(
+    request, target, draft, partial_ptr, chunks, tiles, per_program, slots, seed_ptr, step_idx_ptr,
+    residual_ptr,  # out float32 [B, RESIDUALS, chunks]
+    REJECT_ALL: tl.constexpr, ACCEPT_ALL: tl.constexpr, WIDTH: tl.constexpr, COLUMNS: tl.constexpr,
+    BLOCK: tl.constexpr, RESIDUALS: tl.constexpr, CHUNK: tl.constexpr, CHUNKS: tl.constexpr, TOGETHER: tl.constexpr,
+    PACKED: tl.constexpr, PDL: tl.constexpr,
+):  # fmt: skip
+    # Backwards: what the stats read last may still be in the L2.
+    program = tl.num_programs(0) - 1 - tl.program_id(0)
+    programs = tl.cdiv(tiles, per_program)  # of one row
+    first = (program % programs) * per_program
+    column = ((program // programs) % RESIDUALS).to(tl.int64)
+    b = (program // programs // RESIDUALS).to(tl.int64)
+    out_ptr = residual_ptr + (b * RESIDUALS + column) * chunks
+    n, limit, first_row, temperature = read_request(request, b, WIDTH, REJECT_ALL)
+    limit = tl.where(n > 0, limit, 0)
+    drafts = read_drafts(request, b, WIDTH, COLUMNS)
+    x, y = drafted_logits(target, draft, b, limit, first_row, drafts, WIDTH, COLUMNS)
+    seed = tl.load(seed_ptr + b)
+    step_idx = tl.load(step_idx_ptr + b)
+    if PDL:
+        tl.extra.cuda.gdc_wait()
+        tl.extra.cuda.gdc_launch_dependents()
+    if (n > 0) & (temperature > 0.0):
+        (
+            limit, accepted, log_weight, _uniform, origins, totals, draft_origins, draft_totals, _best,
+        ) = judge(
+            x, y, b, limit, temperature, drafts, seed, step_idx, target[3], draft, partial_ptr, chunks, slots,
+            ACCEPT_ALL, WIDTH, COLUMNS, CHUNKS,
+        )  # fmt: skip
+        weight = 1.0
+        if BLOCK:
+            weight = block_weight(log_weight, column, COLUMNS)
+        else:
+            column = accepted.to(tl.int64)
+        if column < limit:
+            origin = at_column(origins, column, COLUMNS)
+            draft_origin = at_column(draft_origins, column, COLUMNS)
+            p_share = weight / tl.maximum(at_column(totals, column, COLUMNS), 1e-30)
+            q_share = 1.0 / tl.maximum(at_column(draft_totals, column, COLUMNS), 1e-30)
+            scale = LOG2E / temperature
+            p_row = target_row(target, first_row + column)
+            q_row = draft_row(draft, b, column, WIDTH)
+            part = tl.arange(0, TOGETHER)
+            end = tl.minimum(first + per_program, tiles)
+            p_ahead = load_row(p_row, first, end, TOGETHER * CHUNK, PACKED)
+            q_ahead = load_row(q_row, first, end, TOGETHER * CHUNK, PACKED)
+            for at in range(first, end):
+                p_tile = clean_tile(p_ahead, p_row, at, target[4] is not None, TOGETHER * CHUNK, PACKED)
+                q_tile = clean_tile(q_ahead, q_row, at, draft[5] is not None, TOGETHER * CHUNK, PACKED)
+                p_ahead = load_row(p_row, at + 1, end, TOGETHER * CHUNK, PACKED)
+                q_ahead = load_row(q_row, at + 1, end, TOGETHER * CHUNK, PACKED)
+                if PACKED:
+                    p_one, p_two = unpack(p_tile)
+                    q_one, q_two = unpack(q_tile)
+                    left = left_weights(p_one, q_one, origin, draft_origin, scale, p_share, q_share)
+                    left += left_weights(p_two, q_two, origin, draft_origin, scale, p_share, q_share)
+                    each = tl.sum(tl.reshape(left, [TOGETHER, CHUNK // 2]), axis=1)
+                else:
+                    left = left_weights(p_tile, q_tile, origin, draft_origin, scale, p_share, q_share)
+                    each = tl.sum(tl.reshape(left, [TOGETHER, CHUNK]), axis=1)
+                chunk = at * TOGETHER + part
+                tl.store(out_ptr + chunk, each, mask=chunk < chunks)
