@@ -56,12 +56,14 @@ def ints(draw, n, least, most):
 
 
 @given(st.lists(any_record(), min_size=1, max_size=3))
+@settings(max_examples=60, deadline=None)
 def test_what_is_equal_is_identical(found):
     outcome = compared(found, found)
     assert outcome.verdict is (Verdict.IDENTICAL if outcome.tally.counts["rows"] else Verdict.INCONCLUSIVE)
 
 
 @given(any_record(), any_record())
+@settings(max_examples=120, deadline=None)
 def test_any_two_records_get_a_verdict_and_the_same_one_the_other_way_round(base, head):
     there, back = compared([base], [head]), compared([head], [base])
     assert there.verdict is back.verdict
@@ -70,7 +72,7 @@ def test_any_two_records_get_a_verdict_and_the_same_one_the_other_way_round(base
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["noise", "narrow", "ties", "wrong", "token"]))
-@settings(max_examples=25)
+@settings(max_examples=25, deadline=None)
 def test_the_order_of_requests_and_of_columns_means_nothing(seed, what):
     rng = np.random.default_rng(seed)
     base, head = two_runs(rng, what)
@@ -119,7 +121,7 @@ def told(outcome):
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 11))
-@settings(max_examples=15)
+@settings(max_examples=15, deadline=None)
 def test_a_file_in_parts_is_the_file(seed, at):
     """As many processes as one likes count the same."""
     rng = np.random.default_rng(seed)
@@ -134,6 +136,7 @@ def test_a_file_in_parts_is_the_file(seed, at):
 
 
 @given(st.integers(0, 40), st.integers(1, 400), st.integers(0, 40), st.integers(1, 400))
+@settings(deadline=None)
 def test_fishers_exact_test(known, of, found, size):
     known, found = min(known, of), min(found, size)
     p = float(hypergeom.sf(found - 1, of + size, known + found, size))

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from checks.logprobs.compare.columns import difference
+from checks.logprobs.compare.comparable import temperature
 from checks.logprobs.compare.measure import REAL_SPLITS, Grade, Measured
 from checks.logprobs.compare.rows import Bools, Rows
 from checks.logprobs.compare.tally import Tally
@@ -110,8 +111,7 @@ def _lines(
     scaled = (rest <= noise * np.maximum(1, slope)) & (np.abs(slope - 1) > _SLOPE) & (slope > 0) & ~constant & (n > 3)
     tally.counts["scaled"] += int(scaled.sum())
     tally.slope(slope[scaled].tolist())
-    asked = [float(base.sampling.get("temperature") or 0) for base, _ in pairs]
-    heat = np.array(asked)[measured.request[over]]
+    heat = np.array([temperature(base, head) for base, head in pairs])[measured.request[over]]
     tally.counts["tempered-head"] += int((scaled & (np.abs(slope * heat - 1) < _SLOPE)).sum())
     with np.errstate(divide="ignore"):
         tally.counts["tempered-base"] += int((scaled & (np.abs(slope / heat - 1) < _SLOPE)).sum())

@@ -9,7 +9,7 @@ import numpy as np
 
 from checks.logprobs.compare import acceptance
 from checks.logprobs.compare.causes import note_causes
-from checks.logprobs.compare.comparable import conflicts, name_origins, same_drafting
+from checks.logprobs.compare.comparable import conflicts, dtype, name_origins, same_drafting, temperature
 from checks.logprobs.compare.measure import Requests, aligned, measure
 from checks.logprobs.compare.note import note
 from checks.logprobs.compare.padding import KINDS, Stripped, strip
@@ -66,8 +66,8 @@ class Collector:
             self._count_side(side, stripped, [pair[records] for pair in pairs])
         uneven = base.rows.lengths != head.rows.lengths
         shared_base, shared_head = aligned(base.rows, head.rows)
-        least, most = units(shared_base, shared_head, [b.origin.logits_dtype for b, _ in pairs])
-        greedy = np.array([_greedy(b) for b, _ in pairs])
+        least, most = units(shared_base, shared_head, [dtype(b, h) for b, h in pairs])
+        greedy = np.array([temperature(b, h) == 0 for b, h in pairs])
         requests = Requests(greedy, least, least if self._calibrated else most)
         measured = measure(shared_base, shared_head, requests, uneven, self._tolerance)
         note(self.tally, measured, names)
@@ -94,11 +94,6 @@ class Collector:
         counts[f"ragged-{side}"] += int((stripped.rows.ids[:, -1:] == ABSENT).sum()) - sum(
             len(r) for r in records if not r.k and stripped.rows.k
         )
-
-
-def _greedy(record: Record) -> bool:
-    """Whether nothing was drawn. A record that does not say is taken for greedy: then no draw is an excuse."""
-    return record.sampling.get("temperature") in (0, None) or record.sampling.get("top_k") == 1
 
 
 def _padded(record: Record, position: int, kind: int) -> Worst:

@@ -33,6 +33,20 @@ def conflicts(base: Record, head: Record) -> list[tuple[str, str, str]]:
     return found
 
 
+def dtype(base: Record, head: Record) -> str:
+    """Of the logits of both, from the side that says it."""
+    said = base.origin.logits_dtype
+    return head.origin.logits_dtype if said == UNKNOWN else said
+
+
+def temperature(base: Record, head: Record) -> float:
+    """Of both, from the side that says how it sampled; 0 for greedy, which is also what a side says that says nothing:
+    then no draw is an excuse."""
+    sampling = base.sampling or head.sampling
+    asked = sampling.get("temperature")
+    return 0.0 if sampling.get("top_k") == 1 or not isinstance(asked, int | float) else float(asked)
+
+
 def same_drafting(base: Record, head: Record) -> bool:
     """Whether both were drafted for in the same way, so that their acceptance may be compared."""
     return not base.speculative or not head.speculative or base.speculative == head.speculative
