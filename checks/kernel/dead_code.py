@@ -55,15 +55,15 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
 
 
 def _branches(delta: Delta) -> Iterator[Finding]:
-    if "else" not in delta.code:
-        return
-    before = [g.stmt for g in delta.flat_base if isinstance(g.stmt, If)]
     for guarded in delta.flat:
         stmt = guarded.stmt
         if not isinstance(stmt, If) or not stmt.then or not stmt.orelse or not same(stmt.then, stmt.orelse):
             continue
+        before = (g.stmt for g in delta.flat_base if isinstance(g.stmt, If))
         if not delta.touched(stmt.line, stmt.end_line) or any(same(stmt, old) for old in before):
             continue
+        if "else" not in delta.code:
+            return
         text = delta.unit.text(stmt.line)
         if not _plain(stmt, delta) or "constexpr" in text:
             continue

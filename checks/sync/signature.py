@@ -32,6 +32,7 @@ refuses the feature there. What is used under an option of its own, and a call t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from checks.change import ChangeSet
@@ -91,10 +92,11 @@ def _calls(change: ChangeSet, config: Config) -> Iterator[tuple[Unit, Function, 
 
 def _callers(name: str, change: ChangeSet, config: Config) -> Iterator[tuple[Unit, Function, E.Call]]:
     paths = {h.path for h in change.head.find(name) if language(h.path) == "python" and not config.is_test(h.path)}
+    written = re.compile(rf"\b{name}[\s\\)]*\(")
     for path in sorted(paths):
         unit = change.unit(path)
         for function in unit.functions if unit is not None else ():
-            if unit is None or name not in unit.text(function.start_line, function.end_line):
+            if unit is None or not written.search(unit.text(function.start_line, function.end_line)):
                 continue
             for call, _ in calls_of(function.body):
                 if E.callee(call) == name and unit.function_at(call.line) is function:
