@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from bot.github import App
 from bot.github.checkout import Checkouts
+from bot.service.records import Records
 from bot.service.settings import Settings
 from bot.service.store import Store
 from bot.style import Markdown
@@ -19,12 +20,13 @@ class Machine:
     store: Store
     checkouts: Checkouts
     words: Words
+    records: Records
 
     @classmethod
     def build(cls, settings: Settings, store: Store) -> Machine:
         app = App(settings.endpoint, settings.app_id, settings.private_key.get_secret_value())
         checkouts = Checkouts(settings.data_dir / "clones", settings.github_server_url)
-        return cls(settings, app, store, checkouts, Words(settings.language, Markdown()))
+        return cls(settings, app, store, checkouts, Words(settings.language, Markdown()), Records(store.engine))
 
 
 _machines: list[Machine] = []

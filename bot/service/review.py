@@ -65,7 +65,7 @@ def _review(order: ReviewOrder, facts: Json) -> str:
         end_without_verdict(order, run, {"broken": True})
         return "broken"
     finish_check(order, run, result)
-    remember(order, facts["head"])
+    remember(order, facts["head"], result["report"])
     return "published"
 
 
@@ -143,8 +143,9 @@ def end_without_verdict(order: ReviewOrder, run: int, result: Json) -> None:
 
 
 @_step
-def remember(order: ReviewOrder, head: str) -> None:
-    """Note what was reported, for the reconcile loop."""
+def remember(order: ReviewOrder, head: str, report: Json) -> None:
+    """Note what was reported, for the reconcile loop and for `/explain`."""
+    machine().records.save_report(_key(order), report)
     machine().store.set_reported(_key(order), head)
 
 

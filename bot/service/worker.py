@@ -11,11 +11,12 @@ from dbos import DBOS, DBOSPortableJSONSerializer
 
 import bot
 from bot.github import GitHubError
+from bot.service import comments as comments  # its workflow registers with DBOS
 from bot.service import metrics, reconcile
 from bot.service import review as review  # its workflow registers with DBOS
 from bot.service.machine import Machine, install
 
-QUEUES = ("reviews", "ci", "gpu")
+QUEUES = ("reviews", "comments", "ci", "gpu")
 _POLL = 0.25
 _log = structlog.get_logger("specbot.worker")
 

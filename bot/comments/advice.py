@@ -1,0 +1,78 @@
+"""Whether running a job again can help: what `checks.ci` says of its log, and what GitHub allows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from io import BytesIO
+from typing import BinaryIO
+
+from bot.comments.jobs import Ran
+from bot.comments.task import Task
+from bot.github import GitHubError, Limited
+from bot.github.app import READ_CI
+from bot.github.download import job_log
+from checks.ci.analyse import analyse
+from checks.ci.model import CIRun, Conclusion, Job, Kind, LogState, Pull, Revisions
+from checks.ci.report import Cause, Rerun
+
+# GitHub runs a job again for thirty days.
+_OLDEST = timedelta(days=30)
+_LARGEST_LOG = 50 << 20
+
+
+def against(task: Task, one: Ran, now: datetime) -> str | None:
+    """Why `one` is not run again: a key of the words, None where nothing speaks against it."""
+    job = one.job
+    if job.conclusion is Conclusion.NONE:
+        return "rerun-running"
+    if not job.failed:
+        return "rerun-passed"
+    if job.conclusion is Conclusion.ACTION_REQUIRED:
+        return "rerun-approval"
+    if job.conclusion is Conclusion.STARTUP_FAILURE:
+        return "rerun-startup"
+    if job.kind is not Kind.WORKFLOW_JOB or one.run is None:
+        return None
+    if now - datetime.fromisoformat(one.run["created_at"]) > _OLDEST:
+        return "rerun-old"
+    return _by_log(task, job, int(one.run["run_attempt"]))
+
+
+def _by_log(task: Task, job: Job, attempt: int) -> str | None:
+    """Infrastructure is run again once, a number that was off never: a green one beside it would prove nothing."""
+    if not job.id.isdecimal():
+        return None
+    log = _log(task, int(job.id))
+    if log is None:
+        return None
+    read = replace(job, attempt=attempt, log="log", log_state=LogState.PRESENT)
+    run = CIRun(Pull(task.order.repository, task.order.number), Revisions(""), datetime.now(UTC), (read,))
+    failed = analyse(run, _OneLog(log)).failed
+    if not failed:
+        return None
+    main = failed[0].main
+    if any(failure.rerun is Rerun.SAMPLES for failure in failed[0].failures):
+        return "rerun-numbers"
+    return "rerun-infrastructure" if main.cause is Cause.INFRASTRUCTURE and main.rerun is not Rerun.ONCE else None
+
+
+def _log(task: Task, job: int) -> bytes | None:
+    order = task.order
+    token = task.here.app.token(order.installation, order.repository_id, READ_CI)
+    try:
+        return job_log(task.here.app.endpoint.api, token, order.repository, job, _LARGEST_LOG)
+    except Limited:
+        raise
+    except GitHubError:
+        return None
+
+
+class _OneLog:
+    """The files of a run that has one log."""
+
+    def __init__(self, log: bytes) -> None:
+        self._log = log
+
+    def open(self, name: str) -> BinaryIO | None:
+        return BytesIO(self._log) if name == "log" else None

@@ -1,0 +1,11 @@
+"""Every command, by hand: reading this list is knowing what can be asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from bot.comments.command import Command
+from bot.comments.commands import explain, help, rerun, review
+
+_ALL: tuple[Command, ...] = (review, explain, rerun, help)
+COMMANDS: Mapping[str, Command] = {command.NAME: command for command in _ALL}

@@ -1,0 +1,31 @@
+"""`/help`: every command, with what its author must be allowed to do."""
+
+from __future__ import annotations
+
+from bot.comments.grammar import MOST
+from bot.comments.task import Task
+from bot.comments.who import Level
+from bot.style import cell
+
+NAME = "help"
+USAGE = ""
+LEVEL = Level.READ
+
+
+def run(task: Task) -> str:
+    """A table made from the registry."""
+    from bot.comments.commands import COMMANDS
+
+    words, code = task.words, task.here.words.style.code
+    header = [words(f"comments.column-{name}") for name in ("command", "does", "who")]
+    rows = [
+        (
+            code(f"/{c.NAME} {c.USAGE}".rstrip()),
+            words(f"comments.help-{c.NAME}"),
+            words(f"comments.level-{c.LEVEL.name.lower()}"),
+        )
+        for c in COMMANDS.values()
+    ]
+    lines = [header, ["---"] * 3, *rows]
+    table = "\n".join("| " + " | ".join(cell(text) for text in line) + " |" for line in lines)
+    return f"{words('comments.help-intro', most=MOST)}\n\n{table}"

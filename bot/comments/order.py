@@ -1,0 +1,44 @@
+"""A comment with commands, on its way to the workers."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+from bot.comments.grammar import Said
+from bot.github.posted import PullPlace
+from bot.service.orders import Order
+from bot.service.store import PullKey
+
+QUEUE = "comments"
+
+
+@dataclass(frozen=True)
+class CommentOrder:
+    """Who said what where, as the comment was when it was written. Stored as JSON; `said` are names and arguments."""
+
+    id: str
+    installation: int
+    repository_id: int
+    repository: str
+    number: int
+    comment: int
+    created: str
+    login: str
+    user: int
+    said: list[list[str]]
+    left_out: int
+
+    def order(self) -> Order:
+        return Order("comment", QUEUE, self.id, (asdict(self),))
+
+    @property
+    def place(self) -> PullPlace:
+        return PullPlace(self.repository, self.number)
+
+    @property
+    def key(self) -> PullKey:
+        return PullKey(self.repository_id, self.number)
+
+    @property
+    def commands(self) -> list[Said]:
+        return [Said(*one) for one in self.said]

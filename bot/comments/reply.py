@@ -1,0 +1,64 @@
+"""The one answer to a command: found again by its mark and by our own name, so that no crash makes it two."""
+
+from __future__ import annotations
+
+import re
+
+from bot.comments.order import CommentOrder
+from bot.github import App, Client
+from bot.github.client import Json
+from bot.reports.fitting import size
+from bot.style import Markdown
+
+_MARK = re.compile(r"<!-- specbot:answer (\d+) (\d+) -->")
+# GitHub takes 65,536 UTF-16 units.
+LARGEST = 65_000
+
+
+def react(client: Client, order: CommentOrder) -> None:
+    """👀 on the comment. GitHub keeps one of each kind."""
+    client.post(f"/repos/{order.repository}/issues/comments/{order.comment}/reactions", {"content": "eyes"})
+
+
+def body(order: CommentOrder, number: int, text: str, cut: str) -> str:
+    """The answer to command `number`, under the line that it answers; `cut` stands for what did not fit."""
+    head = f"<!-- specbot:answer {order.comment} {number} -->\n\n"
+    if number < len(order.said):
+        name, arguments = order.said[number]
+        head += Markdown().code(f"/{name} {arguments}".rstrip()) + "\n\n"
+    room = LARGEST - size(head)
+    if size(text) > room:
+        text = _fitting(text, room - size(cut) - 2) + "\n\n" + cut
+    return head + text
+
+
+def _fitting(text: str, room: int) -> str:
+    """The first lines of `text`, as many as fit."""
+    lines = []
+    for line in text.split("\n"):
+        room -= size(line) + 1
+        if room < 0:
+            break
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def find(app: App, client: Client, order: CommentOrder, number: int) -> Json | None:
+    """Our answer to command `number`, where it stands. Anybody can copy a mark, so the author counts."""
+    me = f"{app.itself.get('/app')['slug']}[bot]"
+    path = f"/repos/{order.repository}/issues/{order.number}/comments"
+    for one in client.pages(path, since=order.created):
+        match = _MARK.match(one["body"] or "")
+        if match and (int(match[1]), int(match[2])) == (order.comment, number) and one["user"]["login"] == me:
+            found: Json = one
+            return found
+    return None
+
+
+def post(app: App, client: Client, order: CommentOrder, number: int, text: str) -> None:
+    """Post the answer, or make the one that stands say `text`."""
+    known = find(app, client, order, number)
+    if known is None:
+        client.post(f"/repos/{order.repository}/issues/{order.number}/comments", {"body": text})
+    elif known["body"] != text:
+        client.patch(f"/repos/{order.repository}/issues/comments/{known['id']}", {"body": text})

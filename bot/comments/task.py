@@ -1,0 +1,72 @@
+"""What a command works with, and how it says no."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from bot.comments.grammar import Said
+from bot.comments.order import CommentOrder
+from bot.comments.who import METADATA, Level, level
+from bot.github.app import ANALYSE
+from bot.github.client import Client, Json
+from bot.service.machine import Machine
+
+T = TypeVar("T")
+
+
+class Refusal(Exception):
+    """A command that is not done, with the reason: a key of `templates/words/comments.toml` and its arguments."""
+
+    def __init__(self, key: str, /, **args: Any) -> None:
+        super().__init__(key, args)
+        self.key = key
+        self.args_ = args
+
+
+class Steps(Protocol):
+    """Runs one step of the durable workflow: its result, JSON, is recorded, and not made again after a crash."""
+
+    def __call__(self, name: str, act: Callable[[], T], *, again: bool = True) -> T:
+        """With `again`, what GitHub or the network spoiled is tried again; such an act must have its effect once."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One command of one comment. `number` counts the comment's commands from 0."""
+
+    order: CommentOrder
+    number: int
+    said: Said
+    here: Machine
+    step: Steps
+
+    @property
+    def id(self) -> str:
+        """The same for the same command, however often it is delivered or taken up again."""
+        return f"{self.order.id}-{self.number}"
+
+    def client(self, permissions: Mapping[str, str]) -> Client:
+        """GitHub with a token for this repository that may do just that."""
+        return self.here.app.client(self.order.installation, self.order.repository_id, permissions)
+
+    def words(self, key: str, /, **args: Any) -> str:
+        """A sentence, as Markdown in which every argument is escaped."""
+        return self.here.words(key, **args)
+
+    def pull(self) -> Json:
+        """The pull request as it is now. Raises `Refusal` where it is closed."""
+        found: Json = self.client(ANALYSE).get(self.order.place.path)
+        if found["state"] != "open":
+            raise Refusal("closed")
+        return found
+
+    def level(self) -> Level:
+        """What the comment's author may do now."""
+        return level(self.client(METADATA), self.order.repository, self.order.login, self.order.user)
+
+    def needs(self, wanted: Level) -> None:
+        """Raises `Refusal` where the author may do less than `wanted`."""
+        if self.level() < wanted:
+            raise Refusal("needs-write" if wanted is Level.WRITE else "needs-read")

@@ -1,0 +1,109 @@
+"""The durable answer to a comment's commands: each done once, each answered once, whoever dies in between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import structlog
+from dbos import DBOS, StepOptions
+
+from bot.comments import reply
+from bot.comments.commands import COMMANDS
+from bot.comments.grammar import MOST
+from bot.comments.order import CommentOrder
+from bot.comments.task import Refusal, Task
+from bot.github import GitHubError, Limited, Unsure
+from bot.github.app import COMMENT
+from bot.service import metrics
+from bot.service.machine import machine
+
+Json = dict[str, Any]
+T = TypeVar("T")
+_log = structlog.get_logger("specbot.comments")
+
+
+@DBOS.workflow(name="comment")
+def answer_comment(stored: Json) -> str:
+    """Do and answer the commands of a stored `CommentOrder`, in their order; gives how each ended."""
+    order = CommentOrder(**stored)
+    about = {"workflow": order.id, "pull": f"{order.repository}#{order.number}", "by": order.login}
+    ended = []
+    with structlog.contextvars.bound_contextvars(**about):
+        _said(order, len(order.said), "eyes", lambda: reply.react(_client(order), order))
+        for number, said in enumerate(order.commands):
+            outcome, text = _done(Task(order, number, said, machine(), step))
+            ended.append(outcome if _answer(order, number, text) else "unanswered")
+            metrics.COMMANDS.labels(said.name, ended[-1]).inc()
+            _log.info("command ended", command=said.name, outcome=ended[-1])
+        if order.left_out:
+            _answer(order, len(order.said), machine().words("comments.too-many", most=MOST, left=order.left_out))
+    return " ".join(ended)
+
+
+def _done(task: Task) -> tuple[str, str]:
+    """How the command ended, and what to answer."""
+    command = COMMANDS[task.said.name]
+    try:
+        step(f"may {task.number}", lambda: task.needs(command.LEVEL))
+        return "done", command.run(task)
+    except Refusal as refusal:
+        return "refused", task.words(f"comments.{refusal.key}", **refusal.args_)
+    except Exception as error:
+        # The edge of this process for a command: DBOS would keep the error to itself, and its author would wait.
+        _log.error(
+            "command failed", command=task.said.name, error=str(error), exc_info=not isinstance(error, GitHubError)
+        )
+        return "failed", task.words("comments.failed", order=task.id)
+
+
+def _answer(order: CommentOrder, number: int, text: str) -> bool:
+    here = machine()
+    body = reply.body(order, number, text, here.words("comments.cut"))
+    return _said(order, number, "answer", lambda: reply.post(here.app, _client(order), order, number, body))
+
+
+def _said(order: CommentOrder, number: int, what: str, act: Callable[[], None]) -> bool:
+    """Say something on GitHub; False where it does not take it, such as on a conversation that is locked."""
+    try:
+        step(f"{what} {number}", act)
+    except Exception as error:
+        _log.error("could not be said", what=what, number=number, error=str(error))
+        return False
+    return True
+
+
+def step(name: str, act: Callable[[], T], *, again: bool = True) -> T:
+    """`Steps` as DBOS has them. A refusal is a result like any other."""
+
+    def recorded() -> Json:
+        try:
+            return {"made": act()}
+        except Refusal as refusal:
+            return {"key": refusal.key, "args": refusal.args_}
+
+    options: StepOptions = {
+        "name": name,
+        "retries_allowed": again,
+        # About four minutes in all.
+        "interval_seconds": 1.0,
+        "backoff_rate": 2.0,
+        "max_attempts": 8,
+        "should_retry": _passing,
+    }
+    made: Json = DBOS.run_step(options, recorded)
+    if "key" in made:
+        raise Refusal(made["key"], **made["args"])
+    value: T = made["made"]
+    return value
+
+
+def _passing(error: BaseException) -> bool:
+    """Whether the same request may succeed later."""
+    if isinstance(error, Unsure | Limited):
+        return True
+    return isinstance(error, GitHubError) and (error.status == 0 or error.status >= 500)
+
+
+def _client(order: CommentOrder) -> Any:
+    return machine().app.client(order.installation, order.repository_id, COMMENT)

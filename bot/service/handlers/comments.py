@@ -1,0 +1,43 @@
+"""`issue_comment`: the commands of a comment that a person has just written on a pull request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bot.comments.commands import COMMANDS
+from bot.comments.grammar import read
+from bot.comments.order import CommentOrder
+from bot.service.orders import Order
+
+
+def order(delivery: str, payload: Mapping[str, Any]) -> Order | None:
+    """The order is known by the comment, not by the delivery: its id is not signed, so that anybody who saw a delivery
+    could send it again under another.
+
+    An edited comment is none, for whoever may edit it would speak in its author's name; nor is one of an App.
+    """
+    comment, issue = payload["comment"], payload["issue"]
+    person, repository = comment["user"], payload["repository"]
+    if payload["action"] != "created" or "pull_request" not in issue:
+        return None
+    if not person or person["type"] != "User" or comment.get("performed_via_github_app"):
+        return None
+    if payload["sender"]["id"] != person["id"]:
+        return None
+    found = read(str(comment["body"] or ""), COMMANDS)
+    if not found.said:
+        return None
+    return CommentOrder(
+        id=f"comment-{int(repository['id'])}-{int(comment['id'])}",
+        installation=int(payload["installation"]["id"]),
+        repository_id=int(repository["id"]),
+        repository=str(repository["full_name"]),
+        number=int(issue["number"]),
+        comment=int(comment["id"]),
+        created=str(comment["created_at"]),
+        login=str(person["login"]),
+        user=int(person["id"]),
+        said=[[one.name, one.text] for one in found.said],
+        left_out=found.left_out,
+    ).order()

@@ -1,0 +1,175 @@
+"""Our tables for commands: what was begun, approved, skipped, reported, and run on a GPU."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import sqlalchemy as sa
+
+from bot.service.store import PullKey
+
+Json = dict[str, Any]
+_TABLES = sa.MetaData()
+
+
+def _of_pull(name: str, *more: Any) -> sa.Table:
+    key = (
+        sa.Column("repository_id", sa.BigInteger, primary_key=True),
+        sa.Column("number", sa.Integer, primary_key=True),
+    )
+    return sa.Table(name, _TABLES, *key, *more)
+
+
+_ACTS = sa.Table("specbot_acts", _TABLES, sa.Column("id", sa.String(200), primary_key=True), sa.Column("at", sa.Float))
+_APPROVALS = _of_pull(
+    "specbot_approvals",
+    sa.Column("head", sa.String(64), primary_key=True),
+    sa.Column("login", sa.String(64)),
+    sa.Column("at", sa.Float),
+)
+_SKIPS = _of_pull(
+    "specbot_skips",
+    sa.Column("rule", sa.String(64), primary_key=True),
+    sa.Column("login", sa.String(64)),
+    sa.Column("reason", sa.Text),
+)
+_REPORTS = _of_pull("specbot_reports", sa.Column("data", sa.JSON, nullable=False))
+_GPU = sa.Table(
+    "specbot_gpu_runs",
+    _TABLES,
+    sa.Column("request", sa.String(36), primary_key=True),
+    sa.Column("repository_id", sa.BigInteger, nullable=False, index=True),
+    sa.Column("number", sa.Integer, nullable=False),
+    sa.Column("head", sa.String(64), nullable=False),
+    sa.Column("base", sa.String(64), nullable=False),
+    sa.Column("workflow", sa.String(255), nullable=False),
+    sa.Column("minutes", sa.Integer, nullable=False),
+    sa.Column("at", sa.Float, nullable=False),
+    sa.Column("run", sa.BigInteger, index=True),
+    sa.Column("order", sa.JSON, nullable=False),
+    sa.Column("command", sa.Integer, nullable=False),
+)
+_DAY = 24 * 3600.0
+
+
+@dataclass(frozen=True)
+class GpuRun:
+    """A run on a GPU that was asked for. `minutes` are those reserved, and those used once it has ended; `run` is
+    GitHub's id of it, None until GitHub gave it; `order` and `command` say who asked."""
+
+    request: str
+    repository_id: int
+    number: int
+    head: str
+    base: str
+    workflow: str
+    minutes: int
+    at: float
+    run: int | None
+    order: Json
+    command: int
+
+
+class Records:
+    """The tables, in the database of the store. Safe to use from several threads."""
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self._engine = engine
+        with engine.begin() as connection:
+            postgres = engine.dialect.name == "postgresql"
+            connection.execute(sa.text("SELECT pg_advisory_xact_lock(7316)" if postgres else "BEGIN IMMEDIATE"))
+            _TABLES.create_all(connection)
+
+    def begin(self, act: str) -> bool:
+        """Note that `act` is begun; False where it was before, so that nobody knows whether it had its effect."""
+        try:
+            with self._engine.begin() as connection:
+                connection.execute(_ACTS.insert().values(id=act, at=time.time()))
+        except sa.exc.IntegrityError:
+            return False
+        return True
+
+    def approve(self, pull: PullKey, head: str, login: str) -> None:
+        """Note that `login` has approved the commit `head` for a GPU. Another commit is another approval."""
+        self._put(_APPROVALS, asdict(pull) | {"head": head}, {"login": login, "at": time.time()})
+
+    def approved(self, pull: PullKey, head: str) -> bool:
+        return self._one(_APPROVALS, asdict(pull) | {"head": head}) is not None
+
+    def skip(self, pull: PullKey, rule: str, login: str, reason: str) -> None:
+        self._put(_SKIPS, asdict(pull) | {"rule": rule}, {"login": login, "reason": reason})
+
+    def skips(self, pull: PullKey) -> list[Json]:
+        """The rules that are skipped: `rule`, `login` and `reason`."""
+        with self._engine.connect() as connection:
+            rows = connection.execute(sa.select(_SKIPS).where(_is(_SKIPS, asdict(pull))).order_by(_SKIPS.c.rule))
+            return [dict(row) for row in rows.mappings()]
+
+    def save_report(self, pull: PullKey, report: Json) -> None:
+        """Keep the report of the last review."""
+        self._put(_REPORTS, asdict(pull), {"data": report})
+
+    def report(self, pull: PullKey) -> Json | None:
+        """The report of the last review."""
+        found = self._one(_REPORTS, asdict(pull))
+        return None if found is None else dict(found["data"])
+
+    def reserve(self, wanted: GpuRun, per_pull: int, per_day: int) -> str | None:
+        """Note a run on a GPU, within the minutes that its pull request and its repository's day have; None where it
+        is noted (also where it was before), else which of the two is used up: `pull` or `day`."""
+        here = _GPU.c.repository_id == wanted.repository_id
+        with self._engine.begin() as connection:
+            self._lock(connection)
+            if connection.execute(sa.select(_GPU.c.request).where(_GPU.c.request == wanted.request)).first():
+                return None
+            used = sa.select(sa.func.coalesce(sa.func.sum(_GPU.c.minutes), 0)).where(here)
+            of_pull = connection.execute(used.where(_GPU.c.number == wanted.number)).scalar_one()
+            of_day = connection.execute(used.where(_GPU.c.at > wanted.at - _DAY)).scalar_one()
+            if of_pull + wanted.minutes > per_pull:
+                return "pull"
+            if of_day + wanted.minutes > per_day:
+                return "day"
+            connection.execute(_GPU.insert().values(**asdict(wanted)))
+        return None
+
+    def _lock(self, connection: sa.Connection) -> None:
+        """One budget at a time; SQLite's writers wait for each other from their first statement on."""
+        if self._engine.dialect.name == "postgresql":
+            connection.execute(sa.text("SELECT pg_advisory_xact_lock(7317)"))
+
+    def give_back(self, request: str) -> None:
+        """Forget a run that was never sent."""
+        with self._engine.begin() as connection:
+            connection.execute(_GPU.delete().where(_GPU.c.request == request))
+
+    def sent(self, request: str, run: int) -> None:
+        """GitHub's id of the run."""
+        with self._engine.begin() as connection:
+            connection.execute(_GPU.update().where(_GPU.c.request == request).values(run=run))
+
+    def used(self, request: str, minutes: int) -> None:
+        """What the run took in the end."""
+        with self._engine.begin() as connection:
+            connection.execute(_GPU.update().where(_GPU.c.request == request).values(minutes=minutes))
+
+    def gpu_run(self, repository: int, run: int) -> GpuRun | None:
+        """The run that we asked for and that GitHub calls `run`."""
+        found = self._one(_GPU, {"repository_id": repository, "run": run})
+        return None if found is None else GpuRun(**{f.name: found[f.name] for f in fields(GpuRun)})
+
+    def _one(self, table: sa.Table, key: Json) -> Mapping[str, Any] | None:
+        with self._engine.connect() as connection:
+            row = connection.execute(sa.select(table).where(_is(table, key))).mappings().first()
+            return None if row is None else dict(row)
+
+    def _put(self, table: sa.Table, key: Json, values: Json) -> None:
+        with self._engine.begin() as connection:
+            if not connection.execute(table.update().where(_is(table, key)).values(**values)).rowcount:
+                connection.execute(table.insert().values(**key, **values))
+
+
+def _is(table: sa.Table, key: Json) -> sa.ColumnElement[bool]:
+    return sa.and_(*(table.c[name] == value for name, value in key.items()))
