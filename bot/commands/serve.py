@@ -40,7 +40,10 @@ def run(args: argparse.Namespace) -> int:
 
 def _serve(settings: Settings, store: Store, listener: socket.socket, *, work: bool) -> None:
     app = application(store, settings.webhook_secrets, settings.largest_webhook)
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, lifespan="off"))
+    # A connection closed for idleness just when GitHub uses it again is a delivery lost; after five seconds, uvicorn's
+    # own choice, that happens on a busy machine.
+    config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="off", timeout_keep_alive=75)
+    server = uvicorn.Server(config)
     if not work:
         server.run([listener])
         return

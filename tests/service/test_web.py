@@ -176,6 +176,8 @@ def test_a_later_order_supersedes_an_earlier(web, store, opened):
     send(web, changed(opened, action="synchronize"), guid="two")
     key = PullKey(json.loads(opened)["repository"]["id"], 1)
     assert [store.is_latest(key, f"review-{guid}") for guid in ("one", "two")] == [False, True]
+    send(web, opened, guid="one")
+    assert store.is_latest(key, "review-two")
 
 
 def test_both_or_neither_is_stored(web, store, opened, monkeypatch):
