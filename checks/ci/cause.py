@@ -18,19 +18,9 @@ from checks.ci.predictions import Foretold, confirming, reached
 from checks.ci.report import Category, Cause, Evidence
 from checks.ci.seen import Seen, crash
 from checks.ci.sentences import Reason, Root
+from checks.ci.setup import is_setup, touched
 from checks.finding import Confidence, Location, Message
 
-_SETUP_STEP = re.compile(
-    r"(?i)^(?:set ?up job|initialize containers|(?:run )?actions/(?:checkout|cache|setup-\w+|download-artifact)\b.*"
-    r"|check ?out\b.*|(?:pre|post) .*|restore .{0,40}cache.*|pull .{0,60}(?:image|container)s?\b.*)$"
-)
-_SETUP_FILE = re.compile(
-    r"(?i)(?:^|/)(?:\.github/|\.ci/|ci/|\.buildkite/|docker|scripts?/|requirements|pyproject\.toml$|setup\.(?:py|cfg)$"
-    r"|\.gitmodules$|cmakelists\.txt$|third_party|package(?:-lock)?\.json$)|dockerfile|requirements.{0,40}\.(?:txt|in)$"
-)
-_HOST = re.compile(
-    r"(?:https?://|host(?:name)?:? |host='|to )(?P<host>[a-z0-9](?:[a-z0-9-]{0,60}\.){1,6}[a-z]{2,20})", re.I
-)
 _DEAD = frozenset(
     {
         Category.DEVICE_ERROR,
@@ -174,34 +164,21 @@ def _link_root(first: Evidence, case: Case) -> Message:
 
 
 def _infrastructure(case: Case) -> Verdict | None:
-    seen, touched = case.seen, _touches(case)
+    seen, own = case.seen, touched(case.linker, case.seen.text)
     if seen.origin is Origin.INFRASTRUCTURE:
         root = Message(Root.INFRASTRUCTURE, {**case.error, "category": str(seen.category)})
         return Verdict(Cause.INFRASTRUCTURE, Confidence.HIGH, root, past.repeated(case.job, seen))
     if seen.origin is not Origin.SETUP or case.tests_ran:
         return None
     step = next((s for s in case.job.steps if s.conclusion.failed), None)
-    setup = step is not None and _SETUP_STEP.match(step.name) is not None
-    if touched:
-        return _unknown(case, touched)
+    setup = step is not None and is_setup(step.name)
+    if own:
+        return _unknown(case, own)
     if step is None or not (setup or case.linker is not None):
         return None
     evidence = (Evidence(Message(Reason.NO_STEP_RAN, {"step": step.name})),)
     root = Message(Root.INFRASTRUCTURE, {**case.error, "category": str(seen.category)})
     return Verdict(Cause.INFRASTRUCTURE, Confidence.HIGH if setup else Confidence.MEDIUM, root, evidence)
-
-
-def _touches(case: Case) -> tuple[Evidence, ...]:
-    """What in the change may itself be why the machine's setup failed: its scripts, its dependencies, the host."""
-    if case.linker is None:
-        return ()
-    files = sorted(p for p in case.linker.changed if _SETUP_FILE.search(p))
-    hosts = {m["host"].lower() for m in _HOST.finditer(case.seen.text)}
-    for file in case.linker.change.files:
-        data = case.linker.change.head.read(file.head_path) if file.head_path and file.hunks else None
-        if data is not None and any(host.encode() in data.lower() for host in hosts):
-            files.append(file.path)
-    return tuple(Evidence(Message(Reason.TOUCHES_CAUSE, {"path": p})) for p in dict.fromkeys(files))
 
 
 def _change_by_kind(case: Case) -> Verdict | None:
@@ -255,9 +232,9 @@ def without_log(case: Case) -> Verdict:
     if settled is not None:
         return settled
     ran = [s for s in job.steps if s.conclusion is not Conclusion.SKIPPED]
-    own = [s for s in ran if _SETUP_STEP.match(s.name) is None]
+    own = [s for s in ran if not is_setup(s.name)]
     broken = next((s for s in ran if s.conclusion.failed), None)
-    if job.runner and broken is not None and not own and not _touches(case):
+    if job.runner and broken is not None and not own and not touched(case.linker, case.seen.text):
         never = (Evidence(Message(Reason.NO_STEP_RAN, {"step": broken.name})),)
         return Verdict(
             Cause.INFRASTRUCTURE, Confidence.MEDIUM, Message(Root.NEVER_STARTED, {"step": broken.name}), never

@@ -166,9 +166,13 @@ class Linker:
 
     def _of_words(self, seen: Seen) -> Iterator[Evidence]:
         shared = sorted(set(_WORD.findall(seen.error)) & self._words)
-        rare = [w for w in shared[:20] if len({h.path for h in self.change.head.find(w)}) <= _RARE]
+        rare = [w for w in shared[:20] if self._is_rare(w)]
         if rare:
             yield Evidence(Message(Reason.TOKENS, {"tokens": ", ".join(rare[:5])}), weight=2)
+
+    def _is_rare(self, word: str) -> bool:
+        hits = self.change.once(("ci.word", word), lambda: {h.path for h in self.change.head.find(word)})
+        return len(hits) <= _RARE
 
     @cached_property
     def _words(self) -> frozenset[str]:

@@ -73,7 +73,7 @@ def noise(chance: random.Random, lines: int) -> list[str]:
     return [chance.choice(_NOISE).format(a=chance.randrange(100)) for _ in range(lines)]
 
 
-def full(window: Window, before: int = 3000, after: int = 60) -> bytes:
+def full(window: Window, before: int = 800, after: int = 60) -> bytes:
     """The window in a log of a whole job: noise before it, the clean-up after it, and GitHub's time stamps."""
     chance = random.Random(window.name)
     rest = [*_AFTER, *(f"  unchanged file {n}" for n in range(after))]
@@ -85,8 +85,9 @@ def full(window: Window, before: int = 3000, after: int = 60) -> bytes:
 
 
 def measure(window: Window) -> Result:
-    small, large = scan(io.BytesIO(text(window))), scan(io.BytesIO(full(window)))
-    same = _verdict(small) == _verdict(large) and _explained(window, text(window)) == _explained(window, full(window))
+    trimmed, whole = text(window), full(window)
+    small, large = scan(io.BytesIO(trimmed)), scan(io.BytesIO(whole))
+    same = _verdict(small) == _verdict(large) and _explained(window, trimmed) == _explained(window, whole)
     excused, wrongly = 0, []
     for name, change in _changes():
         report = analyse(_run(window), _Files(text(window)), change)
