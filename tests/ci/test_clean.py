@@ -29,7 +29,7 @@ def test_what_stands_around_a_line_goes(raw):
     assert clean(raw.encode()).strip() == "E   ValueError: x"
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=400).map(lambda b: b.replace(b"\n", b"")))
 def test_any_bytes_become_a_line(raw):
     line = clean(raw)

@@ -149,7 +149,7 @@ def test_half_a_report_is_none(text):
     assert found.files[0].state is CoverageState.UNKNOWN
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     st.dictionaries(
         st.from_regex(r"[a-z]{1,5}\.py", fullmatch=True),

@@ -64,7 +64,7 @@ RUNS = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(RUNS)
 def test_a_saved_run_is_read_again_byte_for_byte(run):
     text = dump(run)

@@ -62,7 +62,7 @@ def test_node_ids(classname, name, file, node):
     assert node_id(classname, name, file) == node
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.integers(0, len(PYTEST)))
 def test_a_truncated_file_gives_the_cases_before_the_cut(cut):
     whole, results = parsed(PYTEST), parsed(PYTEST[:cut])
@@ -72,7 +72,7 @@ def test_a_truncated_file_gives_the_cases_before_the_cut(cut):
         assert results.problem is not None
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.binary(max_size=300))
 def test_any_bytes_give_a_problem_and_no_failure(data):
     results = parsed(data)
