@@ -69,7 +69,7 @@ def difference(base: Floats, head: Floats) -> Floats:
 def _permuted(base: Rows, head: Rows, part: Ints, found: Columns) -> Ints:
     """Fill in those rows of `part` that have the same ids in another order, and give the others."""
     ids_b, ids_h = base.ids[part], head.ids[part]
-    order_b, order_h = ids_b.argsort(axis=1), ids_h.argsort(axis=1)
+    order_b, order_h = (ids.argsort(axis=1, kind="stable") for ids in (ids_b, ids_h))
     ids_b = np.take_along_axis(ids_b, order_b, axis=1)
     same = (ids_b == np.take_along_axis(ids_h, order_h, axis=1)).all(axis=1)
     moved = difference(
@@ -84,7 +84,7 @@ def _permuted(base: Rows, head: Rows, part: Ints, found: Columns) -> Ints:
 
 def _match(base: Rows, head: Rows, part: Ints, found: Columns) -> None:
     """Fill in the rows `part`, whose ids do not stand in the same order."""
-    ids_b, ids_h = base.ids[part], head.ids[part]
+    ids_b, ids_h = _once(base.ids[part]), _once(head.ids[part])
     values_b, values_h = base.values[part], head.values[part]
     equal = (ids_b[:, :, None] == ids_h[:, None, :]) & (ids_b != ABSENT)[:, :, None]  # [n, kb, kh]
     both = equal.any(axis=2)
@@ -101,6 +101,13 @@ def _match(base: Rows, head: Rows, part: Ints, found: Columns) -> None:
     partner_at = np.where(both, equal.argmax(axis=2), -1)
     in_order = (np.maximum.accumulate(partner_at, axis=1) == partner_at) | ~both
     found.other_order[part] = ~in_order.all(axis=1) | (~np.isnan(only_b).all(axis=1) & ~np.isnan(only_h).all(axis=1))
+
+
+def _once(ids: Ints) -> Ints:
+    """Without ids that stand further left in their row already, which pair with nothing: a top-k that picks among
+    several -inf may give one twice (vLLM#47594)."""
+    again = np.tril(ids[:, :, None] == ids[:, None, :], -1).any(axis=2)
+    return np.where(again, ABSENT, ids)
 
 
 def _last(rows: Rows) -> Floats:
