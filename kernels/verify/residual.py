@@ -26,7 +26,7 @@ from .strategy import Strategy
 
 TOGETHER = 2  # chunks that a program loads at a time
 WARPS = 4
-PROGRAMS = 448  # each judges its request anew before it loads anything, so not many
+PROGRAMS = 512  # each judges its request anew before it loads anything, so not many
 
 
 def residual_mass(given: Inputs, partial: torch.Tensor, chunk: int) -> torch.Tensor | None:

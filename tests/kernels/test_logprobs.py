@@ -160,6 +160,20 @@ def test_a_tied_best_token_has_the_rank_of_the_tie() -> None:
     assert got.topk_ids.tolist() == [[4, 9, 0]]
 
 
+def test_infinity_is_better_than_the_largest_number() -> None:
+    """+inf is read as the largest float32, which a bfloat16 cannot hold: their keys must not be cut alike."""
+    logits = torch.zeros(1, 40, dtype=torch.bfloat16, device=DEVICE)
+    logits[0, 7], logits[0, 9] = torch.finfo(torch.bfloat16).max, float("inf")
+    assert logprobs(logits, torch.tensor([7], device=DEVICE), 3).topk_ids.tolist() == [[9, 7, 0]]
+
+
+def test_rows_may_be_asked_for_without_a_sampled_token() -> None:
+    logits = torch.eye(3, 40, device=DEVICE)
+    got = logprobs(logits, None, 1, rows=torch.tensor([2, -1], device=DEVICE))
+    assert got.topk_ids.tolist() == [[2], [-1]]
+    assert got.logprob.isnan().all() and got.rank.tolist() == [0, 0]
+
+
 @pytest.mark.parametrize(
     ("change", "error", "text"),
     [

@@ -9,6 +9,7 @@ from kernels.verify import CHUNK, Strategy, verify
 from kernels.verify.reference import Inputs
 from tests.kernels.conftest import gpu_only
 from tests.kernels.gpu_checks import assert_graph_replays, assert_no_recompilation, assert_no_sync
+from tests.kernels.logits import far_rows
 from tests.kernels.properties import DEVICE, property_test
 from tests.kernels.verify_cases import Case, cases, check, compare, make_inputs
 
@@ -80,6 +81,18 @@ def test_a_target_row_of_nan_emits_a_token_of_the_vocabulary() -> None:
     """vLLM #21876: an all-NaN row gave the id one past the vocabulary."""
     nan = torch.full((1, 12), float("nan"), device=DEVICE)
     assert accepted(small(Strategy.GREEDY, [], [4], target_logits=nan)) == [0]
+
+
+def check_far_rows() -> None:
+    """Rows more than 2**31 elements into the logits are judged and drawn from like any other (vLLM #48055)."""
+    warm = {"temperature": torch.ones(1, device=DEVICE), "seeds": torch.tensor([7], device=DEVICE)}
+    for strategy, options in ((Strategy.GREEDY, {}), (Strategy.REJECTION, warm)):
+        given = small(strategy, [4, 5], [4, 5, 6], **options)
+        given["target_logits"] = far_rows(20 * given["target_logits"].cpu())
+        assert accepted(given) == [4, 5, 6]
+
+
+test_far_rows = check_far_rows
 
 
 @pytest.mark.parametrize(

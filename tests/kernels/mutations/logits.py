@@ -16,7 +16,7 @@ import pytest
 
 import kernels
 from kernels.verify.strategy import Strategy
-from tests.kernels import test_accept, test_logprobs, test_sampling, verify_cases
+from tests.kernels import test_accept, test_logprobs, test_sampling, test_verify, verify_cases
 from tests.kernels.properties import bounded
 
 ROOT = Path(*kernels.__path__)
@@ -142,6 +142,11 @@ MUTATIONS = (
         "tl.exp2((read_logit(tile) - origin) * scale)", "tl.exp2((tile.to(tl.float32) - origin) * scale)", LOGPROBS_TEST,
     ),
     Mutation("cut_drops_its_last_token", DEVICE, "(token <= cut_id)", "(token < cut_id)", LOGPROBS_TEST),
+    Mutation(
+        "verify_int32_offsets", REQUEST,
+        "target[0] + row * target[1], target[2]", "target[0] + (row * target[1]).to(tl.int32), target[2]",
+        test_verify.check_far_rows,
+    ),
     # vLLM #47386: the recovered token was drawn with the draft's noise
     Mutation("verify_shares_the_drafts_noise", FINISH, "RECOVER = tl.constexpr(_RECOVER)", "RECOVER = tl.constexpr(2)", _verify(Strategy.REJECTION)),
     Mutation("verify_no_residual", RESIDUAL, "tl.maximum(tl.fma(p, p_share, -(q * q_share)), 0.0)", "p * p_share", _verify(Strategy.REJECTION, **DENSE)),

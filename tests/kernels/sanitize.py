@@ -1,0 +1,65 @@
+"""Every op over logits once at odd and at real sizes, for a memory checker:
+``compute-sanitizer --tool memcheck python -m tests.kernels.sanitize``
+"""
+
+from __future__ import annotations
+
+import torch
+
+from kernels.accept import accept
+from kernels.logprobs import logprobs
+from kernels.sampling import expand_sampling_params, sample, top_k_top_p_cut, top_p_candidates
+from kernels.verify import CHUNK
+from kernels.verify.strategy import Strategy
+from kernels.verify.triton import verify_triton
+from tests.kernels.verify_cases import Case, make_inputs
+
+
+def score_and_sample(vocab: int, dtype: torch.dtype) -> None:
+    """accept, logprobs and sampling over three rows, one of them all ties."""
+    logits = torch.randn(3, vocab, device="cuda").to(dtype)
+    logits[1] = 0
+    tokens, ids = torch.tensor([0, vocab - 1, -1], device="cuda"), torch.arange(3, device="cuda")
+    warm, top_p = torch.full((3,), 0.8, device="cuda"), torch.tensor([0.9, 1.0, 0.5], device="cuda")
+    for k in (0, min(vocab, 20), min(vocab, 64)):
+        logprobs(logits, tokens, k)
+    cut = top_k_top_p_cut(logits, warm, torch.tensor([0, 20, 900], device="cuda"), top_p)
+    sample(logits, ids, ids, warm)
+    sample(logits, ids, ids, warm, cut=cut)
+    logprobs(logits, tokens, 5, temperature=warm, cut_logit=cut[0], cut_id=cut[1])
+    top_p_candidates(logits, warm, top_p, 5)
+    num = torch.tensor([1, 0], dtype=torch.int32, device="cuda")
+    cu = torch.tensor([0, 2, 3], dtype=torch.int32, device="cuda")
+    accept(torch.zeros(2, 2, dtype=torch.int64, device="cuda"), num, cu, num * 0, logits=logits)
+
+
+def verify_all(strategy: Strategy, vocab: int, draft_vocab: int | None, chunk: int) -> None:
+    """One strategy with and without a cut."""
+    for cut in (False, True):
+        case = Case(
+            strategy, 4, 4, vocab, draft_vocab, torch.bfloat16, "normal", None, cut, True, False, chunk, 7 + vocab
+        )
+        verify_triton(make_inputs(case), chunk=chunk)
+
+
+def main() -> None:
+    """Prints a line after each part, so that a report can be told from its neighbours."""
+    for vocab in (151_936, 50_257, 33):
+        for dtype in (torch.bfloat16, torch.float32):
+            score_and_sample(vocab, dtype)
+            torch.cuda.synchronize()
+            print(vocab, dtype, flush=True)
+    two = torch.ones(2, device="cuda")
+    expand_sampling_params(torch.tensor([0, 3, 5], device="cuda"), 7, two.long(), two, two.long(), two, 24)
+    for strategy in Strategy:
+        sizes = [(100, 16), (96, 16)] + ([] if strategy == Strategy.TOPP else [(151_936, CHUNK)])
+        for vocab, chunk in sizes:
+            dense = strategy in (Strategy.REJECTION, Strategy.BLOCK)
+            for draft_vocab in (None, vocab, vocab - 5) if dense else (None,):
+                verify_all(strategy, vocab, draft_vocab, chunk)
+        torch.cuda.synchronize()
+        print(strategy.name, flush=True)
+
+
+if __name__ == "__main__":
+    main()
