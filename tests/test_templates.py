@@ -105,6 +105,8 @@ def test_every_sentence_of_a_rule_is_used(path):
 def test_every_general_word_exists_and_is_used():
     modules = list((ROOT / "bot").rglob("*.py"))
     used = {text for module in modules for text in strings(module)}
+    pages = "".join(path.read_text("utf-8") for path in (TEMPLATES / "pages").glob("*.html"))
+    used |= set(re.findall(r'say\("([a-z.-]+)"', pages))
     begun = {text for text in used if re.fullmatch(r"[a-z]+\.[a-z-]*", text)}
     known = {f"{path.stem}.{key}" for path in GENERAL for key in sentences(path)}
     raised = {key for module in modules for key in error_keys(module)}

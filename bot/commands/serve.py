@@ -10,6 +10,9 @@ from contextlib import closing
 import uvicorn
 
 from bot.errors import UserError
+from bot.pages.access import Access
+from bot.pages.archive import Archive
+from bot.pages.routes import routes
 from bot.service import logs
 from bot.service.machine import Machine
 from bot.service.settings import Settings, load
@@ -39,7 +42,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _serve(settings: Settings, store: Store, listener: socket.socket, *, work: bool) -> None:
-    app = application(store, settings.webhook_secrets, settings.largest_webhook)
+    pages = routes(Archive(store.engine), Access(settings.oauth))
+    app = application(store, settings.webhook_secrets, settings.largest_webhook, pages)
     # A connection closed for idleness just when GitHub uses it again is a delivery lost; after five seconds, uvicorn's
     # own choice, that happens on a busy machine.
     config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="off", timeout_keep_alive=75)

@@ -21,6 +21,7 @@ from pydantic_settings import (
 
 from bot.errors import UserError
 from bot.github import Endpoint
+from bot.pages.access import OAuth
 
 _PREFIX = "SPECBOT_"
 
@@ -40,6 +41,8 @@ class Settings(BaseSettings):
     private_key: SecretStr
     private_key_file: Path | None = None
     webhook_secrets: Annotated[tuple[SecretStr, ...], NoDecode]
+    client_id: str | None = None
+    client_secret: SecretStr | None = None
     database_url: SecretStr | None = None
     data_dir: Path = Path("specbot-data")
     host: str = "127.0.0.1"
@@ -88,6 +91,13 @@ class Settings(BaseSettings):
         except (ValueError, TypeError, UnsupportedAlgorithm):
             raise ValueError("this is no private key in PEM form") from None
         return value
+
+    @property
+    def oauth(self) -> OAuth | None:
+        """The App's OAuth client, by which people sign in to see pages of private repositories; None without one."""
+        if self.client_id is None or self.client_secret is None:
+            return None
+        return OAuth(self.client_id, self.client_secret, self.github_server_url, self.github_api_url)
 
     @property
     def endpoint(self) -> Endpoint:

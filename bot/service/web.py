@@ -38,8 +38,8 @@ class Refused(Exception):
         self.reason = reason
 
 
-def application(store: Store, secrets: Sequence[SecretStr], largest: int) -> Starlette:
-    """The routes. `largest` is the size of a webhook, in bytes, from which on it is refused."""
+def application(store: Store, secrets: Sequence[SecretStr], largest: int, pages: Sequence[Route] = ()) -> Starlette:
+    """The routes, with those of `pages`. A webhook of `largest` bytes or more is refused."""
 
     inbox = Inbox(store)
 
@@ -74,6 +74,7 @@ def application(store: Store, secrets: Sequence[SecretStr], largest: int) -> Sta
             Route("/healthz", healthy),
             Route("/readyz", ready),
             Route("/metrics", numbers),
+            *pages,
         ]
     )
 

@@ -1,0 +1,228 @@
+"""What the pages show: pull requests as last seen, and every report that was made, as HTML in each language.
+
+Bodies are written by `bot.reports.html`, which escapes all that is foreign, and are stored as they will be shown, so
+that a page comes out of the database and not out of an analysis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import sqlalchemy as sa
+
+KINDS = ("analysis", "review", "ci", "kernels")
+PER_PAGE = 50
+_TABLES = sa.MetaData()
+_PULLS = sa.Table(
+    "specbot_board",
+    _TABLES,
+    sa.Column("repository", sa.String(200), primary_key=True),
+    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("title", sa.Text, nullable=False),
+    sa.Column("author", sa.String(100), nullable=False),
+    sa.Column("private", sa.Boolean, nullable=False),
+    sa.Column("state", sa.String(10), nullable=False),
+    sa.Column("head", sa.String(64), nullable=False),
+    sa.Column("verdict", sa.String(10), nullable=False),
+    sa.Column("bugs", sa.Integer, nullable=False),
+    sa.Column("suggestions", sa.Integer, nullable=False),
+    sa.Column("questions", sa.Integer, nullable=False),
+    sa.Column("ci", sa.String(10), nullable=False),
+    sa.Column("waiting", sa.String(10), nullable=False),
+    sa.Column("opened_at", sa.Float, nullable=False),
+    sa.Column("updated_at", sa.Float, nullable=False, index=True),
+)
+_REPORTS = sa.Table(
+    "specbot_reports",
+    _TABLES,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=True),
+    sa.Column("repository", sa.String(200), nullable=False),
+    sa.Column("number", sa.Integer, nullable=False),
+    sa.Column("kind", sa.String(20), nullable=False),
+    sa.Column("head", sa.String(64), nullable=False),
+    sa.Column("at", sa.Float, nullable=False),
+    sa.Column("seconds", sa.Float, nullable=False),
+    sa.Column("verdict", sa.String(10), nullable=False),
+    sa.Column("findings", sa.Integer, nullable=False),
+    sa.Column("zh", sa.Text, nullable=False),
+    sa.Column("en", sa.Text, nullable=False),
+    sa.UniqueConstraint("repository", "number", "kind", "head"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Pull:
+    """A pull request as the board shows it. `state`: open, closed, merged. `verdict`: block, discuss, pass, or empty.
+    `ci`: passed, failed, running, or empty. `waiting`: author, reviewer, ci. Times are seconds since 1970."""
+
+    repository: str
+    number: int
+    title: str
+    author: str
+    private: bool
+    state: str
+    head: str
+    opened_at: float
+    updated_at: float
+    verdict: str = ""
+    bugs: int = 0
+    suggestions: int = 0
+    questions: int = 0
+    ci: str = ""
+    waiting: str = "author"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A report without its body. `seconds` is how long it took from the event to the report."""
+
+    id: int
+    kind: str
+    head: str
+    at: float
+    seconds: float
+    verdict: str
+    findings: int
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A report to keep; `bodies` by language."""
+
+    repository: str
+    number: int
+    kind: str
+    head: str
+    at: float
+    bodies: Mapping[str, str]
+    seconds: float = 0.0
+    verdict: str = ""
+    findings: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the board is asked for; empty means any."""
+
+    search: str = ""
+    state: str = "open"
+    verdict: str = ""
+    ci: str = ""
+    page: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    pulls: tuple[Pull, ...]
+    total: int
+    pages: int
+
+
+class Archive:
+    """The tables of the pages, in the service's database."""
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self._engine = engine
+        _TABLES.create_all(engine, checkfirst=True)
+
+    def keep_pull(self, pull: Pull) -> None:
+        """Store a pull request, or what is new about it."""
+        values = asdict(pull)
+        with self._engine.begin() as connection:
+            if not connection.execute(
+                _PULLS.update().where(_pull(pull.repository, pull.number)).values(values)
+            ).rowcount:
+                connection.execute(_PULLS.insert().values(values))
+
+    def keep_report(self, report: Report) -> None:
+        """Store a report; the same kind for the same head again takes its place."""
+        here = sa.and_(
+            _REPORTS.c.repository == report.repository,
+            _REPORTS.c.number == report.number,
+            _REPORTS.c.kind == report.kind,
+            _REPORTS.c.head == report.head,
+        )
+        values = {f.name: getattr(report, f.name) for f in fields(report) if f.name != "bodies"} | dict(report.bodies)
+        with self._engine.begin() as connection:
+            if not connection.execute(_REPORTS.update().where(here).values(values)).rowcount:
+                connection.execute(_REPORTS.insert().values(values))
+
+    def pull(self, repository: str, number: int) -> Pull | None:
+        with self._engine.connect() as connection:
+            row = connection.execute(sa.select(_PULLS).where(_pull(repository, number))).mappings().first()
+        return Pull(**row) if row else None
+
+    def entries(self, repository: str, number: int) -> tuple[Entry, ...]:
+        """Every report on a pull request, the newest first."""
+        here = sa.and_(_REPORTS.c.repository == repository, _REPORTS.c.number == number)
+        columns = [_REPORTS.c[f.name] for f in fields(Entry)]
+        with self._engine.connect() as connection:
+            rows = connection.execute(
+                sa.select(*columns).where(here).order_by(_REPORTS.c.at.desc(), _REPORTS.c.id.desc())
+            )
+            return tuple(Entry(*row) for row in rows)
+
+    def body(self, repository: str, number: int, entry: int, language: str) -> str | None:
+        """The HTML of one report of this pull request."""
+        here = sa.and_(_REPORTS.c.id == entry, _REPORTS.c.repository == repository, _REPORTS.c.number == number)
+        with self._engine.connect() as connection:
+            found: str | None = connection.execute(sa.select(_REPORTS.c[language]).where(here)).scalar()
+        return found
+
+    def board(self, wanted: Wanted, private: Iterable[str] = ()) -> Board:
+        """A page of the board: of public repositories, and of those in `private`. The last touched first."""
+        where = [sa.or_(sa.not_(_PULLS.c.private), _PULLS.c.repository.in_(sorted(private)))]
+        for column, value in (
+            (_PULLS.c.state, wanted.state),
+            (_PULLS.c.verdict, wanted.verdict),
+            (_PULLS.c.ci, wanted.ci),
+        ):
+            if value:
+                where.append(column == value)
+        for word in wanted.search.split()[:8]:
+            where.append(_holds(word))
+        with self._engine.connect() as connection:
+            total = connection.execute(sa.select(sa.func.count()).select_from(_PULLS).where(*where)).scalar_one()
+            pages = max(1, -(-total // PER_PAGE))
+            first = PER_PAGE * (min(max(wanted.page, 1), pages) - 1)
+            order = (_PULLS.c.updated_at.desc(), _PULLS.c.repository, _PULLS.c.number.desc())
+            rows = connection.execute(sa.select(_PULLS).where(*where).order_by(*order).limit(PER_PAGE).offset(first))
+            return Board(tuple(Pull(**row) for row in rows.mappings()), total, pages)
+
+    def numbers(self) -> dict[str, Any]:
+        """What the page of statistics shows: reports by kind, verdicts, and seconds from event to report."""
+        with self._engine.connect() as connection:
+            kinds = connection.execute(sa.select(_REPORTS.c.kind, sa.func.count()).group_by(_REPORTS.c.kind)).all()
+            verdicts = connection.execute(
+                sa.select(_REPORTS.c.verdict, sa.func.count())
+                .where(_REPORTS.c.kind == "review")
+                .group_by(_REPORTS.c.verdict)
+            ).all()
+            seconds = connection.execute(
+                sa.select(_REPORTS.c.seconds).where(_REPORTS.c.kind == "review", _REPORTS.c.seconds > 0)
+            ).scalars()
+            took = sorted(seconds)
+        made = {kind: count for kind, count in kinds}
+        return {
+            "reports": {kind: made.get(kind, 0) for kind in KINDS},
+            "verdicts": {verdict: count for verdict, count in sorted(verdicts) if verdict},
+            "median": took[len(took) // 2] if took else None,
+            "slowest": took[-1] if took else None,
+        }
+
+
+def _pull(repository: str, number: int) -> sa.ColumnElement[bool]:
+    return sa.and_(_PULLS.c.repository == repository, _PULLS.c.number == number)
+
+
+def _holds(word: str) -> sa.ColumnElement[bool]:
+    """Rows that hold a word of the search: `#12` and `12` are numbers too."""
+    text = sa.or_(*(c.icontains(word, autoescape=True) for c in (_PULLS.c.title, _PULLS.c.author, _PULLS.c.repository)))
+    number = word.removeprefix("#")
+    return (
+        sa.or_(text, _PULLS.c.number == int(number))
+        if number.isascii() and number.isdigit() and len(number) < 10
+        else text
+    )

@@ -1,0 +1,40 @@
+"""The child that writes a pull request's pages: a job as JSON on standard input, HTML by kind and language on standard
+output. Like the review's child it has neither the environment nor the secrets of the service."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from bot.git import Git, Range
+from bot.git.history import history
+from bot.reports import analysis, document, html
+from bot.reviewing import opened, reviewed
+from bot.words import LANGUAGES
+from checks.analysis import analyse
+from checks.change import PullRequest
+
+
+def pages(job: dict[str, Any]) -> dict[str, dict[str, str]]:
+    """`analysis` and `review`, each as the body of a page in every language."""
+    pull = PullRequest(job["title"], job["body"], target_branch=job["target"], known=True)
+    compared, git = Range(job["base"], job["head"]), Git(Path(job["clone"]))
+    with opened(git, compared, pull) as change:
+        report = reviewed(change)
+        found = analyse(report.review, report.facts, history(git, compared, change))
+        view = analysis.AnalysisReport(report, found)
+        made: dict[str, dict[str, str]] = {"analysis": {}, "review": {}}
+        for language in LANGUAGES:
+            words = html.words_for(language)
+            made["analysis"][language] = html.body(analysis.document(view, words, pictures=True))
+            made["review"][language] = html.body(document.document(report, words))
+    return made
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(pages(json.load(sys.stdin))))
+    sys.stdout.flush()
+    os._exit(0)

@@ -1,0 +1,108 @@
+"""The pages in a real Chromium: no errors, nothing from elsewhere, accessible, and hostile text stays text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from bot.cli import main
+from tests.example.build import build
+from tests.pages.conftest import HOSTILE
+
+PATHS = ("/", "/pr/octo/engine/1", "/pr/octo/engine/1?tab=review", "/pr/octo/engine/1?tab=history", "/rules", "/stats")
+QUIET = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-background-networking",
+    "--disable-component-update",
+)
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: str) -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        made = playwright.chromium.launch(executable_path=chromium, args=[*QUIET, "--disable-sync", "--no-first-run"])
+        yield made
+        made.close()
+
+
+@pytest.fixture
+def page(browser: Browser, site) -> Iterator[Page]:
+    """A page whose console errors and requests to other hosts fail the test."""
+    context = browser.new_context(base_url=site.url, locale="en-US")
+    opened = context.new_page()
+    wrong: list[str] = []
+    opened.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+    opened.on("pageerror", lambda error: wrong.append(str(error)))
+    opened.on("dialog", lambda dialog: (wrong.append("a dialog"), dialog.dismiss()))
+    opened.on("request", lambda r: None if r.url.startswith((site.url, "data:")) else wrong.append(r.url))
+    yield opened
+    context.close()
+    assert wrong == []
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_nothing_serious_for_axe(page: Page, path: str):
+    page.goto(path)
+    found = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
+    serious = [f"{v['id']}: {v['nodes'][0]['html'][:120]}" for v in found if v["impact"] in ("serious", "critical")]
+    assert serious == []
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_shows_it_without_scrolling_sideways(page: Page, path: str, scheme: str):
+    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+    page.set_viewport_size({"width": 375, "height": 800})
+    page.goto(path)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 375
+
+
+@pytest.mark.parametrize("path", ["/", "/pr/octo/engine/1", "/pr/octo/engine/1?tab=review"])
+def test_hostile_text_is_text(page: Page, path: str):
+    page.goto(path)
+    assert page.title() != "owned"
+    assert "<script>document.title" in page.inner_text("main")
+    assert page.locator("main script, main img[onerror]").count() == 0
+
+
+def test_from_the_board_to_a_report_in_both_languages(page: Page):
+    page.goto("/")
+    page.fill("input[name=q]", "word 7")
+    page.click(".filter button")
+    assert "q=word+7" in page.url
+    page.goto("/")
+    page.click("table.board tbody tr:first-child a")
+    page.click(".tabs a:has-text('Review')")
+    assert "Findings" in page.inner_text("main")
+    page.click("text=中文")
+    assert "问题" in page.inner_text("main")
+    assert page.locator("html").get_attribute("lang") == "zh"
+
+
+def test_the_picture_is_drawn_and_its_numbers_are_a_table(page: Page):
+    page.goto("/pr/octo/engine/1")
+    picture = page.locator("figure img")
+    assert picture.evaluate("i => i.complete && i.naturalWidth > 300")
+    assert picture.get_attribute("alt")
+    assert page.locator("table:has-text('token_processor.py')").count() == 1
+
+
+def test_one_file_to_send_opens_by_itself(browser: Browser, tmp_path: Path):
+    repo = build(tmp_path / "example", "first-push").repo
+    file = tmp_path / "page.html"
+    args = ["analyze", "--repo", str(repo), "--base", "base", "--head", "head", "--title", HOSTILE]
+    assert main([*args, "--format", "html", "-o", str(file)]) == 0
+    opened = browser.new_page()
+    wrong: list[str] = []
+    opened.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+    opened.on("request", lambda r: None if r.url.startswith(("file:", "data:")) else wrong.append(r.url))
+    opened.goto(file.as_uri())
+    assert "<script>" in opened.inner_text("main") and opened.title() != "owned"
+    opened.close()
+    assert wrong == []

@@ -1,0 +1,176 @@
+"""The pages over HTTP: what they show to whom, in which language, and what keeps them harmless."""
+
+from __future__ import annotations
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+import pytest
+from pydantic import SecretStr
+
+from bot.pages.access import Access, OAuth
+from bot.pages.archive import Report
+from tests.pages.conftest import NOW, archive_at, pull, serve
+
+
+@pytest.fixture
+def client(site):
+    with httpx.Client(base_url=site.url) as made:
+        yield made
+
+
+@pytest.mark.parametrize("path", ["/", "/pr/octo/engine/1", "/pr/octo/engine/2", "/rules", "/stats", "/nowhere/else"])
+def test_no_page_may_run_or_fetch_anything(client, path):
+    answer = client.get(path)
+    policy = answer.headers.get("content-security-policy", "default-src 'none'") if answer.status_code == 404 else ""
+    policy = policy or answer.headers["content-security-policy"]
+    assert "default-src 'none'" in policy and "script-src" not in policy and "unsafe" not in policy
+
+
+def test_the_board_shows_what_the_address_asks_for(client):
+    page = client.get("/").text
+    assert "80 pull requests" in page and "Page 1 of 2" in page
+    assert "Hidden work" not in page
+    assert "1 pull request<" in client.get("/", params={"q": "#7 word"}).text
+    assert "40 pull requests" in client.get("/", params={"state": "merged"}).text
+    assert "1 pull request<" in client.get("/", params={"verdict": "block"}).text
+    assert "0 pull requests" in client.get("/", params={"q": "100%_"}).text
+    assert client.get("/", params={"page": "999999"}).text.count("<tr>") == 31
+    second = client.get("/", params={"q": "pack", "page": "2"}).text
+    assert "q=pack" in second and "page=1" in second
+
+
+@pytest.mark.parametrize(
+    ("asked", "spoken"), [("zh-CN,zh;q=0.9", "zh"), ("en-US", "en"), ("fr, zh;q=0.5", "zh"), ("de", "en")]
+)
+def test_the_browsers_language_is_spoken(client, asked, spoken):
+    page = client.get("/", headers={"Accept-Language": asked})
+    assert f'<html lang="{spoken}">' in page.text
+
+
+def test_the_switch_is_remembered(client):
+    assert '<html lang="zh">' in client.get("/", params={"lang": "zh", "q": "pack"}).text
+    assert '<html lang="zh">' in client.get("/rules").text
+    assert "lang=en" in client.get("/", params={"q": "pack"}).text
+
+
+def test_a_pull_request_has_its_reports(client, site):
+    page = client.get("/pr/octo/engine/1").text
+    assert "The change, step by step" in page
+    review = client.get("/pr/octo/engine/1", params={"tab": "review"}).text
+    assert "protocol.stale-fixture" in review
+    assert "There is no report yet." in client.get("/pr/octo/engine/1", params={"tab": "ci"}).text
+    assert "There is no report yet." in client.get("/pr/octo/engine/2").text
+
+
+def test_what_was_said_at_an_earlier_head_stays(site, client):
+    bodies = {"zh": "<p>早</p>", "en": "<p>said before</p>"}
+    site.archive.keep_report(Report("octo/engine", 9, "review", "e" * 40, NOW - 50, bodies, verdict="block"))
+    site.archive.keep_report(Report("octo/engine", 9, "review", f"{9:040x}", NOW, {"zh": "晚", "en": "said now"}))
+    assert "said now" in client.get("/pr/octo/engine/9?tab=review").text
+    history = client.get("/pr/octo/engine/9?tab=history").text
+    old = next(e for e in site.archive.entries("octo/engine", 9) if e.head == "e" * 40)
+    assert f"report={old.id}" in history
+    page = client.get(f"/pr/octo/engine/9?tab=review&report={old.id}").text
+    assert "said before" in page and "an earlier commit" in page
+
+
+def test_a_report_is_shown_under_its_own_pull_request_only(site, client):
+    (entry, *_) = site.archive.entries("octo/secret", 500)
+    page = client.get(f"/pr/octo/engine/1?tab=review&report={entry.id}").text
+    assert "secret" not in page
+
+
+def test_a_private_pull_request_looks_like_none(client):
+    hidden = client.get("/pr/octo/secret/500")
+    missing = client.get("/pr/octo/secret/501")
+    assert hidden.status_code == missing.status_code == 404
+    assert hidden.text.replace("500", "501") == missing.text
+
+
+@pytest.mark.parametrize(
+    "path", ["/pr/octo/engine/99999999999", "/rules/nothing.here", "/login", "/login/back?state=x&code=y"]
+)
+def test_what_is_not_there(client, path):
+    assert client.get(path).status_code == 404
+
+
+def test_rules_have_their_pages(client):
+    page = client.get("/rules/protocol.unmasked-pack").text
+    assert "Why it matters" in page
+
+
+class GitHub(BaseHTTPRequestHandler):
+    """Signs `ann` in, who may read octo/secret, and `bob`, who may not."""
+
+    def do_POST(self) -> None:
+        said = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
+        good = said.get("client_secret") == ["s3cret"] and said["code"][0] in ("ann", "bob")
+        self._answer(200, {"access_token": f"token-{said['code'][0]}"} if good else {"error": "bad_verification_code"})
+
+    def do_GET(self) -> None:
+        who = self.headers.get("Authorization", "").removeprefix("Bearer token-")
+        if self.path == "/user":
+            self._answer(200, {"login": who})
+        else:
+            self._answer(200 if who == "ann" and self.path == "/repos/octo/secret" else 404, {})
+
+    def _answer(self, status: int, data: object) -> None:
+        body = json.dumps(data).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def guarded(tmp_path):
+    server = ThreadingHTTPServer(("127.0.0.1", 0), GitHub)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    address = f"http://127.0.0.1:{server.server_port}"
+    archive, _ = archive_at(tmp_path / "p.sqlite")
+    archive.keep_pull(pull(500, repository="octo/secret", title="Hidden work", private=True))
+    yield from serve(archive, Access(OAuth("id", SecretStr("s3cret"), address, address)))
+    server.shutdown()
+
+
+def signed_in(url: str, code: str, back: str = "/pr/octo/secret/500") -> tuple[httpx.Client, httpx.Response]:
+    client = httpx.Client(base_url=url)
+    begun = client.get("/login", params={"back": back})
+    state = parse_qs(urlsplit(begun.headers["location"]).query)["state"][0]
+    return client, client.get("/login/back", params={"state": state, "code": code})
+
+
+def test_who_may_read_the_repository_sees_its_page(guarded):
+    client, back = signed_in(guarded, "ann")
+    assert back.headers["location"] == "/pr/octo/secret/500"
+    assert "httponly" in back.headers["set-cookie"].lower() and "token" not in back.headers["set-cookie"]
+    assert "Hidden work" in client.get("/pr/octo/secret/500").text
+    assert "Hidden work" in client.get("/").text
+    client.post("/logout")
+    assert client.get("/pr/octo/secret/500").status_code == 404
+
+
+def test_who_may_not_sees_none(guarded):
+    client, _ = signed_in(guarded, "bob")
+    assert client.get("/pr/octo/secret/500").status_code == 404
+    assert "Hidden work" not in client.get("/").text
+
+
+def test_a_state_is_good_once_and_a_wrong_code_never(guarded):
+    client, back = signed_in(guarded, "mallory")
+    assert back.status_code == 404
+    client, back = signed_in(guarded, "ann")
+    assert client.get("/login/back", params={"state": "made up", "code": "ann"}).status_code == 404
+
+
+@pytest.mark.parametrize("back", ["//evil.example", "https://evil.example", "evil"])
+def test_nobody_is_sent_elsewhere(guarded, back):
+    _, answer = signed_in(guarded, "ann", back)
+    assert answer.headers["location"] == "/"
