@@ -101,4 +101,4 @@ def _kind(data: bytes) -> str | None:
 def _safe(name: str) -> str:
     """The last part of a name as letters, digits, dots and dashes."""
     last = re.sub(r"[^A-Za-z0-9._-]+", "_", name.replace("\\", "/").rsplit("/", 1)[-1])
-    return last.lstrip(".")[-80:] or "report.xml"
+    return last.lstrip(".")[-80:] or "results.xml"

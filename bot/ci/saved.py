@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -41,17 +42,31 @@ def read(folder: Path) -> CIRun:
 
 
 def reported(
-    saved: CIRun, files: Folder, repo: str | None = None, base: str | None = None, head: str | None = None
+    saved: CIRun,
+    files: Folder,
+    repo: str | None = None,
+    base: str | None = None,
+    head: str | None = None,
+    records: Sequence[str] = (),
 ) -> CIReport:
-    """The analysis, linked to the change where a repository was named; its revisions are the run's unless given."""
+    """The analysis, linked to the change where a repository was named; its revisions are the run's unless given.
+
+    `records` are files of logprob records before and after the change: their comparison answers what a baseline that
+    differs means.
+    """
     if repo is None:
-        if base is not None or head is not None:
-            raise UserError("ci-revision-without-repo")
+        if base is not None or head is not None or records:
+            raise UserError("ci-records-without-repo" if records else "ci-revision-without-repo")
         return analyse(saved, files)
     git = Git(Path(repo))
     revisions = saved.revisions
     base = base or revisions.merge_base or revisions.base or None
     compared = resolve(git, base, head or revisions.head, merge_base=True)
     with opened(git, compared, PullRequest()) as change:
-        review = reviewed(change).review
+        report = reviewed(change)
+        if records:
+            from bot.logprobs.answer import answered
+
+            report = answered(report, *records)
+        review = report.review
         return analyse(saved, files, change, review.findings, review.config)

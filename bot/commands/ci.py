@@ -20,6 +20,7 @@ def arguments(parser: argparse.ArgumentParser, shared: argparse.ArgumentParser, 
     add("--repo", metavar="DIR", help=words("cli.repo"))
     add("--base", metavar="REV", help=words("cli.base"))
     add("--head", metavar="REV", help=words("cli.head"))
+    add("--records", nargs=2, metavar=("BASE", "HEAD"), help=words("comparison.help-records"))
     add("--since", metavar="DIR", help=words("ci.cli-since"))
     add("--format", choices=FORMATS, default="terminal", help=words("cli.format"))
     add("-o", "--output", metavar="FILE", help=words("cli.output"))
@@ -64,7 +65,7 @@ def _report(args: argparse.Namespace) -> int:
     folder = Path(args.folder)
     saved = read(folder)
     before = read(Path(args.since)) if args.since else None
-    report = reported(saved, Folder(folder), args.repo, args.base, args.head)
+    report = reported(saved, Folder(folder), args.repo, args.base, args.head, args.records or ())
     view = CIView(report, since(before, saved) if before is not None else None)
     write_output(render(view, args.format, args.lang), args.output)
     return 0

@@ -9,7 +9,7 @@ from checks.ci.model import Job
 from checks.ci.predictions import confirming
 from checks.ci.report import Category, Cause, Rerun, Suggestion
 from checks.ci.seen import Seen
-from checks.ci.sentences import Advice, Reason
+from checks.ci.sentences import Advice, Reason, Root
 from checks.finding import Location, Message
 
 MOST = 8
@@ -67,7 +67,8 @@ def _by_category(case: Case, verdict: Verdict) -> Iterator[Suggestion]:
     at = Location(last.path, last.line) if last is not None and last.known else None
     match seen.category:
         case Category.NUMERICAL:
-            yield Suggestion(Message(Advice.CHECK_BASELINE), at)
+            safe = verdict.root.key == Root.BASELINE_SAFE
+            yield Suggestion(Message(Advice.RECORD_ANEW if safe else Advice.CHECK_BASELINE), at)
             yield Suggestion(Message(Advice.NEVER_RERUN))
         case Category.BUILD_ERROR:
             yield Suggestion(Message(Advice.FIX_BUILD, {"error": seen.error}), at)

@@ -106,9 +106,15 @@ def _baseline(case: Case) -> Verdict | None:
     found = reached(case.seen, case.foretold.baselines) if case.seen.category is Category.NUMERICAL else None
     if found is None or past.on_base(case.run, case.job, case.seen):
         return None
-    at = found.location or Location("", 0)
-    args = {**case.error, "what": found.message.args["what"], "path": at.path, "line": at.start_line}
-    return Verdict(Cause.THIS_PR, Confidence.MEDIUM, Message(Root.BASELINE, args), (found,))
+    reason, diff = found
+    at = reason.location or Location("", 0)
+    args = {**case.error, "what": reason.message.args["what"], "path": at.path, "line": at.start_line}
+    if diff is None:
+        return Verdict(Cause.THIS_PR, Confidence.MEDIUM, Message(Root.BASELINE, args), (reason,))
+    compared = Evidence(Message(Reason.RECORDS, {"verdict": diff.verdict}))
+    root = Message(Root.BASELINE_SAFE if diff.safe else Root.BASELINE_COMPARED, {**args, "verdict": diff.verdict})
+    sure = Confidence.MEDIUM if diff.open else Confidence.HIGH
+    return Verdict(Cause.THIS_PR, sure, root, (reason, compared))
 
 
 def _by_history(case: Case) -> Verdict | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from checks.ci.report import Evidence, Outcome, Prediction
 from checks.ci.seen import Seen
 from checks.ci.sentences import Reason
-from checks.finding import Finding, Location, Message, PredictedFailure
+from checks.finding import Finding, Location, Message, PredictedFailure, RecordDiff, Severity
 
 BASELINE_RULE = "logprobs.baseline-affected"
 
@@ -43,16 +43,34 @@ def foretold(findings: Iterable[Finding]) -> Foretold:
     return Foretold(failures, tuple(f for f in kept if f.rule == BASELINE_RULE))
 
 
-def reached(seen: Seen, baselines: Iterable[Finding]) -> Evidence | None:
-    """The change reaches the baseline that this test compares with, as the review showed."""
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Records of before and after the change: the comparator's `verdict`, and whether it is `safe` to record the
+    baseline anew. `open`: neither that nor that values are wrong."""
+
+    verdict: str
+    safe: bool
+    open: bool
+
+
+def reached(seen: Seen, baselines: Iterable[Finding]) -> tuple[Evidence, Compared | None] | None:
+    """The change reaches the baseline that this test compares with, as the review showed; and what records say."""
     path = seen.test.split("::")[0]
     for finding in baselines if path else ():
         tests = [finding.location.path, *(r.location.path for r in finding.related)]
         if any(t == path or t.endswith("/" + path) for t in tests):
             at = finding.message.args.get("at")
             args = {"finding": finding.rule, "what": finding.message.args.get("what", "")}
-            return Evidence(Message(Reason.BASELINE, args), at if isinstance(at, Location) else None, weight=5)
+            place = at if isinstance(at, Location) else None
+            return Evidence(Message(Reason.BASELINE, args), place, weight=5), _compared(finding)
     return None
+
+
+def _compared(finding: Finding) -> Compared | None:
+    diff = next((e for e in finding.evidence if isinstance(e, RecordDiff)), None)
+    if diff is None:
+        return None
+    return Compared(diff.verdict, diff.safe, not diff.safe and finding.severity is not Severity.BUG)
 
 
 def same_test(one: str, other: str) -> bool:

@@ -18,6 +18,8 @@ class Root(StrEnum):
     IN_CHANGED_FILE = "root-in-changed-file"  # error, path, line
     TEST_CHANGED = "root-test-changed"  # error, path, line: the failing test is itself part of the change
     BASELINE = "root-baseline"  # error, what, path, line: the change alters what the test's stored baseline holds
+    BASELINE_SAFE = "root-baseline-safe"  # as BASELINE, and verdict: records say that it may be recorded anew
+    BASELINE_COMPARED = "root-baseline-compared"  # as BASELINE, and verdict: what records say
     OP = "root-op"  # error, op, path, function: the failing op's device function was changed
     LINKED = "root-linked"  # error, path: weaker links, listed in the evidence
     BASE = "root-base"  # error, commit
@@ -43,6 +45,7 @@ class Reason(StrEnum):
     JUNIT = "reason-junit"  # test; the structured result says so
     PREDICTED = "reason-predicted"  # finding, expression, value, exception; with the fixture's location
     BASELINE = "reason-baseline"  # finding, what; the review showed that the change reaches this test's baseline
+    RECORDS = "reason-records"  # verdict; of the comparison of logprob records, before and after
     FRAME_FUNCTION = "reason-frame-function"  # function; a stack frame stands in a changed function
     FRAME_LINE = "reason-frame-line"  # function; on a line that this change added
     FRAME_FILE = "reason-frame-file"  # -; in a changed file
@@ -71,6 +74,7 @@ class Advice(StrEnum):
     LOOK_AT = "advice-look-at"  # function; the changed code that raised
     LOOK_AT_FILE = "advice-look-at-file"  # -
     CHECK_BASELINE = "advice-check-baseline"  # -; is the new number meant? Then make a new baseline, else mend
+    RECORD_ANEW = "advice-record-anew"  # -; the place compares with it
     FIX_BUILD = "advice-fix-build"  # error
     FIX_LINT = "advice-fix-lint"  # rule
     FIX_FIRST = "advice-fix-first"  # first; then this goes away
