@@ -9,7 +9,7 @@ import difflib
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import field, fields, is_dataclass, replace
+from dataclasses import MISSING, field, fields, is_dataclass, replace
 from functools import cache, lru_cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
@@ -103,6 +103,22 @@ class Semantics:
 
 
 @node
+class GpuJob:
+    """A workflow that runs a pull request on a GPU when somebody who may write asks for it by `name`.
+
+    `inputs` give the workflow's inputs, each `input=what` with one of base, head (commits), request (an id for the
+    run's name) and pull (the number); `ops` is the input that takes the names of ops, empty where there is none.
+    `minutes` are the most that it takes. It uploads what `specbot kernels compare -o` writes as `kernels-<request>`.
+    """
+
+    name: str
+    workflow: str
+    inputs: tuple[str, ...] = ("base=base", "head=head", "request=request")
+    ops: str = ""
+    minutes: int = 60
+
+
+@node
 class Config:
     profile: str = "generic"
     paths: Paths = field(default_factory=Paths)
@@ -113,6 +129,7 @@ class Config:
     semantics: Semantics = field(default_factory=Semantics)
     family: tuple[Family, ...] = ()
     hardware: tuple[Hardware, ...] = ()
+    gpu_job: tuple[GpuJob, ...] = ()
 
     def is_test(self, path: str) -> bool:
         return matches(path, self.paths.tests)
@@ -213,9 +230,9 @@ def _item(kind: type[Any], item: Any, name: str) -> Any:
     for key in item:
         if key not in names:
             raise ConfigError("unknown", key=f"{name}.{key}", nearest=_nearest(key, names))
-    for key in names:
-        if key not in item:
-            raise ConfigError("missing", key=f"{name}.{key}")
+    for f in fields(kind):
+        if f.default is MISSING and f.name not in item:
+            raise ConfigError("missing", key=f"{name}.{f.name}")
     hints = get_type_hints(kind)
     made = {k: _value(None, hints[k], v, f"{name}.{k}") for k, v in item.items()}
     return kind(**made)

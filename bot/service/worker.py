@@ -12,6 +12,7 @@ from dbos import DBOS, DBOSPortableJSONSerializer
 import bot
 from bot.github import GitHubError
 from bot.service import comments as comments  # its workflow registers with DBOS
+from bot.service import kernels as kernels  # its workflow registers with DBOS
 from bot.service import metrics, reconcile
 from bot.service import review as review  # its workflow registers with DBOS
 from bot.service.machine import Machine, install

@@ -115,6 +115,8 @@ def dispatch(call: Call) -> Answer:
         raise invalid(f"No ref found for: {ref}")
     sha = call.repo.git.sha(f"refs/heads/{ref.removeprefix('refs/heads/')}")
     made = state.WorkflowRun(path, path, sha, ref, "workflow_dispatch", "queued", None, actor=call.fake.bot)
+    # As with `run-name: ${{ inputs.request }}`.
+    made.display_title = str(call.body.get("inputs", {}).get("request", ""))
     call.repo.runs.append(made)
     call.repo.dispatches.append(state.Dispatch(path, ref, call.body.get("inputs", {}), made.id))
     url = f"{call.fake.url}/repos/{call.repo.full_name}/actions/runs/{made.id}"

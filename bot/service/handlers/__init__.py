@@ -9,9 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bot.service.handlers import comments, pull_request
+from bot.service.handlers import comments, kernel_runs, pull_request
 from bot.service.orders import Order
 
 Handler = Callable[[str, Mapping[str, Any]], Order | None]
 
-HANDLERS: Mapping[str, Handler] = {"issue_comment": comments.order, "pull_request": pull_request.order}
+HANDLERS: Mapping[str, Handler] = {
+    "issue_comment": comments.order,
+    "pull_request": pull_request.order,
+    "workflow_run": kernel_runs.order,
+}

@@ -1,0 +1,42 @@
+"""`/kernels [commit] [ops]`: the head's kernels against the base's on a GPU runner of the repository."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bot.comments import gpu, kernelcheck
+from bot.comments.task import Refusal, Task
+from bot.comments.who import Level
+from bot.service.records import GpuRun
+
+Json = dict[str, Any]
+NAME = "kernels"
+USAGE = "[job] [commit] [ops]"
+LEVEL = Level.WRITE
+
+
+def run(task: Task) -> str:
+    """Ask for the run. What comes of it replaces this answer when the run has ended."""
+    wanted = gpu.asked(task.said.text)
+    plan = task.step(f"plan {task.number}", lambda: _plan(task, wanted))
+    sent = task.step(f"dispatch {task.number}", lambda: gpu.dispatch(task, plan, wanted))
+    run = GpuRun(**plan["run"])
+    task.step(f"check {task.number}", lambda: kernelcheck.begin(task.here, task.order, run))
+    args = {"head": run.head[:12], "base": run.base[:12], "minutes": run.minutes, "request": run.request}
+    said = task.words("comments.kernels-sent", **args)
+    link = task.here.words.style.link(task.words("comments.kernels-link"), sent["url"])
+    return f"{said}\n\n{link}"
+
+
+def _plan(task: Task, wanted: gpu.Asked) -> Json:
+    pull = task.pull()
+    gpu.allow(task, pull, wanted.sha)
+    plan = gpu.planned(task, pull, wanted)
+    settings = task.here.settings
+    spent = task.here.records.reserve(
+        GpuRun(**plan["run"]), settings.gpu_minutes_per_pull, settings.gpu_minutes_per_day
+    )
+    if spent is not None:
+        limit = settings.gpu_minutes_per_pull if spent == "pull" else settings.gpu_minutes_per_day
+        raise Refusal(f"kernels-budget-{spent}", minutes=plan["run"]["minutes"], limit=limit)
+    return plan

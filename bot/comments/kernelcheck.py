@@ -1,0 +1,40 @@
+"""The check run `specbot/kernels` of a commit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bot.comments.order import CommentOrder
+from bot.reports.fitting import size
+from bot.service.machine import Machine
+from bot.service.records import GpuRun
+
+NAME = "specbot/kernels"
+_CHECKS = {"checks": "write"}
+# GitHub takes 65,535 units of summary.
+_LARGEST = 60_000
+
+
+def begin(here: Machine, order: CommentOrder, run: GpuRun) -> int:
+    """The id of the check run for the request; made once, whoever asks again."""
+    client = here.app.client(order.installation, order.repository_id, _CHECKS)
+    path = f"/repos/{order.repository}"
+    listed = client.pages(
+        f"{path}/commits/{run.head}/check-runs", "check_runs", check_name=NAME, app_id=here.app.id, filter="all"
+    )
+    for one in listed:
+        if one["external_id"] == run.request:
+            return int(one["id"])
+    said = here.words("comments.kernels-running")
+    body: dict[str, Any] = {"name": NAME, "head_sha": run.head, "external_id": run.request, "status": "in_progress"}
+    return int(client.post(f"{path}/check-runs", body | {"output": {"title": said, "summary": said}})["id"])
+
+
+def finish(here: Machine, order: CommentOrder, run: GpuRun, conclusion: str, title: str, text: str) -> None:
+    """End it with GitHub's word for how it went, a title and the whole report."""
+    client = here.app.client(order.installation, order.repository_id, _CHECKS)
+    if size(text) > _LARGEST:
+        text = here.words("comments.cut")
+    output = {"title": title, "summary": text}
+    path = f"/repos/{order.repository}/check-runs/{begin(here, order, run)}"
+    client.patch(path, {"status": "completed", "conclusion": conclusion, "output": output})

@@ -1,0 +1,18 @@
+"""`workflow_run`: the end of a run that was asked for by `workflow_dispatch`, which may be one of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bot.service.orders import Order
+
+
+def order(delivery: str, payload: Mapping[str, Any]) -> Order | None:
+    """The worker finds out whether it is ours. The same end of the same attempt is one order."""
+    run, repository = payload["workflow_run"], payload["repository"]
+    if payload["action"] != "completed" or run["event"] != "workflow_dispatch":
+        return None
+    stored = {"repository_id": int(repository["id"]), "run": int(run["id"])}
+    number = f"{stored['repository_id']}-{stored['run']}-{int(run['run_attempt'])}"
+    return Order("kernels-result", "gpu", f"kernels-{number}", (stored,))

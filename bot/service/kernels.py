@@ -1,0 +1,84 @@
+"""The durable end of a GPU run: its results fetched, compared and reported where it was asked for."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+import structlog
+from dbos import DBOS
+
+from bot.comments import kernelcheck, kernelresult, reply
+from bot.comments.kernelresult import Outcome
+from bot.comments.order import CommentOrder
+from bot.github import GitHubError
+from bot.github.app import COMMENT, READ_CI
+from bot.github.download import artifact
+from bot.service.comments import step
+from bot.service.machine import Machine, machine
+from bot.service.records import GpuRun
+
+Json = dict[str, Any]
+_LARGEST = 128 << 20
+_log = structlog.get_logger("specbot.kernels")
+
+
+@DBOS.workflow(name="kernels-result")
+def report_kernels(stored: Json) -> str:
+    """Report the workflow run of a stored order, where we asked for it; gives how it ended."""
+    here = machine()
+    run = step("asked", lambda: _asked(here, stored))
+    if run is None:
+        return "not-ours"
+    ours = GpuRun(**run)
+    order = CommentOrder(**ours.order)
+    with structlog.contextvars.bound_contextvars(pull=f"{order.repository}#{order.number}", request=ours.request):
+        found = Outcome(**step("fetch", lambda: asdict(_fetched(here, order, ours))))
+        title = here.words(f"comments.{found.key}")
+        text = found.text or title
+        step("check", lambda: kernelcheck.finish(here, order, ours, found.conclusion, title, text))
+        said = f"**{title}**\n\n{found.text}" if found.text else title
+        body = reply.body(order, ours.command, said, here.words("comments.cut"))
+        client = here.app.client(order.installation, order.repository_id, COMMENT)
+        step("answer", lambda: reply.post(here.app, client, order, ours.command, body))
+        _log.info("kernel run reported", outcome=found.key)
+    return found.key
+
+
+def _asked(here: Machine, stored: Json) -> Json | None:
+    """Our request for the run, None where we did not ask for it."""
+    repository, run = int(stored["repository_id"]), int(stored["run"])
+    found = here.records.gpu_run(repository, run)
+    return None if found is None else asdict(found)
+
+
+def _fetched(here: Machine, order: CommentOrder, run: GpuRun) -> Outcome:
+    token = here.app.token(order.installation, order.repository_id, READ_CI)
+    client = here.app.client(order.installation, order.repository_id, READ_CI)
+    path = f"/repos/{order.repository}/actions/runs/{run.run}"
+    there = client.get(path)
+    here.records.used(run.request, _minutes(there, run.minutes))
+    if not kernelresult.matches(run, there):
+        return Outcome("failure", "kernels-other")
+    if there["conclusion"] != "success":
+        return Outcome("cancelled" if there["conclusion"] == "cancelled" else "failure", "kernels-failed")
+    name = kernelresult.artifact_name(run)
+    found = [a for a in client.pages(f"{path}/artifacts", "artifacts") if a["name"] == name and not a["expired"]]
+    if not found:
+        return Outcome("failure", "kernels-nothing")
+    try:
+        archive = artifact(here.app.endpoint.api, token, order.repository, int(found[0]["id"]), _LARGEST)
+    except GitHubError as error:
+        if error.status == 0 or error.status >= 500:
+            raise
+        return Outcome("failure", "kernels-unreadable")
+    return kernelresult.outcome(run, archive, here.settings.language)
+
+
+def _minutes(run: Json, reserved: int) -> int:
+    """What the run took, rounded up; never more than was reserved for it."""
+    begun = run.get("run_started_at") or run["created_at"]
+    seconds = (datetime.fromisoformat(run["updated_at"]) - datetime.fromisoformat(begun)).total_seconds()
+    return min(reserved, max(1, math.ceil(seconds / 60)))
