@@ -184,7 +184,8 @@ def _infrastructure(case: Case) -> Verdict | None:
         return None
     evidence = (Evidence(Message(Reason.NO_STEP_RAN, {"step": step.name})),)
     root = Message(Root.INFRASTRUCTURE, {**case.error, "category": str(seen.category)})
-    return Verdict(Cause.INFRASTRUCTURE, Confidence.HIGH if setup else Confidence.MEDIUM, root, evidence)
+    sure = Confidence.HIGH if setup and case.linker is not None else Confidence.MEDIUM
+    return Verdict(Cause.INFRASTRUCTURE, sure, root, evidence)
 
 
 def _change_by_kind(case: Case) -> Verdict | None:

@@ -46,13 +46,16 @@ def on_others(run: CIRun, job: Job, seen: Seen) -> tuple[Evidence, ...]:
 
 
 def passed_here(run: CIRun, job: Job, seen: Seen) -> tuple[Evidence, ...]:
-    """The same job, or test, passed on this very commit."""
+    """The same job, or test, passed on this very commit: an earlier attempt, or another run of this pull request.
+
+    A run of the branch alone does not count: it has the head, but not what it was merged with.
+    """
     attempts = [a for a in job.attempts if a.conclusion is Conclusion.SUCCESS]
     found = [Evidence(Message(Reason.PASSED_ELSEWHERE, {"attempt": a.number})) for a in attempts]
     commits = {run.revisions.head, run.revisions.merge} - {""}
     for past in run.history:
-        here = past.commit in commits and past.conclusion is Conclusion.SUCCESS and _same_job(past, job)
-        if here and past.test in ("", seen.test):
+        own = past.where is Where.PULL and past.pull == run.pull.number and past.commit in commits
+        if own and past.conclusion is Conclusion.SUCCESS and _same_job(past, job) and past.test in ("", seen.test):
             found.append(Evidence(Message(Reason.PASSED_ELSEWHERE, {"attempt": 0}), past=past))
     return tuple(found)
 

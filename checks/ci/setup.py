@@ -10,8 +10,10 @@ from checks.ci.sentences import Reason
 from checks.finding import Message
 
 _STEP = re.compile(
-    r"(?i)^(?:set ?up job|initialize containers|(?:run )?actions/(?:checkout|cache|setup-\w+|download-artifact)\b.*"
-    r"|check ?out\b.*|(?:pre|post) .*|restore .{0,40}cache.*|pull .{0,60}(?:image|container)s?\b.*)$"
+    r"(?i)^(?:set ?up job|initialize containers|complete job|(?:post )?(?:run )?actions/"
+    r"(?:checkout|cache|setup-\w{1,20}|download-artifact|upload-artifact)\b.{0,80}|check ?out"
+    r"(?: (?:the )?(?:code|repo(?:sitory)?|sources?|submodules?|branch|pr|pull request))?"
+    r"|restore .{0,40}cache|pull .{0,60}(?:image|container)s?)$"
 )
 _FILE = re.compile(
     r"(?i)(?:^|/)(?:\.github/|\.ci/|ci/|\.buildkite/|docker|scripts?/|requirements|pyproject\.toml$|setup\.(?:py|cfg)$"

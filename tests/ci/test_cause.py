@@ -121,6 +121,22 @@ def test_passed_and_failed_on_one_commit_is_flaky_unless_the_change_is_where_it_
 
 
 @pytest.mark.parametrize(
+    ("fields", "cause"),
+    [
+        ({}, Cause.FLAKY),
+        ({"test": "tests/test_rows.py::test_rows"}, Cause.FLAKY),
+        ({"test": "tests/test_rows.py::test_other"}, Cause.UNKNOWN),
+        ({"commit": "older"}, Cause.UNKNOWN),
+        ({"where": Where.BASE, "pull": 0}, Cause.UNKNOWN),
+        ({"job": "lint"}, Cause.UNKNOWN),
+    ],
+)
+def test_another_run_of_this_pull_request_on_this_commit_passed(fields, cause):
+    passed = past(Where.PULL, pull=7, commit="head", conclusion=Conclusion.SUCCESS, signature="")
+    assert explained(history=(replace(passed, **fields),)).cause is cause
+
+
+@pytest.mark.parametrize(
     "fields",
     [
         {},

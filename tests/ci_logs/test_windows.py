@@ -13,35 +13,19 @@ from checks.ci.report import Category
 from tests.ci_logs.measure import measure
 from tests.ci_logs.windows import SETS, load
 
-RESULTS = {}
-
-
-def results(name):
-    """Measured once; each set is some hundred runs of the analysis."""
-    if name not in RESULTS:
-        RESULTS[name] = [measure(w) for w in load(name)]
-    return RESULTS[name]
-
-
-def share(found, what):
-    return sum(getattr(r, what) for r in found) / len(found)
-
-
-@pytest.mark.parametrize(("name", "least"), [("dev", 0.99), ("later", 0.99), ("held-out", 0.94)])
-def test_key_line_and_category(name, least):
-    assert share(results(name), "key") >= least
-    assert share(results(name), "category") >= least
+# Held-out windows have met no rule that was written for them.
+LEAST = {"dev": 0.99, "later": 0.99, "held-out": 0.94}
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_a_window_and_its_full_log_give_the_same_verdict(name):
-    assert [r.window.name for r in results(name) if not r.same] == []
-
-
-def test_not_this_pr_is_said_rarely_and_rightly():
-    every = [r for name in SETS for r in results(name)]
-    excused, wrongly = sum(r.excused for r in every), sum(len(r.wrongly) for r in every)
-    assert excused >= 60
+def test_every_window(name):
+    """One test a set: measuring it is some hundred runs of the analysis."""
+    found = [measure(window) for window in load(name)]
+    assert sum(r.key for r in found) / len(found) >= LEAST[name]
+    assert sum(r.category for r in found) / len(found) >= LEAST[name]
+    assert [r.window.name for r in found if not r.same] == []
+    excused, wrongly = sum(r.excused for r in found), sum(len(r.wrongly) for r in found)
+    assert excused >= len(found) / 6
     assert (excused - wrongly) / excused >= 0.99
 
 
