@@ -423,3 +423,26 @@ def test_a_second_run_of_something_else_calibrates_nothing(base):
     assert compared(base, base, [other]).verdict is V.NOT_COMPARABLE
     wild = records(Logits.random(np.random.default_rng(99)), tokens=np.array([r.tokens for r in base]))
     assert compared(base, base, [wild]).verdict is V.INCONCLUSIVE
+
+
+def columns(record, order):
+    return swap(record, topk_ids=record.topk_ids[:, order], topk_logprobs=record.topk_logprobs[:, order])
+
+
+def test_a_narrow_table_without_the_second_best(base):
+    wide = [columns(r, [0, 4, 1, 2, 3]) for r in base]
+    assert compared(wide, [columns(r, [0, 4]) for r in base]).verdict is V.REGRESSION
+
+
+def test_rows_after_another_token_are_not_compared(logits):
+    base, head = near_ties(logits)
+    head.values[::2, 10:] = Logits.random(np.random.default_rng(8)).values[::2, 10:]
+    outcome = compared(records(base), records(head))
+    assert (outcome.verdict, outcome.safe) == (V.TOKEN_DIVERGENCE, True)
+
+
+def test_more_requests_over_the_tolerance_than_in_the_second_run_of_base(logits, base):
+    again = records(logits.noisy(rng()))
+    moved = [swap(r, topk_logprobs=r.topk_logprobs + np.where(np.arange(5) == 4, 6 * ULP, 0)) for r in base]
+    head = [moved[n] if n < 20 else r for n, r in enumerate(base)]
+    assert compared(base, head, [again]).verdict is V.REGRESSION

@@ -116,7 +116,7 @@ def told(outcome):
     tally = outcome.tally
     return (
         outcome.verdict, outcome.reasons, outcome.causes, outcome.acceptance, tally.counts, tally.most,
-        tally.ulps.tolist(), tally.places.sum.tolist(), tally.examples.get("split"),
+        tally.ulps.tolist(), tally.request_ulps.tolist(), tally.places.sum.tolist(), tally.examples.get("split"),
     )  # fmt: skip
 
 
