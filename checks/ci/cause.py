@@ -95,7 +95,7 @@ def _predicted(case: Case) -> Verdict | None:
     first = found[0].failure
     at = first.raised_at
     args = {"test": first.test, "expression": first.expression, "value": first.value}
-    root = Message(Root.PREDICTED, {**args, "exception": first.exception, "path": at.path, "line": at.start_line})
+    root = Message(Root.PREDICTED, {**args, "exception": case.seen.error, "path": at.path, "line": at.start_line})
     links = case.linker.reasons(case.seen) if case.linker else ()
     kept = tuple(e for e in links if e.weight > 0)
     return Verdict(Cause.THIS_PR, Confidence.HIGH, root, (*(p.evidence() for p in found), *kept))

@@ -13,7 +13,7 @@ from enum import StrEnum
 class Root(StrEnum):
     """`Failure.root`: one sentence of what happened."""
 
-    PREDICTED = "root-predicted"  # test, expression, value, exception, path, line: as the review predicted
+    PREDICTED = "root-predicted"  # test, expression, value, exception (as seen), path, line: as the review predicted
     IN_CHANGED = "root-in-changed"  # error, function, path, line: raised in a function that this change altered
     IN_CHANGED_FILE = "root-in-changed-file"  # error, path, line
     TEST_CHANGED = "root-test-changed"  # error, path, line: the failing test is itself part of the change

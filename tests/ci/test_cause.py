@@ -279,6 +279,8 @@ def test_the_failed_step_is_read_first():
 def test_signatures_do_not_change_with_numbers_paths_and_lines():
     other = LOG.replace("/home/ci/engine", "/data/9/ws").replace("rows.py:3", "rows.py:77").replace("0.02s", "9.1s")
     assert signatures(Files(log=other).open("log")) == (SIGNATURE,)
+    numbers = [LOG.replace("list index", f"row {n} at 0x7f{n}0 of /tmp/a{n}/b.bin,") for n in (3, 418)]
+    assert len({signatures(Files(log=log).open("log")) for log in numbers}) == 1
     assert signatures(Files(log=LOG.replace("list index", "tuple index")).open("log")) != (SIGNATURE,)
     assert signatures(Files(log="##[error]Process completed with exit code 1.\n").open("log")) == ()
 

@@ -73,6 +73,7 @@ def test_stale_fixtures_are_named_with_their_places(report):
         )  # fmt: skip
         assert failure.root.key == Root.PREDICTED
         assert failure.root.args["value"] == "actual_topk = 0"
+        assert failure.root.args["exception"] == failure.error
         fixtures = [s.location for s in failure.suggestions if s.message.key == Advice.UPDATE_FIXTURE]
         assert {(f.path, f.start_line) for f in fixtures} == {(test.split("::")[0], n) for n in lines}
         assert PROCESSOR in {place.path for place in failure.related}
