@@ -57,12 +57,12 @@ def _review(order: ReviewOrder, facts: Json) -> str:
         if "payload" in result and not publish(order, facts["head"], result["payload"]):
             result = {"stopped": True}
         if "payload" not in result:
-            end_without_verdict(order, run, result)
+            end_without_verdict(order, run, facts["head"], result)
             return next(iter(result))
         tidy_up(order, result)
-    except (GitHubError, analysis.Failed, dbos_error.DBOSMaxStepRetriesExceeded, PortableWorkflowError) as error:
+    except (GitHubError, dbos_error.DBOSMaxStepRetriesExceeded, PortableWorkflowError) as error:
         _log.error("review failed", error=str(error))
-        end_without_verdict(order, run, {"broken": True})
+        end_without_verdict(order, run, facts["head"], {"broken": True})
         return "broken"
     finish_check(order, run, result)
     remember(order, facts["head"], result["report"])
@@ -102,6 +102,9 @@ def analyse(order: ReviewOrder, facts: Json) -> Json:
         )
     except analysis.Stopped:
         return {"stopped": True}
+    except analysis.Failed as error:
+        _log.error("the analysis failed", error=str(error))
+        return {"failed": True}
 
 
 @_step
@@ -132,14 +135,16 @@ def finish_check(order: ReviewOrder, run: int, result: Json) -> None:
 
 
 @_step
-def end_without_verdict(order: ReviewOrder, run: int, result: Json) -> None:
-    """End the check run of a review that came to nothing."""
+def end_without_verdict(order: ReviewOrder, run: int, head: str, result: Json) -> None:
+    """End the check run of a review that came to nothing; one that would come to nothing again is not ordered again."""
     words = machine().words
     if "error" in result:
         output = checkrun.refused(result["error"], words)
     else:
-        output = checkrun.broken(order.id, words) if "broken" in result else checkrun.superseded(words)
+        output = checkrun.superseded(words) if "stopped" in result else checkrun.broken(order.id, words)
     check.abandon(_client(order), order.repository, run, order.id, output)
+    if "error" in result or "failed" in result:
+        machine().store.set_reported(_key(order), head)
 
 
 @_step

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import httpx
+import pytest
 
 from tests.fake_github import Answer, people
 from tests.service.conftest import ROOT, SMALL_HEAD, ended, until
@@ -100,6 +104,31 @@ def test_a_mistake_in_the_configuration_is_said_on_the_check(live, engine):
     assert (check.conclusion, check.title) == ("skipped", "Not reviewed")
     assert "unknown key `rules.disabel`" in (check.summary or "")
     assert not pull.reviews
+
+
+def kill_child(parent: int) -> bool:
+    """kill -9 of the process that reviews, once it is there."""
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            status, command = (entry / "stat").read_text(), (entry / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if int(status.rsplit(") ", 1)[1].split()[1]) == parent and b"bot.service.analysing" in command:
+            os.kill(int(entry.name), signal.SIGKILL)
+            return True
+    return False
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are found in /proc")
+def test_an_analysis_that_breaks_is_said_on_the_check_and_breaks_nothing_else(live, running, engine):
+    pull = people.open_pull(live, engine, "feature")
+    until(lambda: kill_child(running.processes[0].pid))
+    until(lambda: ended(engine, pull.head_sha))
+    assert engine.check_runs[0].title == "The review failed, and it is SpecBot's fault"
+    assert f"review-{live.deliveries[-1].guid}" in (engine.check_runs[0].summary or "")
+    assert not pull.reviews
+    people.edit(live, engine, pull, title="again")
+    until(lambda: pull.reviews)
 
 
 def test_the_log_tells_deliveries_and_reviews_and_no_secret(live, running, engine):
