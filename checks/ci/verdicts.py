@@ -74,8 +74,10 @@ def _failure(case: Case, verdict: Verdict) -> Failure:
 
 
 def _whole(failure: Failure, seen: tuple[Seen, ...]) -> bool:
-    """Whether the job itself died of this, so that its tests' results are not the point."""
-    return any(s.whole_job and not failure.test and s.rule == failure.rule for s in seen)
+    """Whether the job itself died of this and the cause is known, so that its tests' results are not the point."""
+    return any(
+        s.whole_job and not failure.test and s.rule == failure.rule for s in seen
+    )
 
 
 def _lines(main: Failure, failures: tuple[Failure, ...]) -> tuple[LogLine, ...]:

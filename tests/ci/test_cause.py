@@ -168,6 +168,12 @@ def test_a_lost_runner_outranks_failed_tests():
     assert [f.test for f in report.failed[0].failures] == ["", "tests/test_rows.py::test_rows"]
 
 
+def test_an_unexplained_end_of_the_job_does_not_hide_a_test_that_this_change_broke():
+    report = analyse(run(job()), Files(log="Memory cgroup out of memory: Killed process 4\n" + LOG), RELATED)
+    assert [f.category for f in report.failed[0].failures] == [Category.HOST_OOM, Category.TEST_FAILURE]
+    assert report.failed[0].main.cause is Cause.THIS_PR
+
+
 DOWNLOAD = "WARNING: Retrying (Retry(total=0)) after connection broken: /simple/torch/\n"
 
 
