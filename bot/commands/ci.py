@@ -5,9 +5,16 @@ from __future__ import annotations
 import argparse
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bot.words import Words
 
+if TYPE_CHECKING:
+    from checks.ci.model import CIRun
+    from checks.ci.report import CIReport
+
+# Where the service keeps its database unless told otherwise.
+DATABASE = "specbot-data/specbot.sqlite"
 FORMATS = ("terminal", "markdown", "json", "html", "github")
 
 
@@ -21,9 +28,16 @@ def arguments(parser: argparse.ArgumentParser, shared: argparse.ArgumentParser, 
     add("--base", metavar="REV", help=words("cli.base"))
     add("--head", metavar="REV", help=words("cli.head"))
     add("--records", nargs=2, metavar=("BASE", "HEAD"), help=words("comparison.help-records"))
+    add("--db", metavar="FILE", help=words("ci.cli-db"))
     add("--since", metavar="DIR", help=words("ci.cli-since"))
     add("--format", choices=FORMATS, default="terminal", help=words("cli.format"))
     add("-o", "--output", metavar="FILE", help=words("cli.output"))
+    stats = actions.add_parser("stats", help=words("ci.cli-stats"), parents=[shared], allow_abbrev=False)
+    stats.add_argument("--db", metavar="FILE", default=DATABASE, help=words("ci.cli-stats-db", default=DATABASE))
+    stats.add_argument(
+        "--format", choices=("terminal", "markdown", "json"), default="terminal", help=words("cli.format")
+    )
+    stats.add_argument("-o", "--output", metavar="FILE", help=words("cli.output"))
     collect = actions.add_parser("collect", help=words("ci.cli-collect"), parents=[shared], allow_abbrev=False)
     collect.add_argument("--pr", required=True, metavar="OWNER/REPO#N", help=words("ci.cli-pull"))
     collect.add_argument("-o", "--output", required=True, metavar="DIR", help=words("ci.cli-into"))
@@ -31,7 +45,17 @@ def arguments(parser: argparse.ArgumentParser, shared: argparse.ArgumentParser, 
 
 def run(args: argparse.Namespace) -> int:
     """Do what was asked; gives the exit code."""
-    return _collect(args) if args.action == "collect" else _report(args)
+    return {"collect": _collect, "report": _report, "stats": _stats}[args.action](args)
+
+
+def _stats(args: argparse.Namespace) -> int:
+    """Say how often verdicts were right."""
+    from bot.ci.history import in_file
+    from bot.files import write_output
+    from bot.reports.ci.stats import render
+
+    write_output(render(in_file(Path(args.db), new=False).precisions(), args.format, args.lang), args.output)
+    return 0
 
 
 def _collect(args: argparse.Namespace) -> int:
@@ -55,6 +79,17 @@ def _collect(args: argparse.Namespace) -> int:
     return 0
 
 
+def _before(args: argparse.Namespace, saved: CIRun) -> CIRun | None:
+    """The run of the last report: the one that is named, else the database's where that is older."""
+    from bot.ci.history import in_file
+    from bot.ci.saved import read
+
+    if args.since:
+        return read(Path(args.since))
+    last = in_file(Path(args.db), new=True).last(saved.pull.repo, saved.pull.number) if args.db else None
+    return last if last is not None and last.collected < saved.collected else None
+
+
 def _report(args: argparse.Namespace) -> int:
     """Write the report of a saved run."""
     from bot.ci.saved import Folder, read, reported
@@ -64,8 +99,19 @@ def _report(args: argparse.Namespace) -> int:
 
     folder = Path(args.folder)
     saved = read(folder)
-    before = read(Path(args.since)) if args.since else None
+    before = _before(args, saved)
     report = reported(saved, Folder(folder), args.repo, args.base, args.head, args.records or ())
     view = CIView(report, since(before, saved) if before is not None else None)
     write_output(render(view, args.format, args.lang), args.output)
+    if args.db:
+        _remember(args.db, saved, report)
     return 0
+
+
+def _remember(file: str, saved: CIRun, report: CIReport) -> None:
+    from bot.ci.history import in_file
+    from bot.reports.jsonfmt import plain
+
+    history = in_file(Path(file), new=True)
+    history.record(saved, plain(report))
+    history.reported(saved)

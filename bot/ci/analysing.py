@@ -1,0 +1,58 @@
+"""The child that reports on a collected run for the service: a job as JSON in, the comment and the report out.
+
+It reads what strangers wrote, so it has neither the service's environment nor its secrets, and bounded memory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import resource
+import sys
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from bot.ci.saved import Folder, read, reported
+from bot.errors import UserError
+from bot.reports.ci import CIView, comment, render
+from checks.ci.folder import load
+from checks.ci.report import CIReport
+from checks.ci.since import since
+
+_MEMORY = 4 << 30
+_NO_TIME = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+def result(job: dict[str, Any]) -> dict[str, Any]:
+    """`comment`, `report`, and `digest`: the same as long as the comment has nothing new to say."""
+    saved = read(Path(job["folder"]))
+    files = Folder(Path(job["folder"]))
+    try:
+        report = reported(saved, files, job["clone"], job["base"], job["head"])
+    except UserError:
+        # A mistake in the repository's `.specbot.toml` is the review's to report; CI is explained without it.
+        report = reported(saved, files)
+    before = load(job["before"]) if job["before"] else None
+    view = CIView(report, since(before, saved) if before is not None else None)
+    language = job["language"]
+    return {
+        "comment": comment(view, language),
+        "report": json.loads(render(CIView(report), "json", language)),
+        "digest": _digest(report, language),
+    }
+
+
+def _digest(report: CIReport, language: str) -> str:
+    """Of the comment without the time of collection and without what changed since the last one."""
+    timeless = replace(report, run=replace(report.run, collected=_NO_TIME))
+    return hashlib.sha256(comment(CIView(timeless), language).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+if __name__ == "__main__":
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    sys.stdout.write(json.dumps(result(json.load(sys.stdin))))
+    sys.stdout.flush()
+    os._exit(0)

@@ -1,0 +1,91 @@
+"""The CI comment on a fake GitHub: one per pull request, edited in place, and silent while nothing changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from bot.ci.history import History
+from bot.ci.publish import CIPull, refresh
+from bot.github import App, Endpoint
+from bot.github.checkout import Checkouts
+from tests.bot.test_ci_collect import LOG, job, run_of
+from tests.fake_github import FakeGitHub, people, serving, state
+
+
+@dataclass
+class World:
+    fake: FakeGitHub
+    repo: state.Repository
+    history: History
+    refresh: object
+
+    @property
+    def comments(self) -> list[state.Comment]:
+        return self.repo.pulls[1].comments
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with serving(FakeGitHub(tmp_path / "github")) as fake:
+        repo = fake.repository("octo/engine")
+        repo.git.commit("main", {"engine/step.py": "a = 1\n"})
+        repo.git.commit("feature", {"engine/step.py": "a = 2\n"}, parent="main")
+        people.open_pull(fake, repo, "feature", send=False)
+        app = App(Endpoint(fake.url, fake.url, 0.0), fake.app_id, fake.private_key)
+        history = History(sa.create_engine(f"sqlite:///{tmp_path / 'db.sqlite'}"))
+        pull = CIPull(fake.installations[0].id, repo.id, repo.full_name, 1)
+        checkouts = Checkouts(tmp_path / "clones", fake.url)
+        yield World(fake, repo, history, lambda: refresh(pull, app, checkouts, history, "en"))
+        assert fake.violations == []
+
+
+def test_a_comments_life(world):
+    assert world.refresh() is False and world.comments == []
+    red = job("unit", "failure", log=LOG, at=90)
+    run = run_of(world.repo, red, job("lint", None))
+    assert world.refresh() is True
+    (comment,) = world.comments
+    assert "AssertionError: packed 3 instead of 5123" in comment.body and "Since the last report" not in comment.body
+    run.jobs[1].status, run.jobs[1].conclusion, run.jobs[1].completed_at = "completed", "success", red.completed_at
+    assert world.refresh() is True
+    assert "newly passed: `lint`" in comment.body
+    said = comment.body
+    assert world.refresh() is False
+    assert (comment.body, len(comment.edits), len(world.comments)) == (said, 1, 1)
+    run.jobs.append(job("unit", at=30, attempt=2))
+    assert world.refresh() is True
+    assert "failed before and passed now" in comment.body and "Every task passed." in comment.body
+    (verdict,) = world.history.precisions()
+    assert (verdict.verdicts, verdict.cause) == (1, "unknown")
+
+
+def test_anothers_comment_with_our_mark_is_left_alone(world):
+    run_of(world.repo, job("unit", "failure", log=LOG))
+    mark = f"<!-- specbot:ci {'a' * 40} {'b' * 16} -->\n\nmine"
+    people.comment(world.fake, world.repo, world.repo.pulls[1], "mallory", mark, send=False)
+    assert world.refresh() is True
+    assert [c.user.login for c in world.comments] == ["mallory", "specbot[bot]"]
+    assert world.comments[0].body == mark
+
+
+def test_the_app_needs_no_more_than_it_was_granted(world):
+    run_of(world.repo, job("unit", "failure", log=LOG))
+    world.refresh()
+    (comment,) = world.comments
+    assert "which tasks are required is not known" in comment.body
+    assert not any(t.permissions.get("contents") == "write" for t in world.fake.tokens.values())
+
+
+def test_a_broken_configuration_does_not_silence_the_report(world):
+    sha = world.repo.git.commit("main", {".specbot.toml": "nonsense = ["})
+    world.repo.pulls[1].base_sha = sha
+    world.repo.git.commit("other", {"engine/step.py": "a = 3\n"}, parent="main")
+    people.push(world.fake, world.repo, world.repo.pulls[1], world.repo.git.sha("other"), send=False)
+    run_of(world.repo, job("unit", "failure", log=LOG))
+    assert world.refresh() is True
+    assert "AssertionError: packed 3" in world.comments[0].body
