@@ -75,7 +75,7 @@ def _failure(case: Case, verdict: Verdict) -> Failure:
 
 def _whole(failure: Failure, seen: tuple[Seen, ...]) -> bool:
     """Whether the job itself died of this and the cause is known, so that its tests' results are not the point."""
-    return any(
+    return failure.cause is not Cause.UNKNOWN and any(
         s.whole_job and not failure.test and s.rule == failure.rule for s in seen
     )
 
