@@ -132,7 +132,7 @@ def _order(delivery: str, event: str, payload: dict[str, Any]) -> Order | None:
         return None
     try:
         return handler(delivery, payload)
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         # It is signed, so it is GitHub's and new to us; refusing it would only bring it back.
         _log.error("webhook not understood", delivery=delivery, github_event=event)
         return None
