@@ -65,6 +65,7 @@ types: dev
 bench: dev
 	$(BIN)/python -m tests.bench
 	$(BIN)/python -m tests.bench.logprobs
+	$(BIN)/python -m tests.bench.ci
 
 lock: $(STAMP)
 	$(PIP) uv

@@ -46,7 +46,8 @@ def render(view: CIView, output: str, language: str) -> str:
     if output == "markdown":
         words = Words(language, Markdown())
         return redact(markdown.written([Heading(1, title(view, words)), *document(view, words)]))
-    return redact(terminal.shown(document(view, Words(language, Plain()))))
+    words = Words(language, Plain())
+    return redact(terminal.shown([Heading(2, title(view, words)), *document(view, words)]))
 
 
 def comment(view: CIView, language: str) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import zip_longest
 
 from bot.reports.blocks import Block, Code, Folded, Heading, Items, Table, Text
 from bot.reports.ci.say import Level, advice, duration, links, message, name, ready, root
 from bot.words import Words, place
 from checks.ci.model import Past, Requirement
 from checks.ci.report import CIReport, Evidence, FailedJob, Failure
+from checks.ci.sentences import Reason
 
 _LONGEST = 240
 
@@ -38,7 +40,7 @@ def _job(failed: FailedJob, words: Words, level: Level) -> Iterator[Block]:
         left = failed.left_out + max(0, len(failed.failures) - level.failures)
         if left:
             yield Text(words("ci.failures-left-out", count=left))
-    reasons = tuple(dict.fromkeys(_evidence(e, words) for f in failed.failures for e in f.evidence))
+    reasons = tuple(dict.fromkeys(_evidence(e, words) for e in _in_turn(failed.failures)))
     if reasons[: level.evidence]:
         yield Text(words("ci.evidence"))
         yield Items(reasons[: level.evidence])
@@ -67,9 +69,10 @@ def _facts(failed: FailedJob, words: Words) -> Iterator[str]:
     yield words("ci.detail-rerun", rerun=ready(words(f"ci.rerun-{main.rerun}")))
     if job.runner:
         yield words("ci.detail-runner", runner=job.runner)
-    where = [part for part in (duration(job.seconds, words), links(job, words)) if part]
-    if where:
-        yield words("report.comma").join(where)
+    if job.seconds is not None:
+        yield words("ci.detail-took", time=duration(job.seconds, words))
+    if link := links(job, words):
+        yield link
 
 
 def _table(failed: FailedJob, words: Words, level: Level) -> Table:
@@ -81,7 +84,19 @@ def _failure(failure: Failure, words: Words) -> tuple[str, ...]:
     test = words.style.code(failure.test) if failure.test else words("ci.whole-job")
     error = failure.error if len(failure.error) <= _LONGEST else failure.error[: _LONGEST - 1] + "…"
     cause = words(f"ci.cause-{failure.cause}")
-    return test, words.style.code(error) if error else "", f"{cause}: {root(failure, words)}"
+    why = words("ci.cause-and-root", cause=ready(cause), root=ready(root(failure, words)))
+    return test, words.style.code(error) if error else "", why
+
+
+def _in_turn(failures: Iterable[Failure]) -> Iterator[Evidence]:
+    """The first piece of every failure's evidence, then the second of each. That a JUnit file has a failure which the
+    table shows is worth saying only where nothing else is known."""
+    for row in zip_longest(*(_telling(f) for f in failures)):
+        yield from (e for e in row if e is not None)
+
+
+def _telling(failure: Failure) -> tuple[Evidence, ...]:
+    return tuple(e for e in failure.evidence if e.message.key != Reason.JUNIT) or failure.evidence
 
 
 def _evidence(evidence: Evidence, words: Words) -> str:

@@ -11,6 +11,8 @@ from checks.ci.model import Requirement
 from checks.ci.report import Cause, CIReport, FailedJob
 
 _MOST_NAMES = 6
+# Between two sentences.
+_BETWEEN = {"zh": "", "en": " "}
 
 
 def opening(report: CIReport, words: Words) -> Iterator[Block]:
@@ -27,7 +29,7 @@ def opening(report: CIReport, words: Words) -> Iterator[Block]:
 def overview(report: CIReport, words: Words) -> Iterator[Block]:
     """One sentence that says what matters, and the totals."""
     yield Heading(2, words("ci.heading-overview"))
-    yield Text(" ".join(_sentences(report, words)))
+    yield Text(_BETWEEN[words.language].join(_sentences(report, words)))
     totals = report.totals
     keys = (
         "total-runs",
@@ -55,7 +57,7 @@ def _sentences(report: CIReport, words: Words) -> Iterator[str]:
     elif failed:
         yield words("ci.says-optional", count=len(failed))
     if people := [f for f in required or unknown if f.main.cause is Cause.PERSON]:
-        yield words("ci.says-person", names=_names(people))
+        yield words("ci.says-person", count=len(people), names=_names(people))
     if report.missing:
         names = [name(m.job) for m in report.missing[:_MOST_NAMES]]
         yield words("ci.says-missing", count=len(report.missing), names=names)
