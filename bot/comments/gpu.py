@@ -141,7 +141,7 @@ def dispatch(task: Task, plan: Json, wanted: Asked) -> Json:
         raise
     if not records.begin(run.request):
         return _looked_for(task, run)
-    body = {"ref": plan["ref"], "inputs": plan["inputs"], "return_run_details": True}
+    body = {"ref": plan["ref"], "inputs": plan["inputs"]}
     path = f"/repos/{task.order.repository}/actions/workflows/{quote(run.workflow, safe='')}/dispatches"
     try:
         answer = task.client(RUN).post(path, body)

@@ -36,7 +36,7 @@ _SKIPS = _of_pull(
     sa.Column("login", sa.String(64)),
     sa.Column("reason", sa.Text),
 )
-_REPORTS = _of_pull("specbot_reports", sa.Column("data", sa.JSON, nullable=False))
+_REPORTS = _of_pull("specbot_last_reviews", sa.Column("data", sa.JSON, nullable=False))
 _GPU = sa.Table(
     "specbot_gpu_runs",
     _TABLES,

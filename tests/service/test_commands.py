@@ -1,0 +1,337 @@
+"""Dialogues: a comment on GitHub, and the answer that its author reads."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bot.kernels.results import RESULTS, data_of
+from checks.kernelrun.model import Case, Confinement, Run, Status
+from tests.fake_github import Answer, FakeGitHub, people, serving, shapes
+from tests.fake_github.state import Artifact, CheckRun, Comment, Job, Pull, Repository, WorkflowRun
+from tests.fake_github.state import Status as CommitStatus
+from tests.service.conftest import SMALL_HEAD, Bot, ended, small, until
+
+WORKFLOW = ".github/workflows/gpu-kernels.yml"
+
+
+def answers(fake: FakeGitHub, pull: Pull, comment: Comment) -> list[str]:
+    """What the bot answered to `comment`, without its mark."""
+    mark = re.compile(rf"<!-- specbot:answer {comment.id} \d+ -->\n\n")
+    return [mark.sub("", c.body) for c in pull.comments if c.user is fake.bot and mark.match(c.body)]
+
+
+def ask(fake: FakeGitHub, repo: Repository, pull: Pull, body: str, author: str = "ada", count: int = 1) -> str:
+    """Comment, and read the answers."""
+    made = people.comment(fake, repo, pull, author, body)
+    until(lambda: len(answers(fake, pull, made)) >= count)
+    assert [(r[1], r[2]) for r in made.reactions] == [(fake.bot, "eyes")]
+    return "\n\n".join(answers(fake, pull, made))
+
+
+def fork_pull(fake: FakeGitHub, repo: Repository, send: bool = False) -> Pull:
+    """A pull request from a fork whose branch has the name of one of ours."""
+    fork = fake.repository(f"mallory/{repo.name}", installed=False, fork=True)
+    fork.git.adopt(repo.git.directory, main=repo.git.sha("main"))
+    fork.git.commit("feature", {"engine/new.py": "x = 1\n"}, parent="main")
+    return people.open_pull(fake, repo, "feature", fork=fork, author="mallory", send=send)
+
+
+def ran(repo: Repository, pull: Pull, *jobs: Job, name: str = "CI", **about: object) -> WorkflowRun:
+    """A workflow run that has ended on the head."""
+    made = WorkflowRun(name, f".github/workflows/{name}.yml", pull.head_sha, pull.head_ref, jobs=list(jobs))
+    made.conclusion = "failure" if any(j.conclusion != "success" for j in jobs) else "success"
+    for key, value in about.items():
+        setattr(made, key, value)
+    repo.runs.append(made)
+    return made
+
+
+def failed(name: str, log: bytes = b"E   IndexError: list index out of range\n", **about: object) -> Job:
+    made = Job(name, log, conclusion="failure")
+    for key, value in about.items():
+        setattr(made, key, value)
+    return made
+
+
+@pytest.fixture
+def pull(live, engine) -> Pull:
+    """A pull request by ada, who may write; mallory may only read."""
+    engine.roles |= {"ada": "write", "mallory": "read"}
+    return people.open_pull(live, engine, "feature", send=False)
+
+
+def test_help(live, engine, pull):
+    answer = ask(live, engine, pull, "Hello!\n\n/help", "mallory")
+    assert answer.startswith("`/help`\n\n")
+    for name in ("review", "explain", "re-run", "kernels", "help"):
+        assert f"/{name}" in answer
+
+
+def test_review_and_explain(live, engine, pull, example):
+    repo = live.repository(f"octo/lantern{len(live.repositories)}")
+    repo.git.adopt(example.repo, main=example.base, feature=example.head)
+    pull = people.open_pull(live, repo, "feature", title=example.title, body=example.body, send=False)
+    assert "no review of this pull request has ended yet" in ask(live, repo, pull, "/explain protocol.unmasked-pack")
+    answer = ask(live, repo, pull, "/review", "mallory")
+    assert pull.head_sha[:12] in answer
+    until(lambda: ended(repo, pull.head_sha))
+    until(lambda: "no review" not in ask(live, repo, pull, "/explain nothing-like-it", "mallory"))
+    near = ask(live, repo, pull, "/explain protocol.unmasked-pak")
+    assert "has no `protocol.unmasked-pak`" in near and "`protocol.unmasked-pack`" in near
+    told = ask(live, repo, pull, "/explain protocol.unmasked-pack", "mallory")
+    assert "### `protocol.unmasked-pack`" in told and pull.head_sha[:12] in told
+    assert "takes no arguments" in ask(live, repo, pull, "/review now")
+
+
+def test_a_failed_job_runs_again(live, engine, pull):
+    run = ran(engine, pull, failed("unit"), failed("lint"), Job("docs"))
+    answer = ask(live, engine, pull, "/re-run unit")
+    assert engine.reruns == [f"job/{run.jobs[0].id}"]
+    assert "`CI / unit`: running again, attempt 2" in answer
+
+
+def test_all_that_failed_runs_again_each_by_its_way(live, engine, pull):
+    run = ran(engine, pull, failed("unit"), failed("lint"), Job("docs"))
+    check = CheckRun("sonar", pull.head_sha, 77, "completed", "failure")
+    engine.check_runs.append(check)
+    engine.statuses.append(CommitStatus(pull.head_sha, "jenkins", "failure", live.user("ci")))
+    answer = ask(live, engine, pull, "/re-run all-failed")
+    assert sorted(engine.reruns) == sorted([f"failed-jobs/{run.id}", f"check-run/{check.id}"])
+    assert "`CI / unit, CI / lint`: running again" in answer
+    assert "`sonar`: whoever provides it was asked" in answer
+    assert "`jenkins`: a status of another system" in answer
+
+
+def test_only_what_a_merge_waits_for_runs_again(live, engine, pull):
+    engine.rulesets["main"] = [("unit", None)]
+    run = ran(engine, pull, failed("unit"), failed("lint"))
+    answer = ask(live, engine, pull, "/re-run required-failed")
+    assert engine.reruns == [f"job/{run.jobs[0].id}"], answer
+
+
+def test_jobs_that_running_again_does_not_help(live, engine, pull):
+    ran(
+        engine,
+        pull,
+        failed("numbers", b"E   AssertionError: Not equal to tolerance rtol=1e-05, atol=1e-08\n"),
+        name="A",
+    )
+    ran(engine, pull, failed("old"), name="B", created_at="2020-01-01T00:00:00Z")
+    ran(engine, pull, Job("green"), name="C")
+    ran(
+        engine,
+        pull,
+        Job("slow", status="in_progress", conclusion=None),
+        name="D",
+        status="in_progress",
+        conclusion=None,
+    )
+    ran(engine, pull, failed("gate", conclusion="action_required"), name="E")
+    body = "/re-run numbers\n/re-run old\n/re-run green\n/re-run slow\n/re-run gate"
+    answer = ask(live, engine, pull, body, count=5)
+    assert engine.reruns == []
+    for said in ("numbers were off", "older than 30 days", "has not failed", "has not ended", "a person's approval"):
+        assert said in answer
+
+
+def test_names_that_no_job_has(live, engine, pull):
+    assert "nothing has run on" in ask(live, engine, pull, "/re-run unit")
+    ran(engine, pull, failed("unit-tests"), failed("lint"), name="Linux")
+    ran(engine, pull, failed("lint"), name="Windows")
+    answer = ask(live, engine, pull, "/re-run unit-test\n/re-run lint\n/re-run")
+    assert "no job called `unit-test`" in answer and "What comes near: `unit-tests`" in answer
+    until(lambda: len([c for c in pull.comments if c.user is live.bot]) == 4)
+    said = "\n".join(c.body for c in pull.comments)
+    assert "`Linux / lint`, `Windows / lint`" in said and "name a job" in said
+    assert engine.reruns == []
+
+
+def results(base: str, head: str, worse: bool = False) -> bytes:
+    """The artifact of a GPU run."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as file:
+        file.writestr("kernels.json", json.dumps({"base": base, "head": head, "edited": []}))
+        for side in ("base", "head"):
+            status = Status.CRASHED if worse and side == "head" else Status.OK
+            run = Run(
+                {"specbot": "1"}, {"gpu": "H20"}, "h", Confinement("bwrap", True), (Case("verify", "small", status),)
+            )
+            file.writestr(f"under-base/{side}/{RESULTS}", json.dumps(data_of(run)))
+            file.writestr(f"under-base/{side}/outputs.safetensors", b"\x02\0\0\0\0\0\0\0{}")
+    return made.getvalue()
+
+
+def finish(fake: FakeGitHub, repo: Repository, run: WorkflowRun, conclusion: str, artifact: bytes | None) -> None:
+    """The workflow run ends, and GitHub tells."""
+    run.status, run.conclusion = "completed", conclusion
+    if artifact is not None:
+        run.artifacts.append(Artifact(f"kernels-{run.display_title}", artifact))
+    names = ("id", "name", "path", "event", "status", "conclusion", "run_attempt", "head_sha", "head_branch")
+    told = {name: value for name, value in shapes.run(repo, run).items() if name in names}
+    known = {"action": "completed", "workflow_run": told}
+    people.webhook(fake, repo, "workflow_run", known, "ada")
+
+
+def kernels(repo: Repository, pull: Pull) -> list[CheckRun]:
+    return [c for c in repo.check_runs if c.name == "specbot/kernels" and c.head_sha == pull.head_sha]
+
+
+@pytest.fixture
+def gpu(engine) -> Repository:
+    engine.workflows[WORKFLOW] = 5
+    return engine
+
+
+def test_kernels_from_the_command_to_the_result(live, gpu, pull):
+    answer = ask(live, gpu, pull, "/kernels verify,accept")
+    (asked,) = gpu.dispatches
+    assert asked.ref == "main" and asked.workflow == WORKFLOW
+    base = gpu.git.sha("main")
+    inputs = {"base": base, "head": pull.head_sha, "ops": "verify,accept", "request": asked.inputs["request"]}
+    assert asked.inputs == inputs
+    assert asked.inputs["request"] in answer and "60 minutes at most" in answer
+    (check,) = kernels(gpu, pull)
+    assert check.status == "in_progress"
+    finish(live, gpu, gpu.runs[-1], "success", results(base, pull.head_sha, worse=True))
+    until(lambda: check.status == "completed")
+    assert (check.conclusion, check.title) == ("failure", "A kernel got worse")
+    until(lambda: "A kernel got worse" in pull.comments[-1].body)
+    assert len(pull.comments) == 2 and "`verify/small`" in pull.comments[-1].body
+
+
+@pytest.mark.parametrize("wrong", ["head", "broken", "nothing", "failed"])
+def test_results_that_are_not_believed(live, gpu, pull, wrong):
+    ask(live, gpu, pull, "/kernels")
+    (check,) = kernels(gpu, pull)
+    base = gpu.git.sha("main")
+    good = results(base, pull.head_sha)
+    data = {"head": results(base, base), "broken": b"PK", "nothing": None, "failed": good}[wrong]
+    finish(live, gpu, gpu.runs[-1], "failure" if wrong == "failed" else "success", data)
+    until(lambda: check.status == "completed")
+    assert check.conclusion == "failure"
+    said = {
+        "head": "not of the commits",
+        "broken": "cannot be read",
+        "nothing": "left no results",
+        "failed": "did not end well",
+    }
+    assert said[wrong] in (check.title or "")
+
+
+def test_a_forks_code_runs_when_its_commit_is_named(live, gpu):
+    gpu.roles |= {"ada": "write", "mallory": "read"}
+    pull = fork_pull(live, gpu)
+    first = pull.head_sha
+    assert "needs write access" in ask(live, gpu, pull, f"/kernels {first}", "mallory")
+    assert f"name the commit: `/kernels` with `{first}`" in ask(live, gpu, pull, "/kernels")
+    assert "cannot be read" in ask(live, gpu, pull, f"/kernels {first[:12]}!")
+    assert gpu.dispatches == []
+    assert "Asked for a comparison" in ask(live, gpu, pull, f"/kernels {first}")
+    assert [d.inputs["head"] for d in gpu.dispatches] == [first]
+    assert "Asked for a comparison" in ask(live, gpu, pull, "/kernels")
+    second = pull.head_repo.git.commit("feature", {"engine/new.py": "x = 2\n"})
+    people.push(live, gpu, pull, second, send=False)
+    assert f"name the commit: `/kernels` with `{second}`" in ask(live, gpu, pull, "/kernels")
+    assert "is not the head commit any more" in ask(live, gpu, pull, f"/kernels {first}")
+    assert {d.inputs["head"] for d in gpu.dispatches} == {first}
+
+
+def test_a_push_between_the_approval_and_the_run(live, gpu):
+    gpu.roles |= {"ada": "write"}
+    pull = fork_pull(live, gpu)
+    second = pull.head_repo.git.commit("feature", {"engine/new.py": "x = 2\n"})
+    pull.head_repo.git.set_ref("refs/heads/feature", pull.head_sha)
+
+    def push() -> Answer | None:
+        people.push(live, gpu, pull, second, send=False)
+        return None
+
+    live.fault("POST", f"{gpu.name}.git/git-upload-pack$", push, when="after")
+    answer = ask(live, gpu, pull, f"/kernels {pull.head_sha}")
+    assert gpu.dispatches == []
+    assert "newer commit" in answer or "not the head commit" in answer
+
+
+def test_the_minutes_on_gpus_are_counted(live, gpu, pull):
+    for _ in range(4):
+        assert "Asked for" in ask(live, gpu, pull, "/kernels")
+    assert "no GPU time left for 60 minutes, of 240 in all" in ask(live, gpu, pull, "/kernels")
+    assert len(gpu.dispatches) == 4
+
+
+def test_an_unanswered_dispatch_is_found_and_not_sent_again(live, gpu, pull):
+    live.fault("POST", f"{gpu.name}/actions/workflows/", "drop", when="after")
+    assert "Asked for" in ask(live, gpu, pull, "/kernels")
+    live.fault("POST", f"{gpu.name}/actions/workflows/", "drop", when="before")
+    assert "Nobody knows whether it was started" in ask(live, gpu, pull, "/kernels")
+    assert len(gpu.dispatches) == 1
+
+
+def test_a_job_of_the_repositorys_own(live, engine, pull):
+    config = '[[gpu_job]]\nname = "ops"\nworkflow = "ops.yml"\ninputs = ["sha=head", "id=request"]\nminutes = 5\n'
+    engine.git.commit("main", {".specbot.toml": config})
+    engine.git.commit("own", {"engine/step.py": SMALL_HEAD, ".specbot.toml": ""}, parent="main")
+    engine.workflows[".github/workflows/ops.yml"] = 6
+    pull = people.open_pull(live, engine, "own", send=False)
+    ask(live, engine, pull, "/kernels ops")
+    (asked,) = engine.dispatches
+    assert asked.inputs.keys() == {"sha", "id"} and asked.inputs["sha"] == pull.head_sha
+    assert "does not take names of ops" in ask(live, engine, pull, "/kernels ops verify")
+
+
+def test_killed_in_the_middle_of_a_command(fake, bot, repo):
+    """Once for each request that says or does something, before it had its effect or after."""
+    repo.roles["ada"] = "write"
+    repo.workflows[WORKFLOW] = 5
+    pull = people.open_pull(fake, repo, "feature", send=False)
+    run = ran(repo, pull, failed("unit"), failed("lint"))
+    bot.start()
+    points = [("/reactions$", "after"), ("/rerun$", "after"), ("/dispatches$", "after"), ("/comments$", "after")]
+    for path, when in points:
+        fake.fault("POST", path, bot.kill, when=when)
+    made = people.comment(fake, repo, pull, "ada", "/re-run unit\n/kernels\n/help")
+    while len(answers(fake, pull, made)) < 3:
+        until(lambda: not bot.alive() or len(answers(fake, pull, made)) == 3)
+        if not bot.alive():
+            bot.start()
+    assert all(fault.times == 0 for fault in fake.faults)
+    until(lambda: len(fake.asked("reactions/create-for-issue-comment")) >= 1)
+    assert repo.reruns == [f"job/{run.jobs[0].id}"]
+    assert len(repo.dispatches) == 1 and len(answers(fake, pull, made)) == 3
+    assert [a.split("\n")[0] for a in answers(fake, pull, made)] == ["`/re-run unit`", "`/kernels`", "`/help`"]
+
+
+@pytest.fixture(scope="session")
+def chinese(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeGitHub]:
+    """A GitHub with a bot that speaks Chinese."""
+    directory = Path(tmp_path_factory.mktemp("chinese"))
+    (directory / "bot").mkdir()
+    with serving(FakeGitHub(directory / "github")) as fake:
+        made = Bot(fake, directory / "bot")
+        made.start(SPECBOT_LANGUAGE="zh")
+        yield fake
+        made.kill()
+
+
+def test_a_dialogue_in_chinese(chinese):
+    repo = small(chinese)
+    repo.roles |= {"ada": "write", "mallory": "read"}
+    repo.workflows[WORKFLOW] = 5
+    pull = people.open_pull(chinese, repo, "feature", send=False)
+    assert "重新审查当前的最新提交" in ask(chinese, repo, pull, "/help", "mallory")
+    assert "需要本仓库的写权限" in ask(chinese, repo, pull, "/re-run all-failed", "mallory")
+    run = ran(repo, pull, failed("单元测试"))
+    assert "相近的名称：`单元测试`" in ask(chinese, repo, pull, "/re-run 单元测验")
+    assert "已重新运行，第 2 次" in ask(chinese, repo, pull, "请重跑：\n/re-run 单元测试")
+    assert repo.reruns == [f"failed-jobs/{run.id}"]
+    assert "已请求在 GPU 上比较" in ask(chinese, repo, pull, "/kernels")
+    assert "还没有完成过审查" in ask(chinese, repo, pull, "/explain kernel.host-sync")
+    assert "开始审查" in ask(chinese, repo, pull, "/review")
+    assert chinese.violations == []

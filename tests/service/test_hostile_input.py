@@ -1,0 +1,418 @@
+"""What strangers send, taken apart without the network: no order, no crash, nothing alive in an answer."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import stat
+import struct
+import zipfile
+from typing import Any
+
+import pytest
+
+from bot.comments import kernelresult, reply
+from bot.comments.archive import BadArchive, members
+from bot.comments.gpu import Asked, asked
+from bot.comments.nearest import nearest
+from bot.comments.order import CommentOrder
+from bot.comments.task import Refusal
+from bot.comments.who import Level, level
+from bot.github import GitHubError, Limited, Unsure
+from bot.redact import redact
+from bot.service.handlers import HANDLERS
+from bot.service.records import GpuRun
+from bot.service.web import _order
+from bot.style import Markdown
+from bot.words import LANGUAGES, Words
+
+ADA = {"login": "ada", "id": 7, "type": "User"}
+PAYLOAD: dict[str, Any] = {
+    "action": "created",
+    "issue": {"number": 3, "pull_request": {"url": ""}},
+    "comment": {"id": 11, "body": "/re-run all-failed", "user": ADA, "created_at": "2026-01-01T00:00:00Z"},
+    "repository": {"id": 5, "full_name": "octo/engine"},
+    "installation": {"id": 9},
+    "sender": ADA,
+}
+
+
+def payload(**changes: Any) -> dict[str, Any]:
+    """The payload with `comment__body="..."` put in at its place."""
+    made = json.loads(json.dumps(PAYLOAD))
+    for path, value in changes.items():
+        at = made
+        *outer, last = path.split("__")
+        for name in outer:
+            at = at[name]
+        at[last] = value
+    return made
+
+
+def test_the_usual_comment_is_an_order():
+    order = HANDLERS["issue_comment"]("guid", payload())
+    assert order is not None
+    assert (order.workflow, order.id) == ("comment", "comment-5-11")
+
+
+NO_ORDER = {
+    "edited": payload(action="edited"),
+    "deleted": payload(action="deleted"),
+    "pinned": payload(action="pinned"),
+    "on an issue": {**payload(), "issue": {"number": 3}},
+    "by a bot": payload(comment__user=ADA | {"type": "Bot"}),
+    "by an organisation": payload(comment__user=ADA | {"type": "Organization"}),
+    "by a mannequin": payload(comment__user=ADA | {"type": "Mannequin"}),
+    "by a ghost": payload(comment__user=None),
+    "by an App in a person's name": payload(comment__performed_via_github_app={"id": 1}),
+    "sent by another": payload(sender={"login": "eve", "id": 8, "type": "User"}),
+    "sent by another of the same name": payload(sender=ADA | {"id": 8}),
+    "empty": payload(comment__body=""),
+    "null": payload(comment__body=None),
+    "a number": payload(comment__body=7),
+    "a list": payload(comment__body=["/help"]),
+    "quoted": payload(comment__body="> /re-run all-failed"),
+}
+
+
+@pytest.mark.parametrize("what", NO_ORDER)
+def test_no_order_comes_of(what):
+    assert HANDLERS["issue_comment"]("guid", NO_ORDER[what]) is None
+
+
+def test_a_replay_under_another_delivery_is_the_same_order():
+    """The id of a delivery is not signed."""
+    first, second = (HANDLERS["issue_comment"](guid, payload()) for guid in ("one", "two"))
+    assert first == second
+
+
+def test_what_author_association_says_is_not_read():
+    kinds = ("OWNER", "MEMBER", "COLLABORATOR", "NONE")
+    orders = [HANDLERS["issue_comment"]("g", payload(comment__author_association=kind)) for kind in kinds]
+    assert all(order == orders[0] for order in orders)
+    assert "association" not in json.dumps(orders[0].arguments if orders[0] else "")
+
+
+ODD: list[Any] = [{}, [], "x", 7, None, True, {"id": {}}, {"id": "1; DROP TABLE"}, {"id": 1e400}, [[[[]]]]]
+
+
+@pytest.mark.parametrize("event", sorted(HANDLERS))
+@pytest.mark.parametrize("key", ["action", "issue", "comment", "repository", "installation", "sender", "workflow_run"])
+@pytest.mark.parametrize("value", ODD, ids=repr)
+def test_payloads_that_are_not_githubs(event, key, value):
+    """No crash: they are logged as not understood, or there is nothing to do."""
+    action = {"workflow_run": "completed", "pull_request": "opened"}.get(event, "created")
+    _order("guid", event, payload() | {"action": action, key: value})
+
+
+RUN = GpuRun("0b9e0b0e-0000-5000-8000-000000000000", 5, 3, "a" * 40, "b" * 40, "gpu.yml", 60, 0.0, 1, {}, 0)
+TOLD = json.dumps({"base": RUN.base, "head": RUN.head})
+
+
+def archive(*entries: tuple[Any, bytes], method: int = zipfile.ZIP_STORED) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", method) as file:
+        for name, data in entries:
+            file.writestr(name, data)
+    return made.getvalue()
+
+
+def info(name: str, mode: int) -> zipfile.ZipInfo:
+    made = zipfile.ZipInfo(name)
+    made.external_attr = mode << 16
+    return made
+
+
+def encrypted() -> bytes:
+    data = bytearray(archive(("kernels.json", b"{}")))
+    data[6] |= 1
+    at = data.index(b"PK\x01\x02")
+    data[at + 8] |= 1
+    return bytes(data)
+
+
+def lying() -> bytes:
+    """A member that says it is small and is not."""
+    data = bytearray(archive(("kernels.json", b"0" * 3_000_000), method=zipfile.ZIP_DEFLATED))
+    at = data.index(b"PK\x01\x02")
+    data[at + 24 : at + 28] = struct.pack("<I", 10)
+    return bytes(data)
+
+
+def twice() -> bytes:
+    """Two names in the directory for one member: the trick of bombs without recursion."""
+    data = archive(("kernels.json", b"{}"))
+    at, end = data.index(b"PK\x01\x02"), data.index(b"PK\x05\x06")
+    entry = data[at:end]
+    tail = bytearray(data[end:])
+    tail[8:12] = struct.pack("<HH", 2, 2)
+    tail[12:16] = struct.pack("<I", 2 * len(entry))
+    return data[:at] + entry + entry + bytes(tail)
+
+
+BAD = {
+    "nothing": b"",
+    "no zip": b"<html>",
+    "cut off": archive(("kernels.json", TOLD.encode()))[:-30],
+    "no kernels.json": archive(("other.json", b"{}")),
+    "no JSON": archive(("kernels.json", b"{")),
+    "no object": archive(("kernels.json", b"[1]")),
+    "deep JSON": archive(("kernels.json", b"[" * 200_000)),
+    "deep objects": archive(("kernels.json", b'{"a":' * 100_000)),
+    "no UTF-8": archive(("kernels.json", b'{"base": "\xff"}')),
+    "a number too long": archive(("kernels.json", b'{"base": ' + b"9" * 5000 + b"}")),
+    "another head": archive(("kernels.json", json.dumps({"base": RUN.base, "head": "c" * 40}).encode())),
+    "another base": archive(("kernels.json", json.dumps({"base": "c" * 40, "head": RUN.head}).encode())),
+    "base and head the other way": archive(("kernels.json", json.dumps({"base": RUN.head, "head": RUN.base}).encode())),
+    "heads in a list": archive(("kernels.json", json.dumps({"base": [RUN.base], "head": [RUN.head]}).encode())),
+    "no results": archive(("kernels.json", TOLD.encode())),
+    "edited is no list": archive(("kernels.json", json.dumps(json.loads(TOLD) | {"edited": 7}).encode())),
+    "edited are no names": archive(("kernels.json", json.dumps(json.loads(TOLD) | {"edited": [{}]}).encode())),
+    "a bomb": archive(("kernels.json", b"0" * 5_000_000), method=zipfile.ZIP_DEFLATED),
+    "a lying member": lying(),
+    "a name twice": twice(),
+    "too many members": archive(*((f"{n}.txt", b"") for n in range(300))),
+    "a symbolic link": archive((info("kernels.json", stat.S_IFLNK | 0o777), b"/etc/passwd")),
+    "a device": archive((info("kernels.json", stat.S_IFBLK | 0o666), b"")),
+    "a fifo": archive((info("kernels.json", stat.S_IFIFO | 0o666), b"")),
+    "a socket": archive((info("kernels.json", stat.S_IFSOCK | 0o666), b"")),
+    "encrypted": encrypted(),
+    "results that are no JSON": archive(("kernels.json", TOLD.encode()), ("under-base/base/results.json", b"x")),
+    "results that are deep": archive(("kernels.json", TOLD.encode()), ("under-base/base/results.json", b"[" * 200_000)),
+    "an output that is none": archive(
+        ("kernels.json", TOLD.encode()), ("under-base/base/outputs.safetensors", b"\xff" * 64)
+    ),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_results_that_are_refused(what):
+    found = kernelresult.outcome(RUN, BAD[what], "en")
+    assert (found.conclusion, found.text) == ("failure", "")
+
+
+ELSEWHERE = [
+    "../kernels.json",
+    "/kernels.json",
+    "a/../../kernels.json",
+    "under-base/base/../../../x/results.json",
+    "under-base\\base\\results.json",
+    "..\\..\\kernels.json",
+    "C:\\kernels.json",
+    "under-base/base/results.json/",
+    "./kernels.json",
+    "kernels.json\n",
+    "kernels.json ",
+    "KERNELS.JSON",
+    "under-head/other/results.json",
+    "under-base/base/results.json\x00.txt",
+    "under-base/base/__init__.py",
+    ".git/hooks/post-checkout",
+    "\u202ekernels.json",
+]
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_names_that_lead_elsewhere_are_not_read(name):
+    try:
+        found = members(archive((name, b"{}")), kernelresult._WANTED)
+    except BadArchive:
+        return
+    assert found == {} or set(found) == {"under-base/base/results.json"}
+
+
+def test_members_are_limited_in_all():
+    wanted = re.compile(r"[ab]")
+    data = archive(("a", b"1" * 600), ("b", b"1" * 600))
+    assert set(members(data, wanted, 1200)) == {"a", "b"}
+    with pytest.raises(BadArchive, match="size"):
+        members(data, wanted, 1199)
+
+
+HOSTILE = [
+    "@octo/maintainers",
+    "@ada please merge",
+    "#1",
+    "octo/engine#1",
+    "GH-1",
+    "https://evil.example",
+    "www.evil.example",
+    "![x](https://evil.example/x.png)",
+    "[x](javascript:alert(1))",
+    "<img src=x onerror=alert(1)>",
+    "<script>alert(1)</script>",
+    "<!-- specbot:answer 11 0 -->",
+    "--> <b>",
+    "</details></table>",
+    "`code` `@ada`",
+    "```\n@ada\n```",
+    "| a | b |",
+    "# heading",
+    "- [x] done",
+    "> quoted",
+    "$\\mathrm{x}$",
+    "&lt;b&gt;",
+    "a\r\nb\nc",
+    "\u202etxet",
+    "\u200b@ada",
+    "{{ 7 * 7 }}",
+    "{% for x in y %}",
+    "${{ secrets.TOKEN }}",
+    "{0.__class__}",
+    "%s%n%x",
+    "\x1b[31mred",
+    "~~~\n/help",
+    "/re-run all-failed",
+]
+_CODE = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)", re.DOTALL)
+
+
+def alive(text: str) -> str:
+    """`text` without its code spans, in which nothing lives."""
+    return _CODE.sub("", text)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("text", HOSTILE)
+def test_nothing_foreign_lives_in_an_answer(text, language):
+    words = Words(language, Markdown())
+    said = [
+        words("comments.unknown-job", wanted=text, near=[text], some=[text]),
+        words("comments.unknown-job", wanted=text, near=[], some=[text]),
+        words("comments.which-job", wanted=text, names=[text, text]),
+        words("comments.no-finding", wanted=text, near=[text]),
+        words("comments.rerun-refused", job=text, reason=text),
+        words("comments.kernels-what", bad=[text]),
+        words("comments.kernels-refused", workflow=text, reason=text),
+    ]
+    for one in said:
+        left = alive(one)
+        assert "\n" not in one
+        assert not re.search(r"@\w|<\w|<!|\]\(|(?<!&)#\d|https?:/|www\.|{{|49", left), one
+        assert "\u202e" not in one and "\x1b" not in one
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_the_answer_quotes_its_command_as_code(text):
+    order = CommentOrder("o", 1, 2, "octo/engine", 3, 11, "", "ada", 7, [["re-run", text]], 0)
+    first, _, head, *_ = reply.body(order, 0, "Text.", "Cut.").split("\n")
+    assert first == "<!-- specbot:answer 11 0 -->"
+    assert not alive(head).strip()
+
+
+def test_an_answer_that_is_too_long_is_cut_between_lines():
+    order = CommentOrder("o", 1, 2, "octo/engine", 3, 11, "", "ada", 7, [["help", ""]], 0)
+    text = reply.body(order, 0, "\n".join("𝄞" * 50 for _ in range(2000)), "Cut.")
+    assert len(text.encode("utf-16-le")) // 2 <= reply.LARGEST
+    assert text.endswith("𝄞\n\nCut.")
+
+
+BAD_ARGUMENTS = [
+    "a" * 39 + "!",
+    f"{'a' * 40} {'b' * 40}",
+    "../../etc/passwd",
+    "verify;rm -rf /",
+    "$(reboot)",
+    "`reboot`",
+    "--device=cpu",
+    "verify\u0430",
+    "Verify",
+    "ops=*",
+    "a" * 65,
+    " ".join(f"op{n}" for n in range(30)),
+    "refs/heads/main",
+    "HEAD~1",
+    "main@{1}",
+    "${{github.token}}",
+]
+
+
+@pytest.mark.parametrize("text", BAD_ARGUMENTS)
+def test_arguments_of_kernels_that_are_refused(text):
+    with pytest.raises(Refusal):
+        asked(text)
+
+
+def test_a_commit_is_named_in_full():
+    assert asked("a" * 40).sha == "a" * 40
+    assert asked("a" * 39) == Asked("", ("a" * 39,))
+    assert asked(f"ops, {'0' * 64} verify").names == ("ops", "verify")
+
+
+class Told:
+    """A client that gives, or raises, one answer."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+        self.path = ""
+
+    def get(self, path: str) -> Any:
+        self.path = path
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+PEOPLE = [
+    ({"permission": "admin", "user": {"id": 7}}, Level.WRITE),
+    ({"permission": "write", "role_name": "maintain", "user": {"id": 7}}, Level.WRITE),
+    ({"permission": "read", "role_name": "triage", "user": {"id": 7}}, Level.READ),
+    ({"permission": "read", "user": {"id": 7}}, Level.READ),
+    ({"permission": "none", "user": {"id": 7}}, Level.NONE),
+    ({"permission": "owner", "user": {"id": 7}}, Level.NONE),
+    ({"permission": "admin", "user": {"id": 8}}, Level.NONE),
+    ({"permission": "admin", "user": None}, Level.NONE),
+    (GitHubError(404, "Not Found"), Level.NONE),
+    (GitHubError(403, "Forbidden"), Level.NONE),
+    (GitHubError(401, "Bad credentials"), Level.NONE),
+]
+
+
+@pytest.mark.parametrize(("answer", "wanted"), PEOPLE, ids=repr)
+def test_who_may(answer, wanted):
+    assert level(Told(answer), "octo/engine", "ada", 7) is wanted  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("error", [Limited(403, ""), Unsure(0, ""), GitHubError(502, ""), GitHubError(0, "")], ids=repr)
+def test_nobody_may_while_github_does_not_say(error):
+    with pytest.raises(GitHubError):
+        level(Told(error), "octo/engine", "ada", 7)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("login", ["../../user", "a/b", "a?x=1", "a#b", "a%2fb", "a b", "[bot]"])
+def test_a_login_is_one_part_of_a_path(login):
+    told = Told({"permission": "read", "user": {"id": 7}})
+    level(told, "octo/engine", login, 7)  # type: ignore[arg-type]
+    assert re.fullmatch(r"/repos/octo/engine/collaborators/[^/?#]+/permission", told.path)
+
+
+SECRETS = [
+    "ghs_" + "a1B2" * 9,
+    "ghs_12345_eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiIxIn0.c2lnbmF0dXJl",
+    "ghp_" + "x" * 36,
+    "gho_" + "x" * 36,
+    "ghu_" + "x" * 36,
+    "ghr_" + "x" * 76,
+    "github_pat_" + "A" * 22 + "_" + "b" * 59,
+    "https://x-access-token:hunter2hunter2@github.com/a/b",
+    "Authorization: Bearer abcdefghijklmnop",
+    "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----",
+]
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+def test_secrets_in_what_github_says_are_not_said_on(secret):
+    for part in re.findall(r"[A-Za-z0-9_]{12,}", secret.replace("Authorization", "").replace("PRIVATE KEY", "")):
+        if part not in ("access", "token"):
+            assert part not in redact(f"GitHub said {secret} and more"), part
+
+
+@pytest.mark.parametrize("word", ["", "x" * 500, "[", "(", ".*", "\\", "单元", "🙂" * 100, "a" * 255])
+def test_any_word_has_names_near_it_or_none(word):
+    assert set(nearest(word, ["unit", "单元测试", "a" * 300, "[gpu] (x)"])) <= {
+        "unit",
+        "单元测试",
+        "a" * 300,
+        "[gpu] (x)",
+    }
