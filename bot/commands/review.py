@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
             report = answered(report, *args.records)
         text = format_named(args.format).render(report, args.lang)
     write_output(text, args.output)
-    return _exit_code(report.review, args.fail_on)
+    return exit_code(report.review, args.fail_on)
 
 
 def told(args: argparse.Namespace) -> PullRequest:
@@ -54,7 +54,8 @@ def aimed(pull: PullRequest, compared: Range, target: str | None) -> PullRequest
     return PullRequest(pull.title, pull.body, pull.labels, branch, pull.known)
 
 
-def _exit_code(outcome: Review, fail_on: str) -> int:
+def exit_code(outcome: Review, fail_on: str) -> int:
+    """1 where a finding is at least as severe as `fail_on` says, else 0."""
     order = list(Severity)
     if fail_on == "never":
         return 0

@@ -1,0 +1,94 @@
+"""Review the pull request of the event, post it, and end as `--fail-on` says.
+
+The history comes from the checkout in `GITHUB_WORKSPACE`, the rest from the event's file: no text of a pull request
+passes through a shell.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+from bot.action.event import Event, read_event
+from bot.action.telling import commands, summarise
+from bot.commands.review import exit_code
+from bot.edge import guarded
+from bot.errors import UserError
+from bot.files import write_output
+from bot.git import Git
+from bot.reports import format_named
+from bot.reviewing import opened, reviewed
+from bot.service.checkrun import notes
+from bot.style import Markdown
+from bot.words import LANGUAGES, Words
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UserError("usage", detail=message, command=self.prog)
+
+
+def main() -> int:
+    """The step's exit code."""
+    arguments = sys.argv[1:]
+    asked = next((a.partition("=")[2] for a in arguments if a.startswith("--lang=")), "en")
+    return guarded(lambda: _run(_parsed(arguments)), arguments, asked if asked in LANGUAGES else "en")
+
+
+def _parsed(arguments: list[str]) -> argparse.Namespace:
+    parser = _Parser(prog="bot.action", allow_abbrev=False)
+    parser.add_argument("--lang", choices=LANGUAGES, default="en")
+    parser.add_argument("--fail-on", choices=("bug", "suggestion", "never"), default="bug")
+    parser.add_argument("--persona", choices=("regular", "pedantic"), default="regular")
+    parser.add_argument("--post", choices=("review", "none"), default="review")
+    parser.add_argument("--profile", default="")
+    return parser.parse_args(arguments)
+
+
+def _run(args: argparse.Namespace) -> int:
+    event = read_event(os.environ)
+    texts, code = _reviewed(event, args)
+    payload, findings = json.loads(texts["github"]), json.loads(texts["json"])["findings"]
+    # Before anything is asked of GitHub: these need no token and no network.
+    write_output(commands(notes(findings, args.lang)), None)
+    try:
+        sentence = _posted(event, payload, findings, args)
+    except UserError as error:
+        _summarise(Words(args.lang, Markdown())(f"errors.{error.key}", **error.args_), texts, payload)
+        raise
+    _summarise(sentence, texts, payload)
+    return code
+
+
+def _reviewed(event: Event, args: argparse.Namespace) -> tuple[dict[str, str], int]:
+    """The report in the formats that are needed, and the exit code that `--fail-on` asks for."""
+    git = Git(Path(os.environ.get("GITHUB_WORKSPACE") or "."))
+    with opened(git, event.compared(git), event.pull) as change:
+        report = reviewed(change, profile=args.profile or None, pedantic=args.persona == "pedantic")
+        texts = {name: format_named(name).render(report, args.lang) for name in ("github", "json", "markdown")}
+    return texts, exit_code(report.review, args.fail_on)
+
+
+def _posted(
+    event: Event, payload: dict[str, object], findings: list[dict[str, object]], args: argparse.Namespace
+) -> str:
+    """What to say about the posting, empty where there is nothing to say."""
+    if args.post == "none":
+        return ""
+    from bot.action.posting import post
+
+    return Words(args.lang, Markdown())(post(event.place, payload, findings))
+
+
+def _summarise(sentence: str, texts: dict[str, str], payload: dict[str, str]) -> None:
+    name = os.environ.get("GITHUB_STEP_SUMMARY")
+    if name:
+        summarise(name, sentence, texts["markdown"], payload["body"])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
