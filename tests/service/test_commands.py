@@ -90,6 +90,15 @@ def test_review_and_explain(live, engine, pull, example):
     assert "takes no arguments" in ask(live, repo, pull, "/review now")
 
 
+def test_the_ci_report(live, engine, pull):
+    ran(engine, pull, failed("unit"))
+    answer = ask(live, engine, pull, "/ci", "mallory")
+    assert "is up to date" in answer
+    ask(live, engine, pull, "/ci")
+    (report,) = [c.body for c in pull.comments if c.user is live.bot and "specbot:ci" in c.body]
+    assert "IndexError: list index out of range" in report
+
+
 def test_a_failed_job_runs_again(live, engine, pull):
     run = ran(engine, pull, failed("unit"), failed("lint"), Job("docs"))
     answer = ask(live, engine, pull, "/re-run unit")
