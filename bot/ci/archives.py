@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import lzma
 import re
 import stat
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -18,6 +20,8 @@ LARGEST_ALL = 300 << 20
 HIGHEST_RATIO = 200
 _SMALL = 1 << 20
 _CHUNK = 1 << 20
+# What `zipfile` and its decompressors raise for bytes that are no such archive.
+_BROKEN = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError, RuntimeError, ValueError)
 _JUNIT = re.compile(rb"<testsuites?[\s>/]")
 _COBERTURA = re.compile(rb"<coverage[\s>]")
 _LCOV = re.compile(rb"(?m)^(?:TN:|SF:)")
@@ -44,7 +48,7 @@ def reports(archive: bytes) -> Iterator[Found]:
     try:
         with zipfile.ZipFile(BytesIO(archive)) as opened:
             yield from _reports(opened)
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError) as error:
+    except _BROKEN as error:
         raise Refused(type(error).__name__) from None
 
 

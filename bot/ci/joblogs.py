@@ -70,7 +70,8 @@ def _with_log(asking: Asking, into: Path, job: Job, told: Told) -> Job:
         asking.limited = isinstance(error, Limited)
         if error.status != 410:
             asking.problems.add(Problem.LOGS)
-        return replace(job, log_state=_STATES.get(error.status, LogState.FAILED))
+        state = LogState.FAILED if asking.limited else _STATES.get(error.status, LogState.FAILED)
+        return replace(job, log_state=state)
     path = f"logs/{job.id}.log"
     (into / path).write_bytes(data)
     told.read(job.id, data)

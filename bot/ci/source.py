@@ -10,7 +10,7 @@ from typing import Any
 from github import Auth
 
 from bot.errors import UserError
-from bot.github import Client, GitHubError, Limited, download
+from bot.github import Client, GitHubError, download
 from bot.github.client import Cache
 from bot.github.pace import Pace
 from bot.github.posted import PullPlace
@@ -55,8 +55,6 @@ class Source:
             try:
                 return bytes(get())
             except GitHubError as error:
-                if error.status == 429:
-                    raise Limited(429, str(error)) from None
                 if last or (0 < error.status < 500):
                     raise
         raise AssertionError("the second time returns or raises")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import httpx
 
-from bot.github.client import API_VERSION, GitHubError
+from bot.github.client import API_VERSION, GitHubError, Limited
 
 _TIMEOUT = httpx.Timeout(60.0, connect=10.0)
 
@@ -14,7 +14,8 @@ class TooLarge(GitHubError):
 
 
 def job_log(api: str, token: str, repository: str, job: int, limit: int) -> bytes:
-    """The log of a job, at most `limit` bytes. Raises `GitHubError`, with status 410 where GitHub has deleted it."""
+    """The log of a job, at most `limit` bytes. Raises `GitHubError`, with status 410 where GitHub has deleted it, and
+    `Limited` where GitHub wants a pause."""
     return _download(api, token, f"/repos/{repository}/actions/jobs/{job}/logs", limit)
 
 
@@ -29,7 +30,7 @@ def _download(api: str, token: str, path: str, limit: int) -> bytes:
         with httpx.Client(timeout=_TIMEOUT) as http:
             answer = http.get(api.rstrip("/") + path, headers=headers)
             if answer.status_code != 302:
-                raise GitHubError(answer.status_code, path)
+                raise (Limited if _limited_by(answer) else GitHubError)(answer.status_code, path)
             # The address is good for a minute.
             with http.stream("GET", answer.headers["location"], follow_redirects=True) as stream:
                 if stream.status_code != 200:
@@ -37,6 +38,13 @@ def _download(api: str, token: str, path: str, limit: int) -> bytes:
                 return _limited(stream, limit, path)
     except httpx.HTTPError as error:
         raise GitHubError(0, type(error).__name__) from None
+
+
+def _limited_by(answer: httpx.Response) -> bool:
+    """A 403 may be a limit and no refusal."""
+    headers = answer.headers
+    told = "retry-after" in headers or headers.get("x-ratelimit-remaining") == "0"
+    return answer.status_code == 429 or (answer.status_code == 403 and told)
 
 
 def _limited(stream: httpx.Response, limit: int, path: str) -> bytes:

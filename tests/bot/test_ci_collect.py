@@ -19,6 +19,7 @@ from bot.ci.archives import Refused, reports
 from checks.ci.folder import load, paths
 from checks.ci.model import CIRun, Conclusion, Job, LogState, Requirement, Status, Where
 from tests.fake_github import Answer, FakeGitHub, people, serving, state
+from tests.fake_github.server import secondary
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 LOG = b"""2026-05-22T11:50:01.0Z HEAD is now at 1f2e3d4c Merge %s into %s
@@ -243,15 +244,17 @@ def test_a_run_without_jobs_waits_for_an_approval(repo, collect):
     assert [(j.name, j.conclusion) for j in saved.jobs] == [("unit tests", Conclusion.ACTION_REQUIRED)]
 
 
-def test_limits_end_what_is_optional(fake, repo, collect):
+@pytest.mark.parametrize("limit", [Answer(429, {"message": "later"}), secondary(60)])
+def test_limits_end_what_is_optional(fake, repo, collect, limit):
     red = job("unit", "failure", log=LOG)
     run_of(repo, red)
-    fake.fault("GET", f"/jobs/{red.id}/logs", Answer(429, {"message": "later"}), times=9)
+    fake.fault("GET", f"/jobs/{red.id}/logs", limit, times=9)
     before = len(fake.requests)
     _, saved = collect()
     asked = [r.path for r in fake.requests[before:]]
     assert sum(p.endswith("/logs") for p in asked) == 1 and not any("artifacts" in p or "compare" in p for p in asked)
     assert {"problem-logs", "problem-artifacts", "problem-history"} <= set(saved.problems)
+    assert only(saved, "unit").log_state is LogState.FAILED
 
 
 def test_limits_before_the_jobs_are_known_are_said(fake, repo, collect, specbot, tmp_path):

@@ -10,8 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from bot.ci.history import in_file
+from bot.reports.jsonfmt import plain
+from checks.ci import progress
 from checks.ci.folder import RUN, dump
 from checks.ci.model import Attempt, CIRun, Conclusion, LogState, Revisions
+from checks.ci.report import Category, Cause, CIReport, FailedJob, Failure
+from checks.finding import Confidence, Message
 from tests.bot.test_ci_report import LOG, job, run_of
 
 RED = {"log": "logs/unit.log", "log_state": LogState.PRESENT}
@@ -115,3 +120,32 @@ def test_no_database_and_none_that_is_one(specbot, tmp_path):
     (tmp_path / "text").write_text("this is no database, but some text that is long enough to be taken for one " * 9)
     done = specbot("ci", "stats", "--db", tmp_path / "text")
     assert done.code == 2 and "no SQLite database" in done.err and done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("cause", "same_commit", "passes", "right"),
+    [
+        (Cause.THIS_PR, False, True, True),
+        (Cause.THIS_PR, True, True, False),
+        (Cause.THIS_PR, True, False, None),
+        (Cause.INFRASTRUCTURE, True, True, True),
+        (Cause.INFRASTRUCTURE, True, False, False),
+        (Cause.INFRASTRUCTURE, False, True, None),
+        (Cause.BASE, False, True, None),
+        (Cause.UNKNOWN, True, True, None),
+        (Cause.PERSON, True, True, True),
+    ],
+)
+def test_what_an_outcome_says_of_a_verdict(tmp_path, cause, same_commit, passes, right):
+    history = in_file(tmp_path / "db.sqlite", new=True)
+    red = job("unit", Conclusion.FAILURE, attempt=1)
+    failure = Failure(Category.TEST_FAILURE, cause, Confidence.HIGH, Message("root-unknown"), signature="5e1f")
+    first = run_of(red)
+    said = CIReport(first, progress.totals(first), (FailedJob(red, failure, (failure,)),))
+    history.record(first, plain(said))
+    again = replace(red, attempt=2, conclusion=Conclusion.SUCCESS if passes else Conclusion.FAILURE)
+    second = later(first, again, head="" if same_commit else "e" * 40)
+    failed = () if passes else (FailedJob(again, failure, (failure,)),)
+    history.record(second, plain(CIReport(second, progress.totals(second), failed)))
+    (found,) = (p for p in history.precisions() if p.cause == cause)
+    assert (found.right, found.wrong) == {True: (1, 0), False: (0, 1), None: (0, 0)}[right]
