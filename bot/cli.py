@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 import bot
-from bot.commands import ci, kernels, logprobs
+from bot.commands import app, ci, kernels, logprobs
 from bot.edge import guarded
 from bot.errors import UserError
 from bot.reports import FORMATS
@@ -57,6 +57,8 @@ def _run(arguments: list[str], language: str) -> int:
         from bot.commands import worker
 
         return worker.run(args)
+    if args.command == "app":
+        return app.run(args)
     if args.command == "eval":
         from bot.commands import evaluate
 
@@ -99,6 +101,7 @@ def _parser(words: Words, language: str) -> argparse.ArgumentParser:
     logprobs.arguments(described, shared, words)
     ci.arguments(commands.add_parser("ci", help=words("ci.cli-ci"), allow_abbrev=False), shared, words)
     _service(commands, shared, words)
+    app.arguments(commands.add_parser("app", help=words("app.cli"), allow_abbrev=False), shared, words)
     config = commands.add_parser("config", help=words("cli.config"), allow_abbrev=False)
     actions = config.add_subparsers(dest="action", required=True, metavar="ACTION")
     check = actions.add_parser("check", help=words("cli.config"), parents=[shared], allow_abbrev=False)

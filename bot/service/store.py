@@ -56,7 +56,7 @@ class Store:
     """The database. Safe to use from several threads."""
 
     def __init__(self, url: str) -> None:
-        self.engine = _engine(url)
+        self.engine = engine_for(url)
         self.check()
         run_dbos_database_migrations(url)
         self._create_tables()
@@ -194,7 +194,8 @@ def _insert(engine: sa.Engine) -> Callable[[sa.Table], sqlite.Insert | postgresq
     return postgresql.insert if engine.dialect.name == "postgresql" else sqlite.insert
 
 
-def _engine(url: str) -> sa.Engine:
+def engine_for(url: str) -> sa.Engine:
+    """The database of SQLAlchemy's `url`, not yet connected to."""
     made = sa.create_engine(url.replace("postgresql://", "postgresql+psycopg://", 1), pool_pre_ping=True)
     if made.dialect.name == "sqlite":
         sa.event.listen(made, "connect", _prepare_sqlite)

@@ -88,13 +88,17 @@ def invalid(message: str, *errors: str) -> Refused:
 
 Handler = Callable[[Call], Answer]
 _HANDLERS: dict[str, tuple[Handler, dict[str, str], bool]] = {}
+_FOR_ANYBODY: set[str] = set()
 
 
-def handles(id_: str, *, app: bool = False, **permissions: str) -> Callable[[Handler], Handler]:
-    """Register the handler of operation `id_`; it needs one of `permissions`, or the App's own JWT with `app`."""
+def handles(id_: str, *, app: bool = False, anybody: bool = False, **permissions: str) -> Callable[[Handler], Handler]:
+    """Register the handler of operation `id_`; it needs one of `permissions`, or the App's own JWT with `app`, or
+    no token at all where it is for `anybody`."""
 
     def register(handler: Handler) -> Handler:
         _HANDLERS[id_] = (handler, permissions, app)
+        if anybody:
+            _FOR_ANYBODY.add(id_)
         return handler
 
     return register
@@ -217,7 +221,7 @@ def _authorised(
     if by_app:
         if not fake.app_of(_bearer(request)):
             return BAD_CREDENTIALS
-    else:
+    elif operation.id not in _FOR_ANYBODY:
         refused = _check_token(call, _bearer(request), permissions)
         if refused is not None:
             return refused

@@ -17,9 +17,38 @@ from tests.fake_github.server import Answer
 
 @handles("apps/get-authenticated", app=True)
 def the_app(call: Call) -> Answer:
-    events = ["pull_request", "issue_comment", "check_run", "check_suite", "status", "workflow_run", "workflow_job"]
-    known = {"id": call.fake.app_id, "slug": call.fake.slug, "name": "SpecBot", "events": events}
-    return Answer(200, fill(m.Integration, known | {"permissions": call.fake.installations[0].permissions}))
+    known = {"id": call.fake.app_id, "slug": call.fake.slug, "name": "SpecBot", "events": call.fake.app_events}
+    return Answer(200, fill(m.Integration, known | {"permissions": call.fake.app_permissions}))
+
+
+@handles("apps/create-from-manifest", anybody=True)
+def from_manifest(call: Call) -> Answer:
+    """The App's secrets, told once for each code."""
+    if call.values["code"] not in call.fake.manifest_codes:
+        raise Refused(NOT_FOUND)
+    call.fake.manifest_codes.remove(call.values["code"])
+    known: dict[str, Any] = {
+        "id": call.fake.app_id,
+        "slug": call.fake.slug,
+        "html_url": f"{call.fake.url}/apps/{call.fake.slug}",
+        "client_id": "Iv23abc",
+        "client_secret": "c11ent-s3cret",
+        "webhook_secret": call.fake.webhook_secret,
+        "pem": call.fake.private_key,
+        "permissions": call.fake.app_permissions,
+        "events": call.fake.app_events,
+    }
+    return Answer(201, fill(m.AppManifestsCodeConversionsPostResponse201, known))
+
+
+@handles("apps/get-webhook-config-for-app", app=True)
+def webhook_config(call: Call) -> Answer:
+    return Answer(200, {"url": call.fake.webhook_url, **call.fake.webhook_config})
+
+
+@handles("rate-limit/get", anybody=True)
+def rate_limit(call: Call) -> Answer:
+    return Answer(200, fill(m.RateLimitOverview, {}))
 
 
 @handles("apps/list-installations", app=True)

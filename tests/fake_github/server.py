@@ -91,6 +91,11 @@ class FakeGitHub:
         self.rate_limit = self.rate_remaining = 5000
         self.webhook_url = ""
         self.webhook_secret = "s3cret"
+        self.webhook_config = {"content_type": "json", "secret": "********", "insecure_ssl": "0"}
+        self.app_permissions = dict(GRANTED)
+        self.app_events = ["pull_request", "issue_comment", "check_run", "check_suite", "status"]
+        self.app_events += ["workflow_run", "workflow_job"]
+        self.manifest_codes: set[str] = set()
         self.url = ""
 
     # People and repositories

@@ -1,0 +1,1 @@
+"""The GitHub App itself: how it is made, and what it lacks."""
