@@ -5,8 +5,9 @@ from __future__ import annotations
 import gc
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib import import_module
 
 from bot.configuration import configuration
@@ -58,14 +59,20 @@ def reviewed(
     profile: str | None = None,
     pedantic: bool = False,
     progress: Callable[[str], None] = lambda _: None,
+    skips: Sequence[Mapping[str, str]] = (),
 ) -> Report:
-    """The report on a change, with the configuration that its base tree holds where no `config_file` is given."""
+    """The report on a change, with the configuration that its base tree holds where no `config_file` is given.
+
+    `skips` are rules that people asked to leave out, as `rule`, `login` and `reason`; the report says so.
+    """
     from checks.registry import RULES
 
     config = configuration(change.base, config_file, profile)
+    left_out = (*config.rules.disable, *(skip["rule"] for skip in skips))
+    config = replace(config, rules=replace(config.rules, disable=left_out))
     outcome = review(change, config, RULES, pedantic=pedantic, progress=progress, spread=spread)
     progress("")
-    notes = []
+    notes = [Message("rule-skipped", dict(skip)) for skip in skips]
     if config_file is None and change.base.read(FILE) != change.head.read(FILE):
         notes.append(Message("config-changed"))
     ran = tuple(rule.ID for rule in RULES if rule.ID not in config.rules.disable)

@@ -29,7 +29,7 @@ def result(job: dict[str, Any]) -> dict[str, Any]:
     pull = PullRequest(job["title"], job["body"], target_branch=job["target"], known=True)
     try:
         with opened(Git(Path(job["clone"])), Range(job["base"], job["head"]), pull) as change:
-            report = reviewed(change)
+            report = reviewed(change, skips=job["skips"])
             texts = {name: format_named(name).render(report, job["language"]) for name in ("github", "json")}
     except UserError as error:
         return {"error": {"key": error.key, "args": {name: str(value) for name, value in error.args_.items()}}}

@@ -38,7 +38,7 @@ def analyse(clone: Path, compared: Range, facts: Json, language: str, still_want
     which is asked twice a second, says no, and `Failed` when the child breaks or takes too long.
     """
     wanted = {"clone": str(clone), "base": compared.base, "head": compared.head, "language": language}
-    wanted |= {name: facts[name] for name in ("title", "body", "target")}
+    wanted |= {name: facts[name] for name in ("title", "body", "target", "skips")}
     env = {name: os.environ[name] for name in _KEPT if name in os.environ}
     env |= {"PYTHONPATH": str(Path(bot.__file__).parent.parent), "LC_ALL": "C.UTF-8"}
     command = [sys.executable, "-m", "bot.service.analysing"]

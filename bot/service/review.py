@@ -8,8 +8,9 @@ import structlog
 from dbos import DBOS, PortableWorkflowError
 from dbos import error as dbos_error
 
+from bot.comments.greeting import FIRST, greet
 from bot.github import GitHubError, Limited, Unsure, check
-from bot.github.app import ANALYSE, PUBLISH, RESOLVE
+from bot.github.app import ANALYSE, COMMENT, PUBLISH, RESOLVE
 from bot.github.client import Client
 from bot.github.posted import PullPlace
 from bot.github.publish import post_review, tidy
@@ -66,6 +67,8 @@ def _review(order: ReviewOrder, facts: Json) -> str:
         return "broken"
     finish_check(order, run, result)
     remember(order, facts["head"], result["report"])
+    if facts["first"]:
+        welcome(order, result["report"])
     return "published"
 
 
@@ -80,6 +83,8 @@ def read_pull(order: ReviewOrder) -> Json | None:
         "target": data["base"]["ref"],
         "title": data["title"],
         "body": data["body"] or "",
+        "skips": machine().records.skips(_key(order)),
+        "first": data["author_association"] in FIRST,
     }
 
 
@@ -152,6 +157,14 @@ def remember(order: ReviewOrder, head: str, report: Json) -> None:
     """Note what was reported, for the reconcile loop and for `/explain`."""
     machine().records.save_report(_key(order), report)
     machine().store.set_reported(_key(order), head)
+
+
+@_step
+def welcome(order: ReviewOrder, report: Json) -> None:
+    """Greet who contributes for the first time."""
+    here = machine()
+    client = here.app.client(order.installation, order.repository_id, COMMENT)
+    greet(here.app, client, _place(order), report, here.words)
 
 
 def _client(order: ReviewOrder) -> Client:

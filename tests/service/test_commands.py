@@ -344,3 +344,25 @@ def test_a_dialogue_in_chinese(chinese):
     assert "还没有完成过审查" in ask(chinese, repo, pull, "/explain kernel.host-sync")
     assert "开始审查" in ask(chinese, repo, pull, "/review")
     assert chinese.violations == []
+
+
+def test_a_rule_that_is_left_out_and_a_first_contribution(live, engine, example):
+    repo = live.repository(f"octo/lantern{len(live.repositories)}")
+    repo.git.adopt(example.repo, main=example.base, feature=example.head)
+    repo.roles |= {"ada": "write", "mallory": "read"}
+    pull = people.open_pull(live, repo, "feature", title=example.title, body=example.body, send=False)
+    pull.association = "FIRST_TIME_CONTRIBUTOR"
+    assert "needs write access" in ask(live, repo, pull, "/skip protocol.unmasked-pack it is fine", "mallory")
+    assert "`protocol.unmasked-pack`" in ask(live, repo, pull, "/skip protocol.unmasked-pak it is fine")
+    assert "give a reason" in ask(live, repo, pull, "/skip protocol.unmasked-pack")
+    ask(live, repo, pull, "/skip protocol.unmasked-pack masked by the caller\n/review", count=2)
+    until(lambda: ended(repo, pull.head_sha))
+    body = pull.reviews[0].body
+    assert "did not run: `ada` left it out with `/skip`, because: masked by the caller" in body
+    assert all("protocol.unmasked-pack" not in c.body for c in pull.reviews[0].comments)
+    until(lambda: any("Welcome" in c.body for c in pull.comments))
+    greeting = next(c.body for c in pull.comments if "Welcome" in c.body)
+    assert "still to be filled in:\n\n- " in greeting
+    ask(live, repo, pull, "/review")
+    until(lambda: len(repo.check_runs) == 2 and all(c.status == "completed" for c in repo.check_runs))
+    assert len([c for c in pull.comments if "Welcome" in c.body]) == 1

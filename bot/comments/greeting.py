@@ -1,0 +1,29 @@
+"""A word to who contributes for the first time: what the project asks of a pull request, and where to find help."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bot.github import App, Client
+from bot.github.posted import PullPlace
+from bot.words import Words
+
+Json = dict[str, Any]
+# A hint of GitHub's is enough here: nobody may do anything by it.
+FIRST = ("FIRST_TIMER", "FIRST_TIME_CONTRIBUTOR")
+_MARK = "<!-- specbot:greeting -->"
+
+
+def greet(app: App, client: Client, place: PullPlace, report: Json, words: Words) -> None:
+    """Greet, once: with what the convention rules of `report` found to be missing."""
+    path = f"/repos/{place.repository}/issues/{place.number}/comments"
+    me = f"{app.itself.get('/app')['slug']}[bot]"
+    if any((c["body"] or "").startswith(_MARK) and (c["user"] or {}).get("login") == me for c in client.pages(path)):
+        return
+    missing = [f for f in report["findings"] if f["severity"] == "convention"]
+    items = [f"- {words.style.prose(f['message'][words.language])}" for f in missing]
+    parts = [_MARK, words("comments.greeting")]
+    if items:
+        parts += [words("comments.greeting-missing"), "\n".join(items)]
+    parts.append(words("comments.greeting-help"))
+    client.post(path, {"body": "\n\n".join(parts)})
