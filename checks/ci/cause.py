@@ -214,7 +214,9 @@ def follow(case: Case, verdict: Verdict, decided: Iterable[tuple[Seen, Verdict]]
         links = case.linker.reasons(server) if case.linker else ()
         sure = Confidence.HIGH if any(e.weight >= STRONG for e in links) else Confidence.MEDIUM
         root = Message(Root.CONSEQUENCE, {**case.error, "first": server.error})
-        reason = Evidence(Message(Reason.FIRST, {"first": server.error}))
+        known = [f for f in (case.linker.place(server) if case.linker else ()) if f.known]
+        at = Location(known[-1].path, known[-1].line) if known else None
+        reason = Evidence(Message(Reason.FIRST, {"first": server.error}), at)
         return Verdict(Cause.CONSEQUENCE, sure, root, (reason, *(e for e in links if e.weight > 0)))
     dead = next((s for s in case.others if s.category in _DEAD), None)
     first = dead.error if dead else case.died.line.text if case.died and case.died.line else ""
@@ -222,7 +224,8 @@ def follow(case: Case, verdict: Verdict, decided: Iterable[tuple[Seen, Verdict]]
         reason = case.died or Evidence(Message(Reason.FIRST, {"first": first}))
         root = Message(Root.CONSEQUENCE, {**case.error, "first": first})
         return Verdict(Cause.CONSEQUENCE, Confidence.MEDIUM, root, (reason, *verdict.evidence))
-    own = next((s for s, v in decided if v.cause is Cause.THIS_PR and s.test), None)
+    mine = (s for s, v in decided if v.cause is Cause.THIS_PR and s.test)
+    own = next((s for s in mine if s.category is not Category.NUMERICAL), None)  # a number that is off kills no server
     if own is None:
         return verdict
     root = Message(Root.CONSEQUENCE, {**case.error, "first": own.test})

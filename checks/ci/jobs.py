@@ -46,7 +46,7 @@ def read_job(job: Job, files: Files) -> Read:
     """What failed in `job`: structured results first, then the log, then GitHub's own words."""
     results, notes = _results(job, files)
     found, scan = _log(job, files)
-    tests = tuple(of_test(c.test, c.message, c.text, structured=True) for r in results for c in r.failed)
+    tests = tuple(_of_case(c) for r in results for c in r.failed)
     passed = frozenset(test for r in results for test in r.passed)
     by_test = {s.test: s for s in found if s.test}
     merged = tuple(_with_log(t, by_test[t.test]) if t.test in by_test else t for t in tests)
@@ -62,9 +62,15 @@ def read_job(job: Job, files: Files) -> Read:
     return Read(seen, passed, marks, bool(found) or bool(tests) or (scan is not None and scan.size > 0), notes)
 
 
+def _of_case(case: junit.Case) -> Seen:
+    """A structured result, with what the file has of other processes' words (pytest's `junit_logging`)."""
+    seen = of_test(case.test, case.message, case.text, structured=True)
+    return replace(seen, captured=(*seen.captured, *case.errors.split("\n"))) if case.errors else seen
+
+
 def _with_log(test: Seen, logged: Seen) -> Seen:
     """A structured result with the log's line numbers and what other processes printed."""
-    return replace(test, lines=logged.lines, captured=logged.captured)
+    return replace(test, lines=logged.lines, captured=logged.captured or test.captured)
 
 
 def _of_job(seen: Seen) -> bool:

@@ -92,7 +92,9 @@ _TELLING = re.compile(r"^(?:E\s{1,40}\S|>\s{1,40}\S|\S{1,300}\.\w{1,4}:\d{1,7}: 
 
 
 def crash(captured: tuple[str, ...]) -> Seen | None:
-    """The last error that another process printed during the test, with its frames; None without one."""
+    """The error of the last traceback that another process printed during the test, with its frames; else None."""
+    if not any("Traceback (most recent call last)" in line for line in captured):
+        return None
     error = next((m[1] for line in reversed(captured) if (m := _ERROR.match(line.strip()[:1200])) is not None), None)
     if error is None:
         return None

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from bot.cli import main
-from checks.ci.folder import RUN, dump
+from checks.ci.folder import RUN, dump, load
 from checks.ci.model import CIRun, Conclusion, Job, LogState, Pull, Requirement, Revisions
 from checks.logprobs.jsonl import write
 from tests.example.build import build
@@ -104,8 +104,24 @@ def test_the_reset_connection_is_a_consequence_of_the_servers_own_error(report):
     assert (found["cause"], found["confidence"], found["rerun"]) == ("consequence", "high", "with-cause")
     assert found["error"] == "ConnectionResetError: [Errno 104] Connection reset by peer"
     assert found["root"]["args"]["first"] == "IndexError: list index out of range"
+    first = next(e for e in found["evidence"] if e["message"]["key"] == "reason-first")
+    assert (first["location"]["path"], first["location"]["start_line"]) == ("lantern/output/token_processor.py", 144)
     frame = next(e for e in found["evidence"] if e["message"]["key"].startswith("reason-frame"))
     assert frame["location"]["path"] == "lantern/output/token_processor.py"
+
+
+def test_junit_alone_tells_the_servers_error_where_it_keeps_the_output(seed, tmp_path):
+    env = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST")}
+    file = tmp_path / "run/junit.xml"
+    options = ["-p", "no:cacheprovider", "-p", "no:xdist", "-o", "junit_logging=all", f"--junitxml={file}"]
+    command = [sys.executable, "-B", "-m", "pytest", *options, SERVING]
+    subprocess.run(command, cwd=seed.repo, env=env, capture_output=True, timeout=120, check=False)
+    unit = Job("1", "unit", conclusion=Conclusion.FAILURE, junit=("junit.xml",))
+    saved = load((seed.folder / RUN).read_bytes())
+    (tmp_path / "run" / RUN).write_text(dump(replace(saved, jobs=(unit,))), "utf-8")
+    text = written(Saved(tmp_path / "run", seed.repo), tmp_path / "o", "--format", "json")
+    (found,) = failures(json.loads(text)).values()
+    assert (found["cause"], found["root"]["args"]["first"]) == ("consequence", "IndexError: list index out of range")
 
 
 def test_an_approval_waits_for_a_person_though_there_is_no_log(report):
