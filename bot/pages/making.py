@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,9 @@ from bot.reviewing import opened, reviewed
 from bot.words import LANGUAGES
 from checks.analysis import analyse
 from checks.change import PullRequest
+
+# As for the review's child; drawing takes some more.
+_MEMORY = 4 << 30
 
 
 def pages(job: dict[str, Any]) -> dict[str, dict[str, str]]:
@@ -35,6 +39,7 @@ def pages(job: dict[str, Any]) -> dict[str, dict[str, str]]:
 
 
 if __name__ == "__main__":
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     sys.stdout.write(json.dumps(pages(json.load(sys.stdin))))
     sys.stdout.flush()
     os._exit(0)

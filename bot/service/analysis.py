@@ -37,14 +37,27 @@ def analyse(clone: Path, compared: Range, facts: Json, language: str, still_want
     Gives `payload` and `report`, or `error` with a sentence's key and arguments. Raises `Stopped` when `still_wanted`,
     which is asked twice a second, says no, and `Failed` when the child breaks or takes too long.
     """
-    wanted = {"clone": str(clone), "base": compared.base, "head": compared.head, "language": language}
-    wanted |= {name: facts[name] for name in ("title", "body", "target", "skips")}
+    return _child("bot.service.analysing", _job(clone, compared, facts) | {"language": language}, still_wanted)
+
+
+def pages(clone: Path, compared: Range, facts: Json, still_wanted: Callable[[], bool]) -> dict[str, dict[str, str]]:
+    """The bodies of the pull request's pages, by kind and language; raises as `analyse` does."""
+    return _child("bot.pages.making", _job(clone, compared, facts), still_wanted)
+
+
+def _job(clone: Path, compared: Range, facts: Json) -> Json:
+    told = {name: facts[name] for name in ("title", "body", "target", "skips")}
+    return {"clone": str(clone), "base": compared.base, "head": compared.head, **told}
+
+
+def _child(module: str, job: Json, still_wanted: Callable[[], bool]) -> Json:
+    """What `python -m module` makes of a job."""
     env = {name: os.environ[name] for name in _KEPT if name in os.environ}
     env |= {"PYTHONPATH": str(Path(bot.__file__).parent.parent), "LC_ALL": "C.UTF-8"}
-    command = [sys.executable, "-m", "bot.service.analysing"]
+    command = [sys.executable, "-m", module]
     child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)
     try:
-        out = _wait(child, json.dumps(wanted).encode(), still_wanted)
+        out = _wait(child, json.dumps(job).encode(), still_wanted)
     finally:
         child.kill()
         child.wait()

@@ -14,7 +14,7 @@ from bot.github.app import ANALYSE, COMMENT, PUBLISH, RESOLVE
 from bot.github.client import Client
 from bot.github.posted import PullPlace
 from bot.github.publish import post_review, tidy
-from bot.service import analysis, checkrun, metrics
+from bot.service import analysis, checkrun, keeping, metrics
 from bot.service.machine import machine
 from bot.service.orders import ReviewOrder
 from bot.service.store import PullKey
@@ -67,6 +67,7 @@ def _review(order: ReviewOrder, facts: Json) -> str:
         return "broken"
     finish_check(order, run, result)
     remember(order, facts["head"], result["report"])
+    keep_pages(order, facts, result["report"])
     if facts["first"]:
         welcome(order, result["report"])
     return "published"
@@ -165,6 +166,12 @@ def welcome(order: ReviewOrder, report: Json) -> None:
     here = machine()
     client = here.app.client(order.installation, order.repository_id, COMMENT)
     greet(here.app, client, _place(order), report, here.words)
+
+
+@_step
+def keep_pages(order: ReviewOrder, facts: Json, report: Json) -> None:
+    """Write the pages that people look at."""
+    keeping.keep(machine(), _client(order), order, facts, report)
 
 
 def _client(order: ReviewOrder) -> Client:

@@ -157,3 +157,14 @@ def test_tokens_can_do_no_more_than_their_task(live, engine):
     assert {"metadata": "read", "contents": "read", "pull_requests": "read"} in granted
     assert all("actions" not in p and p.get("contents", "read") == "read" for p in granted)
     assert all(t.repositories for t in live.tokens.values() if set(t.permissions) != {"metadata"})
+
+
+def test_a_review_has_its_pages(live, running, engine):
+    pull = people.open_pull(live, engine, "feature", title="Pack <b>words</b>")
+    until(lambda: ended(engine, pull.head_sha))
+    address = f"{running.url}/pr/{engine.full_name}/{pull.number}"
+    until(lambda: httpx.get(address).status_code == 200)
+    page = httpx.get(address, headers={"Accept-Language": "en"}).text
+    assert "Pack &lt;b&gt;words&lt;/b&gt;" in page and "The change, step by step" in page
+    board = httpx.get(running.url, params={"q": f"#{pull.number} {engine.full_name}"}).text
+    assert f'href="/pr/{engine.full_name}/{pull.number}"' in board
