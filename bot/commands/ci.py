@@ -24,9 +24,9 @@ def arguments(parser: argparse.ArgumentParser, shared: argparse.ArgumentParser, 
     report = actions.add_parser("report", help=words("ci.cli-report"), parents=[shared], allow_abbrev=False)
     add = report.add_argument
     add("folder", metavar="DIR", help=words("ci.cli-folder"))
-    add("--repo", metavar="DIR", help=words("cli.repo"))
-    add("--base", metavar="REV", help=words("cli.base"))
-    add("--head", metavar="REV", help=words("cli.head"))
+    add("--repo", metavar="DIR", help=words("ci.cli-repo"))
+    add("--base", metavar="REV", help=words("ci.cli-base"))
+    add("--head", metavar="REV", help=words("ci.cli-head"))
     add("--records", nargs=2, metavar=("BASE", "HEAD"), help=words("comparison.help-records"))
     add("--db", metavar="FILE", help=words("ci.cli-db"))
     add("--since", metavar="DIR", help=words("ci.cli-since"))

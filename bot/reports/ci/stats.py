@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from functools import reduce
 from itertools import groupby
-from operator import add
+from operator import add, attrgetter
 
 from bot.ci.history import Precision
 from bot.reports import jsonfmt, markdown, terminal
@@ -14,7 +14,8 @@ from bot.reports.blocks import Block, Heading, Table, Text
 from bot.style import Markdown, Plain
 from bot.words import Words
 
-_KEYS = ("cause", "category", "verdicts", "right", "wrong", "precision")
+_KINDS = ("cause", "category")
+_COUNTS = ("verdicts", "right", "wrong", "precision")
 
 
 def render(found: Sequence[Precision], output: str, language: str) -> str:
@@ -31,18 +32,15 @@ def _blocks(found: Sequence[Precision], words: Words) -> Iterator[Block]:
     if not found:
         yield Text(words("ci.stats-none"))
         return
-    rows: list[tuple[str, ...]] = []
-    for _, group in groupby(sorted(found, key=lambda p: (p.cause, p.category)), key=lambda p: p.cause):
-        listed = list(group)
-        whole = reduce(add, listed)
-        rows.append(_row(Precision("", whole.cause, whole.verdicts, whole.right, whole.wrong), words))
-        rows += [_row(p, words) for p in listed]
-    yield Table(tuple(words(f"ci.stats-{key}") for key in _KEYS), tuple(rows))
+    for kind in _KINDS:
+        sort = attrgetter(kind)
+        groups = (reduce(add, group) for _, group in groupby(sorted(found, key=sort), key=sort))
+        header = tuple(words(f"ci.stats-{key}") for key in (kind, *_COUNTS))
+        yield Table(header, tuple(_row(kind, group, words) for group in groups))
     yield Text(words("ci.stats-how"))
 
 
-def _row(one: Precision, words: Words) -> tuple[str, ...]:
-    share = "" if one.precision is None else f"{one.precision:.1%}"
-    category = words(f"ci.category-{one.category}") if one.category else words("ci.stats-all")
+def _row(kind: str, one: Precision, words: Words) -> tuple[str, ...]:
+    share = words("ci.stats-not-known") if one.precision is None else f"{one.precision:.1%}"
     counts = (str(one.verdicts), str(one.right), str(one.wrong))
-    return (words(f"ci.cause-{one.cause}"), category, *counts, share)
+    return (words(f"ci.{kind}-{getattr(one, kind)}"), *counts, share)
