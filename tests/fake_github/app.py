@@ -8,6 +8,7 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from email.utils import formatdate
 from typing import Any
 from urllib.parse import unquote
 
@@ -153,6 +154,7 @@ def _seen(fake: FakeGitHub, request: Request, path: str, operation: str, body: b
 
 def _limits(fake: FakeGitHub) -> dict[str, str]:
     return {
+        "date": formatdate(usegmt=True),
         "x-ratelimit-limit": str(fake.rate_limit),
         "x-ratelimit-remaining": str(max(0, fake.rate_remaining)),
         "x-ratelimit-reset": str(int(time.time()) + 2),

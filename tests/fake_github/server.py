@@ -205,7 +205,9 @@ def serving(fake: FakeGitHub) -> Iterator[FakeGitHub]:
 
     listener = socket.create_server(("127.0.0.1", 0))
     fake.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-    config = uvicorn.Config(application(fake), log_level="warning", lifespan="off", timeout_keep_alive=30)
+    config = uvicorn.Config(
+        application(fake), log_level="warning", lifespan="off", timeout_keep_alive=30, date_header=False
+    )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
     thread.start()
