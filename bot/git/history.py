@@ -17,7 +17,8 @@ from checks.source import language
 _NUMBER = re.compile(r"(?<![\w/&])(?:#|pull/|PR[- ]?#?)(\d{1,6})\b")
 _OWN = re.compile(r"\(#(\d+)\)\s*$")
 _PICKED = re.compile(r"cherry[- ]?pick", re.I)
-_FIX = re.compile(r"\b(?:bug|fix(?:e[sd])?|hotfix|bugfix|revert)\b|\[bug ?fix\]|修复", re.I)
+# `Fixed the hang` is a fix, `a fixed stride` is none.
+_FIX = re.compile(r"\b(?:bug|fix|fixes|hotfix|bugfix|revert)\b|^(?:\s*\[[^\]]*\])*\s*fixed\b|\[bug ?fix\]|修复", re.I)
 _TRIVIAL = re.compile(r"typo|code ?style|comment|spelling|lint", re.I)
 _AROUND = re.compile(r"^(?:\s*\[[^\]]*\])+|\(#\d+\)")
 _MOST_FILES = 8

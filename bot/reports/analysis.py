@@ -15,7 +15,7 @@ from bot.style import Markdown, Plain
 from bot.words import LANGUAGES, Words, place
 from checks.analysis import Analysis
 from checks.analysis.model import Claim, Commit, Excerpt, FileCard, Impact, Reference, Risk
-from checks.finding import Location, Message
+from checks.finding import Location, Message, Side
 
 _MOST_PLACES = 3
 _MOST_FILES = 30
@@ -128,6 +128,7 @@ def _summary(view: AnalysisReport, words: Words) -> Iterator[Block]:
 def _said(claim: Claim, words: Words) -> str:
     """A claim's sentence, with the first places where it can be checked."""
     places = [p for p in dict.fromkeys(claim.places) if p.path]
+    places = [p for p in places if p.side is Side.HEAD] or places
     shown = [*_places(places[:_MOST_PLACES])]
     if not shown:
         return _sentence(claim.message, words)
@@ -151,7 +152,7 @@ def _sentence(message: Message, words: Words) -> str:
 def _steps(found: Analysis, words: Words) -> Iterator[Block]:
     yield Heading(2, words("analysis.heading-steps"))
     for step in found.steps:
-        args = {"name": step.name.rsplit(".", 1)[-1], "added": step.added, "removed": step.removed}
+        args = {"name": step.name, "added": step.added, "removed": step.removed}
         key = "analysis.step" if step.name else "analysis.step-rest"
         yield Heading(3, words(key, **args))
         yield Text(words("analysis.step-files", files=list(step.files)))

@@ -27,6 +27,7 @@ _TELLING = (
     "moved",
     "op-added",
     "op-removed",
+    "op-replaced",
     "op-changed",
     "extracted",
     "replaced",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
-from checks.analysis import symbols
+from checks.analysis import successors, symbols
 from checks.analysis.model import Claim
 from checks.analysis.replaced import Replacement
 from checks.change import ChangeSet
@@ -14,6 +15,7 @@ from checks.config import Config
 from checks.facts import Facts, FunctionFact
 from checks.finding import Location, Message, Side
 from checks.ir.unit import Binding, Function, Unit
+from checks.kernel.deltas import same
 from checks.source import language
 
 _MOST_BRANCHES = 6
@@ -29,10 +31,14 @@ def claims(change: ChangeSet, config: Config, facts: Facts, replaced: tuple[Repl
     found = [*_splits(change, config)]
     split = {name for c in found for name in c.symbols}
     found += _moves(change, config)
-    found += _ops(change, facts)
-    found += _bindings(change, config)
+    renamed = {r.new: r.old for r in replaced}
+    found += _ops(change, facts, replaced)
+    found += _bindings(change, config, renamed)
     found += [_replacement(r) for r in replaced]
-    found += _functions(facts, split)
+    successive = successors.functions(change, config, facts, replaced)
+    found += [_successor(s) for s in successive]
+    known = {id(f) for s in successive for f in (s.old, s.new)} | _unchanged(facts, change, config)
+    found += _functions(replace(facts, functions=tuple(f for f in facts.functions if id(f) not in known)), split)
     found += _calls(change, config, {n for r in replaced for n in (r.old, r.new)} | split)
     found += _conditions(change, config)
     found += _written(change, config)
@@ -75,8 +81,17 @@ def _moves(change: ChangeSet, config: Config) -> Iterator[Claim]:
         yield Claim(Message("moved", args), (at(now),), _own(now))
 
 
-def _ops(change: ChangeSet, facts: Facts) -> Iterator[Claim]:
+def _ops(change: ChangeSet, facts: Facts, replaced: Iterable[Replacement]) -> Iterator[Claim]:
+    told = set()
+    for s in successors.ops(change, facts, replaced):
+        told |= {(s.path, s.old.name), (s.path, s.new.name)}
+        args = {"name": s.new.name, "old": s.old.name, "gained": list(s.gained), "lost": list(s.lost)}
+        names = (s.new.name, _plain(s.new.kernel), s.old.name, _plain(s.old.kernel))
+        where = (Location(s.new.path, s.new.line), Location(s.old.path, s.old.line, side=Side.BASE))
+        yield Claim(Message("op-replaced", args), where, tuple(filter(None, names)))
     for op in facts.ops:
+        if (op.path, op.name) in told:
+            continue
         gone = op.what == "removed"
         file = change.changed(op.path)
         path = (file.base_path or op.path) if gone and file else op.path
@@ -86,8 +101,12 @@ def _ops(change: ChangeSet, facts: Facts) -> Iterator[Claim]:
         kernel = next((o.kernel for o in unit.ops if o.name == op.name), "") if unit else ""
         keys = {"added": "op-added", "removed": "op-removed", "changed": "op-changed"}
         where = Location(path, line, side=Side.BASE if gone else Side.HEAD)
-        names = (op.name, kernel.rsplit("::", 1)[-1], *map(_name, op.gained))
+        names = (op.name, _plain(kernel), *map(_name, op.gained))
         yield Claim(Message(keys[op.what], args), (where,), tuple(filter(None, names)))
+
+
+def _plain(name: str) -> str:
+    return name.rsplit("::", 1)[-1].rsplit(".", 1)[-1]
 
 
 def _name(declared: str) -> str:
@@ -95,7 +114,7 @@ def _name(declared: str) -> str:
     return re.split(r"[:=]", declared, maxsplit=1)[0].split()[-1].lstrip("*&")
 
 
-def _bindings(change: ChangeSet, config: Config) -> Iterator[Claim]:
+def _bindings(change: ChangeSet, config: Config, renamed: dict[str, str]) -> Iterator[Claim]:
     for file in change.files:
         head = change.unit(file.head_path) if file.head_path and not config.is_test(file.path) else None
         base = change.unit(file.base_path, Side.BASE) if file.base_path else None
@@ -105,7 +124,10 @@ def _bindings(change: ChangeSet, config: Config) -> Iterator[Claim]:
             args = {"name": name, "path": bound[0].path, "count": len(bound[0].args)}
             names = (name, bound[0].function.rsplit("::", 1)[-1])
             where = tuple(Location(b.path, b.line) for b in bound)
-            if not before:
+            instead = renamed.get(name, "")
+            if not before and instead in old and instead not in new:
+                yield Claim(Message("binding-replaced", {**args, "old": instead}), where, (*names, instead))
+            elif not before:
                 yield Claim(Message("binding-added", args), where, names)
             elif len(bound) > len(before):
                 yield Claim(Message("binding-repeated", {**args, "times": len(bound)}), where, names)
@@ -133,6 +155,24 @@ def _replacement(r: Replacement) -> Claim:
         "gone": not r.left,
     }
     return Claim(Message("replaced", args), r.places, (r.new,))
+
+
+def _successor(s: successors.Successor) -> Claim:
+    gained = [p for p in s.new.new_params if p not in s.old.old_params]
+    lost = [p for p in s.old.old_params if p not in s.new.new_params]
+    args = {"name": s.new.name, "old": s.old.name, "path": s.new.path, "gained": gained, "lost": lost}
+    where = (Location(s.new.path, s.new.line), Location(s.old.path, s.old.line, side=Side.BASE))
+    return Claim(Message("function-replaced", args), where, (s.new.name, s.old.name))
+
+
+def _unchanged(facts: Facts, change: ChangeSet, config: Config) -> set[int]:
+    """Facts of overloads whose parameters are as they were: told apart by name alone they look exchanged."""
+    alike = {
+        (d.head.path, d.head.qualname, d.head.start_line)
+        for d in symbols.paired(change, config)
+        if d.base is not None and same(d.base.params, d.head.params)
+    }
+    return {id(f) for f in facts.functions if f.what == "signature" and (f.path, f.name, f.line) in alike}
 
 
 def _functions(facts: Facts, split: set[str]) -> Iterator[Claim]:
@@ -171,7 +211,9 @@ def _signature(f: FunctionFact, args: dict[str, str]) -> Message:
     if len(gained) == len(lost) == 1 and len(f.old_params) == len(f.new_params):
         place = f.new_params.index(gained[0])
         if f.old_params[place] == lost[0]:
-            return Message("parameter-replaced", {**args, "old": lost[0], "new": gained[0], "position": place + 1})
+            # A caller does not pass `self`.
+            position = place + (f.new_params[0] not in ("self", "cls"))
+            return Message("parameter-replaced", {**args, "old": lost[0], "new": gained[0], "position": position})
     return Message("signature", {**args, "gained": list(gained), "lost": list(lost)})
 
 

@@ -5,12 +5,22 @@ from __future__ import annotations
 from checks.analysis.model import Claim, Excerpt, FileCard
 from checks.change import ChangeSet
 from checks.config import Config
-from checks.finding import Location, Message
+from checks.finding import Location, Message, Side
 from checks.kernel.deltas import Delta, deltas
 
 MOST = 3
 _MOST_LINES = 44
-_EXPLAINED = {"split": 30, "extracted": 25, "branches": 10, "op-added": 25, "op-changed": 8, "moved": 5}
+# Sentences that are reason enough to read a function, where they speak of it by name.
+_TOLD = frozenset({"split", "extracted", "moved", "function-replaced"})
+_EXPLAINED = {
+    "op-replaced": 25,
+    "split": 30,
+    "extracted": 25,
+    "branches": 10,
+    "op-added": 25,
+    "op-changed": 8,
+    "moved": 5,
+}
 
 
 def excerpts(
@@ -33,8 +43,16 @@ def excerpts(
 
 
 def _speaks_of(claim: Claim, delta: Delta) -> bool:
-    inside = any(p.path == delta.head.path and delta.head.covers(p.start_line) for p in claim.places)
-    return inside or delta.head.qualname in claim.symbols or delta.head.name == claim.message.args.get("name")
+    return (
+        _inside(claim, delta)
+        or delta.head.qualname in claim.symbols
+        or delta.head.name == claim.message.args.get("name")
+    )
+
+
+def _inside(claim: Claim, delta: Delta) -> bool:
+    places = (p for p in claim.places if p.side is Side.HEAD)
+    return any(p.path == delta.head.path and delta.head.covers(p.start_line) for p in places)
 
 
 def _added(delta: Delta, change: ChangeSet) -> set[int]:
@@ -47,7 +65,7 @@ def _excerpt(delta: Delta, change: ChangeSet, about: list[Claim], added: int) ->
     head, lines = delta.head, _added(delta, change)
     start, end = _window(head.start_line, head.end_line, lines)
     reason = "excerpt-new" if delta.base is None else "excerpt-changed"
-    told = next((c.message for c in about if c.message.key in ("split", "extracted", "op-added", "moved")), None)
+    told = next((c.message for c in about if c.message.key in _TOLD and _inside(c, delta)), None)
     args = {"name": head.qualname, "lines": added, "of": head.end_line - head.start_line + 1}
     return Excerpt(
         Location(head.path, start, end),

@@ -22,7 +22,7 @@ _PROMPT = re.compile(r"^(?:n/?a|none|no|无|tbd|todo|please .*|请.*)[.。]?$", 
 def motivation(pull: PullRequest, history: History) -> tuple[str, ...]:
     """Quotes, in order, at most six."""
     body = [*_told(pull.body)] if pull.known else []
-    quotes = body or [*_lines(history.message.split("\n", 1)[-1])]
+    quotes = body or [*_lines(history.message.partition("\n")[2])]
     return tuple(dict.fromkeys(quotes))[:_MOST]
 
 

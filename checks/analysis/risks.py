@@ -90,11 +90,24 @@ def impacts(change: ChangeSet, facts: Facts, claims: Iterable[Claim]) -> tuple[I
 def _reaches_callers(claim: Claim) -> bool:
     """Whether other people's code has to call something differently: an op, a public Python function."""
     key, args = claim.message.key, claim.message.args
-    if key in ("op-changed", "op-removed", "binding-changed"):
+    if key in ("op-changed", "op-removed", "op-replaced", "binding-changed"):
         return True
     name = str(args.get("name", "")).rsplit(".", 1)[-1]
     python = language(str(args.get("path", ""))) == "python"
-    return key in ("parameter-replaced", "signature", "function-removed") and python and not name.startswith("_")
+    told = ("parameter-replaced", "signature", "function-removed", "function-replaced", "function-renamed")
+    return key in told and python and not name.startswith("_") and not _optional(claim)
+
+
+def _optional(claim: Claim) -> bool:
+    """Whether all that a function gained are parameters with a default, and it lost none."""
+    gained, lost = (claim.message.args.get(k) for k in ("gained", "lost"))
+    return (
+        claim.message.key == "signature"
+        and isinstance(gained, list)
+        and bool(gained)
+        and not lost
+        and all("=" in p for p in gained)
+    )
 
 
 def _operators(change: ChangeSet, facts: Facts) -> Iterator[Impact]:

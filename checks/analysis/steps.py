@@ -59,13 +59,26 @@ def steps(change: ChangeSet, claims: Sequence[Claim]) -> tuple[Step, ...]:
 def _step(group: _Group) -> Step:
     symbols = group.symbols
     return Step(
-        symbols[0] if symbols else "",
+        _name(group),
         tuple(group.claims),
         tuple(sorted({h.path for h in group.hunks})),
         symbols,
         sum(h.hunk.head_len for h in group.hunks),
         sum(h.hunk.base_len for h in group.hunks),
     )
+
+
+def _name(group: _Group) -> str:
+    """The first symbol of the first claim that stands in the lines of the group."""
+    for claim in group.claims:
+        names = frozenset(claim.symbols)
+        if any(h.functions & names or _holds(h, claim) for h in group.hunks):
+            return claim.symbols[0] if claim.symbols else ""
+    return group.symbols[0] if group.symbols else ""
+
+
+def _holds(hunk: _Hunk, claim: Claim) -> bool:
+    return any(hunk.holds(p.path, p.start_line, p.side) for p in claim.places)
 
 
 def _together(claims: Sequence[Claim], hunks: Sequence[_Hunk]) -> list[_Group]:

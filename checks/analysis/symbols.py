@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from checks.change import ChangeSet
 from checks.config import Config
@@ -72,10 +72,30 @@ class Branches:
     line: int
 
 
+def paired(change: ChangeSet, config: Config) -> tuple[Delta, ...]:
+    """Every changed function with what it was. Of overloads under one name, the one with the same parameters; a
+    function that stood elsewhere or under another owner counts only where much of its code is still there."""
+    return change.once(
+        ("analysis.paired", config.paths.tests), lambda: tuple(_paired(d) for d in deltas(change, config))
+    )
+
+
+def _paired(delta: Delta) -> Delta:
+    base, unit = delta.base, delta.base_unit
+    if base is None or unit is None:
+        return delta
+    if (base.path, base.qualname) != (delta.head.path, delta.head.qualname) and base.path == delta.head.path:
+        before, now = _grams(delta.base_code), _grams(delta.code)
+        much = len(before & now) >= _LEAST_SHARE * max(1, min(len(before), len(now)))
+        return delta if much else replace(delta, base=None, base_unit=None)
+    alike = [f for f in unit.functions if f.qualname == base.qualname and same(f.params, delta.head.params)]
+    return replace(delta, base=alike[0]) if len(alike) == 1 and alike[0] is not base else delta
+
+
 def splits(change: ChangeSet, config: Config) -> Iterator[Split]:
     """Functions that were cut: they call functions that are new in the same file, whose code stood in them."""
-    made = {d.head.name: d for d in deltas(change, config) if d.base is None}
-    for delta in deltas(change, config):
+    made = {d.head.name: d for d in paired(change, config) if d.base is None}
+    for delta in paired(change, config):
         if delta.base is None:
             continue
         called = {E.callee(c) for c, _ in calls_of(delta.head.body)} & made.keys()
@@ -101,7 +121,7 @@ def _grams(code: str) -> set[tuple[str, ...]]:
 
 def moved(change: ChangeSet, config: Config) -> Iterator[tuple[Function, Function]]:
     """(before, now) of functions that stand in another file than before, under the same name."""
-    for delta in deltas(change, config):
+    for delta in paired(change, config):
         file = change.changed(delta.head.path)
         if delta.base is not None and file is not None and delta.base.path != file.base_path:
             yield delta.base, delta.head
@@ -109,7 +129,7 @@ def moved(change: ChangeSet, config: Config) -> Iterator[tuple[Function, Functio
 
 def calls(change: ChangeSet, config: Config) -> Iterator[Calls]:
     """Changed functions whose set of called names changed."""
-    for delta in deltas(change, config):
+    for delta in paired(change, config):
         if delta.base is None:
             continue
         before, now = _callees(delta.base), _callees(delta.head)
@@ -127,7 +147,7 @@ def newly_called(change: ChangeSet, config: Config) -> tuple[tuple[str, Function
     """(name, caller) of everything that a changed or new function calls, and that no function of its file and its
     hardware called before."""
     found: dict[tuple[str, str], Function] = {}
-    for delta in deltas(change, config):
+    for delta in paired(change, config):
         file = change.changed(delta.head.path)
         base = change.unit(file.base_path, Side.BASE) if file and file.base_path else None
         kind = hardware(delta.head, config)
@@ -147,7 +167,7 @@ def hardware(function: Function, config: Config) -> str:
 
 def conditions(change: ChangeSet, config: Config) -> Iterator[Condition]:
     """Tests of branches that were written anew in place: one went and one came in the same hunk of a function."""
-    for delta in deltas(change, config):
+    for delta in paired(change, config):
         file = change.changed(delta.head.path)
         if delta.base is None or delta.base_unit is None or file is None:
             continue
@@ -163,7 +183,7 @@ def conditions(change: ChangeSet, config: Config) -> Iterator[Condition]:
 
 def assignments(change: ChangeSet, config: Config) -> Iterator[Written]:
     """State (`a.b`, `a[i]`) that a function sets in one place, before and after, to something else."""
-    for delta in deltas(change, config):
+    for delta in paired(change, config):
         if delta.base is None:
             continue
         before, now = _states(g.stmt for g in delta.flat_base), _states(g.stmt for g in delta.flat)
@@ -182,7 +202,7 @@ def _states(body: Iterable[Stmt]) -> list[Assign]:
 
 def unpacked(change: ChangeSet, config: Config) -> Iterator[Written]:
     """Fields that a function newly takes out of a word: `actual_topk = meta[1] >> 8`."""
-    for delta in deltas(change, config):
+    for delta in paired(change, config):
         known = delta.base_code
         for guarded in delta.flat if delta.base is not None else ():
             s = guarded.stmt
@@ -212,7 +232,7 @@ def loops(change: ChangeSet, config: Config) -> Iterator[Written]:
 
 def _hunks(change: ChangeSet, config: Config) -> Iterator[tuple[Delta, list[Stmt], list[Stmt]]]:
     """Of every hunk in a changed function: the statements that went and those that came."""
-    for delta in deltas(change, config):
+    for delta in paired(change, config):
         file = change.changed(delta.head.path)
         if delta.base is None or file is None:
             continue
@@ -250,7 +270,7 @@ def written(test: E.Expr, unit: Unit) -> str:
 
 def branches(change: ChangeSet, config: Config) -> Iterator[Branches]:
     """Comparisons with members of an enum (`X.NAME`) that a function did not make before."""
-    for delta in deltas(change, config):
+    for delta in paired(change, config):
         before = {name for name, _ in _compared(delta.base)} if delta.base else set()
         enums: dict[str, list[tuple[str, int]]] = {}
         for name, line in _compared(delta.head):

@@ -189,3 +189,131 @@ def test_nothing_changed(specbot, changed):
 def test_an_unknown_revision_is_the_persons_error(specbot, changed):
     done = specbot("analyze", "--repo", str(changed.path), "--base", "nowhere")
     assert (done.code, done.out) == (2, "")
+
+
+def judged(specbot, repo, before: dict, after: dict, message: str = "Another way") -> dict:
+    repo.commit(before, "As it was (#1)")
+    repo.commit(after, message)
+    return analysed(specbot, repo)
+
+
+RENAMED = OP.replace("verify_rows", "pick_rows").replace("VerifyRows", "PickRows")
+CALLED = "def step(probs, out):\n    verify_rows(probs, out, 1)\n    return out\n"
+
+
+def test_an_op_under_another_name_is_no_new_op(specbot, repo):
+    after = {
+        "custom_ops/verify_rows.cu": RENAMED.replace('{"probs", "out"}', '{"probs", "seeds", "out"}').replace(
+            "void PickRows(const Tensor &probs, ", "void PickRows(const Tensor &probs, const Tensor &seeds, "
+        ),
+        "engine/step.py": CALLED.replace("verify_rows", "pick_rows"),
+    }
+    data = judged(specbot, repo, {"custom_ops/verify_rows.cu": OP, "engine/step.py": CALLED}, after)
+    (op,) = claims(data, "op-replaced")
+    assert (op["args"]["old"], op["args"]["name"]) == ("verify_rows", "pick_rows")
+    assert (op["args"]["gained"], op["args"]["lost"]) == (["seeds"], [])
+    assert {(c["args"]["old"], c["args"]["name"]) for c in claims(data, "function-replaced")} >= {
+        ("VerifyRows", "PickRows")
+    }
+    for key in ("op-added", "op-removed", "function-added", "function-removed"):
+        assert not claims(data, key)
+    assert data["steps"][0]["name"] == "pick_rows"
+
+
+OVERLOADS = """
+template <typename T>
+__global__ void hold_back(T *logits, const int rows) {
+    int row = threadIdx.x;
+    if (row >= rows) return;
+    logits[row] = -1e10;
+}
+template <>
+__global__ void hold_back<half>(half *logits, const int rows) {
+    int row = threadIdx.x;
+    if (row >= rows) return;
+    logits[row] = -1e4;
+}
+"""
+
+
+def test_overloads_are_not_taken_for_each_other(specbot, repo):
+    spaced = OVERLOADS.replace("    ", "  ")
+    data = judged(specbot, repo, {"custom_ops/hold.cu": OVERLOADS}, {"custom_ops/hold.cu": spaced})
+    told = {c["key"] for step in data["steps"] for c in step["claims"]}
+    assert told <= {"body"}
+
+
+OWNED = """
+class Grammar:
+    def mask_rows(self, logits, bitmask, rows):
+        place = logits.place
+        wide = as_float(logits)
+        apply_bits(wide, bitmask.to(wide.device), indices=rows)
+        return as_tensor(wide, place=place)
+"""
+FREE = """
+class Grammar:
+    ready = True
+
+
+def mask_rows(logits, bitmask, rows):
+    if on_device(logits):
+        return masked_there(logits, bitmask)
+    place = logits.place
+    wide = as_float(logits)
+    apply_bits(wide, bitmask.to(wide.device), indices=rows)
+    return as_tensor(wide, place=place)
+"""
+
+
+def test_a_method_that_became_a_function_is_told_once(specbot, repo):
+    data = judged(specbot, repo, {"engine/grammar.py": OWNED}, {"engine/grammar.py": FREE})
+    (claim,) = claims(data, "function-replaced")
+    assert (claim["args"]["old"], claim["args"]["name"]) == ("Grammar.mask_rows", "mask_rows")
+    assert not claims(data, "function-added") + claims(data, "function-removed")
+
+
+def test_functions_that_only_share_a_name_are_two(specbot, repo):
+    other = "class Grammar:\n    ready = True\n\n\ndef mask_rows(table):\n    return [row for row in table if row]\n"
+    data = judged(specbot, repo, {"engine/grammar.py": OWNED}, {"engine/grammar.py": other})
+    assert [c["args"]["name"] for c in claims(data, "function-added")] == ["mask_rows"]
+    assert [c["args"]["name"] for c in claims(data, "function-removed")] == ["Grammar.mask_rows"]
+    assert not claims(data, "calls")
+
+
+def test_a_caller_does_not_count_self(specbot, repo):
+    before = {"engine/box.py": "class Box:\n    def put(self, old, rows):\n        return rows\n"}
+    after = {"engine/box.py": "class Box:\n    def put(self, new, rows):\n        return rows\n"}
+    (claim,) = claims(judged(specbot, repo, before, after), "parameter-replaced")
+    assert (claim["args"]["old"], claim["args"]["new"], claim["args"]["position"]) == ("old", "new", 1)
+
+
+@pytest.mark.parametrize(("param", "touched"), [("seed=0", []), ("seed", ["developers"])])
+def test_a_parameter_with_a_default_touches_no_caller(specbot, repo, param: str, touched: list[str]):
+    before, after = "def draw(rows):\n    return rows\n", f"def draw(rows, {param}):\n    return rows, seed\n"
+    data = judged(specbot, repo, {"engine/draw.py": before}, {"engine/draw.py": after})
+    assert [i["who"] for i in data["impacts"]] == touched
+
+
+def test_a_title_alone_is_no_motivation(specbot, repo):
+    before, after = {"engine/a.py": "A = 1\n"}, {"engine/a.py": "A = 2\n"}
+    assert judged(specbot, repo, before, after, "Fix the number of rows")["motivation"] == []
+
+
+def test_fixed_as_an_adjective_is_no_fix(specbot, repo):
+    repo.commit({"engine/draw.py": "def draw(rows):\n    return rows\n"}, "Draw (#1)")
+    for n, subject in enumerate(("Draw less than a fixed count", "[Bot] Fixed the order", "Fix a hang"), 2):
+        repo.commit({"engine/draw.py": f"def draw(rows):\n    return rows\n\n\nA = {n}\n"}, f"{subject} (#{n})")
+    repo.commit({"engine/draw.py": "def draw(rows):\n    return list(rows)\n\n\nA = 4\n"}, "Copy (#5)")
+    (earlier,) = analysed(specbot, repo)["history"]["earlier"]
+    assert [f["pull"] for f in earlier["fixes"]] == [4, 3]
+
+
+def test_two_methods_of_one_name_are_two_steps_by_name(specbot, repo):
+    text = "class A:\n    def run(self):\n        return 1\n\n\nclass B:\n    def run(self):\n        return 1\n"
+    repo.commit({"engine/runs.py": text}, "one")
+    repo.commit(
+        {"engine/runs.py": text.replace("        return 1\n", "", 1).replace("self):\n\n", "self): ...\n\n", 1)}, "two"
+    )
+    done = specbot("analyze", "--repo", str(repo.path), "--base", "HEAD~", "--format", "markdown", "--lang", "en")
+    assert "### `A.run`" in done.out
