@@ -10,9 +10,12 @@ import pytest
 import sqlalchemy as sa
 
 from bot.ci.history import History
-from bot.ci.publish import CIPull, refresh
+from bot.ci.publish import CIPull, refresh, report_on
 from bot.github import App, Endpoint
 from bot.github.checkout import Checkouts
+from bot.service.machine import Machine, install
+from bot.service.settings import load
+from bot.service.store import open_store
 from tests.bot.test_ci_collect import LOG, job, run_of
 from tests.fake_github import FakeGitHub, people, serving, state
 
@@ -89,3 +92,33 @@ def test_a_broken_configuration_does_not_silence_the_report(world):
     run_of(world.repo, job("unit", "failure", log=LOG))
     assert world.refresh() is True
     assert "AssertionError: packed 3" in world.comments[0].body
+
+
+def test_as_the_service_calls_it(world, monkeypatch, tmp_path):
+    settings = {
+        "GITHUB_API_URL": world.fake.url,
+        "GITHUB_SERVER_URL": world.fake.url,
+        "SPECBOT_APP_ID": str(world.fake.app_id),
+        "SPECBOT_PRIVATE_KEY": world.fake.private_key,
+        "SPECBOT_WEBHOOK_SECRETS": "a secret",
+        "SPECBOT_WRITE_GAP": "0",
+        "SPECBOT_LANGUAGE": "zh",
+        "SPECBOT_DATA_DIR": str(tmp_path / "data"),
+    }
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    (tmp_path / "data").mkdir()
+    run_of(world.repo, job("unit", "failure", log=LOG))
+    loaded = load(None)
+    store = open_store(loaded)
+    try:
+        install(Machine.build(loaded, store))
+        pull = CIPull(world.fake.installations[0].id, world.repo.id, world.repo.full_name, 1)
+        report_on(pull)
+        report_on(pull)
+        (comment,) = world.comments
+        assert "关键日志：" in comment.body and comment.edits == []
+        (verdict,) = History(store.engine).precisions()
+        assert verdict.verdicts == 1
+    finally:
+        store.close()
