@@ -3,7 +3,7 @@
 #
 #   make demo            review the bundled example, run a few kernel cases
 #   make test            every test that runs on a CPU      (PYTEST_ARGS="-k protocol")
-#   make lint types      ruff, the one-way doors, mypy
+#   make lint types      ruff, the one-way doors, zizmor, mypy
 #   make bench           speed and memory of a review
 #   make lock            write requirements/*.txt again           (UPGRADE=1)
 #
@@ -58,6 +58,7 @@ lint: dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
+	$(BIN)/zizmor --offline --quiet .
 
 types: dev
 	$(BIN)/mypy
