@@ -136,9 +136,9 @@ class Records:
         return None
 
     def _lock(self, connection: sa.Connection) -> None:
-        """One budget at a time; SQLite's writers wait for each other from their first statement on."""
-        if self._engine.dialect.name == "postgresql":
-            connection.execute(sa.text("SELECT pg_advisory_xact_lock(7317)"))
+        """One budget at a time, from the first question on."""
+        postgres = self._engine.dialect.name == "postgresql"
+        connection.execute(sa.text("SELECT pg_advisory_xact_lock(7317)" if postgres else "BEGIN IMMEDIATE"))
 
     def give_back(self, request: str) -> None:
         """Forget a run that was never sent."""

@@ -64,6 +64,8 @@ def failed(name: str, log: bytes = b"E   IndexError: list index out of range\n",
 def pull(live, engine) -> Pull:
     """A pull request by ada, who may write; mallory may only read."""
     engine.roles |= {"ada": "write", "mallory": "read"}
+    # All tests together would reach GitHub's limit of writes in a minute.
+    live.content_writes.clear()
     return people.open_pull(live, engine, "feature", send=False)
 
 
@@ -94,13 +96,14 @@ def test_the_ci_report(live, engine, pull):
     ran(engine, pull, failed("unit"))
     answer = ask(live, engine, pull, "/ci", "mallory")
     assert "is up to date" in answer
-    ask(live, engine, pull, "/ci")
     (report,) = [c.body for c in pull.comments if c.user is live.bot and "specbot:ci" in c.body]
     assert "IndexError: list index out of range" in report
 
 
 def test_a_failed_job_runs_again(live, engine, pull):
+    """Once, though GitHub's answer is lost."""
     run = ran(engine, pull, failed("unit"), failed("lint"), Job("docs"))
+    live.fault("POST", f"{engine.name}/actions/jobs/", "drop", when="after")
     answer = ask(live, engine, pull, "/re-run unit")
     assert engine.reruns == [f"job/{run.jobs[0].id}"]
     assert "`CI / unit`: running again, attempt 2" in answer
@@ -123,6 +126,16 @@ def test_only_what_a_merge_waits_for_runs_again(live, engine, pull):
     run = ran(engine, pull, failed("unit"), failed("lint"))
     answer = ask(live, engine, pull, "/re-run required-failed")
     assert engine.reruns == [f"job/{run.jobs[0].id}"], answer
+
+
+def test_a_number_that_was_off_is_not_taken_along(live, engine, pull):
+    """Several of a run's jobs can only be run again with all of its failed ones, wanted or not."""
+    engine.rulesets["main"] = [("unit", None), ("lint", None)]
+    log = b"E   AssertionError: Not equal to tolerance rtol=1e-05, atol=0\n"
+    run = ran(engine, pull, failed("unit"), failed("lint"), failed("numbers", log))
+    answer = ask(live, engine, pull, "/re-run required-failed")
+    assert engine.reruns == [f"job/{run.jobs[0].id}"], answer
+    assert "`CI / lint`: another job of the same run must not run again" in answer
 
 
 def test_jobs_that_running_again_does_not_help(live, engine, pull):
@@ -296,15 +309,14 @@ def test_a_job_of_the_repositorys_own(live, engine, pull):
 
 
 def test_killed_in_the_middle_of_a_command(fake, bot, repo):
-    """Once for each request that says or does something, before it had its effect or after."""
+    """After a run was started and after something was said, before either was written down."""
     repo.roles["ada"] = "write"
     repo.workflows[WORKFLOW] = 5
     pull = people.open_pull(fake, repo, "feature", send=False)
     run = ran(repo, pull, failed("unit"), failed("lint"))
     bot.start()
-    points = [("/reactions$", "after"), ("/rerun$", "after"), ("/dispatches$", "after"), ("/comments$", "after")]
-    for path, when in points:
-        fake.fault("POST", path, bot.kill, when=when)
+    for path in ("/dispatches$", "/comments$"):
+        fake.fault("POST", path, bot.kill, when="after")
     made = people.comment(fake, repo, pull, "ada", "/re-run unit\n/kernels\n/help")
     while len(answers(fake, pull, made)) < 3:
         until(lambda: not bot.alive() or len(answers(fake, pull, made)) == 3)
@@ -363,6 +375,3 @@ def test_a_rule_that_is_left_out_and_a_first_contribution(live, engine, example)
     until(lambda: any("Welcome" in c.body for c in pull.comments))
     greeting = next(c.body for c in pull.comments if "Welcome" in c.body)
     assert "still to be filled in:\n\n- " in greeting
-    ask(live, repo, pull, "/review")
-    until(lambda: len(repo.check_runs) == 2 and all(c.status == "completed" for c in repo.check_runs))
-    assert len([c for c in pull.comments if "Welcome" in c.body]) == 1

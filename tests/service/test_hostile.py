@@ -34,6 +34,7 @@ def victim(live, engine) -> Pull:
     """A pull request with a red job and a GPU workflow, by ada, who may write. mallory may read, eve nothing."""
     engine.roles |= {"ada": "write", "grace": "read", "mallory": "read", "triager": "triage", "eve": "none"}
     engine.workflows[WORKFLOW] = 5
+    live.content_writes.clear()
     pull = people.open_pull(live, engine, "feature", send=False)
     ran(engine, pull, failed("unit"))
     return pull

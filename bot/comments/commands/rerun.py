@@ -56,7 +56,18 @@ def _plan(task: Task) -> Json:
         refused.append({"key": "rerun-more", "args": {"left": len(meant) - _MOST}})
     good = [one for one, why in reasons if not why]
     held = {one.job.id for one, why in reasons if why}
+    # What nobody named, and what a run of all failed jobs would take along.
+    others = [one for one in _beside(good, found) if one not in meant]
+    held |= {one.job.id for one in others if against(task, one, now)}
     return {"head": head, "acts": list(_acts(good, found, held)), "not": refused}
+
+
+def _beside(good: list[Ran], found: list[Ran]) -> Iterator[Ran]:
+    """The failed jobs of runs of which more than one job is wanted."""
+    runs = [int(one.run["id"]) for one in good if one.run is not None]
+    for one in found:
+        if one.failed and one.run is not None and runs.count(int(one.run["id"])) > 1:
+            yield one
 
 
 def _acts(good: list[Ran], found: list[Ran], held: set[str]) -> Iterator[Json]:
@@ -76,7 +87,7 @@ def _acts(good: list[Ran], found: list[Ran], held: set[str]) -> Iterator[Json]:
 def _of_run(run: int, wanted: list[Ran], failed: list[Ran], held: set[str]) -> Iterator[Json]:
     first = wanted[0]
     known = {"run": run, "attempt": int((first.run or {})["run_attempt"])}
-    if len(wanted) == 1 and (len(failed) > 1 or not first.job.id.isdecimal()) and first.job.id.isdecimal():
+    if len(wanted) == 1 and len(failed) > 1:
         yield known | {"kind": "job", "id": first.job.id, "job": first.full}
     elif any(one.job.id in held for one in failed):
         # All failed jobs of the run would take along the one that must not: one goes alone, the others wait for it.
