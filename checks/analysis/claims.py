@@ -86,9 +86,9 @@ def _ops(change: ChangeSet, facts: Facts, replaced: Iterable[Replacement]) -> It
     for s in successors.ops(change, facts, replaced):
         told |= {(s.path, s.old.name), (s.path, s.new.name)}
         args = {"name": s.new.name, "old": s.old.name, "gained": list(s.gained), "lost": list(s.lost)}
-        names = (s.new.name, _plain(s.new.kernel), s.old.name, _plain(s.old.kernel))
-        where = (Location(s.new.path, s.new.line), Location(s.old.path, s.old.line, side=Side.BASE))
-        yield Claim(Message("op-replaced", args), where, tuple(filter(None, names)))
+        called = (s.new.name, _plain(s.new.kernel), s.old.name, _plain(s.old.kernel))
+        places = (Location(s.new.path, s.new.line), Location(s.old.path, s.old.line, side=Side.BASE))
+        yield Claim(Message("op-replaced", args), places, tuple(filter(None, called)))
     for op in facts.ops:
         if (op.path, op.name) in told:
             continue

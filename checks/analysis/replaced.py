@@ -8,6 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from checks.change import ChangeSet, FileChange
 from checks.config import Config
@@ -91,8 +92,13 @@ def _in_hunk(old: list[str], new: list[str], start: int) -> Iterator[tuple[str, 
         left = n == 0 or _length(blocks[n - 1]) >= _AROUND or n == 1
         right = n + 1 == len(blocks) or _length(blocks[n + 1]) >= _AROUND or n + 2 == len(blocks)
         old_name, new_name = a[i1], b[j1]
-        if left and right and _is_name(old_name) and _is_name(new_name):
+        if left and right and _is_name(old_name) and _is_name(new_name) and not _was_set(new_name, a):
             yield old_name, new_name, start + after[j1][1]
+
+
+def _was_set(name: str, tokens: list[str]) -> bool:
+    """Whether the old lines set `name` themselves: then it replaced nothing there."""
+    return any(token == name and after == "=" for token, after in pairwise(tokens))
 
 
 def _code(line: str) -> str:

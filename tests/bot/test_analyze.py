@@ -317,3 +317,11 @@ def test_two_methods_of_one_name_are_two_steps_by_name(specbot, repo):
     )
     done = specbot("analyze", "--repo", str(repo.path), "--base", "HEAD~", "--format", "markdown", "--lang", "en")
     assert "### `A.run`" in done.out
+
+
+def test_a_line_that_went_beside_its_like_replaces_no_name(specbot, repo):
+    one, two = "old_rows = as_tensor([1, 2])\n", "all_rows = as_tensor([3, 4])\n"
+    before = {"engine/rows.py": f"{one}{two}draw(old_rows, seed=1)\n"}
+    after = {"engine/rows.py": "all_rows = as_tensor([1, 2, 3, 4])\ndraw(all_rows, seed=1)\n"}
+    found = claims(judged(specbot, repo, before, after), "replaced")
+    assert [(c["args"]["old"], c["places"]) for c in found if c["args"]["places"] > 1] == []
