@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -47,7 +49,18 @@ def world(tmp_path: Path) -> Iterator[World]:
         assert fake.violations == []
 
 
-def test_a_comments_life(world):
+class Later(datetime):
+    """A clock by which every report is an hour after the one before."""
+
+    hours = itertools.count(1)
+
+    @classmethod
+    def now(cls, tz=None):
+        return datetime.now(tz) + timedelta(hours=next(cls.hours))
+
+
+def test_a_comments_life(world, monkeypatch):
+    monkeypatch.setattr("bot.ci.publish.datetime", Later)
     assert world.refresh() is False and world.comments == []
     red = job("unit", "failure", log=LOG, at=90)
     run = run_of(world.repo, red, job("lint", None))
