@@ -40,7 +40,7 @@ def post(place: PullPlace, payload: Json, findings: Iterable[Mapping[str, Any]])
 def _client() -> Client:
     token = os.environ.get("GITHUB_TOKEN")
     if not token:
-        raise UserError("ci-token", names=["GITHUB_TOKEN"])
+        raise UserError("action-token")
     api = os.environ.get("GITHUB_API_URL") or "https://api.github.com"
     return Client(api, Auth.Token(token), Pace(), Cache())
 

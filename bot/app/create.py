@@ -126,7 +126,16 @@ async def _conversion(api: str, code: str) -> dict[str, Any]:
     return made
 
 
-def created(plan: Plan, listener: socket.socket, flow: Flow) -> dict[str, Any]:
+def listening(port: int) -> socket.socket:
+    """A socket on this machine's own address. Raises `UserError` where `port` cannot be had."""
+    try:
+        return socket.create_server(("127.0.0.1", port))
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UserError("no-port", host="127.0.0.1", port=port, reason=reason) from None
+
+
+def created(listener: socket.socket, flow: Flow) -> dict[str, Any]:
     """Serve on `listener` until the App is made; gives GitHub's description of it.
 
     Raises `KeyboardInterrupt` where the person gives up.

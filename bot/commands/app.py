@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import socket
 import sys
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -37,17 +36,17 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _create(args: argparse.Namespace) -> int:
-    from bot.app.create import Flow, Plan, created, credentials
+    from bot.app.create import Flow, Plan, created, credentials, listening
     from bot.app.credentials import reserved
 
     words = Words(args.lang)
     plan = Plan(_address(args.url), _organization(args.org), args.name, *_github())
-    with reserved(Path(args.output)) as file, _listen(args.port) as listener:
+    with reserved(Path(args.output)) as file, listening(args.port) as listener:
         here = f"http://127.0.0.1:{listener.getsockname()[1]}"
         flow = Flow(plan, here, words)
         sys.stderr.write(words("app.open", address=here + flow.begin) + "\n")
         sys.stderr.flush()
-        made = created(plan, listener, flow)
+        made = created(listener, flow)
         file.write(credentials(made, plan))
     address = f"{made['html_url']}/installations/new"
     write_output(words("app.created", path=args.output, address=address) + "\n", None)
@@ -92,11 +91,3 @@ def _organization(text: str) -> str:
     if text and not _LOGIN.fullmatch(text):
         raise UserError("app-org", name=text)
     return text
-
-
-def _listen(port: int) -> socket.socket:
-    try:
-        return socket.create_server(("127.0.0.1", port))
-    except (OSError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise UserError("no-port", host="127.0.0.1", port=port, reason=reason) from None
