@@ -20,12 +20,14 @@ from bot.comments.order import CommentOrder
 from bot.comments.task import Refusal
 from bot.comments.who import Level, level
 from bot.github import GitHubError, Limited, Unsure
+from bot.kernels.results import data_of
 from bot.redact import redact
 from bot.service.handlers import HANDLERS
 from bot.service.records import GpuRun
 from bot.service.web import _order
 from bot.style import Markdown
 from bot.words import LANGUAGES, Words
+from checks.kernelrun.model import Case, Confinement, Run, Status
 
 ADA = {"login": "ada", "id": 7, "type": "User"}
 PAYLOAD: dict[str, Any] = {
@@ -118,6 +120,27 @@ def archive(*entries: tuple[Any, bytes], method: int = zipfile.ZIP_STORED) -> by
     return made.getvalue()
 
 
+def good(summary: tuple[Any, bytes], *more: tuple[Any, bytes], method: int = zipfile.ZIP_STORED) -> bytes:
+    """An archive with a summary and results that would do."""
+    sides: list[tuple[Any, bytes]] = []
+    for side in ("base", "head"):
+        cases = (Case("verify", "small", Status.OK),)
+        run = Run({"specbot": "1"}, {"gpu": "H20"}, "h", Confinement("bwrap", True), cases)
+        sides.append((f"under-base/{side}/results.json", json.dumps(data_of(run)).encode()))
+        sides.append((f"under-base/{side}/outputs.safetensors", struct.pack("<Q", 2) + b"{}"))
+    return archive(summary, *sides, *more, method=method)
+
+
+def told(**changes: Any) -> tuple[str, bytes]:
+    """The summary, but for `changes`."""
+    return "kernels.json", json.dumps(json.loads(TOLD) | changes).encode()
+
+
+def test_results_as_they_should_be():
+    found = kernelresult.outcome(RUN, good(told()), "en")
+    assert (found.conclusion, found.key) == ("success", "kernels-fine")
+
+
 def info(name: str, mode: int) -> zipfile.ZipInfo:
     made = zipfile.ZipInfo(name)
     made.external_attr = mode << 16
@@ -162,21 +185,21 @@ BAD = {
     "deep objects": archive(("kernels.json", b'{"a":' * 100_000)),
     "no UTF-8": archive(("kernels.json", b'{"base": "\xff"}')),
     "a number too long": archive(("kernels.json", b'{"base": ' + b"9" * 5000 + b"}")),
-    "another head": archive(("kernels.json", json.dumps({"base": RUN.base, "head": "c" * 40}).encode())),
-    "another base": archive(("kernels.json", json.dumps({"base": "c" * 40, "head": RUN.head}).encode())),
-    "base and head the other way": archive(("kernels.json", json.dumps({"base": RUN.head, "head": RUN.base}).encode())),
-    "heads in a list": archive(("kernels.json", json.dumps({"base": [RUN.base], "head": [RUN.head]}).encode())),
+    "another head": good(told(head="c" * 40)),
+    "another base": good(told(base="c" * 40)),
+    "base and head the other way": good(told(base=RUN.head, head=RUN.base)),
+    "heads in a list": good(told(base=[RUN.base], head=[RUN.head])),
     "no results": archive(("kernels.json", TOLD.encode())),
-    "edited is no list": archive(("kernels.json", json.dumps(json.loads(TOLD) | {"edited": 7}).encode())),
-    "edited are no names": archive(("kernels.json", json.dumps(json.loads(TOLD) | {"edited": [{}]}).encode())),
-    "a bomb": archive(("kernels.json", b"0" * 5_000_000), method=zipfile.ZIP_DEFLATED),
+    "edited is no list": good(told(edited=7)),
+    "edited are no names": good(told(edited=[{}])),
+    "a bomb": good(("kernels.json", TOLD.encode() + b" " * 5_000_000), method=zipfile.ZIP_DEFLATED),
     "a lying member": lying(),
     "a name twice": twice(),
-    "too many members": archive(*((f"{n}.txt", b"") for n in range(300))),
-    "a symbolic link": archive((info("kernels.json", stat.S_IFLNK | 0o777), b"/etc/passwd")),
-    "a device": archive((info("kernels.json", stat.S_IFBLK | 0o666), b"")),
-    "a fifo": archive((info("kernels.json", stat.S_IFIFO | 0o666), b"")),
-    "a socket": archive((info("kernels.json", stat.S_IFSOCK | 0o666), b"")),
+    "too many members": good(told(), *((f"{n}.txt", b"") for n in range(300))),
+    "a symbolic link": good((info("kernels.json", stat.S_IFLNK | 0o666), TOLD.encode())),
+    "a device": good((info("kernels.json", stat.S_IFBLK | 0o666), TOLD.encode())),
+    "a fifo": good((info("kernels.json", stat.S_IFIFO | 0o666), TOLD.encode())),
+    "a socket": good((info("kernels.json", stat.S_IFSOCK | 0o666), TOLD.encode())),
     "encrypted": encrypted(),
     "results that are no JSON": archive(("kernels.json", TOLD.encode()), ("under-base/base/results.json", b"x")),
     "results that are deep": archive(("kernels.json", TOLD.encode()), ("under-base/base/results.json", b"[" * 200_000)),
