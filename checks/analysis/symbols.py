@@ -128,13 +128,14 @@ def moved(change: ChangeSet, config: Config) -> Iterator[tuple[Function, Functio
 
 
 def calls(change: ChangeSet, config: Config) -> Iterator[Calls]:
-    """Changed functions whose set of called names changed."""
+    """Changed functions whose set of called names changed. What a helper in its file now calls for it is not lost."""
     for delta in paired(change, config):
         if delta.base is None:
             continue
         before, now = _callees(delta.base), _callees(delta.head)
         gained = tuple(n for n in now if n not in before)
-        lost = tuple(n for n in before if n not in now)
+        handed = {n for f in delta.unit.functions if f.name in gained for n in _callees(f)}
+        lost = tuple(n for n in before if n not in now and n not in handed)
         if gained or lost:
             yield Calls(delta.head, gained, lost)
 

@@ -325,3 +325,25 @@ def test_a_line_that_went_beside_its_like_replaces_no_name(specbot, repo):
     after = {"engine/rows.py": "all_rows = as_tensor([1, 2, 3, 4])\ndraw(all_rows, seed=1)\n"}
     found = claims(judged(specbot, repo, before, after), "replaced")
     assert [(c["args"]["old"], c["places"]) for c in found if c["args"]["places"] > 1] == []
+
+
+HELPED = """
+def expand_rows(rows):
+    return rows
+
+
+def unpack_rows(rows):
+    return rows
+
+
+def draw(rows):
+    rows = expand_rows(rows)
+    return unpack_rows(rows)
+"""
+
+
+def test_the_calls_that_went_are_told_without_those_of_the_helper(specbot, repo):
+    helper = "def prepared(rows):\n    return expand_rows(rows)\n\n\ndef draw(rows):\n    return prepared(rows)\n"
+    after = HELPED.partition("def draw")[0] + helper
+    (claim,) = claims(judged(specbot, repo, {"engine/draw.py": HELPED}, {"engine/draw.py": after}), "calls")
+    assert claim["args"]["lost"] == ["unpack_rows"]
