@@ -7,6 +7,7 @@ import html
 import json
 import re
 import secrets
+import signal
 import socket
 from dataclasses import dataclass, field
 from typing import Any
@@ -140,6 +141,8 @@ def created(listener: socket.socket, flow: Flow) -> dict[str, Any]:
 
     Raises `KeyboardInterrupt` where the person gives up.
     """
+    # uvicorn ends in good order at the signal, and then sends it once more for the rest of us.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     config = uvicorn.Config(flow.application(), log_config=None, access_log=False, lifespan="off")
     flow.server = uvicorn.Server(config)
     flow.server.run([listener])

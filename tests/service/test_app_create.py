@@ -99,11 +99,12 @@ def test_from_the_page_to_a_file_that_the_service_reads(fake, create, tmp_path, 
     assert (settings.github_api_url, settings.github_server_url) == (fake.url, fake.url)
 
 
-def test_who_gives_up_leaves_nothing_behind(create, tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_who_gives_up_leaves_nothing_behind(create, tmp_path, number):
     run = create("-o", "mine.toml")
     assert run.form.path == "/settings/apps/new"
     assert (tmp_path / "mine.toml").exists()
-    run.process.send_signal(signal.SIGINT)
+    run.process.send_signal(number)
     assert run.end()[0] == 130
     assert not (tmp_path / "mine.toml").exists()
 
