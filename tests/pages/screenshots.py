@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 from playwright.sync_api import sync_playwright
 
+from bot.git import Git, Range
 from bot.pages.access import Access
 from bot.pages.archive import Report
 from bot.pages.making import pages
-from tests.example.build import VARIANTS, build
+from bot.reports import format_named
+from bot.reviewing import opened, reviewed
+from checks.change import PullRequest
+from tests.example.build import VARIANTS, Example, build
 from tests.pages.conftest import archive_at, pull, serve
 
 FOLDER = Path(__file__).parent / "screenshots"
@@ -41,15 +48,27 @@ def main() -> int:
                     "body": made.body,
                 }
             )
-            bad = "stale-fixture" in bodies["review"]["en"]
-            verdict = "block" if bad else "discuss"
+            findings = _open_findings(made)
+            counts = Counter(f["severity"] for f in findings)
+            verdict = "block" if counts["bug"] else "discuss" if findings else "pass"
             shown = pull(
-                number, repository="lantern/engine", title=made.title, verdict=verdict, ci="failed" if bad else "passed"
+                number,
+                repository="lantern/engine",
+                title=made.title,
+                verdict=verdict,
+                bugs=counts["bug"],
+                suggestions=counts["suggestion"],
+                questions=counts["question"],
+                ci="failed" if counts["bug"] else "passed",
+                waiting="author" if counts["bug"] else "reviewer",
+                opened_at=now - 9000.0 * (number - 407),
+                updated_at=now - number,
             )
-            times = {"opened_at": now - 9000.0 * (number - 407), "updated_at": now - number}
-            archive.keep_pull(type(shown)(**{**{f: getattr(shown, f) for f in shown.__slots__}, **times}))
+            archive.keep_pull(shown)
             for kind, texts in bodies.items():
-                archive.keep_report(Report("lantern/engine", number, kind, shown.head, now, texts, 2.0, verdict))
+                archive.keep_report(
+                    Report("lantern/engine", number, kind, shown.head, now, texts, 2.0, verdict, len(findings))
+                )
         first = 408 + sorted(VARIANTS).index("first-push")
         for url in serve(archive, Access(None)):
             with sync_playwright() as playwright:
@@ -60,6 +79,13 @@ def main() -> int:
                     page.screenshot(path=FOLDER / file)
                 browser.close()
     return 0
+
+
+def _open_findings(made: Example) -> list[dict[str, Any]]:
+    """What the review of a variant says about its code."""
+    with opened(Git(made.repo), Range("base", "head"), PullRequest()) as change:
+        text = format_named("json").render(reviewed(change), "en")
+    return [f for f in json.loads(text)["findings"] if not f["answered"] and f["severity"] != "convention"]
 
 
 if __name__ == "__main__":
