@@ -265,9 +265,11 @@ def test_a_forks_code_runs_when_its_commit_is_named(live, gpu):
     assert {d.inputs["head"] for d in gpu.dispatches} == {first}
 
 
-def test_a_push_between_the_approval_and_the_run(live, gpu):
+@pytest.mark.parametrize("whose", ["a fork's", "ours"])
+def test_a_push_between_the_command_and_the_run(live, gpu, whose):
     gpu.roles |= {"ada": "write"}
-    pull = fork_pull(live, gpu)
+    ours = whose == "ours"
+    pull = people.open_pull(live, gpu, "feature", send=False) if ours else fork_pull(live, gpu)
     second = pull.head_repo.git.commit("feature", {"engine/new.py": "x = 2\n"})
     pull.head_repo.git.set_ref("refs/heads/feature", pull.head_sha)
 
@@ -276,7 +278,7 @@ def test_a_push_between_the_approval_and_the_run(live, gpu):
         return None
 
     live.fault("POST", f"{gpu.name}.git/git-upload-pack$", push, when="after")
-    answer = ask(live, gpu, pull, f"/kernels {pull.head_sha}")
+    answer = ask(live, gpu, pull, "/kernels" if ours else f"/kernels {pull.head_sha}")
     assert gpu.dispatches == []
     assert "newer commit" in answer or "not the head commit" in answer
 
