@@ -29,8 +29,8 @@ def _blocks(score: Score, words: Words) -> Iterator[Block]:
         words(
             "eval.totals",
             changes=len(score.seconds),
-            recall=f"{score.recall_high:.2f}",
-            clean=f"{score.bugs_per_clean:.2f}",
+            recall=f"{score.recall_high:.2f}" if any(r.labelled_high for r in score.rules.values()) else "-",
+            clean=f"{score.bugs_per_clean:.2f}" if score.clean_changes else "-",
             median=f"{score.median_findings:g}",
             seconds=f"{median(score.seconds):.2f}" if score.seconds else "0",
             slowest=f"{max(score.seconds, default=0):.2f}",
