@@ -278,7 +278,7 @@ def _others(facts: Facts, told: set[str], change: ChangeSet) -> Iterator[Claim]:
 def _branches(change: ChangeSet, config: Config) -> Iterator[Claim]:
     for found in symbols.branches(change, config):
         members = [f"{found.enum}.{m}" for m in found.members[:_MOST_BRANCHES]]
-        args = {"name": found.function.qualname, "members": members, "path": found.function.path}
+        args = {"name": found.function.qualname, "members": members, "new": found.new, "path": found.function.path}
         yield Claim(Message("branches", args), (Location(found.function.path, found.line),), _own(found.function))
 
 

@@ -64,12 +64,14 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Branches:
-    """Values of an enum that a function newly compares with: `VerifyStrategy` and its members."""
+    """Values of an enum that a function newly compares with: `VerifyStrategy` and its members. `new`: so is the
+    function."""
 
     function: Function
     enum: str
     members: tuple[str, ...]
     line: int
+    new: bool
 
 
 def paired(change: ChangeSet, config: Config) -> tuple[Delta, ...]:
@@ -279,7 +281,9 @@ def branches(change: ChangeSet, config: Config) -> Iterator[Branches]:
                 owner, _, member = name.rpartition(".")
                 enums.setdefault(owner, []).append((member, line))
         for owner, members in enums.items():
-            yield Branches(delta.head, owner, tuple(dict.fromkeys(m for m, _ in members)), members[0][1])
+            yield Branches(
+                delta.head, owner, tuple(dict.fromkeys(m for m, _ in members)), members[0][1], delta.base is None
+            )
 
 
 def _compared(function: Function) -> Iterator[tuple[str, int]]:
