@@ -297,8 +297,14 @@ def test_two_processes_do_not_write_one_file(vllm, recorded, tmp_path):
 
 @contextlib.contextmanager
 def started(arguments, folder):
+    # What a shell starts in the background ignores Ctrl-C, and so would what is started from there.
     process = subprocess.Popen(
-        command("record", *arguments), cwd=folder, env=environment(), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL
+        command("record", *arguments),
+        cwd=folder,
+        env=environment(),
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     try:
         yield process
