@@ -30,7 +30,10 @@ class Creation:
         env |= {"PYTHONPATH": str(ROOT), "GITHUB_API_URL": fake.url, "GITHUB_SERVER_URL": fake.url}
         command = [sys.executable, "-m", "bot", "app", "create", "--url", "https://bot.example", *args]
         pipe = subprocess.PIPE
-        self.process = subprocess.Popen(command, env=env, cwd=directory, stdout=pipe, stderr=pipe, text=True)
+        # What a shell starts in the background ignores Ctrl-C, and so would what is started from there.
+        heeds = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
+        options = {"env": env, "cwd": directory, "preexec_fn": heeds}
+        self.process = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, **options)
         assert self.process.stderr is not None
         self.said = self.process.stderr.readline()
         self.address = re.search(r"http://127\.0\.0\.1:\d+/begin/\S+", self.said)[0]
