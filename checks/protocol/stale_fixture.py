@@ -42,7 +42,7 @@ from checks.finding import Confidence, Finding, Location, Message, PredictedFail
 from checks.interp.frames import Failure
 from checks.interp.machine import Machine
 from checks.interp.program import Modules, Program
-from checks.interp.values import GaveUp, Origin
+from checks.interp.values import GaveUp, Origin, Raised
 from checks.ir.unit import Function, Unit
 from checks.protocol.op_arguments import wrong_arguments
 from checks.protocol.twins import left_behind
@@ -107,7 +107,8 @@ def _interpret(unit: Unit, test: Function, change: ChangeSet, config: Config, si
     machine = Machine(Program(modules), altered, config.is_test, start)
     try:
         machine.run(test, unit)
-    except (GaveUp, RecursionError):
+    except (GaveUp, RecursionError, Raised):
+        # What is raised where no test could catch it, in the set-up of a patch: the test is not understood.
         machine.failures.clear()
     return _Run(machine, start - machine.budget)
 

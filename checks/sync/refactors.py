@@ -55,8 +55,12 @@ def _text(function: Function, unit: Unit) -> str:
 
 
 def _values(target: E.Expr, function: Function) -> list[E.Expr]:
-    given = (g.stmt for g in flatten(function.body) if isinstance(g.stmt, Assign) and g.stmt.target == target)
-    return [s.value for s in given if s.value is not None]
+    given = (g.stmt for g in flatten(function.body) if isinstance(g.stmt, Assign))
+    try:
+        return [s.value for s in given if s.target == target and s.value is not None]
+    except RecursionError:
+        # Expressions hundreds of levels deep are made by machines, and nobody gave them a name.
+        return []
 
 
 def moved_only(alteration: Alteration, change: ChangeSet, config: Config) -> bool:
