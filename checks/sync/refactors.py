@@ -44,10 +44,15 @@ def _expanded(form: E.Expr, places: set[E.Expr], function: Function, unit: Unit)
             found = _values(e, function)
         else:
             here = [f for f in unit.functions if (E.dotted(e) or "") in _text(f, unit)]
-            found = [_expanded(v, _places(v), f, unit) for f in here for v in _values(e, f)]
+            # Its names only: an attribute may be made of itself (`self.size = self.size or default`).
+            found = [_expanded(v, _names(v), f, unit) for f in here for v in _values(e, f)]
         return found[0] if len(found) == 1 else None
 
     return E.substitute(form, value)
+
+
+def _names(form: E.Expr) -> set[E.Expr]:
+    return {e for e in E.walk(form) if isinstance(e, E.Name)}
 
 
 def _text(function: Function, unit: Unit) -> str:
@@ -55,12 +60,8 @@ def _text(function: Function, unit: Unit) -> str:
 
 
 def _values(target: E.Expr, function: Function) -> list[E.Expr]:
-    given = (g.stmt for g in flatten(function.body) if isinstance(g.stmt, Assign))
-    try:
-        return [s.value for s in given if s.target == target and s.value is not None]
-    except RecursionError:
-        # Expressions hundreds of levels deep are made by machines, and nobody gave them a name.
-        return []
+    given = (g.stmt for g in flatten(function.body) if isinstance(g.stmt, Assign) and g.stmt.target == target)
+    return [s.value for s in given if s.value is not None]
 
 
 def moved_only(alteration: Alteration, change: ChangeSet, config: Config) -> bool:
