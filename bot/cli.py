@@ -9,6 +9,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import NoReturn
 
 import bot
@@ -19,6 +20,7 @@ from bot.reports import FORMATS
 from bot.words import LANGUAGES, Words
 
 _FAIL_ON = ("bug", "suggestion", "never")
+_MODULES = {"eval": "evaluate"}
 _PERSONAS = ("regular", "pedantic")
 
 
@@ -31,41 +33,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(arguments: list[str], language: str) -> int:
     args = _parser(Words(language), language).parse_args(arguments)
-    if args.command == "review":
-        from bot.commands import review
-
-        return review.run(args)
-    if args.command == "analyze":
-        from bot.commands import analyze
-
-        return analyze.run(args)
-    if args.command == "ci":
-        return ci.run(args)
-    if args.command == "rules":
-        from bot.commands import rules
-
-        return rules.run(args)
-    if args.command == "kernels":
-        return kernels.run(args)
-    if args.command == "logprobs":
-        return logprobs.run(args)
-    if args.command == "serve":
-        from bot.commands import serve
-
-        return serve.run(args)
-    if args.command == "worker":
-        from bot.commands import worker
-
-        return worker.run(args)
-    if args.command == "app":
-        return app.run(args)
-    if args.command == "eval":
-        from bot.commands import evaluate
-
-        return evaluate.run(args)
-    from bot.commands import config
-
-    return config.run(args)
+    # Each command is read when it is asked for: the shell command must start fast.
+    module = import_module(f"bot.commands.{_MODULES.get(args.command, args.command)}")
+    code: int = module.run(args)
+    return code
 
 
 def _language(arguments: Sequence[str]) -> str:
