@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from bot.errors import UserError
@@ -11,17 +13,14 @@ from bot.git import Git, Range, resolve
 from bot.reports import format_named
 from bot.reviewing import opened, progress_on_terminal, reviewed
 from bot.words import Words
-from checks.change import PullRequest
+from checks.change import ChangeSet, PullRequest
 from checks.finding import Severity
 from checks.review import Review
 
 
 def run(args: argparse.Namespace) -> int:
     """Review, write the report, and give the exit code that `--fail-on` asks for."""
-    pull = told(args)
-    git = Git(Path(args.repo))
-    compared = resolve(git, args.base, args.head, merge_base=args.merge_base)
-    with opened(git, compared, aimed(pull, compared, args.target_branch)) as change:
+    with asked(args) as (_, _, change):
         report = reviewed(
             change,
             config_file=args.config,
@@ -38,7 +37,17 @@ def run(args: argparse.Namespace) -> int:
     return exit_code(report.review, args.fail_on)
 
 
-def told(args: argparse.Namespace) -> PullRequest:
+@contextmanager
+def asked(args: argparse.Namespace) -> Iterator[tuple[Git, Range, ChangeSet]]:
+    """The repository, the range and the change that the arguments name, readable while this is open."""
+    pull = _told(args)
+    git = Git(Path(args.repo))
+    compared = resolve(git, args.base, args.head, merge_base=args.merge_base)
+    with opened(git, compared, _aimed(pull, compared, args.target_branch)) as change:
+        yield git, compared, change
+
+
+def _told(args: argparse.Namespace) -> PullRequest:
     """What `--title` and `--body-file` say about the pull request."""
     if args.title is None:
         if args.body_file is not None:
@@ -48,7 +57,7 @@ def told(args: argparse.Namespace) -> PullRequest:
     return PullRequest(title=args.title, body=body, known=True)
 
 
-def aimed(pull: PullRequest, compared: Range, target: str | None) -> PullRequest:
+def _aimed(pull: PullRequest, compared: Range, target: str | None) -> PullRequest:
     """`pull` with the branch it is for: the one named, else the default branch that the base was taken from."""
     branch = target if target is not None else compared.target
     return PullRequest(pull.title, pull.body, pull.labels, branch, pull.known)
