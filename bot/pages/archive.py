@@ -43,7 +43,6 @@ _REPORTS = sa.Table(
     sa.Column("kind", sa.String(20), nullable=False),
     sa.Column("head", sa.String(64), nullable=False),
     sa.Column("at", sa.Float, nullable=False),
-    sa.Column("seconds", sa.Float, nullable=False),
     sa.Column("verdict", sa.String(10), nullable=False),
     sa.Column("findings", sa.Integer, nullable=False),
     sa.Column("zh", sa.Text, nullable=False),
@@ -76,13 +75,12 @@ class Pull:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A report without its body. `seconds` is how long it took from the event to the report."""
+    """A report without its body."""
 
     id: int
     kind: str
     head: str
     at: float
-    seconds: float
     verdict: str
     findings: int
 
@@ -97,7 +95,6 @@ class Report:
     head: str
     at: float
     bodies: Mapping[str, str]
-    seconds: float = 0.0
     verdict: str = ""
     findings: int = 0
 
@@ -192,7 +189,7 @@ class Archive:
             return Board(tuple(Pull(**row) for row in rows.mappings()), total, pages)
 
     def numbers(self) -> dict[str, Any]:
-        """What the page of statistics shows: reports by kind, verdicts, and seconds from event to report."""
+        """What the page of statistics shows: reports by kind, and verdicts."""
         with self._engine.connect() as connection:
             kinds = connection.execute(sa.select(_REPORTS.c.kind, sa.func.count()).group_by(_REPORTS.c.kind)).all()
             verdicts = connection.execute(
@@ -200,16 +197,10 @@ class Archive:
                 .where(_REPORTS.c.kind == "review")
                 .group_by(_REPORTS.c.verdict)
             ).all()
-            seconds = connection.execute(
-                sa.select(_REPORTS.c.seconds).where(_REPORTS.c.kind == "review", _REPORTS.c.seconds > 0)
-            ).scalars()
-            took = sorted(seconds)
         made = {kind: count for kind, count in kinds}
         return {
             "reports": {kind: made.get(kind, 0) for kind in KINDS},
             "verdicts": {verdict: count for verdict, count in sorted(verdicts) if verdict},
-            "median": took[len(took) // 2] if took else None,
-            "slowest": took[-1] if took else None,
         }
 
 

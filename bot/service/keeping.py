@@ -36,10 +36,8 @@ def keep(here: Machine, client: Client, order: ReviewOrder, facts: Json, report:
     archive.keep_pull(pull)
     counted = pull.bugs + pull.suggestions + pull.questions
     for kind, by_language in bodies.items():
-        # GitHub does not say when the event was; the order's own time is in no table that we could ask.
-        archive.keep_report(
-            Report(order.repository, order.number, kind, facts["head"], now, by_language, 0.0, pull.verdict, counted)
-        )
+        page = Report(order.repository, order.number, kind, facts["head"], now, by_language, pull.verdict, counted)
+        archive.keep_report(page)
 
 
 def _pull(data: Json, order: ReviewOrder, report: Json) -> Pull:

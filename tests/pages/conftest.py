@@ -75,7 +75,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     made = pages({**job, "title": HOSTILE, "body": f"## Motivation\n{HOSTILE}\n"})
     archive.keep_pull(pull(1, title=HOSTILE, verdict="block", bugs=4, suggestions=3, ci="failed"))
     for kind, bodies in made.items():
-        archive.keep_report(Report("octo/engine", 1, kind, f"{1:040x}", NOW, bodies, 2.5, "block", 7))
+        archive.keep_report(Report("octo/engine", 1, kind, f"{1:040x}", NOW, bodies, "block", 7))
     for number in range(2, 121):
         state = "merged" if number % 3 == 0 else "open"
         archive.keep_pull(pull(number, state=state, verdict="pass" if number % 2 else "discuss", ci="passed"))

@@ -67,7 +67,7 @@ def main() -> int:
             archive.keep_pull(shown)
             for kind, texts in bodies.items():
                 archive.keep_report(
-                    Report("lantern/engine", number, kind, shown.head, now, texts, 2.0, verdict, len(findings))
+                    Report("lantern/engine", number, kind, shown.head, now, texts, verdict, len(findings))
                 )
         first = 408 + sorted(VARIANTS).index("first-push")
         for url in serve(archive, Access(None)):
