@@ -67,8 +67,4 @@ def _odd(char: str) -> bool:
 
 def _ignorable(char: str) -> bool:
     """Characters that Unicode calls letters or marks and that show as nothing."""
-    return (
-        char in "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
-        or "\ufe00" <= char <= "\ufe0f"
-        or char > "\U000e0000"
-    )
+    return char in _UNSEEN or "\ufe00" <= char <= "\ufe0f" or char > "\U000e0000"
