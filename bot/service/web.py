@@ -39,7 +39,7 @@ class Refused(Exception):
 
 
 def application(store: Store, secrets: Sequence[SecretStr], largest: int, pages: Sequence[Route] = ()) -> Starlette:
-    """The routes, with those of `pages`. A webhook of `largest` bytes or more is refused."""
+    """The routes, with those of `pages`. A webhook of more than `largest` bytes is refused."""
 
     inbox = Inbox(store)
 
