@@ -13,7 +13,6 @@ from bot.git.tree import trees
 from checks.kernelrun.law import PACKAGE, ops
 
 Package = dict[str, bytes]
-_LEFT_OUT = ("__pycache__", "results")
 _FORBIDDEN = {"", ".", "..", ".git"}
 
 
@@ -22,9 +21,8 @@ def installed() -> Package:
     root = Path(bot.__file__).resolve().parent.parent
     found = {}
     for path in sorted((root / PACKAGE).rglob("*.py")):
-        name = path.relative_to(root).as_posix()
-        if not path.is_symlink() and not any(part in _LEFT_OUT for part in path.parts):
-            found[name] = path.read_bytes()
+        if not path.is_symlink():
+            found[path.relative_to(root).as_posix()] = path.read_bytes()
     return _usable(found, str(root))
 
 
