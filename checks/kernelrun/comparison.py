@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from checks.kernelrun.model import WHOLE_OP, Case, Run, Status
@@ -75,16 +76,16 @@ def compare(base: Run, head: Run) -> Comparison:
     if apart:
         return Comparison(base, head, (), apart)
     before, after = ({c.key: c for c in run.cases} for run in (base, head))
-    keys = list(dict.fromkeys([*before, *after]))
-    return Comparison(base, head, tuple(_pair(*key, base, head, before.get(key), after.get(key)) for key in keys))
+    keys = dict.fromkeys([*before, *after])
+    return Comparison(base, head, tuple(_pair(*key, base, head, _of(key, before), _of(key, after)) for key in keys))
+
+
+def _of(key: tuple[str, str], cases: Mapping[tuple[str, str], Case]) -> Case | None:
+    """A side's case. An op that could not be imported has one entry for all its cases."""
+    return cases.get(key) or cases.get((key[0], WHOLE_OP))
 
 
 def _pair(op: str, name: str, base: Run, head: Run, before: Case | None, after: Case | None) -> Pair:
-    if before is None and name != WHOLE_OP:
-        # An op that could not be imported has one entry for all its cases.
-        before = next((c for c in base.cases if c.op == op and c.name == WHOLE_OP), None)
-    if after is None and name != WHOLE_OP:
-        after = next((c for c in head.cases if c.op == op and c.name == WHOLE_OP), None)
     if before is None or after is None or not before.outputs or not after.outputs:
         return Pair(op, name, before, after, None, (), None)
     changes = tuple(_changes(base, head, before, after))
