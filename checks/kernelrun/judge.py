@@ -98,7 +98,7 @@ def _judged(op: str, name: str, got: Tensors, want: Tensors, tolerance: Mapping[
     sure = want[SURE].array().astype(bool) if SURE in want else None
     found = tuple(_output(n, got.get(n), t, tolerance.get(n, 0.0), sure) for n, t in want.items() if n != SURE)
     outputs = tuple(output for output, _ in found if output is not None)
-    wrong = sorted((status for _, (status, _) in found), key=list(Status).index)[-1] if found else Status.OK
+    wrong = max((status for _, (status, _) in found), key=list(Status).index, default=Status.OK)
     reason = next((reason for _, (status, reason) in found if status == wrong), None)
     errors = [o.max_error for o in outputs]
     largest = (
