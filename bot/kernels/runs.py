@@ -63,10 +63,10 @@ class _Side:
         return Run(versions, self.device, self.harness, confine.confinement(plan.device), tuple(self.cases), tensors)
 
 
-def chosen(package: Package, wanted: Sequence[str] | None) -> tuple[str, ...]:
-    """The ops to run: those asked for, or all that the package has cases for."""
+def chosen(package: Package, wanted: Sequence[str]) -> tuple[str, ...]:
+    """The ops to run: those asked for, or where none is all that the package has cases for."""
     known = law.ops(package)
-    for name in wanted or ():
+    for name in wanted:
         if name not in known:
             raise UserError("kernels-unknown-op", name=name, known=list(known))
     return tuple(op for op in known if not wanted or op in wanted)
