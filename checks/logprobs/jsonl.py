@@ -33,7 +33,7 @@ _BOMS = (b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf")
 
 
 class RecordError(ValueError):
-    """A line that is no record. `key` names a sentence of `templates/words/logprobs.toml` (`record-<key>`).
+    """A line that is no record. `key` names a sentence (`errors.record-<key>`).
 
     line: counts from 1. args_: the sentence's arguments.
     """

@@ -1,4 +1,4 @@
-"""What a tally proves about why two sides differ, as messages: keys of `templates/words/logprobs.toml`."""
+"""What a tally proves about why two sides differ, as messages: keys of `templates/words/comparison.toml`."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Verdict(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """safe: a baseline may be recorded anew without anybody looking; divergences at near ties are, real ones are not.
-    reasons: what made the verdict; causes: what the numbers prove about why; both messages of `logprobs.toml`."""
+    reasons: what made the verdict; causes: what the numbers prove about why; both messages of `comparison.toml`."""
 
     verdict: Verdict
     safe: bool
