@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -15,15 +16,13 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
 
 
+# Text stays text, so that no font is needed to draw Chinese: whoever shows it has one.
+_STYLE: dict[Any, Any] = {"svg.hashsalt": "specbot", "svg.fonttype": "none", "font.family": "sans-serif"}
+
+
 def stacked_bars(labels: Sequence[str], series: Sequence[tuple[str, Sequence[float]]], most: float) -> str:
-    """Horizontal bars, one a label from the top, each made of the series' values; the axis ends at `most`."""
-    import matplotlib
-
-    matplotlib.use("svg")
-    from matplotlib.figure import Figure
-
-    with matplotlib.rc_context({"svg.hashsalt": "specbot", "svg.fonttype": "none", "font.family": "sans-serif"}):
-        figure = Figure(figsize=(9, 0.9 + 0.34 * len(labels)), layout="constrained")
+    """An SVG element: horizontal bars, one a label from the top, each made of the series' values, to `most`."""
+    with drawing((9, 0.9 + 0.34 * len(labels)), layout="constrained") as figure:
         axes = figure.subplots()
         left = [0.0] * len(labels)
         for (name, values), colour in zip(series, COLOURS, strict=False):
@@ -34,15 +33,24 @@ def stacked_bars(labels: Sequence[str], series: Sequence[tuple[str, Sequence[flo
         axes.set_xlim(0, most)
         axes.spines[["top", "right"]].set_visible(False)
         figure.legend(loc="outside upper center", ncols=4, frameon=False, fontsize="small")
-        return svg(figure)
+        whole = svg(figure)
+    bare = re.sub(r"<metadata>.*?</metadata>", "", whole, flags=re.S)
+    return bare[bare.index("<svg") :].strip()
+
+
+@contextmanager
+def drawing(size: tuple[float, float], **given: Any) -> Iterator[Figure]:
+    """A figure of `size` inches, to be drawn and saved inside the context; `given` is for `Figure`."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing")
+        yield Figure(figsize=size, **given)
 
 
 def svg(figure: Figure) -> str:
-    """A figure of matplotlib as an SVG element without date, generator or document type."""
+    """The whole SVG file of a figure, without a date or generator."""
     out = io.StringIO()
-    with warnings.catch_warnings():
-        # The text stays text in the file; whoever shows it has the font.
-        warnings.filterwarnings("ignore", message="Glyph .* missing")
-        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
-    text = re.sub(r"<metadata>.*?</metadata>", "", out.getvalue(), flags=re.S)
-    return text[text.index("<svg") :].strip()
+    figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+    return out.getvalue()

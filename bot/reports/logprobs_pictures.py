@@ -5,14 +5,12 @@ Their numbers stand in the report as tables.
 
 from __future__ import annotations
 
-import io
-import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bot.errors import UserError
 from bot.files import write_output
+from bot.reports.charts import drawing, svg
 from bot.words import Words
 from checks.logprobs.compare import Outcome
 from checks.logprobs.compare.tally import place_names
@@ -35,25 +33,9 @@ def draw(outcome: Outcome, folder: Path, language: str) -> None:
         raise UserError("unwritable", path=str(folder), reason=error.strerror) from error
     words = Words(language)
     for name, paint in zip(NAMES, (_difference, _acceptance), strict=True):
-        write_output(svg(lambda axes, paint=paint: paint(axes, outcome, words)), str(folder / name))  # type: ignore[misc]
-
-
-def svg(paint: Callable[[Axes], None]) -> str:
-    """What `paint` draws. Text stays text, so that no font is needed to draw Chinese."""
-    import matplotlib as mpl
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
-
-    style: dict[Any, Any] = {"svg.hashsalt": "specbot", "svg.fonttype": "none", "font.family": "sans-serif"}
-    with mpl.rc_context(style), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        figure = Figure(figsize=(7.5, 3.6))
-        FigureCanvasSVG(figure)
-        axes = figure.add_axes((0.1, 0.18, 0.87, 0.7))
-        paint(axes)
-        target = io.BytesIO()
-        figure.savefig(target, format="svg", metadata={"Date": None, "Creator": None})
-    return target.getvalue().decode("utf-8")
+        with drawing((7.5, 3.6)) as figure:
+            paint(figure.add_axes((0.1, 0.18, 0.87, 0.7)), outcome, words)
+            write_output(svg(figure), str(folder / name))
 
 
 def _difference(axes: Axes, outcome: Outcome, words: Words) -> None:
