@@ -5,7 +5,7 @@ garbage: what does not fit is left out, and nothing here says that an output is 
 from __future__ import annotations
 
 import json
-import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -84,7 +84,8 @@ def _flat(value: object) -> dict[str, Any]:
 
 
 def _finite(value: str | bool | int | float) -> bool:
-    return not isinstance(value, float) or math.isfinite(value)
+    """Whether a number is one that a float can hold: JSON's integers have no end."""
+    return isinstance(value, str) or abs(value) <= sys.float_info.max
 
 
 def _seconds(value: object) -> tuple[float, ...]:

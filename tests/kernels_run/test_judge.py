@@ -124,6 +124,14 @@ def test_no_journal_breaks_the_judge(lines):
     assert all(isinstance(c.status, Status) for c in cases)
 
 
+def test_numbers_that_no_float_holds_are_left_out():
+    device = {"large": 10**400, "nan": float("nan"), "inf": float("inf"), "small": 10**300, "on": True, "name": "x"}
+    start, case = ({"event": "start", "device": device}, {"event": "case", "case": "a", "tolerance": device})
+    journal = parse(f"{json.dumps(start)}\n{json.dumps(case)}")
+    assert journal.device == {"small": 10**300, "on": True, "name": "x"}
+    assert journal.cases == {"a": {"small": 1e300}}
+
+
 def test_samples_are_bounded():
     text = json.dumps({"event": "done", "case": "a", "seconds": [1.0] * 5000})
     assert len(parse(text).attempts["a"].seconds) == MOST_SAMPLES
