@@ -190,17 +190,21 @@ def assignments(change: ChangeSet, config: Config) -> Iterator[Written]:
         if delta.base is None:
             continue
         before, now = _states(g.stmt for g in delta.flat_base), _states(g.stmt for g in delta.flat)
-        for new in now:
-            old = [b for b in before if same(b.target, new.target)]
-            alike = [n for n in now if same(n.target, new.target)]
-            if len(old) == len(alike) == 1 and not same(old[0].value, new.value):
-                (_, was), (target, value) = _sides(old[0], delta.base_unit), _sides(new, delta.unit)
+        for state, alike in now.items():
+            old = before.get(state, [])
+            if len(old) == len(alike) == 1 and not same(old[0].value, alike[0].value):
+                (_, was), (target, value) = _sides(old[0], delta.base_unit), _sides(alike[0], delta.unit)
                 if target:
-                    yield Written(delta.head, target, was, value, new.line)
+                    yield Written(delta.head, target, was, value, alike[0].line)
 
 
-def _states(body: Iterable[Stmt]) -> list[Assign]:
-    return [s for s in body if isinstance(s, Assign) and s.op == "=" and isinstance(s.target, E.Attr | E.Index)]
+def _states(body: Iterable[Stmt]) -> dict[E.Expr, list[Assign]]:
+    """Every assignment of state, by what it sets."""
+    found: dict[E.Expr, list[Assign]] = {}
+    for s in body:
+        if isinstance(s, Assign) and s.op == "=" and isinstance(s.target, E.Attr | E.Index):
+            found.setdefault(s.target, []).append(s)
+    return found
 
 
 def unpacked(change: ChangeSet, config: Config) -> Iterator[Written]:
