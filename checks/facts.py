@@ -231,13 +231,14 @@ def _ops(path: str, base: Unit | None, head: Unit | None) -> Iterator[OpFact]:
         if before is None or after is None:
             yield OpFact(path, name, "added" if before is None else "removed")
             continue
-        parts, parts_now = _parts(before), _parts(after)
-        if parts != parts_now:
-            gained = tuple(p for p in parts_now if p not in parts)
-            yield OpFact(path, name, "changed", gained, tuple(p for p in parts if p not in parts_now))
+        was, now = parts(before), parts(after)
+        if was != now:
+            gained = tuple(p for p in now if p not in was)
+            yield OpFact(path, name, "changed", gained, tuple(p for p in was if p not in now))
 
 
-def _parts(op: Op) -> tuple[str, ...]:
+def parts(op: Op) -> tuple[str, ...]:
+    """What an op is registered with: inputs, outputs, attributes."""
     return (*op.inputs, *op.outputs, *op.attrs)
 
 

@@ -25,11 +25,10 @@ _PARTS = ("size", "central", "remade", "callers", "findings", "fixes", "category
 
 @dataclass(frozen=True, slots=True)
 class AnalysisReport:
-    """An analysis with the review that it stands on. `local` says that GitHub was not asked."""
+    """An analysis with the review that it stands on."""
 
     report: Report
     analysis: Analysis
-    local: bool = True
 
 
 def render(view: AnalysisReport, output: str, language: str) -> str:
@@ -254,11 +253,10 @@ def _short(commit: Commit) -> str:
 
 
 def _missing(view: AnalysisReport, words: Words) -> Iterator[Block]:
-    lines = [words("analysis.missing-discussion")] if view.local else []
+    lines = [words("analysis.missing-discussion")]
     if not view.report.review.change.pull.known:
         lines.append(words("analysis.missing-description", option="--title, --body-file"))
     if not view.analysis.history.message:
         lines.append(words("analysis.missing-history"))
-    if lines:
-        yield Heading(2, words("analysis.heading-missing"))
-        yield Items(tuple(lines))
+    yield Heading(2, words("analysis.heading-missing"))
+    yield Items(tuple(lines))

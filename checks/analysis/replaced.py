@@ -6,13 +6,13 @@ import difflib
 import keyword
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from checks.change import ChangeSet, FileChange
 from checks.config import Config
-from checks.finding import Location
+from checks.finding import Location, Side
 from checks.source import language
 
 _TOKEN = re.compile(r"[A-Za-z_]\w*|\d[\w.]*|\S")
@@ -63,22 +63,17 @@ def _left(name: str, change: ChangeSet, config: Config) -> tuple[str, ...]:
 
 def _in_file(change: ChangeSet, file: FileChange) -> Iterator[tuple[str, str, int]]:
     assert file.base_path is not None and file.head_path is not None
-    base, head = change.base.read(file.base_path), change.head.read(file.head_path)
+    base, head = change.unit(file.base_path, Side.BASE), change.unit(file.head_path)
     if base is None or head is None:
         return
-    before, after = _lines(base), _lines(head)
     for hunk in file.hunks:
         if hunk.base_len and hunk.head_len:
-            old = before[hunk.base_start - 1 : hunk.base_start - 1 + hunk.base_len]
-            new = after[hunk.head_start - 1 : hunk.head_start - 1 + hunk.head_len]
+            old = base.lines[hunk.base_start - 1 : hunk.base_start - 1 + hunk.base_len]
+            new = head.lines[hunk.head_start - 1 : hunk.head_start - 1 + hunk.head_len]
             yield from _in_hunk(old, new, hunk.head_start)
 
 
-def _lines(data: bytes) -> list[str]:
-    return data.decode("utf-8", "replace").split("\n")
-
-
-def _in_hunk(old: list[str], new: list[str], start: int) -> Iterator[tuple[str, str, int]]:
+def _in_hunk(old: Sequence[str], new: Sequence[str], start: int) -> Iterator[tuple[str, str, int]]:
     """(old name, new name, head line) of every single name exchanged between code that stayed."""
     before = [(t, i) for i, line in enumerate(old) for t in _TOKEN.findall(_code(line))]
     after = [(t, i) for i, line in enumerate(new) for t in _TOKEN.findall(_code(line))]

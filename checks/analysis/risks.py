@@ -47,7 +47,7 @@ def _reached(review: Review) -> Iterator[Finding]:
 def reached_files(change: ChangeSet, config: Config) -> tuple[str, ...]:
     """Device files behind the ops that the change calls for the first time in a file: the op's own function, and the
     definitions of what that calls under the same name (a wrapper, its kernel)."""
-    ops = Ops(change)
+    ops = Ops.of(change)
     found: dict[str, None] = {}
     for name, caller in newly_called(change, config):
         kind = hardware(caller, config)
@@ -76,11 +76,8 @@ def _behind(name: str, path: str, change: ChangeSet, config: Config) -> Iterator
 
 def impacts(change: ChangeSet, facts: Facts, claims: Iterable[Claim]) -> tuple[Impact, ...]:
     """Who is touched, each with the fact that says so."""
-    found = list(claims)
     made = [*_operators(change, facts)]
-    for claim in found:
-        if _reaches_callers(claim):
-            made.append(Impact("developers", claim))
+    made += [Impact("developers", claim) for claim in claims if _reaches_callers(claim)]
     if facts.hardware:
         where = tuple(Location(f.path, 0) for f in facts.files if f.hardware)
         made.insert(0, Impact("users", Claim(Message("impact-hardware", {"names": list(facts.hardware)}), where)))

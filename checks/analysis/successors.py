@@ -9,7 +9,7 @@ from checks.analysis import symbols
 from checks.analysis.replaced import Replacement
 from checks.change import ChangeSet
 from checks.config import Config
-from checks.facts import Facts, FunctionFact, OpFact
+from checks.facts import Facts, FunctionFact, OpFact, parts
 from checks.finding import Side
 from checks.ir.unit import Op
 
@@ -68,9 +68,9 @@ def ops(change: ChangeSet, facts: Facts, replaced: Iterable[Replacement]) -> Ite
         old = next((o for o, n in sorted(names) if n == fact.name and (fact.path, o) in gone), "")
         before, now = _op(old, fact, Side.BASE, change), _op(fact.name, fact, Side.HEAD, change)
         if fact.what == "added" and before is not None and now is not None:
-            was, parts = _parts(before), _parts(now)
-            gained = tuple(p for p in parts if p not in was)
-            yield OpSuccessor(before, now, fact.path, gained, tuple(p for p in was if p not in parts))
+            was, new = parts(before), parts(now)
+            gained = tuple(p for p in new if p not in was)
+            yield OpSuccessor(before, now, fact.path, gained, tuple(p for p in was if p not in new))
 
 
 def _op(name: str, fact: OpFact, side: Side, change: ChangeSet) -> Op | None:
@@ -78,10 +78,6 @@ def _op(name: str, fact: OpFact, side: Side, change: ChangeSet) -> Op | None:
     path = file.base_path if file and side is Side.BASE else fact.path
     unit = change.unit(path, side) if path else None
     return next((o for o in unit.ops if o.name == name), None) if unit else None
-
-
-def _parts(op: Op) -> tuple[str, ...]:
-    return (*op.inputs, *op.outputs, *op.attrs)
 
 
 def _plain(name: str) -> str:
