@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, TypeVar
 
-from bot.ci.archives import Refused
 from bot.ci.source import Source
 from bot.github import GitHubError, Limited
+from bot.unzip import BadArchive
 from checks.ci.sentences import Problem
 
 Json = dict[str, Any]
@@ -40,7 +40,7 @@ class Asking:
                 return make()
         except Limited:
             self.limited = True
-        except (GitHubError, Refused):
+        except (GitHubError, BadArchive):
             pass
         self.problems.add(problem)
         return otherwise

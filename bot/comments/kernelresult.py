@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bot.comments.archive import BadArchive, members
+from bot.comments.archive import members
 from bot.errors import UserError
 from bot.github.client import Json
 from bot.kernels import results
 from bot.reports import kernelpairs
 from bot.reports.kernelpairs import Judged, Report
 from bot.service.records import GpuRun
+from bot.unzip import BadArchive
 from checks.kernelrun.comparison import compare
 
 _SUMMARY = "kernels.json"

@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.ci import archives, elsewhere, joblogs
-from bot.ci.archives import Refused, reports
+from bot.ci.archives import reports
+from bot.unzip import BadArchive
 from checks.ci.folder import load, paths
 from checks.ci.model import CIRun, Conclusion, Job, LogState, Requirement, Status, Where
 from tests.fake_github import Answer, FakeGitHub, people, serving, state
@@ -325,13 +326,13 @@ def test_links_names_that_lead_elsewhere_and_other_files_are_left_out():
 
 def test_limits_of_an_archive(monkeypatch):
     monkeypatch.setattr(archives, "MOST_FILES", 2)
-    with pytest.raises(Refused):
+    with pytest.raises(BadArchive):
         list(reports(zipped(**{f"{n}.xml": JUNIT for n in range(3)})))
     monkeypatch.setattr(archives, "MOST_MEMBERS", 2)
-    with pytest.raises(Refused):
+    with pytest.raises(BadArchive):
         list(reports(zipped(**{f"{n}.txt": b"" for n in range(3)})))
     monkeypatch.setattr(archives, "LARGEST_ALL", len(JUNIT) + 1)
-    with pytest.raises(Refused):
+    with pytest.raises(BadArchive):
         list(reports(zipped(**{f"{n}.xml": JUNIT for n in range(2)})))
 
 
@@ -339,7 +340,7 @@ def test_limits_of_an_archive(monkeypatch):
 def test_a_broken_archive_never_crashes(junk, at, change):
     whole = zipped(**{"a.xml": JUNIT, "b.info": b"SF:a\n"})
     for data in (junk, whole[:at], whole[:at] + change + whole[at + len(change) :]):
-        with contextlib.suppress(Refused):
+        with contextlib.suppress(BadArchive):
             assert all(f.name and "/" not in f.name for f in reports(data))
 
 
