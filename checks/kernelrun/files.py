@@ -101,7 +101,7 @@ class _Reader:
         if isinstance(value, bool) and kind is not bool:
             raise RunFileError(f"{self._where}.{name}")
         if kind is float and isinstance(value, int):
-            return float(value)
+            return _real(value, f"{self._where}.{name}")
         if not isinstance(value, kind):
             raise RunFileError(f"{self._where}.{name}")
         return value
@@ -139,7 +139,15 @@ def _numbers(value: Sequence[object], kind: type, where: str) -> tuple[Any, ...]
     allowed = (int, float) if kind is float else (kind,)
     if not all(isinstance(v, allowed) and not isinstance(v, bool) for v in value):
         raise RunFileError(where)
-    return tuple(kind(v) for v in value)
+    return tuple(_real(v, where) if kind is float else v for v in value)
+
+
+def _real(value: Any, where: str) -> float:
+    """A number as a float, if one can hold it: JSON's integers have no end."""
+    try:
+        return float(value)
+    except OverflowError as error:
+        raise RunFileError(where) from error
 
 
 def _read_case(item: _Reader) -> Case:

@@ -85,8 +85,10 @@ class Difference:
 
 
 def difference(got: Tensor, want: Tensor, tolerance: float = 0.0, rows: Array | None = None) -> Difference:
-    """`got` against `want`; `rows` (bool, one for each row) leaves the others out. Raises TensorError for a type that
-    is not compared here; the shapes and types must agree."""
+    """`got` against `want`; `rows` (bool, one for each row) leaves the others out. Raises TensorError for another
+    type or shape, and for a type that is not compared here."""
+    if (got.dtype, got.shape) != (want.dtype, want.shape):
+        raise TensorError(f"{got.dtype}{list(got.shape)}, not {want.dtype}{list(want.shape)}")
     a, b = got.array(), want.array()
     if rows is not None and a.ndim and a.shape[0] == rows.shape[0]:
         a, b = a[rows], b[rows]

@@ -69,6 +69,10 @@ def test_changed_bits_are_sized():
     (other,) = compare(base, run(case(data=b"\1\2\3\4"))).pairs[0].changes
     assert other.differing is None
     assert compare(base, base).pairs[0].bit_equal
+    # A file of tensors that are not what `results.json` says.
+    for shape in ((1,), (3,)):
+        lie = run(case(data=new.data), tensors={"op/a/o": Tensor("U8", shape, b"\7" * shape[0])})
+        assert compare(base, lie).pairs[0].changes[0].differing is None
 
 
 def test_another_device_is_not_compared():
@@ -92,7 +96,15 @@ PLACES = [
     ("cases", 0, "times", "processes"), ("cases", 0, "times", "processes", 0), ("cases", 0, "outputs", 0, "shape"),
     ("cases", 0, "outputs", 0, "tolerance"), ("cases", 0, "max_error"), ("cases", 0, "repeatable"),
 ]  # fmt: skip
-JUNK = st.sampled_from([None, True, 7, -1.5, "x", [], [None], [[]], {}, {"x": []}])
+JUNK = st.sampled_from([None, True, 7, 10**400, -1.5, "x", [], [None], [[]], {}, {"x": []}])
+
+
+@pytest.mark.parametrize("name", ["tolerance", "max_error"])
+def test_integers_that_no_float_holds_are_refused(name):
+    data = written(run(case()))
+    data["cases"][0]["outputs"][0][name] = 10**400
+    with pytest.raises(RunFileError):
+        from_json(data, {})
 
 
 @given(st.sampled_from(PLACES), JUNK)
