@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 from math import inf
+from typing import TypeVar
 
 from bot.words import Words
 
+N = TypeVar("N", int, float)
 DIFF_FORMATS = ("terminal", "markdown", "json")
 
 
@@ -14,15 +16,14 @@ def arguments(parser: argparse.ArgumentParser, shared: argparse.ArgumentParser, 
     """The actions and their options."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
 
-    def action(name: str) -> argparse.ArgumentParser:
-        return actions.add_parser(name, help=words(f"logprobs.{name}"), parents=[shared], allow_abbrev=False)
+    def action(name: str, key: str) -> argparse.ArgumentParser:
+        return actions.add_parser(name, help=words(key), parents=[shared], allow_abbrev=False)
 
-    _convert(action("convert"), words)
-    _record(action("record"), words)
-    diff = actions.add_parser("diff", help=words("comparison.help"), parents=[shared], allow_abbrev=False)
-    _diff(diff, words)
-    _accept(action("accept"), words)
-    _baselines(action("baselines"), words)
+    _convert(action("convert", "logprobs.convert"), words)
+    _record(action("record", "logprobs.record"), words)
+    _diff(action("diff", "comparison.help"), words)
+    _accept(action("accept", "logprobs.accept"), words)
+    _baselines(action("baselines", "logprobs.baselines"), words)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -119,40 +120,37 @@ def _baselines(parser: argparse.ArgumentParser, words: Words) -> None:
 def integer(text: str) -> int:
     """A number of 64 bits, for argparse: JSON readers take no larger one."""
     value = int(text)
-    if abs(value) >= 1 << 63:
-        raise ValueError(text)
-    return value
+    return _only(value, abs(value) < 1 << 63)
 
 
 def count(text: str) -> int:
     """A number from 0 on, for argparse."""
     value = integer(text)
-    if value < 0:
-        raise ValueError(text)
-    return value
+    return _only(value, value >= 0)
 
 
 def positive(text: str) -> int:
     """A number from 1 on, for argparse."""
-    value = count(text)
-    if value == 0:
-        raise ValueError(text)
-    return value
+    value = integer(text)
+    return _only(value, value > 0)
 
 
 def number(text: str) -> float:
     """A finite number from 0 on, for argparse."""
     value = float(text)
-    if not 0 <= value < inf:
-        raise ValueError(text)
-    return value
+    return _only(value, 0 <= value < inf)
 
 
 def seconds(text: str) -> float:
     """A finite number above 0, for argparse."""
-    value = number(text)
-    if value == 0:
-        raise ValueError(text)
+    value = float(text)
+    return _only(value, 0 < value < inf)
+
+
+def _only(value: N, fits: bool) -> N:
+    """`value` where it fits; argparse turns the ValueError into its own sentence."""
+    if not fits:
+        raise ValueError(value)
     return value
 
 
