@@ -28,6 +28,7 @@ def spread(work: Callable[[T], R], items: Sequence[T]) -> list[R]:
     answer, ours = os.pipe()
     child = os.fork()
     if not child:
+        os.close(answer)  # else it would wait for itself to read, once nobody else does
         _backward(work, items, turns, ours)
     os.close(ours)
     done: dict[int, R] = {}

@@ -55,6 +55,21 @@ def test_an_error_is_raised_here_wherever_it_happens() -> None:
             spread(work, items)
 
 
+def test_a_child_with_much_to_say_ends_where_nobody_listens(tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+
+    def work(n: int) -> bytes:
+        if n == 0:
+            while not begun.exists():
+                pass
+            raise KeyError(n)
+        begun.touch()
+        return bytes(1 << 20)  # more than a pipe holds
+
+    with pytest.raises(KeyError):
+        spread(work, range(2))
+
+
 def test_what_a_killed_child_did_is_done_again() -> None:
     parent = os.getpid()
 
