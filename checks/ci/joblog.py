@@ -16,7 +16,6 @@ from checks.ci.seen import MOST_LINES, Seen, of_test
 BEFORE, AFTER = 40, 12
 # Of pytest's section of failures: enough for hundreds of tracebacks.
 SECTION = 20_000
-MOST_TESTS = 200
 _HEADING = re.compile(r"^_{3,200} (?:ERROR at (?:setup|teardown) of )?(\S.{0,300}?) _{3,200}$")
 _SUMMARY = re.compile(r"^(?:FAILED|ERROR) (\S{1,400}?::.{1,300}?)(?: - (.{0,1500}))?$")
 _END = re.compile(r"^=+ (?:short test summary info|.{0,80}(?:passed|failed|error)s?\b.{0,120}) =*$")

@@ -23,13 +23,11 @@ LONGEST = 20_000
 @dataclass(frozen=True, slots=True)
 class Case:
     """A test that failed. `test` is pytest's node id, or `suite.name`; `text` is its traceback, `message` the tool's
-    summary, `errors` what was written to standard error. `file` and `line` are given by few tools (empty, 0)."""
+    summary, `errors` what was written to standard error."""
 
     test: str
     message: str
     text: str
-    file: str = ""
-    line: int = 0
     errors: str = ""
 
 
@@ -84,11 +82,9 @@ def _sort(element: Element, failed: list[Case], names: dict[bool, set[str]]) -> 
         skipped = any(isinstance(r, Skipped) for r in case.result) or element.get("status") in ("notrun", "disabled")
         names[not skipped].add(test)
         return
-    line = element.get("line", "")
     text = (bad.text or "")[-LONGEST:]
-    place = int(line) if line.isdecimal() and len(line) < 9 else 0
     errors = (case.system_err or "")[-LONGEST:]
-    failed.append(Case(test, (bad.message or "")[:LONGEST], text, element.get("file", ""), place, errors))
+    failed.append(Case(test, (bad.message or "")[:LONGEST], text, errors))
 
 
 def node_id(classname: str, name: str, file: str = "") -> str:
