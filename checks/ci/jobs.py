@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import BinaryIO
 
@@ -30,16 +30,14 @@ _BY_CONCLUSION = {
 
 @dataclass(frozen=True)
 class Read:
-    """`seen`: failures, the whole job's first; `marks`: facts of the log; `logged`: whether any text was there."""
+    """`seen`: failures, the whole job's first; `marks`: facts of the log by name; `logged`: whether any text was
+    there."""
 
     seen: tuple[Seen, ...] = ()
     passed: frozenset[str] = frozenset()
-    marks: tuple[tuple[str, LogLine], ...] = ()
+    marks: Mapping[str, LogLine] = field(default_factory=dict)
     logged: bool = False
     notes: tuple[Message, ...] = ()
-
-    def mark(self, name: str) -> LogLine | None:
-        return dict(self.marks).get(name)
 
 
 def read_job(job: Job, files: Files) -> Read:
@@ -50,15 +48,13 @@ def read_job(job: Job, files: Files) -> Read:
     passed = frozenset(test for r in results for test in r.passed)
     by_test = {s.test: s for s in found if s.test}
     merged = tuple(_with_log(t, by_test[t.test]) if t.test in by_test else t for t in tests)
-    whole = tuple(
-        s for s in found if not s.test and ((s.whole_job and s.category is not Category.UNKNOWN) or not tests)
-    )
+    whole = tuple(s for s in found if not s.test and (_of_job(s) or not tests))
     seen = (*whole, *(merged or tuple(by_test.values())))
     if not seen or all(s.category is Category.UNKNOWN for s in seen):
         seen = tuple(_said(job, seen))
     if scan is not None and scan.size == 0:
         notes = (*notes, Message(Note.LOG_EMPTY))
-    marks = tuple(scan.marks.items()) if scan is not None else ()
+    marks = scan.marks if scan is not None else {}
     return Read(seen, passed, marks, bool(found) or bool(tests) or (scan is not None and scan.size > 0), notes)
 
 
@@ -74,6 +70,7 @@ def _with_log(test: Seen, logged: Seen) -> Seen:
 
 
 def _of_job(seen: Seen) -> bool:
+    """Whether the job died of it, whatever its tests said."""
     return seen.whole_job and seen.category is not Category.UNKNOWN
 
 

@@ -41,10 +41,10 @@ def failed_job(run: CIRun, job: Job, read: Read, linker: Linker | None, told: Fo
 
 
 def _case(run: CIRun, job: Job, seen: Seen, read: Read, linker: Linker | None, told: Foretold) -> Case:
-    died = read.mark("server-died")
+    died = read.marks.get("server-died")
     first = Evidence(Message(Reason.FIRST, {"first": died.text}), line=died) if died is not None else None
     others = tuple(s for s in read.seen if s is not seen)
-    return Case(run, job, seen, others, first, read.mark("tests-started") is not None, linker, told)
+    return Case(run, job, seen, others, first, "tests-started" in read.marks, linker, told)
 
 
 def _failure(case: Case, verdict: Verdict) -> Failure:
