@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from checks.ci.cause import Case, Verdict
 from checks.ci.model import Job
@@ -102,10 +102,6 @@ def related(case: Case, verdict: Verdict) -> tuple[Location, ...]:
     found: list[Location] = []
     for item in confirming(case.seen, case.foretold.failures):
         found += [item.failure.raised_at, item.finding.location]
-    found += _linked(e.location for e in verdict.evidence if e.message.key in _IN_CHANGE)
+    found += [e.location for e in verdict.evidence if e.location is not None and e.message.key in _IN_CHANGE]
     exact = [place for place in found if place.start_line > 0]
     return tuple(dict.fromkeys(exact or found))[:MOST]
-
-
-def _linked(places: Iterable[Location | None]) -> list[Location]:
-    return [place for place in places if place is not None]

@@ -60,7 +60,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """The last line that a rule took, and how often it matched where that is counted."""
+    """The last line that a rule took."""
 
     rule: Rule
     line: LogLine

@@ -53,12 +53,12 @@ def _xml(stream: BinaryIO) -> Lines:
                 element.clear()
     except (ParseError, DefusedXmlException, LookupError) as error:
         raise CoverageError(str(error)) from None
-    return {name: lines for short, lines in found.items() for name in _full(short, sources)}
+    return {_full(name, sources): lines for name, lines in found.items()}
 
 
-def _full(name: str, sources: list[str]) -> Iterator[str]:
+def _full(name: str, sources: list[str]) -> str:
     """`name` under the report's one source folder; with several the report does not say which."""
-    yield f"{sources[0]}/{name}" if len(sources) == 1 and sources[0] not in ("", ".") else name
+    return f"{sources[0]}/{name}" if len(sources) == 1 and sources[0] not in ("", ".") else name
 
 
 def _lcov(stream: BinaryIO) -> Lines:

@@ -28,7 +28,7 @@ from __future__ import annotations
 import difflib
 import json
 import types
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Union, get_args, get_origin, get_type_hints
@@ -95,16 +95,12 @@ def _check_paths(run: CIRun) -> None:
 def _encode(value: Any) -> Any:
     if is_dataclass(value):
         kept = ((f, getattr(value, f.name)) for f in fields(value))
-        return {f.name: _encode(v) for f, v in kept if v != _default(f)}
+        return {f.name: _encode(v) for f, v in kept if v != f.default}
     if isinstance(value, tuple):
         return [_encode(v) for v in value]
     if isinstance(value, datetime):
         return value.astimezone(UTC).strftime(_TIME)
     return value
-
-
-def _default(field: Field[Any]) -> Any:
-    return field.default if field.default is not MISSING else MISSING
 
 
 def _decode(kind: Any, raw: Any, at: str) -> Any:
