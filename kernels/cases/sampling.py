@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import torch
 
+from kernels._random import CHUNK
 from kernels.cases._case import CLOSE, SURE, VOCAB, Case, Given, Inputs, Outputs, offsets
 from kernels.sampling import MAX_SEED, RECOVER, expand_sampling_params, sample, top_k_top_p_cut, top_p_candidates
-from kernels.verify import CHUNK
 
 
 def _rows(device: torch.device) -> Given:
