@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from kernels.cases._case import Case, Given, Inputs, Outputs, offsets
+from kernels.cases._case import VOCAB, Case, Given, Inputs, Outputs, offsets
 from kernels.message import pack_message
 
 HEADER = 3
@@ -16,8 +16,8 @@ def _step(device: torch.device) -> Given:
     counts = inputs.ints(0, width + 1, batch, dtype=torch.int32)
     rows = batch * width
     return {
-        "sampled_token_ids": inputs.ints(0, 151_936, rows),
-        "logprob_token_ids": inputs.ints(0, 151_936, rows, k + 1),
+        "sampled_token_ids": inputs.ints(0, VOCAB, rows),
+        "logprob_token_ids": inputs.ints(0, VOCAB, rows, k + 1),
         "logprob_scores": inputs.normal(rows, k + 1, scale=5.0),
         "logprob_ranks": inputs.ints(1, 1000, rows),
         "accept_num": counts,
