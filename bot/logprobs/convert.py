@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from pathlib import Path
 
 from bot.errors import UserError
 from bot.files import write_chunks
-from bot.logprobs.files import read_records
+from bot.logprobs.files import read_records, reading
 from bot.logprobs.origin import origin, speculative
 from checks.logprobs.cells import ResponseError
 from checks.logprobs.convert import convert
-from checks.logprobs.jsonl import write
+from checks.logprobs.jsonl import BEGINNING, write
 from checks.logprobs.openai import Asked
 from checks.logprobs.record import Record
-
-_SIGN = b'{"version":'
 
 
 def run(args: argparse.Namespace) -> int:
@@ -27,18 +24,15 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _are_records(name: str) -> bool:
-    try:
-        with Path(name).open("rb") as file:
-            return file.read(len(_SIGN)).lstrip() == _SIGN
-    except OSError as error:
-        raise UserError("unreadable", path=name, reason=error.strerror) from error
+    with reading(name) as file:
+        return file.read(len(BEGINNING)) == BEGINNING
 
 
 def _converted(args: argparse.Namespace) -> Iterator[Record]:
     asked = Asked(id=args.id, prompt=args.prompt, origin=origin(args), speculative=speculative(args), steps=args.steps)
+    with reading(args.input) as file:
+        data = file.read()
     try:
-        yield from convert(Path(args.input).read_bytes(), asked)
+        yield from convert(data, asked)
     except ResponseError as error:
         raise UserError(f"response-{error.key}", where=args.input, **error.args_) from error
-    except OSError as error:
-        raise UserError("unreadable", path=args.input, reason=error.strerror) from error

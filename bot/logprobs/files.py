@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from bot.errors import UserError
 from checks.logprobs.jsonl import RecordError, lines, read
@@ -13,13 +14,26 @@ from checks.logprobs.record import Record
 
 def read_records(name: str) -> Iterator[Record]:
     """The records of file `name`, one at a time. Raises `UserError` with the line that is no record."""
-    try:
-        with Path(name).open("rb") as file:
+    with reading(name) as file:
+        try:
             yield from read(lines(file))
-    except RecordError as error:
-        raise UserError(f"record-{error.key}", path=name, line=error.line, **error.args_) from error
+        except RecordError as error:
+            raise told(error, name) from error
+
+
+def told(error: RecordError, path: str | Path) -> UserError:
+    """What a person is told of a line that is no record."""
+    return UserError(f"record-{error.key}", path=str(path), line=error.line, **error.args_)
+
+
+@contextmanager
+def reading(path: str | Path) -> Iterator[BinaryIO]:
+    """The file's bytes; `UserError` where they cannot be read."""
+    try:
+        with Path(path).open("rb") as file:
+            yield file
     except OSError as error:
-        raise UserError("unreadable", path=name, reason=error.strerror) from error
+        raise UserError("unreadable", path=str(path), reason=error.strerror) from error
 
 
 @contextmanager

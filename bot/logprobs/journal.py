@@ -14,11 +14,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from bot.errors import UserError
-from bot.logprobs.files import unless_unwritable
-from checks.logprobs.jsonl import LONGEST, RecordError, lines, parse, write
+from bot.logprobs.files import told, unless_unwritable
+from checks.logprobs.jsonl import BEGINNING, LONGEST, RecordError, lines, parse, write
 from checks.logprobs.record import Record
-
-_BEGINNING = b'{"version":'
 
 
 class Journal:
@@ -38,12 +36,12 @@ class Journal:
         """The records that are there already. When all have been read, a torn last line is taken off the file."""
         place = 0
         for number, line in enumerate(lines(self._file), 1):
-            if not line.endswith(b"\n") and len(line) <= LONGEST and line.startswith(_BEGINNING[: len(line)]):
+            if not line.endswith(b"\n") and len(line) <= LONGEST and line.startswith(BEGINNING[: len(line)]):
                 break
             try:
                 record = parse(line, number)
             except RecordError as error:
-                raise UserError(f"record-{error.key}", path=str(self.path), line=error.line, **error.args_) from error
+                raise told(error, self.path) from error
             yield record
             self._places[record.id] = place, len(line)
             place += len(line)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from itertools import zip_longest
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
@@ -18,7 +18,7 @@ from typing import BinaryIO, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from bot.errors import UserError
+from bot.logprobs.files import reading, told
 from checks.logprobs.compare import Collector, Tally
 from checks.logprobs.jsonl import LONGEST, RecordError, lines, parse
 from checks.logprobs.record import Record
@@ -41,7 +41,7 @@ class OutOfOrder(Exception):
 
 def compare_in_step(base: Path, head: Path, share: tuple[int, int], collector: Collector) -> Tally:
     """Compare every `share[1]`-th group of lines, from the `share[0]`-th on. Raises `OutOfOrder` and `UserError`."""
-    with _opened(base) as base_file, _opened(head) as head_file:
+    with reading(base) as base_file, reading(head) as head_file:
         groups = _groups(zip_longest(_numbered(base_file), _numbered(head_file)))
         for number, group in enumerate(groups):
             if number % share[1] == share[0]:
@@ -81,23 +81,14 @@ def _parsed(path: Path, line: Line) -> Record:
     try:
         return parse(line[1], line[0])
     except RecordError as error:
-        raise UserError(f"record-{error.key}", path=str(path), line=error.line, **error.args_) from error
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
-    try:
-        with path.open("rb") as file:
-            yield file
-    except OSError as error:
-        raise UserError("unreadable", path=str(path), reason=error.strerror) from error
+        raise told(error, path) from error
 
 
 def index(path: Path, folder: Path, name: str) -> None:
     """Write `folder/name.<bucket>` for the names of all records in `path`; `name` ends in `id` or `prompt`."""
     by_prompt = name.endswith("prompt")
     waiting: list[list[tuple[int, int, int]]] = [[] for _ in range(BUCKETS)]
-    with _opened(path) as file:
+    with reading(path) as file:
         offset = 0
         for number, line in enumerate(lines(file), 1):
             if not line.isspace():
@@ -141,7 +132,7 @@ def compare_indexed(
 ) -> Tally:
     """Compare the requests of every `share[1]`-th bucket, from the `share[0]`-th on. Raises `UserError`."""
     with ExitStack() as stack:
-        base_file, head_file = (stack.enter_context(_opened(path)) for path in (base, head))
+        base_file, head_file = (stack.enter_context(reading(path)) for path in (base, head))
         for number in range(share[0], BUCKETS, share[1]):
             entries = _bucket(folder, f"base-{kind}", number), _bucket(folder, f"head-{kind}", number)
             at_base, at_head = _joined(*entries)

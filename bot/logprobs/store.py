@@ -21,7 +21,7 @@ import orjson
 
 from bot.errors import UserError
 from bot.git import Git, object_id
-from bot.logprobs.files import read_records
+from bot.logprobs.files import read_records, reading
 from checks.logprobs.record import MODES, Key
 
 LOG = "log.jsonl"
@@ -68,10 +68,8 @@ class FolderStore:
         return sorted(log.parent.name for log in self.root.glob(f"*/{LOG}"))
 
     def read(self, path: str) -> bytes:
-        try:
-            return (self.root / path).read_bytes()
-        except OSError as error:
-            raise UserError("unreadable", path=str(self.root / path), reason=error.strerror) from error
+        with reading(self.root / path) as file:
+            return file.read()
 
     def fetched(self, path: str, into: Path) -> Path:
         return self.root / path

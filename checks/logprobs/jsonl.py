@@ -19,6 +19,8 @@ import orjson
 from checks.logprobs.arrays import FieldError, pack, plain, plain_tables, read_floats, read_ints, read_tables
 from checks.logprobs.record import IDS, MODES, UNKNOWN, VERSION, Ints, Origin, Record, Scalar, prompt_hash
 
+BEGINNING = b'{"version":'
+"""Of every line that `write` made."""
 LONGEST = 1 << 28
 """Bytes of the longest line that is read: a file without line ends must not fill the memory."""
 
