@@ -2,41 +2,30 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import subprocess
-import sys
 import tempfile
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-import bot
 from bot.ci.collect import collect
 from bot.ci.history import History
 from bot.ci.source import Source
 from bot.github import App, Client
 from bot.github.app import ANALYSE, COMMENT, READ_CI
 from bot.github.checkout import Checkouts
+from bot.github.client import Json
 from bot.github.posted import PullPlace
+from bot.service.analysis import in_child
 from bot.service.machine import machine
 from checks.ci.folder import dump
 from checks.ci.model import CIRun
 
-Json = dict[str, Any]
-LONGEST = 600.0
 _MARK = re.compile(r"<!-- specbot:ci ([0-9a-f]{40,64}) ([0-9a-f]{16}) -->")
-_KEPT = ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH")
 # Comparing commits wants the contents. Classic branch protection can be read by few Apps; without that, what it
 # requires is said to be unknown.
 _READ = {**READ_CI, "contents": "read"}
 _READ_ALL = {**_READ, "administration": "read"}
-
-
-class Failed(Exception):
-    """The analysis ended without a result: our own mistake, or out of memory or time."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +59,7 @@ def refresh(pull: CIPull, app: App, checkouts: Checkouts, history: History, lang
         clone, compared = checkouts.fetch(pull.repository, token, run.pull.base_branch, run.revisions.head)
         before = history.last(pull.repository, pull.number)
         job = {"folder": folder, "clone": str(clone), "base": compared.base, "head": compared.head}
-        made = _analysed({**job, "before": dump(before) if before else "", "language": language})
+        made = in_child("bot.ci.analysing", {**job, "before": dump(before) if before else "", "language": language})
     history.record(run, made["report"])
     wrote = post(app, app.client(pull.installation, pull.repository_id, COMMENT), pull, run, made)
     if wrote:
@@ -86,22 +75,6 @@ def _source(pull: CIPull, app: App) -> Source:
         client = app.client(pull.installation, pull.repository_id, granted)
     token = app.token(pull.installation, pull.repository_id, granted)
     return Source(client, app.endpoint.api, token, PullPlace(pull.repository, pull.number))
-
-
-def _analysed(job: Json) -> Json:
-    env = {name: os.environ[name] for name in _KEPT if name in os.environ}
-    env |= {"PYTHONPATH": str(Path(bot.__file__).parent.parent), "LC_ALL": "C.UTF-8"}
-    command = [sys.executable, "-m", "bot.ci.analysing"]
-    try:
-        done = subprocess.run(
-            command, input=json.dumps(job).encode(), stdout=subprocess.PIPE, env=env, timeout=LONGEST, check=False
-        )
-    except subprocess.TimeoutExpired:
-        raise Failed(f"the analysis took more than {LONGEST:.0f} s") from None
-    if done.returncode:
-        raise Failed(f"the analysis ended with {done.returncode}")
-    made: Json = json.loads(done.stdout)
-    return made
 
 
 def post(app: App, client: Client, pull: CIPull, run: CIRun, made: Json) -> bool:

@@ -37,12 +37,12 @@ def analyse(clone: Path, compared: Range, facts: Json, language: str, still_want
     Gives `payload` and `report`, or `error` with a sentence's key and arguments. Raises `Stopped` when `still_wanted`,
     which is asked twice a second, says no, and `Failed` when the child breaks or takes too long.
     """
-    return _child("bot.service.analysing", _job(clone, compared, facts) | {"language": language}, still_wanted)
+    return in_child("bot.service.analysing", _job(clone, compared, facts) | {"language": language}, still_wanted)
 
 
 def pages(clone: Path, compared: Range, facts: Json, still_wanted: Callable[[], bool]) -> dict[str, dict[str, str]]:
     """The bodies of the pull request's pages, by kind and language; raises as `analyse` does."""
-    return _child("bot.pages.making", _job(clone, compared, facts), still_wanted)
+    return in_child("bot.pages.making", _job(clone, compared, facts), still_wanted)
 
 
 def _job(clone: Path, compared: Range, facts: Json) -> Json:
@@ -50,8 +50,8 @@ def _job(clone: Path, compared: Range, facts: Json) -> Json:
     return {"clone": str(clone), "base": compared.base, "head": compared.head, **told}
 
 
-def _child(module: str, job: Json, still_wanted: Callable[[], bool]) -> Json:
-    """What `python -m module` makes of a job."""
+def in_child(module: str, job: Json, still_wanted: Callable[[], bool] = lambda: True) -> Json:
+    """What `python -m module` makes of a job. Raises `Failed`, and `Stopped` when `still_wanted` says no."""
     env = {name: os.environ[name] for name in _KEPT if name in os.environ}
     env |= {"PYTHONPATH": str(Path(bot.__file__).parent.parent), "LC_ALL": "C.UTF-8"}
     command = [sys.executable, "-m", module]
