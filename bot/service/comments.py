@@ -13,10 +13,11 @@ from bot.comments.commands import COMMANDS
 from bot.comments.grammar import MOST
 from bot.comments.order import CommentOrder
 from bot.comments.task import Refusal, Task
-from bot.github import GitHubError, Limited, Unsure
+from bot.github import GitHubError
 from bot.github.app import COMMENT
 from bot.service import metrics
 from bot.service.machine import machine
+from bot.service.retrying import RETRIES
 
 Json = dict[str, Any]
 T = TypeVar("T")
@@ -82,27 +83,12 @@ def step(name: str, act: Callable[[], T], *, again: bool = True) -> T:
         except Refusal as refusal:
             return {"key": refusal.key, "args": refusal.args_}
 
-    options: StepOptions = {
-        "name": name,
-        "retries_allowed": again,
-        # About four minutes in all.
-        "interval_seconds": 1.0,
-        "backoff_rate": 2.0,
-        "max_attempts": 8,
-        "should_retry": _passing,
-    }
+    options: StepOptions = {**RETRIES, "name": name, "retries_allowed": again}
     made: Json = DBOS.run_step(options, recorded)
     if "key" in made:
         raise Refusal(made["key"], **made["args"])
     value: T = made["made"]
     return value
-
-
-def _passing(error: BaseException) -> bool:
-    """Whether the same request may succeed later."""
-    if isinstance(error, Unsure | Limited):
-        return True
-    return isinstance(error, GitHubError) and (error.status == 0 or error.status >= 500)
 
 
 def _client(order: CommentOrder) -> Any:

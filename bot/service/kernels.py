@@ -19,6 +19,7 @@ from bot.github.download import artifact
 from bot.service.comments import step
 from bot.service.machine import Machine, machine
 from bot.service.records import GpuRun
+from bot.service.retrying import passing
 
 Json = dict[str, Any]
 _LARGEST = 128 << 20
@@ -71,7 +72,7 @@ def _fetched(here: Machine, order: CommentOrder, run: GpuRun) -> Outcome:
     try:
         archive = artifact(here.app.endpoint.api, token, order.repository, int(found[0]["id"]), _LARGEST)
     except GitHubError as error:
-        if error.status == 0 or error.status >= 500:
+        if passing(error):
             raise
         return Outcome("failure", "kernels-unreadable")
     return kernelresult.outcome(run, archive, here.settings.language)

@@ -9,7 +9,7 @@ from dbos import DBOS, PortableWorkflowError
 from dbos import error as dbos_error
 
 from bot.comments.greeting import FIRST, greet
-from bot.github import GitHubError, Limited, Unsure, check
+from bot.github import GitHubError, check
 from bot.github.app import ANALYSE, COMMENT, PUBLISH, RESOLVE
 from bot.github.client import Client
 from bot.github.posted import PullPlace
@@ -17,21 +17,15 @@ from bot.github.publish import post_review, tidy
 from bot.service import analysis, checkrun, keeping, metrics
 from bot.service.machine import machine
 from bot.service.orders import ReviewOrder
+from bot.service.retrying import RETRIES
 from bot.service.store import PullKey
 
 Json = dict[str, Any]
 _log = structlog.get_logger("specbot.review")
 
 
-def _passing(error: BaseException) -> bool:
-    """Whether the same request may succeed later."""
-    if isinstance(error, Unsure | Limited):
-        return True
-    return isinstance(error, GitHubError) and (error.status == 0 or error.status >= 500)
-
-
-# About four minutes in all; what is still down then is found by the reconcile loop.
-_step = DBOS.step(retries_allowed=True, interval_seconds=1.0, backoff_rate=2.0, max_attempts=8, should_retry=_passing)
+# What is still down after the last try is found by the reconcile loop.
+_step = DBOS.step(**RETRIES)
 
 
 @DBOS.workflow(name="review")

@@ -12,8 +12,9 @@ from bot.comments.advice import against
 from bot.comments.jobs import Ran, chosen, ran
 from bot.comments.task import Refusal, Task
 from bot.comments.who import Level
-from bot.github import GitHubError, Limited, Unsure
+from bot.github import GitHubError, Unsure
 from bot.github.app import READ_CI, RUN
+from bot.service.retrying import passing
 from checks.ci.model import Kind
 
 Json = dict[str, Any]
@@ -112,10 +113,8 @@ def _act(task: Task, act: Json, head: str) -> Json:
         return {"key": "rerun-moved", "args": args}
     try:
         return _sent(task, act, args, head)
-    except Limited:
-        raise
     except GitHubError as error:
-        if error.status == 0 or error.status >= 500:
+        if passing(error):
             raise
         return {"key": "rerun-refused", "args": args | {"reason": str(error)}}
 
