@@ -18,7 +18,7 @@ import orjson
 from bot.errors import UserError
 from bot.files import read_text, write_chunks, write_output
 from bot.logprobs.files import read_records, unless_unwritable
-from bot.logprobs.store import LOG, Store, baselines, folder_of, label, open_store, read_log
+from bot.logprobs.store import GIT, LOG, Store, baselines, folder_of, label, open_store, read_log
 from bot.words import Words
 from checks.logprobs.jsonl import write
 from checks.logprobs.record import Key
@@ -28,7 +28,7 @@ _WHO = ("GITHUB_ACTOR", "USER", "LOGNAME")
 
 def accept(args: argparse.Namespace) -> int:
     """Make the records of a file the baseline under their key."""
-    if args.store.startswith("git:"):
+    if args.store.startswith(GIT):
         raise UserError("store-read-only", name=args.store)
     if not args.why.strip():
         raise UserError("accept-why")

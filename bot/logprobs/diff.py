@@ -7,11 +7,13 @@ import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from stat import S_ISREG
 
 from bot.errors import UserError
+from bot.files import write_output
 from bot.logprobs.pairs import OutOfOrder, compare_in_step, compare_indexed, index, shares_a_name
 from bot.logprobs.store import base_of
 from checks.logprobs.compare import NOISE_ULPS, Collector, Outcome, Tally, calibrated, decide
@@ -30,13 +32,10 @@ class _Share:
     calibrated: bool
     number: int
     of: int
-    folder: Path | None = None
-    kind: str = ""
 
 
 def run(args: argparse.Namespace) -> int:
     """Write the report; 0 where a baseline may be recorded anew without anybody looking, else 1."""
-    from bot.files import write_output
     from bot.reports.logprobs import render
 
     with base_of(args.base, args.store, args.head) as base:
@@ -84,9 +83,7 @@ def _tally(base: Path, head: Path, tolerance: float, fitted: bool, jobs: int) ->
         pass
     with tempfile.TemporaryDirectory(prefix="specbot-") as name:
         folder = Path(name)
-        kind = _indexed(base, head, folder)
-        parts = [_Share(base, head, tolerance, fitted, n, of, folder, kind) for n in range(of)]
-        return _merged(_by_index, parts)
+        return _merged(partial(_by_index, folder, _indexed(base, head, folder)), shares)
 
 
 def _indexed(base: Path, head: Path, folder: Path) -> str:
@@ -115,8 +112,6 @@ def _in_step(share: _Share) -> Tally:
     return compare_in_step(share.base, share.head, (share.number, share.of), collector)
 
 
-def _by_index(share: _Share) -> Tally:
+def _by_index(folder: Path, kind: str, share: _Share) -> Tally:
     collector = Collector(share.tolerance, calibrated=share.calibrated)
-    assert share.folder is not None
-    place = share.number, share.of
-    return compare_indexed(share.base, share.head, share.folder, share.kind, place, collector)
+    return compare_indexed(share.base, share.head, folder, kind, (share.number, share.of), collector)

@@ -25,7 +25,7 @@ from bot.logprobs.files import read_records, reading
 from checks.logprobs.record import MODES, Key
 
 LOG = "log.jsonl"
-_GIT = "git:"
+GIT = "git:"
 _NEAREST = 3
 
 
@@ -100,11 +100,11 @@ class GitStore:
 
 def open_store(name: str) -> Store:
     """The store that a person named. Raises `UserError` where there is none."""
-    if not name.startswith(_GIT):
+    if not name.startswith(GIT):
         if not Path(name).is_dir():
             raise UserError("no-directory", path=name)
         return FolderStore(Path(name))
-    revision, _, path = name.removeprefix(_GIT).rpartition(":")
+    revision, _, path = name.removeprefix(GIT).rpartition(":")
     root = path.strip("/")
     if not revision or not root:
         raise UserError("store-git", name=name)
