@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from bot.ci.source import Source
 from bot.github import GitHubError, Limited
+from bot.github.client import Json
 from bot.unzip import BadArchive
 from checks.ci.sentences import Problem
 
-Json = dict[str, Any]
 T = TypeVar("T")
 
 

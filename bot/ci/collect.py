@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from bot.ci import convert
 from bot.ci.asking import Asking
@@ -23,12 +22,12 @@ from bot.ci.source import Source
 from bot.errors import UserError
 from bot.github import GitHubError, Limited
 from bot.github.check import NAME
+from bot.github.client import Json
 from checks.ci.analyse import Guard
 from checks.ci.folder import RUN, dump
 from checks.ci.model import CIRun, Job, Past, Revisions, Status
 from checks.ci.sentences import Problem
 
-Json = dict[str, Any]
 MOST_RUNS = 60
 MOST_JOBS = 1_000
 _FOLDERS = ("logs", "junit", "coverage")

@@ -8,9 +8,8 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
 
+from bot.github.client import Json
 from checks.ci.model import Annotation, Attempt, Conclusion, Job, Kind, Pull, Status, Step
-
-Json = dict[str, Any]
 
 _STATUS = {
     "queued": Status.QUEUED,

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from io import BytesIO
 from itertools import islice
-from typing import Any
 
 from bot.ci.convert import Execution, job, time_of
 from bot.ci.source import Source, day
 from bot.github import GitHubError, Limited
+from bot.github.client import Json
 from checks.ci.analyse import Guard
 from checks.ci.joblog import failures
 from checks.ci.model import Past, Where
@@ -28,7 +28,6 @@ MOST_FAILURES = 20
 _MOST_JOBS = 300
 _OF_BASE = ("push", "schedule", "merge_group", "workflow_dispatch")
 
-Json = dict[str, Any]
 Key = tuple[str, str]  # the workflow's file and the job's name
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import partial
 from urllib.parse import quote
 
 from bot.github import Client, GitHubError, Limited
+from bot.github.client import Json
 from bot.github.posted import PullPlace
 from checks.ci.model import Conclusion, Job, Kind, Requirement, Status
 
-Json = dict[str, Any]
 _ROLLUP = """
 query ($owner: String!, $name: String!, $number: Int!, $after: String) {
   repository(owner: $owner, name: $name) { pullRequest(number: $number) {
@@ -67,9 +67,10 @@ class Required:
 def required(client: Client, place: PullPlace, branch: str, head: str) -> Required:
     """Reads all three sources. What GitHub refuses leaves `whole` False; `Limited` goes up."""
     found = Required()
-    for part in (_reported, _rules, _protection):
+    rules = partial(_rules, client, place, branch), partial(_protection, client, place, branch)
+    for part in (partial(_reported, client, place, head), *rules):
         try:
-            part(client, place, branch, head, found)
+            part(found)
         except Limited:
             raise
         except GitHubError:
@@ -77,7 +78,7 @@ def required(client: Client, place: PullPlace, branch: str, head: str) -> Requir
     return found
 
 
-def _reported(client: Client, place: PullPlace, branch: str, head: str, found: Required) -> None:
+def _reported(client: Client, place: PullPlace, head: str, found: Required) -> None:
     after: str | None = None
     while True:
         data = client.graphql(_ROLLUP, place.variables | {"after": after})
@@ -106,7 +107,7 @@ def _note(node: Json, found: Required) -> None:
     found.names[name] = found.names.get(name, False) or needed
 
 
-def _rules(client: Client, place: PullPlace, branch: str, head: str, found: Required) -> None:
+def _rules(client: Client, place: PullPlace, branch: str, found: Required) -> None:
     path = f"/repos/{place.repository}/rules/branches/{quote(branch, safe='')}"
     for rule in client.pages(path):
         if rule["type"] == "required_status_checks":
@@ -114,7 +115,7 @@ def _rules(client: Client, place: PullPlace, branch: str, head: str, found: Requ
             found.expected |= {check["context"] for check in checks}
 
 
-def _protection(client: Client, place: PullPlace, branch: str, head: str, found: Required) -> None:
+def _protection(client: Client, place: PullPlace, branch: str, found: Required) -> None:
     path = f"/repos/{place.repository}/branches/{quote(branch, safe='')}/protection/required_status_checks"
     try:
         data = client.get(path)

@@ -6,16 +6,15 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from bot.ci.archives import reports
 from bot.ci.asking import Asking
 from bot.ci.convert import Execution
 from bot.ci.source import LARGEST_ARTIFACT
+from bot.github.client import Json
 from checks.ci.model import Artifact, CoverageFile, Job
 from checks.ci.sentences import Problem
 
-Json = dict[str, Any]
 MOST_ARTIFACTS = 30
 # Others hold wheels, caches and models.
 _TELLING = re.compile(r"(?i)junit|test|report|result|cov|unit|lcov")

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 from github import Auth
 
 from bot.errors import UserError
 from bot.github import Client, GitHubError, download
-from bot.github.client import Cache
+from bot.github.client import Cache, Json
 from bot.github.pace import Pace
 from bot.github.posted import PullPlace
 
@@ -43,21 +43,20 @@ class Source:
         get = download.artifact
         return self._again(lambda: get(self.api, self.token, self.place.repository, artifact, LARGEST_ARTIFACT))
 
-    def runs(self, **params: str | int) -> list[dict[str, Any]]:
+    def runs(self, **params: str | int) -> list[Json]:
         """One page of workflow runs, the newest first."""
-        found: list[dict[str, Any]] = self.client.get(f"{self.path}/actions/runs", **params)["workflow_runs"]
+        found: list[Json] = self.client.get(f"{self.path}/actions/runs", **params)["workflow_runs"]
         return found
 
     @staticmethod
-    def _again(get: Any) -> bytes:
+    def _again(get: Callable[[], bytes]) -> bytes:
         """A second time where the network or GitHub stumbled."""
-        for last in (False, True):
-            try:
-                return bytes(get())
-            except GitHubError as error:
-                if last or (0 < error.status < 500):
-                    raise
-        raise AssertionError("the second time returns or raises")
+        try:
+            return get()
+        except GitHubError as error:
+            if 0 < error.status < 500:
+                raise
+        return get()
 
 
 def from_environment(place: PullPlace) -> Source:
