@@ -28,8 +28,8 @@ class Refusal(Exception):
 class Steps(Protocol):
     """Runs one step of the durable workflow: its result, JSON, is recorded, and not made again after a crash."""
 
-    def __call__(self, name: str, act: Callable[[], T], *, again: bool = True) -> T:
-        """With `again`, what GitHub or the network spoiled is tried again; such an act must have its effect once."""
+    def __call__(self, name: str, act: Callable[[], T]) -> T:
+        """What GitHub or the network spoiled is tried again, so `act` must have its effect once."""
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ def _said(order: CommentOrder, number: int, what: str, act: Callable[[], None]) 
     return True
 
 
-def step(name: str, act: Callable[[], T], *, again: bool = True) -> T:
+def step(name: str, act: Callable[[], T]) -> T:
     """`Steps` as DBOS has them. A refusal is a result like any other."""
 
     def recorded() -> Json:
@@ -83,7 +83,7 @@ def step(name: str, act: Callable[[], T], *, again: bool = True) -> T:
         except Refusal as refusal:
             return {"key": refusal.key, "args": refusal.args_}
 
-    options: StepOptions = {**RETRIES, "name": name, "retries_allowed": again}
+    options: StepOptions = {**RETRIES, "name": name}
     made: Json = DBOS.run_step(options, recorded)
     if "key" in made:
         raise Refusal(made["key"], **made["args"])
