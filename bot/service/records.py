@@ -9,7 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from bot.service.store import PullKey
+from bot.service.store import PullKey, lock
 
 Json = dict[str, Any]
 _TABLES = sa.MetaData()
@@ -79,8 +79,7 @@ class Records:
     def __init__(self, engine: sa.Engine) -> None:
         self._engine = engine
         with engine.begin() as connection:
-            postgres = engine.dialect.name == "postgresql"
-            connection.execute(sa.text("SELECT pg_advisory_xact_lock(7316)" if postgres else "BEGIN IMMEDIATE"))
+            lock(connection, 7316)
             _TABLES.create_all(connection)
 
     def begin(self, act: str) -> bool:
@@ -122,7 +121,8 @@ class Records:
         is noted (also where it was before), else which of the two is used up: `pull` or `day`."""
         here = _GPU.c.repository_id == wanted.repository_id
         with self._engine.begin() as connection:
-            self._lock(connection)
+            # One budget at a time, from the first question on.
+            lock(connection, 7317)
             if connection.execute(sa.select(_GPU.c.request).where(_GPU.c.request == wanted.request)).first():
                 return None
             used = sa.select(sa.func.coalesce(sa.func.sum(_GPU.c.minutes), 0)).where(here)
@@ -134,11 +134,6 @@ class Records:
                 return "day"
             connection.execute(_GPU.insert().values(**asdict(wanted)))
         return None
-
-    def _lock(self, connection: sa.Connection) -> None:
-        """One budget at a time, from the first question on."""
-        postgres = self._engine.dialect.name == "postgresql"
-        connection.execute(sa.text("SELECT pg_advisory_xact_lock(7317)" if postgres else "BEGIN IMMEDIATE"))
 
     def give_back(self, request: str) -> None:
         """Forget a run that was never sent."""

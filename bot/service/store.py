@@ -65,8 +65,7 @@ class Store:
     def _create_tables(self) -> None:
         """Several processes may start at once: the first that holds the lock makes everything."""
         with self.engine.begin() as connection:
-            postgres = self.engine.dialect.name == "postgresql"
-            connection.execute(sa.text("SELECT pg_advisory_xact_lock(7315)" if postgres else "BEGIN IMMEDIATE"))
+            lock(connection, 7315)
             _TABLES.create_all(connection)
             if connection.execute(sa.select(_SINCE.c.at)).first() is None:
                 connection.execute(_SINCE.insert().values(id=1, at=time.time()))
@@ -183,6 +182,12 @@ def open_store(settings: Settings) -> Store:
         return Store(settings.database)
     except sa.exc.SQLAlchemyError as error:
         raise UserError("database", reason=redact(str(error).splitlines()[0])) from None
+
+
+def lock(connection: sa.Connection, number: int) -> None:
+    """Go on alone until the transaction ends: as one of those that ask for `number`, or, on SQLite, of all."""
+    postgres = connection.dialect.name == "postgresql"
+    connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({number})" if postgres else "BEGIN IMMEDIATE"))
 
 
 def _here(pull: PullKey) -> sa.ColumnElement[bool]:
