@@ -85,9 +85,18 @@ class _Before:
             if isinstance(call.func, E.Name) and hardware in _lacking(call.func.id, guards, self.unit, self.branches):
                 yield call.func.id, guards
 
-    def never_came(self, hardware: str, name: str, guards: tuple[E.Expr, ...], function: Function, head: Unit) -> bool:
+    def never_came(
+        self,
+        hardware: str,
+        name: str,
+        guards: tuple[E.Expr, ...],
+        function: Function,
+        head: Unit,
+        below: tuple[str, ...] = (),
+    ) -> bool:
         """Whether `hardware` lacked another name on the way to this call, in another arm of the same choice, or for
-        the same feature elsewhere in the file. A new function is where its callers are."""
+        the same feature elsewhere in the file. A new function is where its callers are; `below` are the functions
+        between it and the call, which bring nobody there when they call it too."""
         here = {_asked(g) for g in guards}
         subjects = {t for g in guards for t in topics(g)}
         for old in self.unit.functions:
@@ -98,8 +107,10 @@ class _Before:
                     return True
         if self.unit.named(function.name):
             return False
+        way = (*below, function.qualname)
         callers = [(f, g) for f in head.functions for c, g in calls_of(f.body) if E.callee(c) == function.name]
-        return bool(callers) and all(self.never_came(hardware, name, g, f, head) for f, g in callers if f != function)
+        others = [(f, g) for f, g in callers if f.qualname not in way]
+        return bool(callers) and all(self.never_came(hardware, name, g, f, head, way) for f, g in others)
 
 
 def _may_call(function: Function, before: _Before) -> bool:
@@ -153,20 +164,19 @@ def _positive(guard: str) -> list[str]:
         tree = ast.parse(guard.strip(), mode="eval").body
     except SyntaxError:
         return asked
-    return [name for name in asked if _true_on(name, tree)]
+    return [name for name in asked if _may_be(True, tree, name)]
 
 
-def _true_on(hardware: str, test: ast.expr) -> bool:
-    """Whether a condition may hold on `hardware`."""
+def _may_be(wanted: bool, test: ast.expr, hardware: str) -> bool:
+    """Whether a condition may come to `wanted` on `hardware`."""
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return not _true_on(hardware, operand)
-        case ast.BoolOp(op=ast.And(), values=values):
-            return all(_true_on(hardware, v) for v in values)
-        case ast.BoolOp(values=values):
-            return any(_true_on(hardware, v) for v in values)
+            return _may_be(not wanted, operand, hardware)
+        case ast.BoolOp(op=op, values=values):
+            needed = all if isinstance(op, ast.And) is wanted else any
+            return needed(_may_be(wanted, v, hardware) for v in values)
         case ast.Call(func=ast.Attribute(attr=name)) if name.startswith("is_"):
-            return name == f"is_{hardware}"
+            return (name == f"is_{hardware}") is wanted
         case _:
             return True
 
