@@ -21,6 +21,7 @@ from checks.ci.seen import Seen
 from checks.ci.sentences import Reason
 from checks.config import Config
 from checks.finding import Location, Message, Side
+from checks.ir.files import files
 from checks.ir.unit import Function, Unit
 from checks.ops import Ops
 from checks.source import language
@@ -122,25 +123,25 @@ class Linker:
                 while before[chain[-1]]:
                     chain.append(before[chain[-1]])
                 return tuple(reversed(chain))
-            unit = self.change.unit(path) if len(before) < MOST_MODULES else None
-            for target in self._imports(unit) if unit is not None else ():
+            for target in self._imports(path) if len(before) < MOST_MODULES else ():
                 if target not in before:
                     before[target] = path
                     queue.append(target)
         only_python = all(language(p) == "python" for p in self.changed)
         return None if only_python and len(before) < MOST_MODULES else ()
 
-    def _imports(self, unit: Unit) -> Iterator[str]:
-        folder = unit.path.split("/")[:-1]
+    def _imports(self, path: str) -> tuple[str, ...]:
+        """The files that the module at `path` imports."""
+        unit = self.change.unit(path)
+        return self.change.once(("ci.imports", path), lambda: tuple(self._imported(unit)) if unit is not None else ())
+
+    def _imported(self, unit: Unit) -> Iterator[str]:
+        known = files(self.change, Side.HEAD)
         for item in unit.imports:
-            dots = len(item.module) - len(item.module.lstrip("."))
-            base = folder[: len(folder) - dots + 1] if dots else []
-            module = [*base, *[p for p in item.module.lstrip(".").split(".") if p]]
-            for parts in ([*module, item.name], module):
-                stem = "/".join(p for p in parts if p)
-                for path in (f"{stem}.py", f"{stem}/__init__.py"):
-                    if path in self.paths:
-                        yield path
+            dot = "" if item.module.endswith(".") else "."
+            if item.name:
+                yield from known.module(unit.path, f"{item.module}{dot}{item.name}")
+            yield from known.module(unit.path, item.module)
 
     def _of_ops(self, seen: Seen) -> Iterator[Evidence]:
         words = set(_WORD.findall(seen.text))

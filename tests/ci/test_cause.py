@@ -80,6 +80,14 @@ def test_without_evidence_it_is_unknown_and_never_flaky():
     assert explained(linked=None).cause is Cause.UNKNOWN
 
 
+def test_a_package_that_does_not_lie_at_the_top_is_imported_too():
+    base, head = ({p.replace("engine/", "python/engine/"): text for p, text in tree.items()} for tree in (BASE, HEAD))
+    main = explained(linked=change(base, head))
+    chains = [e.message.args["chain"] for e in main.evidence if e.message.key == Reason.IMPORTS]
+    assert chains == ["tests/test_rows.py -> python/engine/rows.py"]
+    assert Reason.NO_PATH not in keys(main)
+
+
 def test_the_same_failure_on_the_merge_base_is_the_base_branch():
     main = explained(history=(past(Where.MERGE_BASE),))
     assert (main.cause, main.root.args["commit"]) == (Cause.BASE, "c0ffee")
