@@ -37,9 +37,6 @@ def lines_between(stream: BinaryIO, first: int, last: int) -> Iterator[LogLine]:
 def failures(stream: BinaryIO, within: tuple[datetime, datetime] | None = None) -> tuple[tuple[Seen, ...], Scan]:
     """What failed by the log alone, and the scan behind it. `within`: the times of the failed step."""
     found = scan(stream, within)
-    if within is not None and found.top is None:
-        stream.seek(0)
-        found = scan(stream)
     tests = tuple(_tests(stream, found))
     top = found.top
     if top is None or (tests and not top.rule.job):

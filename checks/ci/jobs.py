@@ -103,7 +103,7 @@ def _of_step(stream: BinaryIO, job: Job) -> tuple[tuple[Seen, ...], Scan]:
     within = _times(job)
     if within is not None:
         found, scan = joblog.failures(stream, within)
-        if any(s.category is not Category.UNKNOWN for s in found):
+        if scan.top is not None and any(s.category is not Category.UNKNOWN for s in found):
             return found, scan
         stream.seek(0)
     return joblog.failures(stream)
