@@ -71,6 +71,7 @@ _FAILED = frozenset(
         Conclusion.STARTUP_FAILURE,
     }
 )
+_FINE = (Conclusion.SUCCESS, Conclusion.NEUTRAL)
 
 
 class LogState(StrEnum):
@@ -179,6 +180,16 @@ class Job:
     @property
     def failed(self) -> bool:
         return self.status is Status.COMPLETED and self.conclusion.failed
+
+    @property
+    def passed(self) -> bool:
+        """A success, or neutral."""
+        return self.status is Status.COMPLETED and self.conclusion in _FINE
+
+    @property
+    def lets_merge(self) -> bool:
+        """What GitHub takes for passed where the job is required: also one that was skipped."""
+        return self.passed or (self.status is Status.COMPLETED and self.conclusion is Conclusion.SKIPPED)
 
     @property
     def seconds(self) -> int | None:

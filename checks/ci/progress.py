@@ -9,24 +9,22 @@ from checks.ci.model import CIRun, Conclusion, Job, Requirement, Status
 from checks.ci.report import Missing, Running, Totals
 
 _WAITING = (Status.QUEUED, Status.WAITING, Status.EXPECTED)
-_FINE = (Conclusion.SUCCESS, Conclusion.NEUTRAL)
 
 
 def totals(run: CIRun) -> Totals:
     """Counts over every job of the run; a required job passes also when it is skipped or neutral, as for GitHub."""
     required = [j for j in run.jobs if j.requirement is Requirement.REQUIRED]
     done = [j for j in run.jobs if j.status is Status.COMPLETED]
-    passed = [j for j in required if j.status is Status.COMPLETED and j.conclusion in (*_FINE, Conclusion.SKIPPED)]
     return Totals(
         jobs=len(run.jobs),
-        passed=sum(j.conclusion in _FINE for j in done),
+        passed=sum(j.passed for j in done),
         failed=sum(j.failed for j in done),
         running=sum(j.status is Status.IN_PROGRESS for j in run.jobs),
         waiting=sum(j.status in _WAITING for j in run.jobs),
         skipped=sum(j.conclusion in (Conclusion.SKIPPED, Conclusion.STALE) for j in done),
         reruns=sum(j.reruns for j in run.jobs),
         required=len(required) if run.required_known else None,
-        required_passed=len(passed) if run.required_known else None,
+        required_passed=sum(j.lets_merge for j in required) if run.required_known else None,
     )
 
 

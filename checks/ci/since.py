@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from checks.ci.model import CIRun, Conclusion, Job, Status
-
-_FINE = (Conclusion.SUCCESS, Conclusion.NEUTRAL)
+from checks.ci.model import CIRun, Job, Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +25,8 @@ def since(before: CIRun, now: CIRun) -> Since:
     return Since(
         head=before.revisions.head if before.revisions.head != now.revisions.head else "",
         failed=tuple(j.name for j, was in pairs if j.failed and not (was and was.failed)),
-        passed=tuple(j.name for j, was in pairs if _fine(j) and was is not None and was.failed),
-        finished=tuple(j.name for j, was in pairs if _fine(j) and not (was and (was.failed or _fine(was)))),
+        passed=tuple(j.name for j, was in pairs if j.passed and was is not None and was.failed),
+        finished=tuple(j.name for j, was in pairs if j.passed and not (was and (was.failed or was.passed))),
         started=tuple(
             j.name
             for j, was in pairs
@@ -39,7 +37,3 @@ def since(before: CIRun, now: CIRun) -> Since:
 
 def _key(job: Job) -> tuple[str, str]:
     return job.workflow, job.name
-
-
-def _fine(job: Job) -> bool:
-    return job.status is Status.COMPLETED and job.conclusion in _FINE

@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from bot.reports.blocks import Block, Heading, Table
 from bot.reports.ci.say import Level, advice, again, duration, links, name, root, state
 from bot.words import Words
-from checks.ci.model import Conclusion, Job, Requirement, Status
+from checks.ci.model import Job, Requirement
 from checks.ci.report import CIReport, FailedJob, Missing, Running
 
 _GROUPS = ((Requirement.REQUIRED, "required"), (Requirement.OPTIONAL, "optional"), (Requirement.UNKNOWN, "unknown"))
-_FINE = (Conclusion.SUCCESS, Conclusion.NEUTRAL)
-_PASSES = (*_FINE, Conclusion.SKIPPED)
 _KEYS = ("state", "task", "took", "root-cause", "suggestion", "log", "again")
 
 
@@ -23,7 +21,7 @@ def tasks(report: CIReport, words: Words, level: Level) -> Iterator[Block]:
         jobs = [j for j in report.run.jobs if j.requirement is requirement]
         if not jobs:
             continue
-        passed = sum(j.status is Status.COMPLETED and j.conclusion in _PASSES for j in jobs)
+        passed = sum(j.lets_merge for j in jobs)
         yield Heading(3, words(f"ci.heading-{key}", passed=passed, total=len(jobs)))
         yield _table(report, jobs, words, level)
 
@@ -39,7 +37,7 @@ def _table(report: CIReport, jobs: list[Job], words: Words, level: Level) -> Tab
     if len(told) > level.rows:
         rows.append(_count(words("ci.tasks-left-out", count=len(told) - level.rows)))
     rest = [j for j in jobs if j not in told]
-    if fine := sum(j.conclusion in _FINE for j in rest):
+    if fine := sum(j.passed for j in rest):
         rows.append(_count(words("ci.others-passed", count=fine), "✅"))
     if skipped := len(rest) - fine:
         rows.append(_count(words("ci.others-skipped", count=skipped), "⏭️"))
