@@ -16,6 +16,7 @@ from checks.source import language
 
 _NUMBER = re.compile(r"(?<![\w/&])(?:#|pull/|PR[- ]?#?)(\d{1,6})\b")
 _OWN = re.compile(r"\(#(\d+)\)\s*$")
+_BLAMED = re.compile(r"\^?([0-9a-f]{39,64})\s.*?(\d+)\)")
 _PICKED = re.compile(r"cherry[- ]?pick", re.I)
 # `Fixed the hang` is a fix, `a fixed stride` is none.
 _FIX = re.compile(r"\b(?:bug|fix|fixes|hotfix|bugfix|revert)\b|^(?:\s*\[[^\]]*\])*\s*fixed\b|\[bug ?fix\]|修复", re.I)
@@ -100,8 +101,8 @@ def _earlier(
         order = list(commits[file])
         known |= commits[file]
         for line in blame.splitlines():
-            found = re.match(r"\^?([0-9a-f]{39,64})\s.*?(\d+)\)", line)
-            name = next((c for c in commits[file] if found and c.startswith(found[1].rstrip())), "") if found else ""
+            found = _BLAMED.match(line)
+            name = next((c for c in order if c.startswith(found[1])), "") if found else ""
             if not found or not name:
                 continue
             lines[name] += 1
