@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @dataclass(frozen=True)
 class Cost:
     """Seconds by the clock, seconds of CPU (git's too), and the most memory in MB that the review's own processes had
-    together, pages that they share counted once."""
+    together, pages that they share counted once (0 where there is no `/proc`)."""
 
     wall: float
     cpu: float
