@@ -167,8 +167,7 @@ class Machine(Calls):
         if isinstance(value.value, int):
             text = " ".join(self.frame.unit.text(stmt.line, stmt.end_line).split())
             self.trace.append((origin, text, repr(value.value)))
-        marked = value.also(frozenset({origin}))
-        return marked
+        return value.also((origin,))
 
     def store(self, target: E.Expr, value: V) -> None:
         """`target = value`."""
