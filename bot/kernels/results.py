@@ -17,11 +17,10 @@ RESULTS, OUTPUTS = "results.json", "outputs.safetensors"
 
 def save(run: Run, folder: Path) -> None:
     """Write both files; the folder is made."""
-    text = json.dumps(data_of(run), indent=1, ensure_ascii=False) + "\n"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / OUTPUTS).write_bytes(write(run.tensors))
-        (folder / RESULTS).write_text(text, encoding="utf-8", errors="backslashreplace")
+        (folder / RESULTS).write_text(text_of(run), encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise UserError("unwritable", path=str(folder), reason=error.strerror) from error
 
@@ -46,8 +45,13 @@ def _tensors(path: Path) -> dict[str, Tensor]:
         raise UserError("kernels-outputs", path=str(path), detail=str(error)) from error
 
 
-def data_of(run: Run) -> dict[str, Any]:
+def text_of(run: Run) -> str:
     """What `results.json` holds."""
+    return json.dumps(data_of(run), indent=1, ensure_ascii=False) + "\n"
+
+
+def data_of(run: Run) -> dict[str, Any]:
+    """The same before it is text."""
     return to_json(run, reason_data)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from bot.kernels.results import reason_data
 from bot.reports.blocks import Block, Heading, Items, Table, Text
-from bot.reports.kernelrun import as_text, device, facts, reason, words_for
+from bot.reports.kernelrun import as_text, device, facts, name, reason, words_for
 from bot.words import Words
 from checks.kernelrun.comparison import Comparison, Pair
 from checks.kernelrun.model import Case
@@ -49,7 +49,8 @@ def render(report: Report, form: str, language: str) -> str:
 
 
 def _blocks(report: Report, words: Words) -> Iterator[Block]:
-    short = {side: text[:12] if len(text) >= 40 and text.isalnum() else text for side, text in _sides(report)}
+    sides = {"base": report.base, "head": report.head}
+    short = {side: text[:12] if len(text) >= 40 and text.isalnum() else text for side, text in sides.items()}
     yield Heading(2, words("kernelrun.compare-title", **short))
     if report.edited:
         key = "kernelrun.edited" if len(report.judged) > 1 else "kernelrun.edited-not-run"
@@ -66,10 +67,6 @@ def _blocks(report: Report, words: Words) -> Iterator[Block]:
     timed = first.comparison.timed
     margin = {"margin": f"{MARGIN:.0%}"} if timed else {}
     yield Text(words("kernelrun.speed-rule" if timed else "kernelrun.no-speed", **margin))
-
-
-def _sides(report: Report) -> tuple[tuple[str, str], ...]:
-    return ("base", report.base), ("head", report.head)
 
 
 def _apart(comparison: Comparison, words: Words) -> str:
@@ -94,7 +91,7 @@ def _verdict(comparison: Comparison, words: Words) -> str:
     total = len(comparison.pairs)
     if not comparison.worse:
         return words("kernelrun.none-worse", total=total)
-    names = [_name(p) for p in comparison.worse]
+    names = [name(p) for p in comparison.worse]
     return words("kernelrun.some-worse", worse=len(names), total=total, cases=names)
 
 
@@ -108,7 +105,7 @@ def _row(pair: Pair, words: Words) -> tuple[str, ...]:
     bits = "" if pair.bit_equal is None else words("kernelrun.yes" if pair.bit_equal else "kernelrun.no")
     verdict = words("kernelrun.worse") if pair.worse else ""
     sides = tuple(_status(case, words) for case in (pair.base, pair.head))
-    return (words.style.code(_name(pair)), *sides, bits, _speed(pair.ratio, words), verdict)
+    return (words.style.code(name(pair)), *sides, bits, _speed(pair.ratio, words), verdict)
 
 
 def _status(case: Case | None, words: Words) -> str:
@@ -124,21 +121,17 @@ def _speed(ratio: Ratio | None, words: Words) -> str:
 def _details(pair: Pair, words: Words) -> Iterator[str]:
     for side, case in (("base", pair.base), ("head", pair.head)):
         if case is not None and case.reason is not None:
-            yield words("kernelrun.detail-side", case=_name(pair), side=side, reason=reason(case, words))
+            yield words("kernelrun.detail-side", case=name(pair), side=side, reason=reason(case, words))
         if case is not None and not case.repeatable:
-            yield words("kernelrun.unrepeatable", case=_name(pair), side=side)
+            yield words("kernelrun.unrepeatable", case=name(pair), side=side)
     for change in pair.changes:
-        args = {"case": _name(pair), "output": change.output}
+        args = {"case": name(pair), "output": change.output}
         if change.differing is None:
             yield words("kernelrun.changed-form", **args)
         else:
             largest = "" if change.largest is None else f"{change.largest:.3g}"
             counts = {"differing": change.differing, "elements": change.elements, "largest": largest}
             yield words("kernelrun.changed", **args, **counts)
-
-
-def _name(pair: Pair) -> str:
-    return f"{pair.op}/{pair.name}"
 
 
 def _data(report: Report) -> dict[str, Any]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 
-from bot.kernels.results import data_of, say
+from bot.kernels.results import say, text_of
 from bot.phrases import Ready
 from bot.reports.blocks import Block, Heading, Items, Table, Text
 from bot.reports.markdown import join, write
 from bot.reports.terminal import written
 from bot.style import Markdown, Plain
 from bot.words import Words
+from checks.kernelrun.comparison import Pair
 from checks.kernelrun.model import Case, Run, Status, Times
 from checks.kernelrun.speed import MEASURES
 
@@ -21,7 +21,7 @@ WIDTH = 100
 def render(run: Run, form: str, language: str) -> str:
     """The run as `terminal`, `markdown` or `json`; the last is what `results.json` holds."""
     if form == "json":
-        return json.dumps(data_of(run), indent=1, ensure_ascii=False) + "\n"
+        return text_of(run)
     return as_text(blocks(run, words_for(form, language)), form)
 
 
@@ -73,7 +73,7 @@ def device(run: Run) -> str:
     return ", ".join(shown) or "-"
 
 
-def name(case: Case) -> str:
+def name(case: Case | Pair) -> str:
     """`op/case`."""
     return f"{case.op}/{case.name}"
 
