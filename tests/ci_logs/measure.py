@@ -11,16 +11,15 @@ import io
 import random
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
-from checks.change import ChangeSet, FileChange, Hunk
+from checks.change import ChangeSet
 from checks.ci.analyse import analyse
 from checks.ci.classify import Scan, scan
-from checks.ci.model import CIRun, Conclusion, Job, LogState, Pull, Requirement, Revisions, Step
-from checks.tree import MemoryTree
+from checks.ci.model import CIRun, Conclusion, Step
+from tests.ci.runs import NOW, Files, change, job, run
 from tests.ci_logs.windows import Window
 
-NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 _NOISE = (
     "[{a}/900] Building CUDA object csrc/CMakeFiles/ops.dir/kernel_{a}.cu.o",
     "tests/spec_decode/test_errors.py::test_out_of_memory_is_reported[{a}] PASSED",
@@ -89,8 +88,8 @@ def measure(window: Window) -> Result:
     small, large = scan(io.BytesIO(trimmed)), scan(io.BytesIO(whole))
     same = _verdict(small) == _verdict(large) and _explained(window, trimmed) == _explained(window, whole)
     excused, wrongly = 0, []
-    for name, change in _changes():
-        report = analyse(_run(window), _Files(text(window)), change)
+    for name, changed in _changes():
+        report = analyse(_run(window), Files(log=text(window)), changed)
         if report.failed[0].main.cause.not_this_pr:
             excused += 1
             if window.cause != "not-pr" and (window.cause != "setup" or name == "setup"):
@@ -115,25 +114,13 @@ def _verdict(found: Scan) -> tuple[str, str]:
 
 def _explained(window: Window, log: bytes) -> tuple[str, ...]:
     """What the report says of the job, with a change of another module."""
-    main = analyse(_run(window), _Files(log), change_of("engine/other_module.py")).failed[0].main
+    main = analyse(_run(window), Files(log=log), change_of("engine/other_module.py")).failed[0].main
     return (main.category, main.cause, main.confidence, main.test, main.error, main.signature, main.rerun)
-
-
-@dataclass
-class _Files:
-    log: bytes
-
-    def open(self, name: str) -> io.BytesIO:
-        return io.BytesIO(self.log)
 
 
 def _run(window: Window) -> CIRun:
     steps = (Step(1, window.step, conclusion=Conclusion.FAILURE),) if window.step else ()
-    job = Job(
-        "1", "unit", requirement=Requirement.REQUIRED, conclusion=Conclusion.FAILURE, steps=steps, runner="gpu-1",
-        log="log", log_state=LogState.PRESENT,
-    )  # fmt: skip
-    return CIRun(Pull("octo/engine", 7), Revisions("head", "base"), NOW, (job,))
+    return run(job(steps=steps))
 
 
 def _changes() -> Iterable[tuple[str, ChangeSet | None]]:
@@ -144,6 +131,4 @@ def _changes() -> Iterable[tuple[str, ChangeSet | None]]:
 
 def change_of(*paths: str) -> ChangeSet:
     """A change that adds one line to each of `paths`."""
-    tree = MemoryTree({p: "UNRELATED_VALUE = 1\n" for p in paths})
-    files = tuple(FileChange("M", p, p, (Hunk(0, 0, 1, 1),)) for p in paths)
-    return ChangeSet(MemoryTree({p: "" for p in paths}), tree, files)
+    return change(dict.fromkeys(paths, ""), dict.fromkeys(paths, "UNRELATED_VALUE = 1\n"))
