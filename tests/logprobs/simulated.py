@@ -108,6 +108,11 @@ def swap(record: Record, **changes: object) -> Record:
     return replace(record, **changes)
 
 
+def columns(record: Record, which: object) -> Record:
+    """The record with some of its columns, or with all in another order; `which` as numpy takes it."""
+    return swap(record, topk_ids=record.topk_ids[:, which], topk_logprobs=record.topk_logprobs[:, which])
+
+
 def compared(base: list[Record], head: list[Record], aa: list[list[Record]] | None = None) -> Outcome:
     """The verdict on records that are paired by their place."""
     if aa is None:

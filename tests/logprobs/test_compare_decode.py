@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -57,8 +59,6 @@ def test_processed_logprobs_that_say_they_are_raw(record, monkeypatch):
     right = Worker._score
 
     def wrong(self, *arguments):
-        from dataclasses import replace
-
         raw_settings, self.settings = self.settings, replace(self.settings, mode="processed")
         try:
             return right(self, *arguments)
@@ -71,7 +71,7 @@ def test_processed_logprobs_that_say_they_are_raw(record, monkeypatch):
     assert "cause-processed" in keys(outcome)
 
 
-def test_another_device_and_another_mode_are_not_compared(record, base):
+def test_another_mode_is_not_compared(record, base):
     outcome = compared(base, record("--top-k", "20", "--mode", "processed"))
     assert outcome.verdict is Verdict.NOT_COMPARABLE
     assert outcome.reasons[0].args["field"] == "mode"

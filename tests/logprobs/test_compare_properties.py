@@ -16,7 +16,7 @@ from checks.logprobs.compare.acceptance import DROP, FALSE_RED, information
 from checks.logprobs.compare.tally import Tally
 from checks.logprobs.compare.verdict import more_than
 from checks.logprobs.record import ABSENT, Origin, Record, prompt_hash
-from tests.logprobs.simulated import Logits, compared, records, swap
+from tests.logprobs.simulated import Logits, columns, compared, records, swap
 
 NUMBERS = st.one_of(
     st.floats(-30, 0, width=32), st.just(float("-inf")), st.just(float("nan")), st.just(0.0), st.just(float("inf"))
@@ -79,11 +79,10 @@ def test_the_order_of_requests_and_of_columns_means_nothing(seed, what):
     plain = compared(base, head)
     order = rng.permutation(len(base))
     assert told(compared([base[n] for n in order], [head[n] for n in order])) == told(plain)
-    columns = [rng.permutation(r.k) for r in base]
-    narrower = min(base[0].k, head[0].k)
-    turned = [shuffled(r, c) for r, c in zip(base, columns, strict=True)]
-    if head[0].k == base[0].k == narrower:
-        other = [shuffled(r, c) for r, c in zip(head, columns, strict=True)]
+    orders = [rng.permutation(r.k) for r in base]
+    turned = [columns(r, c) for r, c in zip(base, orders, strict=True)]
+    if head[0].k == base[0].k:
+        other = [columns(r, c) for r, c in zip(head, orders, strict=True)]
         assert compared(turned, other).verdict is plain.verdict
         if plain.verdict not in (Verdict.IDENTICAL, Verdict.COLUMNS_ONLY):
             assert compared(turned, head).verdict is plain.verdict
@@ -99,16 +98,12 @@ def two_runs(rng, what):
     if what == "ties":
         logits.values[:, :, :4] = 7.0
         base = records(logits)
-        return base, [shuffled(r, np.array([0, 2, 1, 3, 4])) for r in base]
+        return base, [columns(r, np.array([0, 2, 1, 3, 4])) for r in base]
     if what == "wrong":
         return base, [swap(r, logprobs=np.roll(r.logprobs, 1)) for r in base]
     tokens = np.array([r.tokens for r in base])
     tokens[3, 4] = base[3].topk_ids[4, 1]
     return base, records(logits, tokens=tokens)
-
-
-def shuffled(record, order):
-    return swap(record, topk_ids=record.topk_ids[:, order], topk_logprobs=record.topk_logprobs[:, order])
 
 
 def told(outcome):
