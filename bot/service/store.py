@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import sqlalchemy as sa
@@ -117,10 +117,9 @@ class Store:
 
     @staticmethod
     def _set_latest(connection: sa.Connection, pull: tuple[int, int], order: str) -> None:
-        key = {"repository_id": pull[0], "number": pull[1]}
-        here = sa.and_(_PULLS.c.repository_id == pull[0], _PULLS.c.number == pull[1])
-        if not connection.execute(_PULLS.update().where(here).values(order_id=order)).rowcount:
-            connection.execute(_PULLS.insert().values(order_id=order, **key))
+        key = PullKey(*pull)
+        if not connection.execute(_PULLS.update().where(_here(key)).values(order_id=order)).rowcount:
+            connection.execute(_PULLS.insert().values(order_id=order, **asdict(key)))
 
     def is_latest(self, pull: PullKey, order: str) -> bool:
         """Whether no later order came for the pull request."""
