@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import signal
 import socket
-from contextlib import closing
+from contextlib import closing, suppress
 
 import uvicorn
 
@@ -34,10 +34,8 @@ def run(args: argparse.Namespace) -> int:
     with closing(_listen(settings.host, settings.port)) as listener, closing(open_store(settings)) as store:
         # uvicorn ends in good order at the signal, and then sends it once more for the rest of us.
         signal.signal(signal.SIGTERM, _terminate)
-        try:
+        with suppress(_Terminated):
             _serve(settings, store, listener, work=args.role == "all")
-        except _Terminated:
-            return 0
     return 0
 
 
