@@ -60,8 +60,7 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
 
 
 def _all(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    targets = Targets.of_change(change)
-    search = Search(change, config, S.Names.of(config), targets, Readers(change, config, targets))
+    search = Search(change, config, S.Names.of(config), Readers(change, config, Targets.of_change(change)))
     found: dict[str, list[Lag]] = {}
     for old, new, paths in S.paired_changes(change, config):
         before, unit = S.base_unit(new.path, change), change.unit(new.path)

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from checks.change import ChangeSet
 from checks.config import Config
 from checks.ir import expr as E
+from checks.ir.node import node
 from checks.ir.unit import Function, Unit
 from checks.sync import siblings as S
 from checks.sync.effects import Alteration, Effect, effects
 from checks.sync.lagging import Lag, has_word, lacking, lags, method_differs, other_callee
 from checks.sync.needless import adapted, may_be_none, never_set, still_read, unread
 from checks.sync.reached import Readers
-from checks.sync.targets import Targets, misfit
+from checks.sync.targets import misfit
 
 
-@dataclass
+@node
 class Search:
-    """One run: the lags found, and the effects of the siblings' functions read so far."""
+    """What the search for lags needs to know of a change."""
 
     change: ChangeSet
     config: Config
     names: S.Names
-    targets: Targets
     readers: Readers
 
     def lags(self, alteration: Alteration, unit: Unit, paths: list[str]) -> Iterator[Lag]:
@@ -67,7 +66,7 @@ class Search:
         """Whether the call raises a TypeError now, which is what `sync.signature` says."""
         if not isinstance(lag.effect.form, E.Call):
             return False
-        target = self.targets.of(lag.effect.form, lag.function, lag.unit)
+        target = self.readers.targets.of(lag.effect.form, lag.function, lag.unit)
         return target is not None and misfit(lag.effect.form, target) is not None
 
     def _most_have(self, alteration: Alteration, paths: list[str]) -> bool:
