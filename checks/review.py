@@ -62,6 +62,7 @@ def review(
 
     change.parse(spread)
     change.head.find("")  # so that what is searched is in memory before the work is shared out
+    # Not at the top: reading the rules takes as long as git does, and is done beside it.
     from checks.registry import LONGEST, RULES
 
     checks = [check for check in (RULES if rules is None else rules) if check.ID not in config.rules.disable]
