@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 
+from bot.phrases import Ready, place
 from bot.reports.blocks import Block, Code, Folded, Heading, Items, Table, Text
-from bot.reports.ci.say import Level, advice, duration, links, message, name, ready, root
-from bot.words import Words, place
+from bot.reports.ci.say import Level, advice, cut, duration, links, message, name, root
+from bot.words import Words
 from checks.ci.model import Past, Requirement
 from checks.ci.report import CIReport, Evidence, FailedJob, Failure
 from checks.ci.sentences import Reason
@@ -32,7 +33,7 @@ def details(report: CIReport, words: Words, level: Level) -> Iterator[Block]:
 def _job(failed: FailedJob, words: Words, level: Level) -> Iterator[Block]:
     job, main = failed.job, failed.main
     category = words(f"ci.category-{main.category}")
-    yield Heading(3, words("ci.detail-heading", name=name(job), category=ready(category)))
+    yield Heading(3, words("ci.detail-heading", name=name(job), category=Ready(category)))
     yield Items(tuple(_facts(failed, words)))
     if any(f.test for f in failed.failures):
         yield Text(words("ci.failures"))
@@ -64,9 +65,9 @@ def _facts(failed: FailedJob, words: Words) -> Iterator[str]:
     job, main = failed.job, failed.main
     cause = words(f"ci.cause-{main.cause}")
     sure = words(f"ci.confidence-{main.confidence}")
-    yield words("ci.detail-cause", cause=ready(cause), confidence=ready(sure))
-    yield words("ci.detail-root", root=ready(root(main, words)))
-    yield words("ci.detail-rerun", rerun=ready(words(f"ci.rerun-{main.rerun}")))
+    yield words("ci.detail-cause", cause=Ready(cause), confidence=Ready(sure))
+    yield words("ci.detail-root", root=Ready(root(main, words)))
+    yield words("ci.detail-rerun", rerun=Ready(words(f"ci.rerun-{main.rerun}")))
     if job.runner:
         yield words("ci.detail-runner", runner=job.runner)
     if job.seconds is not None:
@@ -82,9 +83,9 @@ def _table(failed: FailedJob, words: Words, level: Level) -> Table:
 
 def _failure(failure: Failure, words: Words) -> tuple[str, ...]:
     test = words.style.code(failure.test) if failure.test else words("ci.whole-job")
-    error = failure.error if len(failure.error) <= _LONGEST else failure.error[: _LONGEST - 1] + "…"
+    error = cut(failure.error, _LONGEST)
     cause = words(f"ci.cause-{failure.cause}")
-    why = words("ci.cause-and-root", cause=ready(cause), root=ready(root(failure, words)))
+    why = words("ci.cause-and-root", cause=Ready(cause), root=Ready(root(failure, words)))
     return test, words.style.code(error) if error else "", why
 
 
@@ -104,7 +105,7 @@ def _evidence(evidence: Evidence, words: Words) -> str:
     if evidence.location is not None:
         said += words("ci.evidence-place", place=evidence.location)
     if evidence.line is not None and evidence.line.number:
-        said += words("ci.evidence-line", number=evidence.line.number, text=_cut(evidence.line.text))
+        said += words("ci.evidence-line", number=evidence.line.number, text=cut(evidence.line.text, _LONGEST))
     if evidence.past is not None:
         said += words("ci.evidence-past", **where(evidence.past, words))
     return said
@@ -112,13 +113,10 @@ def _evidence(evidence: Evidence, words: Words) -> str:
 
 def where(past: Past, words: Words) -> dict[str, object]:
     """Where and when a past result was seen, as arguments."""
-    place_ = words(f"ci.where-{past.where}", pull=past.pull) if past.pull else words(f"ci.where-{past.where}", pull="")
-    return {"where": ready(place_), "date": f"{past.date:%Y-%m-%d}", "commit": past.commit[:12]}
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    seen = words(f"ci.where-{past.where}", pull=past.pull or "")
+    return {"where": Ready(seen), "date": f"{past.date:%Y-%m-%d}", "commit": past.commit[:12]}
 
 
 def _line(number: int, text: str) -> str:
-    return f"{number}: {_cut(text)}" if number else _cut(text)
+    said = cut(text, _LONGEST)
+    return f"{number}: {said}" if number else said

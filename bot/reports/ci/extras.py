@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from bot.phrases import Ready
 from bot.reports.blocks import Block, Heading, Items, Table, Text
 from bot.reports.ci.details import where
-from bot.reports.ci.say import message, name, ready, state
+from bot.reports.ci.say import message, name, state
 from bot.words import Words
 from checks.ci.model import Job, Past
 from checks.ci.report import CIReport, CoverageState, FileCoverage, FlagCoverage, PatchCoverage
@@ -57,7 +58,7 @@ def coverage(found: PatchCoverage, words: Words) -> Iterator[Block]:
         lines.append(words("ci.coverage-incomplete", count=unknown))
     if found.project is not None and found.base_project is not None:
         delta = f"{found.project - found.base_project:+.2f}"
-        project = {"project": f"{found.project:.2f}%", "base": f"{found.base_project:.2f}%", "delta": ready(delta)}
+        project = {"project": f"{found.project:.2f}%", "base": f"{found.base_project:.2f}%", "delta": Ready(delta)}
         lines.append(words("ci.coverage-project", **project))
     elif found.project is not None:
         lines.append(words("ci.coverage-project-only", project=f"{found.project:.2f}%"))
@@ -78,7 +79,7 @@ def _flag(flag: FlagCoverage, words: Words) -> str:
 def _file(file: FileCoverage, words: Words) -> tuple[str, ...]:
     if file.state is CoverageState.UNKNOWN:
         reason = words(f"ci.coverage-reason-{file.reason}")
-        return words.style.code(file.path), f"{file.added}", words("ci.coverage-unknown", reason=ready(reason))
+        return words.style.code(file.path), f"{file.added}", words("ci.coverage-unknown", reason=Ready(reason))
     if not file.executable:
         return words.style.code(file.path), f"{file.added}", words("ci.coverage-reason-no-code")
     missing = words.style.code(", ".join(_ranges(file.missing))) if file.missing else words("ci.coverage-all")

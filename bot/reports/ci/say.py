@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bot.phrases import Ready, place
+from bot.phrases import place
 from bot.words import Words
 from checks.ci.model import Job, Status
 from checks.ci.report import Failure
@@ -43,7 +43,7 @@ def root(failure: Failure, words: Words) -> str:
 
 def message(said: Message, words: Words, at: Location | None = None) -> str:
     """A sentence of the analysis; long values from a log are cut."""
-    args = {name: _cut(value) for name, value in said.args.items()}
+    args = {name: cut(value, _LONGEST) if isinstance(value, str) else value for name, value in said.args.items()}
     if said.key.startswith("advice-"):
         args["place"] = place(at) if at is not None else ""
     if said.key == "note-no-change":
@@ -51,8 +51,8 @@ def message(said: Message, words: Words, at: Location | None = None) -> str:
     return words(f"ci.{said.key}", **args)
 
 
-def _cut(value: object) -> object:
-    return value[: _LONGEST - 1] + "…" if isinstance(value, str) and len(value) > _LONGEST else value
+def cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def advice(failure: Failure, words: Words) -> tuple[str, ...]:
@@ -95,8 +95,3 @@ def again(job: Job, words: Words) -> str:
     if job.reruns:
         said.append(words("ci.reruns", attempt=job.attempt))
     return words("report.comma").join(said)
-
-
-def ready(text: str) -> Ready:
-    """Text that is written already, as an argument."""
-    return Ready(text)
