@@ -50,10 +50,6 @@ class Cause(StrEnum):
     CONSEQUENCE = "consequence"
     UNKNOWN = "unknown"
 
-    @property
-    def not_this_pr(self) -> bool:
-        return self in (Cause.BASE, Cause.FLAKY, Cause.INFRASTRUCTURE)
-
 
 class Rerun(StrEnum):
     """`ONCE`: infrastructure, not rerun before. `SAMPLES`: a number was off; run it again to add samples to one pooled
