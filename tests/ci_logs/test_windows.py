@@ -39,7 +39,7 @@ def test_the_corpus_is_as_large_as_promised():
     assert all(w.keys for w in windows)
 
 
-def test_every_rule_is_reached_by_its_own_literals():
+def test_the_literals_of_every_rule_fit_their_table_and_names_are_unique():
     for rule in rules():
         for literal in (*rule.need, *rule.also):
             assert literal == literal.lower() and 4 <= len(literal.encode()) <= 64, (rule.name, literal)
