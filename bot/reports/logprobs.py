@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
-import sys
 from collections.abc import Iterator
 from typing import Any
 
+from bot.reports import markdown, terminal
 from bot.reports.blocks import Block, Heading, Items, Table, Text
-from bot.reports.markdown import join, write
-from bot.reports.terminal import written
 from bot.style import Markdown, Plain
 from bot.words import Words
 from checks.finding import Message
@@ -26,9 +23,8 @@ def render(outcome: Outcome, form: str, language: str) -> str:
     if form == "json":
         return json.dumps(data(outcome), indent=1, ensure_ascii=False, sort_keys=True) + "\n"
     if form == "markdown":
-        return join(write(block) for block in blocks(outcome, Words(language, Markdown())))
-    width = min(max(shutil.get_terminal_size((80, 24)).columns, 40), 110) if sys.stdout.isatty() else 80
-    return written(blocks(outcome, Words(language, Plain())), width, colour=sys.stdout.isatty())
+        return markdown.written(blocks(outcome, Words(language, Markdown())))
+    return terminal.shown(blocks(outcome, Words(language, Plain())))
 
 
 def blocks(outcome: Outcome, words: Words) -> Iterator[Block]:
