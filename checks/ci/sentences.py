@@ -63,7 +63,6 @@ class Reason(StrEnum):
     NEED_FAILED = "reason-need-failed"  # name
     FIRST = "reason-first"  # test or line that failed before
     TOUCHES_CAUSE = "reason-touches-cause"  # path; the change alters what such a failure may come from
-    CONCLUSION = "reason-conclusion"  # conclusion; GitHub's own word
     REPEATED = "reason-repeated"  # count; attempts on this commit failed the same way
 
 
