@@ -38,6 +38,7 @@ from collections.abc import Iterator
 from checks.change import ChangeSet
 from checks.config import Config
 from checks.finding import Confidence, Definition, Finding, Location, Message, Severity, Side
+from checks.interp.program import absolute
 from checks.ir import expr as E
 from checks.ir.unit import Function, Import, Unit
 from checks.ops import OpInfo, Ops, calls_of
@@ -194,14 +195,11 @@ def _op_calls(
 def _elsewhere(item: Import, unit: Unit, change: ChangeSet) -> bool:
     """Whether an import binds something else than an op of this tree: a function of the module it names, or what the
     package of another hardware's ops calls by this name."""
-    module = item.module.lstrip(".").replace(".", "/")
-    paths = [f"{module}.py"] if not item.module.startswith(".") else []
-    folder = unit.path.rsplit("/", 1)[0]
-    paths += [f"{folder}/{module}.py", f"{folder}/{module}/__init__.py"] if item.module.startswith(".") else []
-    if any((other := change.unit(p)) is not None and other.named(item.name) for p in paths):
+    module = absolute(item.module, unit.path).replace(".", "/")
+    package = f"{module}/__init__.py"
+    if any((other := change.unit(p)) is not None and other.named(item.name) for p in (f"{module}.py", package)):
         return True
-    package = change.head.read(f"{module}/__init__.py") or b""
-    return f'"{item.name}"'.encode() in package
+    return f'"{item.name}"'.encode() in (change.head.read(package) or b"")
 
 
 def _ops_for(item: Import, named: tuple[OpInfo, ...], config: Config) -> tuple[list[OpInfo], bool]:
