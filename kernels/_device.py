@@ -74,6 +74,17 @@ def is_kept(x, token, cut_logit, cut_id):
 
 
 @triton.jit
+def read_cut(cut_logit_ptr, cut_id_ptr, at, mask):
+    """(logit, id) of the last kept token of the rows ``at``; (-inf, 0), which keeps all, without a cut."""
+    cut_logit = float("-inf")
+    cut_id = tl.full([], 0, tl.int32)
+    if cut_logit_ptr is not None:
+        cut_logit = read_logit(tl.load(cut_logit_ptr + at, mask=mask, other=0.0))
+        cut_id = read_id(tl.load(cut_id_ptr + at, mask=mask, other=0))
+    return cut_logit, cut_id
+
+
+@triton.jit
 def uniforms(seed, position, STREAM: tl.constexpr):
     """``_random.uniforms``: two float32 numbers inside (0, 1) for an int64 seed and position."""
     zero = (position * 0).to(tl.uint32)

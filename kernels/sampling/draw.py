@@ -8,7 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
-from .._device import LOG2E, after_another, dependent_launch, pick, read_id, read_logit, uniforms
+from .._device import LOG2E, after_another, dependent_launch, pick, read_cut, uniforms
 from .._tiles import WARPS, chunks_per_program, cut_tile, load_tile, mass, packed, stream_stats, without_nan
 
 DRAW_WARPS = 4
@@ -47,17 +47,6 @@ def sample_triton(
     return tokens
 
 
-@triton.jit
-def _read_cut(cut_logit_ptr, cut_id_ptr, row):
-    """(logit, id) of the last kept token of a row; (-inf, 0), which keeps all, without a cut."""
-    cut_logit = float("-inf")
-    cut_id = tl.full([], 0, tl.int32)
-    if cut_logit_ptr is not None:
-        cut_logit = read_logit(tl.load(cut_logit_ptr + row))
-        cut_id = read_id(tl.load(cut_id_ptr + row))
-    return cut_logit, cut_id
-
-
 @triton.jit(do_not_specialize=["chunks", "per_program"])
 def _sample_stats_kernel(
     logits_ptr, stride_r, stride_v,  # [R, V]
@@ -72,7 +61,7 @@ def _sample_stats_kernel(
     programs = tl.cdiv(chunks, per_program)  # of one row
     first = (program % programs) * per_program
     row = (program // programs).to(tl.int64)
-    cut_logit, cut_id = _read_cut(cut_logit_ptr, cut_id_ptr, row)
+    cut_logit, cut_id = read_cut(cut_logit_ptr, cut_id_ptr, row, True)
     stream_stats(
         logits_ptr + row * stride_r, stride_v, vocab, cut_logit, cut_id, tl.load(temperature_ptr + row),
         first, tl.minimum(first + per_program, chunks), partial_ptr + row * chunks * 2,
@@ -109,7 +98,7 @@ def _sample_kernel(
         chosen = pick(seconds * tl.exp2((tops - origin) * scale), chunk_uniform, CHUNKS)
         x = load_tile(logits_ptr + row * stride_r, stride_v, chosen, chosen + 1, vocab, CHUNK, False)
         if cut_logit_ptr is not None:
-            cut_logit, cut_id = _read_cut(cut_logit_ptr, cut_id_ptr, row)
+            cut_logit, cut_id = read_cut(cut_logit_ptr, cut_id_ptr, row, True)
             x = cut_tile(x, chosen, cut_logit, cut_id, CHUNK)
         token = chosen * CHUNK + pick(mass(without_nan(x, False), origin, scale), token_uniform, CHUNK)
         tl.store(token_ptr + row, token.to(tl.int64))

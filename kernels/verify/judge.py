@@ -7,10 +7,10 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from .._device import is_kept, read_logit, uniforms
+from .._device import is_kept, read_cut, read_logit, uniforms
 from .._random import ACCEPT as _ACCEPT
 from .._tiles import merge_stats
-from .request import leading, read_cut
+from .request import leading
 
 ACCEPT = tl.constexpr(_ACCEPT)
 

@@ -10,7 +10,7 @@ import torch
 import triton
 import triton.language as tl
 
-from .._device import read_id, read_logit
+from .._device import read_cut
 from .._tiles import packed
 from .reference import Inputs
 from .strategy import Strategy
@@ -106,17 +106,6 @@ def read_drafts(request, b, WIDTH: tl.constexpr, COLUMNS: tl.constexpr):
     column = tl.arange(0, COLUMNS)
     at = request[0] + b * request[1] + (column + 1) * request[2]
     return tl.load(at, mask=column + 1 < WIDTH, other=-1)
-
-
-@triton.jit
-def read_cut(cut_logit_ptr, cut_id_ptr, at, mask):
-    """(logit, id) of the last kept token of the rows ``at``; (-inf, 0), which keeps all, without a cut."""
-    cut_logit = float("-inf")
-    cut_id = tl.full([], 0, tl.int32)
-    if cut_logit_ptr is not None:
-        cut_logit = read_logit(tl.load(cut_logit_ptr + at, mask=mask, other=0.0))
-        cut_id = read_id(tl.load(cut_id_ptr + at, mask=mask, other=0))
-    return cut_logit, cut_id
 
 
 @triton.jit
