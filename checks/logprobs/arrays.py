@@ -62,7 +62,7 @@ def read_tables(ids: Any, logprobs: Any, n: int) -> tuple[Ints, Floats]:
 
 
 def plain(values: NDArray[Any]) -> Any:
-    """For `orjson.dumps`: the array itself where JSON can say it, else lists; absent cells end their rows."""
+    """For `orjson.dumps`: the array itself where JSON can say it, else lists with strings for what it cannot."""
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         return _said(values.tolist())
     return np.ascontiguousarray(values)

@@ -65,18 +65,6 @@ def merged(chunks: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return {**body, "choices": [choices[index] for index in sorted(choices)]}
 
 
-def tokens_of(logprobs: Any, ids: Sequence[int] | None = None) -> list[Token]:
-    """The tokens of an answer's `logprobs`, of chat's form or of completions'. `ids` of the generated ones, if known.
-
-    Raises `ResponseError` for what has neither form.
-    """
-    if isinstance(logprobs, dict) and isinstance(logprobs.get("content"), list):
-        return [_chat(entry, _at(ids, i, len(logprobs["content"]))) for i, entry in enumerate(logprobs["content"])]
-    if isinstance(logprobs, dict) and isinstance(logprobs.get("tokens"), list):
-        return _completion(logprobs, ids)
-    raise ResponseError("no-logprobs")
-
-
 def _choices(body: Mapping[str, Any]) -> list[dict[str, Any]]:
     choices = body.get("choices")
     if not isinstance(choices, list) or not all(isinstance(choice, dict) for choice in choices):
@@ -90,7 +78,7 @@ def _record(body: Mapping[str, Any], choice: Mapping[str, Any], number: int, ask
     if isinstance(meta.get("output_token_logprobs"), list):
         tokens = _sglang(meta)
     else:
-        tokens = tokens_of(choice.get("logprobs"), _ids(choice))
+        tokens = _tokens(choice.get("logprobs"), _ids(choice))
     name = asked.id or str(body.get("id") or meta.get("id") or "response")
     model = asked.origin.model if asked.origin.model != UNKNOWN else str(body.get("model") or UNKNOWN)
     steps = choice.get("steps") if asked.steps else None
@@ -108,6 +96,18 @@ def _record(body: Mapping[str, Any], choice: Mapping[str, Any], number: int, ask
         finish_reason=str(reason.get("type", "") if isinstance(reason, dict) else reason),
         **arrays(tokens),
     )
+
+
+def _tokens(logprobs: Any, ids: Sequence[int] | None) -> list[Token]:
+    """The tokens of an answer's `logprobs`, of chat's form or of completions'. `ids` of the generated ones, if known.
+
+    Raises `ResponseError` for what has neither form.
+    """
+    if isinstance(logprobs, dict) and isinstance(logprobs.get("content"), list):
+        return [_chat(entry, _at(ids, i, len(logprobs["content"]))) for i, entry in enumerate(logprobs["content"])]
+    if isinstance(logprobs, dict) and isinstance(logprobs.get("tokens"), list):
+        return _completion(logprobs, ids)
+    raise ResponseError("no-logprobs")
 
 
 def _chat(entry: Any, known: int | None) -> Token:

@@ -5,7 +5,7 @@
 """
 
 from checks.logprobs.compare.acceptance import Decision, Judged
-from checks.logprobs.compare.collect import NOISE_ULPS, Collector, Pair
+from checks.logprobs.compare.collect import NOISE_ULPS, Collector
 from checks.logprobs.compare.tally import Tally, Worst
 from checks.logprobs.compare.verdict import Outcome, Verdict, calibrated, decide
 
@@ -15,7 +15,6 @@ __all__ = [
     "Decision",
     "Judged",
     "Outcome",
-    "Pair",
     "Tally",
     "Verdict",
     "Worst",

@@ -57,13 +57,12 @@ class Rows:
 
 
 def rows_of(records: Sequence[Record]) -> Rows:
-    """The rows of all records, in order."""
+    """The rows of one or more records, in order."""
     start = starts([len(r) for r in records])
-    width = max((r.k for r in records), default=0)
+    width = max(r.k for r in records)
 
     def joined(read: Callable[[Record], NDArray[Any] | None], absent: float, dtype: type) -> NDArray[Any]:
-        parts = [np.full(len(r), absent, dtype) if (part := read(r)) is None else part for r in records]
-        return np.concatenate(parts) if parts else np.zeros(0, dtype)
+        return np.concatenate([np.full(len(r), absent, dtype) if (p := read(r)) is None else p for r in records])
 
     return Rows(
         start,
@@ -72,8 +71,8 @@ def rows_of(records: Sequence[Record]) -> Rows:
         joined(lambda r: r.ranks, -1, np.int64),
         joined(lambda r: r.logz, np.nan, np.float64),
         joined(lambda r: r.max_logit, np.nan, np.float64),
-        _tables([r.topk_ids for r in records], width, ABSENT, np.int64),
-        _tables([r.topk_logprobs for r in records], width, np.nan, np.float64),
+        _tables([r.topk_ids for r in records], width, ABSENT),
+        _tables([r.topk_logprobs for r in records], width, np.nan),
         joined(_place, -1, np.int64),
         ramps(np.diff(start)),
     )
@@ -90,13 +89,13 @@ def ramps(lengths: Ints) -> Ints:
     return np.arange(int(lengths.sum())) - np.repeat(ends - lengths, lengths)
 
 
-def _tables(tables: Sequence[NDArray[Any]], width: int, absent: float, dtype: type) -> NDArray[Any]:
-    if all(table.shape[1] == width for table in tables):
-        return np.concatenate(tables) if tables else np.zeros((0, width), dtype)
+def _tables(tables: Sequence[NDArray[Any]], width: int, absent: float) -> NDArray[Any]:
     return np.concatenate([_widened(table, width, absent) for table in tables])
 
 
 def _widened(table: NDArray[Any], width: int, absent: float) -> NDArray[Any]:
+    if table.shape[1] == width:
+        return table
     wide = np.full((len(table), width), absent, table.dtype)
     wide[:, : table.shape[1]] = table
     return wide
