@@ -14,7 +14,7 @@ from bot.words import Words
 from checks.finding import Message
 from checks.logprobs.compare import Decision, Judged, Outcome, Tally, Worst
 from checks.logprobs.compare.comparable import ORIGIN
-from checks.logprobs.compare.tally import Places, place_names, quantile
+from checks.logprobs.compare.tally import Places, place_names, quantile, ulps_text
 
 
 def render(outcome: Outcome, form: str, language: str) -> str:
@@ -67,11 +67,7 @@ def _numbers(outcome: Outcome, words: Words) -> Table:
 
 def _spread(tally: Tally) -> str:
     shares = [quantile(tally.ulps, share) for share in (0.5, 0.99, 0.999)]
-    return " / ".join(_ulps(min(value, tally.most)) for value in (*shares, tally.most))
-
-
-def _ulps(value: float) -> str:
-    return "∞" if math.isinf(value) else f"{value:.3g}"
+    return " / ".join(ulps_text(min(value, tally.most)) for value in (*shares, tally.most))
 
 
 def _examples(tally: Tally, words: Words) -> Iterator[Block]:
@@ -97,7 +93,7 @@ def _worst(worst: Worst, words: Words) -> tuple[str, ...]:
     form = "{:.0f}" if worst.kind == "rank" else "{:.7g}"
     values = ("" if math.isnan(v) and worst.kind == "missing" else form.format(v) for v in (worst.base, worst.head))
     kind = words(f"comparison.kind-{worst.kind}")
-    ulps = "" if worst.kind == "rank" else _ulps(worst.ulps)
+    ulps = "" if worst.kind == "rank" else ulps_text(worst.ulps)
     return words.style.code(worst.request), str(worst.position), str(worst.token), kind, *values, ulps
 
 
@@ -106,7 +102,7 @@ def _split(split: Worst, words: Words) -> tuple[str, ...]:
         "" if token < 0 and math.isnan(value) else f"{token} ({value:.6g})"
         for token, value in ((split.chosen_base, split.base), (split.chosen_head, split.head))
     )
-    gap = "" if math.isnan(split.ulps) else _ulps(split.ulps)
+    gap = "" if math.isnan(split.ulps) else ulps_text(split.ulps)
     kind = words(f"comparison.split-{split.kind}")
     return words.style.code(split.request), str(split.position), kind, *sides, gap
 
@@ -150,7 +146,7 @@ def _places(tally: Tally, words: Words) -> Iterator[Block]:
 
 def _place(label: str, places: Places, n: int) -> tuple[str, ...]:
     counts = (str(int(part[n])) for part in (places.rows, places.differ, places.over))
-    return label, *counts, f"{places.mean[n]:.3g}", _ulps(float(places.most[n]))
+    return label, *counts, f"{places.mean[n]:.3g}", ulps_text(float(places.most[n]))
 
 
 def _compared(tally: Tally, words: Words) -> Iterator[Block]:

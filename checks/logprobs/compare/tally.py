@@ -9,6 +9,7 @@ import heapq
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
+from math import isinf
 from typing import Any
 
 import numpy as np
@@ -169,6 +170,11 @@ def quantile(bins: Ints, share: float) -> float:
         return 0.0
     at = int(np.searchsorted(np.cumsum(bins), share * int(bins.sum())))
     return edge(at) if at else 0.0
+
+
+def ulps_text(ulps: float) -> str:
+    """A number of ulps to three digits, as reports write it."""
+    return "∞" if isinf(ulps) else f"{ulps:.3g}"
 
 
 def place_of(position: Ints) -> Ints:

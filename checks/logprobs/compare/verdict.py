@@ -13,7 +13,7 @@ from checks.logprobs.compare import acceptance
 from checks.logprobs.compare.acceptance import Decision, Judged
 from checks.logprobs.compare.collect import NOISE_ULPS
 from checks.logprobs.compare.explain import explanations, padded, swapped, systematic
-from checks.logprobs.compare.tally import Tally, binned, quantile
+from checks.logprobs.compare.tally import Tally, binned, quantile, ulps_text
 
 _CALIBRATED_AT = 0.999
 _WILDEST = 64.0
@@ -129,9 +129,9 @@ def _wrong(tally: Tally, aa: Tally | None, tolerance: float) -> list[Message]:
     known = 0 if aa is None else int(aa.request_ulps[int(binned(np.array([tolerance]))[0]) :].sum())
     if _more(aa, known, counts["requests-over"], counts["pairs"]):
         args = {"rows": counts["over"], "of": counts["rows"], "requests": counts["requests-over"]}
-        found.append(Message("reason-over", args | {"tolerance": f"{tolerance:.3g}", "most": _shown(tally.most)}))
+        found.append(Message("reason-over", args | {"tolerance": f"{tolerance:.3g}", "most": ulps_text(tally.most)}))
     elif aa is not None and tally.most > _CAP * max(aa.most, NOISE_ULPS):
-        found.append(Message("reason-far", {"most": _shown(tally.most), "aa": f"{aa.most:.3g}"}))
+        found.append(Message("reason-far", {"most": ulps_text(tally.most), "aa": f"{aa.most:.3g}"}))
     if _more(aa, 0 if aa is None else aa.counts["requests-rank"], counts["requests-rank"], counts["pairs"]):
         found.append(Message("reason-rank", {"rows": counts["rank"], "of": counts["ranked"]}))
     rows = {side: sum(padded(tally, side).values()) for side in ("base", "head")}
@@ -145,10 +145,6 @@ def _wrong(tally: Tally, aa: Tally | None, tolerance: float) -> list[Message]:
     if systematic(tally):
         found.append(Message("reason-systematic", {"up": counts["sign-up"], "down": counts["sign-down"]}))
     return found
-
-
-def _shown(ulps: float) -> str:
-    return "∞" if ulps == inf else f"{ulps:.3g}"
 
 
 def _dropped(decisions: tuple[Decision, ...]) -> list[Message]:
@@ -175,11 +171,11 @@ def _open(tally: Tally, aa: Tally | None, decisions: tuple[Decision, ...]) -> li
     elif counts["only-base"] or counts["only-head"]:
         found.append(Message("reason-only", {"base": counts["only-base"], "head": counts["only-head"]}))
     if counts["unsure"]:
-        found.append(Message("reason-unsure", {"rows": counts["unsure"], "most": _shown(tally.most)}))
+        found.append(Message("reason-unsure", {"rows": counts["unsure"], "most": ulps_text(tally.most)}))
     if _more(aa, 0 if aa is None else aa.counts["split-unknown"], counts["split-unknown"], counts["pairs"]):
         found.append(Message("reason-split-unknown", {"requests": counts["split-unknown"]}))
     if aa is not None and quantile(aa.ulps, _CALIBRATED_AT) > _WILDEST:
-        found.append(Message("reason-aa-wild", {"most": _shown(aa.most)}))
+        found.append(Message("reason-aa-wild", {"most": ulps_text(aa.most)}))
     if decisions and decisions[0].judged is Judged.UNDECIDED:
         length = decisions[0]
         args = {"base": f"{length.base:.4g}", "head": f"{length.head:.4g}", "change": f"{100 * length.change:+.1f}"}
