@@ -62,8 +62,7 @@ def _by_evidence(case: Case, verdict: Verdict) -> Iterator[Suggestion]:
 
 def _by_category(case: Case, verdict: Verdict) -> Iterator[Suggestion]:
     seen = case.seen
-    frames = case.linker.place(seen) if case.linker else seen.frames
-    last = frames[-1] if frames else None
+    last = case.frames[-1] if case.frames else None
     at = Location(last.path, last.line) if last is not None and last.known else None
     match seen.category:
         case Category.NUMERICAL:

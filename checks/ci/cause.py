@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from checks.ci import past
 from checks.ci.classify import Origin
 from checks.ci.link import ENOUGH, STRONG, Linker
 from checks.ci.model import CIRun, Conclusion, Job
 from checks.ci.predictions import Foretold, confirming, reached
-from checks.ci.report import Category, Cause, Evidence
+from checks.ci.report import Category, Cause, Evidence, Frame
 from checks.ci.seen import Seen, crash
 from checks.ci.sentences import Reason, Root
 from checks.ci.setup import is_setup, touched
@@ -31,6 +32,7 @@ _DEAD = frozenset(
         Category.RUNNER_UNHEALTHY,
     }
 )
+_OF_DIFF = re.compile(r"(?i)\b(?:diff|patch)\b|is below")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,16 @@ class Case:
     @property
     def error(self) -> dict[str, str]:
         return {"error": self.seen.error}
+
+    @cached_property
+    def links(self) -> tuple[Evidence, ...]:
+        """What ties the failure to the change, the heaviest first; nothing where the change is not known."""
+        return self.linker.reasons(self.seen) if self.linker is not None else ()
+
+    @property
+    def frames(self) -> tuple[Frame, ...]:
+        """The failure's frames, with the repository's paths where it is known."""
+        return self.linker.place(self.seen) if self.linker is not None else self.seen.frames
 
 
 def decide(case: Case) -> Verdict:
@@ -96,8 +108,7 @@ def _predicted(case: Case) -> Verdict | None:
     at = first.raised_at
     args = {"test": first.test, "expression": first.expression, "value": first.value}
     root = Message(Root.PREDICTED, {**args, "exception": case.seen.error, "path": at.path, "line": at.start_line})
-    links = case.linker.reasons(case.seen) if case.linker else ()
-    kept = tuple(e for e in links if e.weight > 0)
+    kept = tuple(e for e in case.links if e.weight > 0)
     return Verdict(Cause.THIS_PR, Confidence.HIGH, root, (*(p.evidence() for p in found), *kept))
 
 
@@ -120,8 +131,7 @@ def _baseline(case: Case) -> Verdict | None:
 def _by_history(case: Case) -> Verdict | None:
     """The base branch or flakiness, unless the failure stands in what the change altered: then both are shown, and
     neither is claimed."""
-    links = case.linker.reasons(case.seen) if case.linker else ()
-    strong = tuple(e for e in links if e.weight >= ENOUGH)
+    strong = tuple(e for e in case.links if e.weight >= ENOUGH)
     base = past.on_base(case.run, case.job, case.seen)
     here = past.passed_here(case.run, case.job, case.seen)
     others = past.on_others(case.run, case.job, case.seen)
@@ -143,7 +153,7 @@ def _by_history(case: Case) -> Verdict | None:
 
 
 def _linked(case: Case) -> Verdict | None:
-    links = case.linker.reasons(case.seen) if case.linker else ()
+    links = case.links
     best = max((e.weight for e in links), default=0)
     total = sum(e.weight for e in links)
     least = STRONG if case.seen.origin is Origin.FOLLOWS else ENOUGH
@@ -170,7 +180,7 @@ def _link_root(first: Evidence, case: Case) -> Message:
 
 
 def _infrastructure(case: Case) -> Verdict | None:
-    seen, own = case.seen, touched(case.linker, case.seen.text)
+    seen = case.seen
     if seen.origin is Origin.INFRASTRUCTURE:
         root = Message(Root.INFRASTRUCTURE, {**case.error, "category": str(seen.category)})
         return Verdict(Cause.INFRASTRUCTURE, Confidence.HIGH, root, past.repeated(case.job, seen))
@@ -178,6 +188,7 @@ def _infrastructure(case: Case) -> Verdict | None:
         return None
     step = next((s for s in case.job.steps if s.conclusion.failed), None)
     setup = step is not None and is_setup(step.name)
+    own = touched(case.linker, seen.text)
     if own:
         return _unknown(case, own)
     if step is None or not (setup or case.linker is not None):
@@ -190,18 +201,14 @@ def _infrastructure(case: Case) -> Verdict | None:
 
 def _change_by_kind(case: Case) -> Verdict | None:
     """Gates that look at the diff alone."""
-    diff = case.seen.category is Category.COVERAGE_GATE and re.search(
-        r"(?i)\b(?:diff|patch)\b|is below", case.seen.text
-    )
-    if diff:
+    if case.seen.category is Category.COVERAGE_GATE and _OF_DIFF.search(case.seen.text):
         return Verdict(Cause.THIS_PR, Confidence.MEDIUM, Message(Root.UNKNOWN, case.error))
     return None
 
 
 def _unknown(case: Case, evidence: tuple[Evidence, ...]) -> Verdict:
     key = Root.NUMERICAL if case.seen.category is Category.NUMERICAL else Root.UNKNOWN
-    links = case.linker.reasons(case.seen) if case.linker and not evidence else ()
-    return Verdict(Cause.UNKNOWN, Confidence.LOW, Message(key, case.error), (*evidence, *links))
+    return Verdict(Cause.UNKNOWN, Confidence.LOW, Message(key, case.error), evidence or case.links)
 
 
 def follow(case: Case, verdict: Verdict, decided: Iterable[tuple[Seen, Verdict]]) -> Verdict:

@@ -64,7 +64,7 @@ def _failure(case: Case, verdict: Verdict) -> Failure:
         error=seen.error,
         rule=seen.rule,
         signature=seen.signature,
-        frames=case.linker.place(seen) if case.linker is not None else seen.frames,
+        frames=case.frames,
         evidence=(*verdict.evidence, *((rule,) if seen.rule or seen.structured else ())),
         lines=seen.lines,
         suggestions=advice.suggestions(case, verdict),
