@@ -35,7 +35,7 @@ def _download(api: str, token: str, path: str, limit: int) -> bytes:
             with http.stream("GET", answer.headers["location"], follow_redirects=True) as stream:
                 if stream.status_code != 200:
                     raise GitHubError(stream.status_code, path)
-                return _limited(stream, limit, path)
+                return _read(stream, limit, path)
     except httpx.HTTPError as error:
         raise GitHubError(0, type(error).__name__) from None
 
@@ -47,7 +47,7 @@ def _limited_by(answer: httpx.Response) -> bool:
     return answer.status_code == 429 or (answer.status_code == 403 and told)
 
 
-def _limited(stream: httpx.Response, limit: int, path: str) -> bytes:
+def _read(stream: httpx.Response, limit: int, path: str) -> bytes:
     made = bytearray()
     for chunk in stream.iter_bytes():
         made += chunk

@@ -111,7 +111,7 @@ def _evidence(evidence: Evidence, words: Words) -> str:
     return said
 
 
-def where(past: Past, words: Words) -> dict[str, object]:
+def where(past: Past, words: Words) -> dict[str, str]:
     """Where and when a past result was seen, as arguments."""
     seen = words(f"ci.where-{past.where}", pull=past.pull or "")
     return {"where": Ready(seen), "date": f"{past.date:%Y-%m-%d}", "commit": past.commit[:12]}

@@ -112,8 +112,8 @@ def past(report: CIReport, words: Words) -> Iterator[Block]:
 def _past(result: Past, words: Words) -> tuple[str, ...]:
     told = where(result, words)
     done = Job(id="", name=result.job, conclusion=result.conclusion)
-    commit = words.style.code(str(told["commit"]))
-    return words.style.code(result.test), str(told["where"]), str(told["date"]), commit, state(done, words)
+    commit = words.style.code(told["commit"])
+    return words.style.code(result.test), told["where"], told["date"], commit, state(done, words)
 
 
 def notes(report: CIReport, words: Words, *, shortened: bool) -> Iterator[Block]:

@@ -14,7 +14,7 @@ from checks.finding import Location, Message
 @dataclass(frozen=True, slots=True)
 class Level:
     """How much of a report is written: rows of a table, failures of a task, lines of a log, pieces of evidence, and
-    whether optional tasks have their details."""
+    whether there are the details of optional tasks, the coverage, and the past of what failed."""
 
     rows: int
     failures: int
