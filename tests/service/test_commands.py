@@ -247,6 +247,15 @@ def test_results_that_are_not_believed(live, gpu, pull, wrong):
     assert said[wrong] in (check.title or "")
 
 
+def test_results_behind_a_limit_are_fetched_again(live, gpu, pull):
+    ask(live, gpu, pull, "/kernels")
+    (check,) = kernels(gpu, pull)
+    live.secondary_limit("GET", f"{gpu.name}/actions/artifacts/", retry_after=1)
+    finish(live, gpu, gpu.runs[-1], "success", results(gpu.git.sha("main"), pull.head_sha))
+    until(lambda: check.status == "completed")
+    assert (check.conclusion, check.title) == ("success", "No kernel got worse")
+
+
 def test_a_forks_code_runs_when_its_commit_is_named(live, gpu):
     gpu.roles |= {"ada": "write", "mallory": "read"}
     pull = fork_pull(live, gpu)
