@@ -12,7 +12,7 @@ import torch
 import triton
 import triton.language as tl
 
-from ._device import LOG2E, is_kept, read_logit
+from ._device import LOG2E, is_kept, pick, read_logit
 from ._dispatch import interpreting
 
 WARPS = 1
@@ -201,6 +201,32 @@ def stream_stats(
             top, second = sum_exponentials(tile, tile_max(tile, CHUNK, PACKED), LOG2E / temperature, PACKED)
         tl.store(out_ptr + chunk * 2, top)
         tl.store(out_ptr + chunk * 2 + 1, second)
+
+
+@triton.jit
+def load_stats(partial_ptr, row, chunks, CHUNKS: tl.constexpr):
+    """(tops, seconds) [CHUNKS] of one row of ``stream_stats`` [rows, chunks, 2]; (-inf, 0) past its last chunk."""
+    chunk = tl.arange(0, CHUNKS)
+    at = row * chunks + chunk
+    tops = tl.load(partial_ptr + at * 2, mask=chunk < chunks, other=float("-inf"))
+    seconds = tl.load(partial_ptr + at * 2 + 1, mask=chunk < chunks, other=0.0)
+    return tops, seconds
+
+
+@triton.jit
+def best_of_row(tops, seconds, top):
+    """The best token of a row from its ``load_stats`` at temperature 0: int64. ``top`` is the max of ``tops``."""
+    ids = tl.where(tops == top, seconds.to(tl.int32, bitcast=True), 2147483647)
+    return tl.min(ids).to(tl.int64)
+
+
+@triton.jit
+def pick_chunk(tops, seconds, top, scale, uniform, CHUNKS: tl.constexpr):
+    """(chunk, origin) of a draw from a row's ``load_stats``: a chunk by its mass, and what its logits are relative to.
+    ``top`` is the max of ``tops``.
+    """
+    origin = tl.where(top == float("-inf"), 0.0, top)
+    return pick(seconds * tl.exp2((tops - origin) * scale), uniform, CHUNKS), origin
 
 
 @triton.jit

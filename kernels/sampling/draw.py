@@ -9,7 +9,19 @@ import triton
 import triton.language as tl
 
 from .._device import LOG2E, after_another, dependent_launch, pick, read_cut, uniforms
-from .._tiles import WARPS, chunks_per_program, cut_tile, load_tile, mass, packed, stream_stats, without_nan
+from .._tiles import (
+    WARPS,
+    best_of_row,
+    chunks_per_program,
+    cut_tile,
+    load_stats,
+    load_tile,
+    mass,
+    packed,
+    pick_chunk,
+    stream_stats,
+    without_nan,
+)
 
 DRAW_WARPS = 4
 
@@ -84,18 +96,13 @@ def _sample_kernel(
     chunk_uniform, token_uniform = uniforms(tl.load(seed_ptr + row), tl.load(position_ptr + row), STREAM)
     if PDL:
         tl.extra.cuda.gdc_wait()
-    part = tl.arange(0, CHUNKS)
-    at = row * chunks + part
-    tops = tl.load(partial_ptr + at * 2, mask=part < chunks, other=float("-inf"))
-    seconds = tl.load(partial_ptr + at * 2 + 1, mask=part < chunks, other=0.0)
+    tops, seconds = load_stats(partial_ptr, row, chunks, CHUNKS)
     top = tl.max(tops)
     if temperature == 0.0:
-        ids = tl.where(tops == top, seconds.to(tl.int32, bitcast=True), 2147483647)
-        tl.store(token_ptr + row, tl.min(ids).to(tl.int64))
+        tl.store(token_ptr + row, best_of_row(tops, seconds, top))
     else:
-        origin = tl.where(top == float("-inf"), 0.0, top)
         scale = LOG2E / temperature
-        chosen = pick(seconds * tl.exp2((tops - origin) * scale), chunk_uniform, CHUNKS)
+        chosen, origin = pick_chunk(tops, seconds, top, scale, chunk_uniform, CHUNKS)
         x = load_tile(logits_ptr + row * stride_r, stride_v, chosen, chosen + 1, vocab, CHUNK, False)
         if cut_logit_ptr is not None:
             cut_logit, cut_id = read_cut(cut_logit_ptr, cut_id_ptr, row, True)

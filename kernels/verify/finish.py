@@ -8,7 +8,7 @@ import triton.language as tl
 
 from .._device import LOG2E, after_another, pick, uniforms
 from .._random import RECOVER as _RECOVER
-from .._tiles import mass
+from .._tiles import load_stats, mass
 from .judge import drafted_logits, judge, log_mass
 from .reference import Inputs
 from .request import (
@@ -79,7 +79,6 @@ def _finish_kernel(
             last = at_column(best, accepted, COLUMNS).to(tl.int64)
         else:
             part = tl.arange(0, CHUNKS)
-            here = part < chunks
             weight = 1.0
             if BLOCK:
                 if not ACCEPT_ALL:
@@ -92,9 +91,8 @@ def _finish_kernel(
             origin = at_column(origins, column, COLUMNS)
             total = at_column(totals, column, COLUMNS)
             scale = LOG2E / temperature
-            at = (b * slots + column) * chunks + part
-            tops = tl.load(partial_ptr + at * 2, mask=here, other=float("-inf"))
-            whole = tl.load(partial_ptr + at * 2 + 1, mask=here, other=0.0) * tl.exp2((tops - origin) * scale)
+            tops, seconds = load_stats(partial_ptr, b * slots + column, chunks, CHUNKS)
+            whole = seconds * tl.exp2((tops - origin) * scale)
             rejected = column < limit
             row = target_row(target, first_row + column)
             chunk_uniform, token_uniform = uniforms(seed, step_idx + column, RECOVER)

@@ -8,7 +8,7 @@ import triton.language as tl
 
 from .._device import LOG2E, after_another, pick, uniforms
 from .._random import RECOVER as _RECOVER
-from .._tiles import mass
+from .._tiles import best_of_row, load_stats, mass, pick_chunk
 from .reference import Inputs
 from .request import (
     at_column,
@@ -68,19 +68,14 @@ def _draw_kernel(
         tl.extra.cuda.gdc_wait()
         tl.extra.cuda.gdc_launch_dependents()
     if (n > 0) & (column <= limit):
-        part = tl.arange(0, CHUNKS)
-        at = program * chunks + part
-        tops = tl.load(partial_ptr + at * 2, mask=part < chunks, other=float("-inf"))
-        seconds = tl.load(partial_ptr + at * 2 + 1, mask=part < chunks, other=0.0)
+        tops, seconds = load_stats(partial_ptr, program, chunks, CHUNKS)
         top = tl.max(tops)
         if temperature == 0.0:
-            ids = tl.where(tops == top, seconds.to(tl.int32, bitcast=True), 2147483647)
-            tl.store(drawn_ptr + program, tl.min(ids).to(tl.int64))
+            tl.store(drawn_ptr + program, best_of_row(tops, seconds, top))
         else:
-            origin = tl.where(top == float("-inf"), 0.0, top)
             scale = LOG2E / temperature
             chunk_uniform, token_uniform = uniforms(tl.load(seed_ptr + b), tl.load(step_idx_ptr + b) + column, RECOVER)
-            chosen = pick(seconds * tl.exp2((tops - origin) * scale), chunk_uniform, CHUNKS)
+            chosen, origin = pick_chunk(tops, seconds, top, scale, chunk_uniform, CHUNKS)
             row = target_row(target, first_row + column)
             x = read_tile(row, target[4] is not None, chosen, chosen + 1, CHUNK)
             token = chosen * CHUNK + pick(mass(x, origin, scale), token_uniform, CHUNK)
