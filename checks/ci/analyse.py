@@ -52,8 +52,8 @@ def analyse(
 ) -> CIReport:
     """The report of `run`. Without `change` (the repository at base and head) nothing is linked to it.
 
-    `findings` are the review's: its predicted failures are confirmed or refuted. Reads each log once or twice and
-    keeps no more of it than the lines that are shown.
+    `findings` are the review's: its predicted failures are confirmed or refuted. Reads each log a few times
+    at most, a block at a time, and keeps no more of it than failures' own lines.
     """
     guard = Guard()
     linker = Linker(change, config or Config()) if change is not None else None
