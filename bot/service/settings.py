@@ -69,7 +69,7 @@ class Settings(BaseSettings):
     @classmethod
     def _strong(cls, value: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
         if not value or any(not secret.get_secret_value().strip() for secret in value):
-            raise ValueError("a webhook secret is needed, or anybody could send webhooks")
+            raise UserError("settings-webhook-secrets")
         return value
 
     @model_validator(mode="before")
@@ -89,7 +89,7 @@ class Settings(BaseSettings):
         try:
             serialization.load_pem_private_key(value.get_secret_value().encode(), None)
         except (ValueError, TypeError, UnsupportedAlgorithm):
-            raise ValueError("this is no private key in PEM form") from None
+            raise UserError("settings-private-key") from None
         return value
 
     @property
