@@ -112,27 +112,10 @@ class History:
         """Settle earlier verdicts by what this run shows, and add its own. `report` is the report as JSON. The same
         run again changes nothing."""
         with self._engine.begin() as connection:
-            self._settle(connection, run, report)
+            _settle(connection, run, report)
             for failed in report["failed"]:
                 for failure in failed["failures"]:
                     _add(connection, run, failed["job"], failure)
-
-    def _settle(self, connection: sa.Connection, run: CIRun, report: Mapping[str, Any]) -> None:
-        jobs = {(j.workflow, j.name): j for j in run.jobs if j.status is Status.COMPLETED}
-        failing = {
-            (f["job"]["workflow"], f["job"]["name"], _identity(failure))
-            for f in report["failed"]
-            for failure in f["failures"]
-        }
-        here = sa.and_(_VERDICTS.c.repo == run.pull.repo, _VERDICTS.c.number == run.pull.number)
-        asked = sa.select(_VERDICTS).where(here, _VERDICTS.c.outcome.is_(None))
-        for row in connection.execute(asked).mappings().all():
-            job = jobs.get((row["workflow"], row["job"]))
-            again = (row["workflow"], row["job"], row["failure"]) in failing
-            outcome = _outcome(run, dict(row), job, again) if job is not None else None
-            if outcome is not None:
-                same = [_VERDICTS.c[name] == row[name] for name in ("head", "workflow", "job", "failure")]
-                connection.execute(_VERDICTS.update().where(here, *same).values(outcome=outcome))
 
     def precisions(self) -> tuple[Precision, ...]:
         """All verdicts by category and cause."""
@@ -146,6 +129,24 @@ class History:
                 count[1] += right is True
                 count[2] += right is False
         return tuple(Precision(*key, *count) for key, count in sorted(counts.items()))
+
+
+def _settle(connection: sa.Connection, run: CIRun, report: Mapping[str, Any]) -> None:
+    jobs = {(j.workflow, j.name): j for j in run.jobs if j.status is Status.COMPLETED}
+    failing = {
+        (f["job"]["workflow"], f["job"]["name"], _identity(failure))
+        for f in report["failed"]
+        for failure in f["failures"]
+    }
+    here = sa.and_(_VERDICTS.c.repo == run.pull.repo, _VERDICTS.c.number == run.pull.number)
+    asked = sa.select(_VERDICTS).where(here, _VERDICTS.c.outcome.is_(None))
+    for row in connection.execute(asked).mappings().all():
+        job = jobs.get((row["workflow"], row["job"]))
+        again = (row["workflow"], row["job"], row["failure"]) in failing
+        outcome = _outcome(run, dict(row), job, again) if job is not None else None
+        if outcome is not None:
+            same = [_VERDICTS.c[name] == row[name] for name in ("head", "workflow", "job", "failure")]
+            connection.execute(_VERDICTS.update().where(here, *same).values(outcome=outcome))
 
 
 def _outcome(run: CIRun, row: Mapping[str, Any], job: Job, again: bool) -> str | None:
