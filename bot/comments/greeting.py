@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from bot.comments.reply import ours
 from bot.github import App, Client
 from bot.github.posted import PullPlace
 from bot.words import Words
@@ -17,8 +18,7 @@ _MARK = "<!-- specbot:greeting -->"
 def greet(app: App, client: Client, place: PullPlace, report: Json, words: Words) -> None:
     """Greet, once: with what the convention rules of `report` found to be missing."""
     path = f"/repos/{place.repository}/issues/{place.number}/comments"
-    me = f"{app.itself.get('/app')['slug']}[bot]"
-    if any((c["body"] or "").startswith(_MARK) and (c["user"] or {}).get("login") == me for c in client.pages(path)):
+    if any((one["body"] or "").startswith(_MARK) for one in ours(app, client, path)):
         return
     missing = [f for f in report["findings"] if f["severity"] == "convention"]
     items = [f"- {words.style.prose(f['message'][words.language])}" for f in missing]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from bot.comments.order import CommentOrder
 from bot.github import App, Client
@@ -43,15 +44,19 @@ def _fitting(text: str, room: int) -> str:
     return "\n".join(lines)
 
 
-def find(app: App, client: Client, order: CommentOrder, number: int) -> Json | None:
-    """Our answer to command `number`, where it stands. Anybody can copy a mark, so the author counts."""
+def ours(app: App, client: Client, path: str, **asked: str) -> Iterator[Json]:
+    """The comments listed at `path` that we wrote: anybody can copy a mark."""
     me = f"{app.itself.get('/app')['slug']}[bot]"
+    return (one for one in client.pages(path, **asked) if (one["user"] or {}).get("login") == me)
+
+
+def find(app: App, client: Client, order: CommentOrder, number: int) -> Json | None:
+    """Our answer to command `number`, where it stands."""
     path = f"/repos/{order.repository}/issues/{order.number}/comments"
-    for one in client.pages(path, since=order.created):
+    for one in ours(app, client, path, since=order.created):
         match = _MARK.match(one["body"] or "")
-        if match and (int(match[1]), int(match[2])) == (order.comment, number) and one["user"]["login"] == me:
-            found: Json = one
-            return found
+        if match and (int(match[1]), int(match[2])) == (order.comment, number):
+            return one
     return None
 
 
