@@ -33,11 +33,7 @@ def entry_of(
 def sampled_logit(row_ptr, logits_stride_v, token, vocab, cut_logit, cut_id, HAS_CUT: tl.constexpr):
     """(logit of the sampled token, whether it is a token at all)."""
     known = (token >= 0) & (token < vocab)
-    x = tl.load(row_ptr + token * logits_stride_v, mask=known, other=float("-inf"))
-    x = read_logit(x)
-    if HAS_CUT:
-        x = tl.where(is_kept(x, token, cut_logit, cut_id), x, float("-inf"))
-    return x, known
+    return read_tokens(row_ptr, logits_stride_v, token, known, cut_logit, cut_id, HAS_CUT), known
 
 
 @triton.jit
