@@ -11,6 +11,7 @@ import structlog
 
 from bot.github.app import ANALYSE
 from bot.github.client import Client
+from bot.github.posted import PullPlace
 from bot.pages.archive import Archive, Pull, Report
 from bot.service import analysis
 from bot.service.machine import Machine
@@ -31,7 +32,7 @@ def keep(here: Machine, client: Client, order: ReviewOrder, facts: Json, report:
     except (analysis.Failed, analysis.Stopped) as error:
         _log.warning("no pages were written", error=str(error))
         return
-    pull = _pull(client.get(f"/repos/{order.repository}/pulls/{order.number}"), order, report)
+    pull = _pull(client.get(PullPlace(order.repository, order.number).path), order, report)
     archive, now = Archive(here.store.engine), time.time()
     archive.keep_pull(pull)
     counted = pull.bugs + pull.suggestions + pull.questions
