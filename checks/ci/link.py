@@ -153,7 +153,7 @@ class Linker:
     @cached_property
     def _ops(self) -> dict[str, Function]:
         """The altered device function behind each op name, and behind each kernel's own name."""
-        ops, found = Ops(self.change, Side.HEAD), dict[str, Function]()
+        ops, found = Ops.of(self.change), dict[str, Function]()
         for function in self._functions.values():
             unit = self.change.unit(function.path) if language(function.path) == "cpp" else None
             if unit is None:
