@@ -12,11 +12,11 @@ from typing import Any
 
 import sqlalchemy as sa
 
-KINDS = ("analysis", "review", "ci", "kernels")
+KINDS = ("analysis", "review", "ci", "kernels", "logprobs")
 PER_PAGE = 50
 _TABLES = sa.MetaData()
 _PULLS = sa.Table(
-    "specbot_board",
+    "specbot_page_pulls",
     _TABLES,
     sa.Column("repository", sa.String(200), primary_key=True),
     sa.Column("number", sa.Integer, primary_key=True),
@@ -29,13 +29,11 @@ _PULLS = sa.Table(
     sa.Column("bugs", sa.Integer, nullable=False),
     sa.Column("suggestions", sa.Integer, nullable=False),
     sa.Column("questions", sa.Integer, nullable=False),
-    sa.Column("ci", sa.String(10), nullable=False),
-    sa.Column("waiting", sa.String(10), nullable=False),
     sa.Column("opened_at", sa.Float, nullable=False),
     sa.Column("updated_at", sa.Float, nullable=False, index=True),
 )
 _REPORTS = sa.Table(
-    "specbot_reports",
+    "specbot_page_reports",
     _TABLES,
     sa.Column("id", sa.Integer, primary_key=True, autoincrement=True),
     sa.Column("repository", sa.String(200), nullable=False),
@@ -43,18 +41,37 @@ _REPORTS = sa.Table(
     sa.Column("kind", sa.String(20), nullable=False),
     sa.Column("head", sa.String(64), nullable=False),
     sa.Column("at", sa.Float, nullable=False),
-    sa.Column("verdict", sa.String(10), nullable=False),
-    sa.Column("findings", sa.Integer, nullable=False),
+    sa.Column("verdict", sa.String(20), nullable=False),
+    *(sa.Column(name, sa.Integer, nullable=False) for name in ("bugs", "suggestions", "questions")),
+    sa.Column("took", sa.Float),
     sa.Column("zh", sa.Text, nullable=False),
     sa.Column("en", sa.Text, nullable=False),
     sa.UniqueConstraint("repository", "number", "kind", "head"),
 )
+# What CI said of the very head that is shown: a report on an earlier one says nothing about it.
+_WITH_CI = _PULLS.outerjoin(
+    _REPORTS,
+    sa.and_(
+        _REPORTS.c.repository == _PULLS.c.repository,
+        _REPORTS.c.number == _PULLS.c.number,
+        _REPORTS.c.kind == "ci",
+        _REPORTS.c.head == _PULLS.c.head,
+    ),
+)
+_CI_VERDICT = sa.func.coalesce(_REPORTS.c.verdict, "")
+_WAITING = sa.case(
+    (_PULLS.c.state != "open", ""),
+    (sa.or_(_PULLS.c.verdict == "block", _CI_VERDICT == "failed"), "author"),
+    (_CI_VERDICT == "running", "ci"),
+    else_="reviewer",
+)
+_SHOWN = sa.select(_PULLS, _CI_VERDICT.label("ci"), _WAITING.label("waiting")).select_from(_WITH_CI)
 
 
 @dataclass(frozen=True, slots=True)
 class Pull:
-    """A pull request as the board shows it. `state`: open, closed, merged. `verdict`: block, discuss, pass, or empty.
-    `ci`: passed, failed, running, or empty. `waiting`: author, reviewer, ci. Times are seconds since 1970."""
+    """A pull request as last seen. `state`: open, closed, merged. `verdict`: block, discuss, pass, or empty. Times are
+    seconds since 1970."""
 
     repository: str
     number: int
@@ -69,8 +86,15 @@ class Pull:
     bugs: int = 0
     suggestions: int = 0
     questions: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Shown(Pull):
+    """A pull request with what its reports say of its head. `ci`: passed, failed, running, or empty. `waiting` for
+    whom: author, reviewer, ci, or nobody (empty) where it is closed."""
+
     ci: str = ""
-    waiting: str = "author"
+    waiting: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +106,16 @@ class Entry:
     head: str
     at: float
     verdict: str
-    findings: int
+    bugs: int
+    suggestions: int
+    questions: int
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A report to keep; `bodies` by language."""
+    """A report to keep. `bodies`: HTML by language, from `bot.pages.bodies`. `verdict`: that of a review; how CI stands
+    (passed, failed, running); whether kernels got worse (worse, fine, apart); or that of a logprob comparison.
+    `took`: seconds from what caused the report until it was there."""
 
     repository: str
     number: int
@@ -96,7 +124,10 @@ class Report:
     at: float
     bodies: Mapping[str, str]
     verdict: str = ""
-    findings: int = 0
+    bugs: int = 0
+    suggestions: int = 0
+    questions: int = 0
+    took: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +138,13 @@ class Wanted:
     state: str = "open"
     verdict: str = ""
     ci: str = ""
+    waiting: str = ""
     page: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    pulls: tuple[Pull, ...]
+    pulls: tuple[Shown, ...]
     total: int
     pages: int
 
@@ -146,10 +178,16 @@ class Archive:
             if not connection.execute(_REPORTS.update().where(here).values(values)).rowcount:
                 connection.execute(_REPORTS.insert().values(values))
 
-    def pull(self, repository: str, number: int) -> Pull | None:
+    def closed(self, repository: str, number: int, *, merged: bool) -> None:
+        """Note that a pull request is no longer open."""
+        values = {"state": "merged" if merged else "closed"}
+        with self._engine.begin() as connection:
+            connection.execute(_PULLS.update().where(_pull(repository, number)).values(values))
+
+    def pull(self, repository: str, number: int) -> Shown | None:
         with self._engine.connect() as connection:
-            row = connection.execute(sa.select(_PULLS).where(_pull(repository, number))).mappings().first()
-        return Pull(**row) if row else None
+            row = connection.execute(_SHOWN.where(_pull(repository, number))).mappings().first()
+        return Shown(**row) if row else None
 
     def entries(self, repository: str, number: int) -> tuple[Entry, ...]:
         """Every report on a pull request, the newest first."""
@@ -174,19 +212,20 @@ class Archive:
         for column, value in (
             (_PULLS.c.state, wanted.state),
             (_PULLS.c.verdict, wanted.verdict),
-            (_PULLS.c.ci, wanted.ci),
+            (_CI_VERDICT, wanted.ci),
+            (_WAITING, wanted.waiting),
         ):
             if value:
                 where.append(column == value)
         for word in wanted.search.split()[:8]:
             where.append(_holds(word))
         with self._engine.connect() as connection:
-            total = connection.execute(sa.select(sa.func.count()).select_from(_PULLS).where(*where)).scalar_one()
+            total = connection.execute(sa.select(sa.func.count()).select_from(_WITH_CI).where(*where)).scalar_one()
             pages = max(1, -(-total // PER_PAGE))
             first = PER_PAGE * (min(max(wanted.page, 1), pages) - 1)
             order = (_PULLS.c.updated_at.desc(), _PULLS.c.repository, _PULLS.c.number.desc())
-            rows = connection.execute(sa.select(_PULLS).where(*where).order_by(*order).limit(PER_PAGE).offset(first))
-            return Board(tuple(Pull(**row) for row in rows.mappings()), total, pages)
+            rows = connection.execute(_SHOWN.where(*where).order_by(*order).limit(PER_PAGE).offset(first))
+            return Board(tuple(Shown(**row) for row in rows.mappings()), total, pages)
 
     def numbers(self) -> dict[str, Any]:
         """What the page of statistics shows: reports by kind, and verdicts."""

@@ -21,6 +21,7 @@ _TABS = (*KINDS, "history")
 _STATES = ("open", "merged", "closed")
 _VERDICTS = ("block", "discuss", "pass")
 _CI = ("failed", "running", "passed")
+_WAITING = ("author", "reviewer", "ci")
 
 
 def routes(archive: Archive, access: Access) -> list[Route]:
@@ -52,12 +53,12 @@ class Pages:
             state=_one_of(asked.get("state", "open"), (*_STATES, "all"), "open").replace("all", ""),
             verdict=_one_of(asked.get("verdict", ""), _VERDICTS),
             ci=_one_of(asked.get("ci", ""), _CI),
+            waiting=_one_of(asked.get("waiting", ""), _WAITING),
             page=_count(asked.get("page", "1")),
         )
         found = await run_in_threadpool(self._archive.board, wanted, self._access.readable(request))
-        return self._page(
-            request, "board.html", board=found, wanted=wanted, states=_STATES, verdicts=_VERDICTS, cis=_CI
-        )
+        choices = {"state": _STATES, "verdict": _VERDICTS, "ci": _CI, "waiting": _WAITING}
+        return self._page(request, "board.html", board=found, wanted=wanted, choices=choices)
 
     async def pull(self, request: Request) -> Response:
         """One pull request: the tab that the address names, of the newest report or of the one named."""

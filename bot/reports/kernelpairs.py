@@ -45,10 +45,11 @@ def render(report: Report, form: str, language: str) -> str:
     """The report as `terminal`, `markdown` or `json`."""
     if form == "json":
         return json.dumps(_data(report), indent=1, ensure_ascii=False) + "\n"
-    return as_text(_blocks(report, words_for(form, language)), form)
+    return as_text(blocks(report, words_for(form, language)), form)
 
 
-def _blocks(report: Report, words: Words) -> Iterator[Block]:
+def blocks(report: Report, words: Words) -> Iterator[Block]:
+    """What a person reads of it."""
     sides = {"base": report.base, "head": report.head}
     short = {side: text[:12] if len(text) >= 40 and text.isalnum() else text for side, text in sides.items()}
     yield Heading(2, words("kernelrun.compare-title", **short))

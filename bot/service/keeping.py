@@ -35,9 +35,9 @@ def keep(here: Machine, client: Client, order: ReviewOrder, facts: Json, report:
     pull = _pull(client.get(PullPlace(order.repository, order.number).path), order, report)
     archive, now = Archive(here.store.engine), time.time()
     archive.keep_pull(pull)
-    counted = pull.bugs + pull.suggestions + pull.questions
+    counted = {"bugs": pull.bugs, "suggestions": pull.suggestions, "questions": pull.questions}
     for kind, by_language in bodies.items():
-        page = Report(order.repository, order.number, kind, facts["head"], now, by_language, pull.verdict, counted)
+        page = Report(order.repository, order.number, kind, facts["head"], now, by_language, pull.verdict, **counted)
         archive.keep_report(page)
 
 
@@ -59,7 +59,6 @@ def _pull(data: Json, order: ReviewOrder, report: Json) -> Pull:
         bugs=counts["bug"],
         suggestions=counts["suggestion"],
         questions=counts["question"],
-        waiting="author" if verdict == "block" else "reviewer",
     )
 
 

@@ -73,12 +73,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     repo = build(folder / "example", "first-push").repo
     job = {"clone": str(repo), "base": "base", "head": "head", "target": "release/1.4"}
     made = pages({**job, "title": HOSTILE, "body": f"## Motivation\n{HOSTILE}\n"})
-    archive.keep_pull(pull(1, title=HOSTILE, verdict="block", bugs=4, suggestions=3, ci="failed"))
+    archive.keep_pull(pull(1, title=HOSTILE, verdict="block", bugs=4, suggestions=3))
     for kind, bodies in made.items():
-        archive.keep_report(Report("octo/engine", 1, kind, f"{1:040x}", NOW, bodies, "block", 7))
+        archive.keep_report(Report("octo/engine", 1, kind, f"{1:040x}", NOW, bodies, "block", 4, 3))
     for number in range(2, 121):
         state = "merged" if number % 3 == 0 else "open"
-        archive.keep_pull(pull(number, state=state, verdict="pass" if number % 2 else "discuss", ci="passed"))
+        archive.keep_pull(pull(number, state=state, verdict="pass" if number % 2 else "discuss"))
     archive.keep_pull(pull(500, repository="octo/secret", title="Hidden work", private=True))
     archive.keep_report(Report("octo/secret", 500, "review", "a" * 40, NOW, {"zh": "<p>x</p>", "en": "<p>secret</p>"}))
     for url in serve(archive, Access(None)):

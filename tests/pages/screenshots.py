@@ -59,15 +59,22 @@ def main() -> int:
                 bugs=counts["bug"],
                 suggestions=counts["suggestion"],
                 questions=counts["question"],
-                ci="failed" if counts["bug"] else "passed",
-                waiting="author" if counts["bug"] else "reviewer",
                 opened_at=now - 9000.0 * (number - 407),
                 updated_at=now - number,
             )
             archive.keep_pull(shown)
             for kind, texts in bodies.items():
                 archive.keep_report(
-                    Report("lantern/engine", number, kind, shown.head, now, texts, verdict, len(findings))
+                    Report(
+                        "lantern/engine",
+                        number,
+                        kind,
+                        shown.head,
+                        now,
+                        texts,
+                        verdict,
+                        *(counts[s] for s in ("bug", "suggestion", "question")),
+                    )
                 )
         first = 408 + sorted(VARIANTS).index("first-push")
         for url in serve(archive, Access(None)):

@@ -1,0 +1,56 @@
+"""The body of a tab, in every language: a report of CI, of kernels or of logprobs as HTML.
+
+Whoever has such a report keeps it: `Archive.keep_report(Report(repository, number, kind, head, at, bodies, verdict))`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from bot.redact import redact
+from bot.reports import ci as ci_report
+from bot.reports import html, kernelpairs, logprobs
+from bot.reports.blocks import Block
+from bot.reports.ci import CIView
+from bot.words import LANGUAGES, Words
+from checks.ci.model import Requirement
+from checks.ci.report import CIReport
+from checks.logprobs.compare import Outcome
+
+Bodies = dict[str, str]
+
+
+def of_ci(view: CIView) -> Bodies:
+    """The tab `ci`, with secrets out."""
+    return {name: redact(body) for name, body in _written(lambda words: ci_report.document(view, words)).items()}
+
+
+def ci_verdict(report: CIReport) -> str:
+    """How CI stands, as the board shows it: `failed`, `running` or `passed`; empty where there is none. A task that
+    no merge waits for fails nothing."""
+    if any(f.job.failed and f.job.requirement is not Requirement.OPTIONAL for f in report.failed):
+        return "failed"
+    if report.running or report.missing:
+        return "running"
+    return "passed" if report.run.jobs else ""
+
+
+def of_kernels(report: kernelpairs.Report) -> Bodies:
+    """The tab `kernels`: base against head."""
+    return _written(lambda words: kernelpairs.blocks(report, words))
+
+
+def kernels_verdict(report: kernelpairs.Report) -> str:
+    """`worse`, `fine`, or `apart` where base and head ran on different devices."""
+    if any(judged.comparison.apart for judged in report.judged):
+        return "apart"
+    return "worse" if report.worse else "fine"
+
+
+def of_logprobs(outcome: Outcome) -> Bodies:
+    """The tab `logprobs`: the verdict of `specbot logprobs diff`."""
+    return _written(lambda words: logprobs.blocks(outcome, words))
+
+
+def _written(document: Callable[[Words], Iterable[Block]]) -> Bodies:
+    return {language: html.body(document(html.words_for(language))) for language in LANGUAGES}
