@@ -86,7 +86,7 @@ def _service(commands: argparse._SubParsersAction[_Parser], shared: _Parser, wor
     serve.add_argument("--host", metavar="ADDRESS", help=words("cli.serve-host"))
     serve.add_argument("--port", type=int, metavar="N", help=words("cli.serve-port"))
     worker = commands.add_parser("worker", help=words("cli.worker"), parents=[shared], allow_abbrev=False)
-    worker.add_argument("--queues", default="reviews,ci", metavar="Q", help=words("cli.worker-queues"))
+    worker.add_argument("--queues", metavar="Q", help=words("cli.worker-queues"))
     for parser in (serve, worker):
         parser.add_argument("--config", metavar="FILE", help=words("cli.serve-config"))
 
@@ -115,6 +115,7 @@ def _review(parser: argparse.ArgumentParser, words: Words) -> None:
 
 def _analyze(parser: argparse.ArgumentParser, words: Words) -> None:
     _compared(parser, words)
+    parser.add_argument("--pr", metavar="OWNER/REPO#N", help=words("cli.pull"))
     formats = ("terminal", "markdown", "html", "json")
     parser.add_argument("--format", choices=formats, default="terminal", help=words("cli.format"))
 

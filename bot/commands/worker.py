@@ -16,7 +16,7 @@ from bot.service.worker import QUEUES, Worker
 
 def run(args: argparse.Namespace) -> int:
     """Work on the queues that are named until the process is told to end."""
-    queues = tuple(dict.fromkeys(name.strip() for name in args.queues.split(",")))
+    queues = tuple(dict.fromkeys(name.strip() for name in args.queues.split(","))) if args.queues else QUEUES
     unknown = [name for name in queues if name not in QUEUES]
     if unknown:
         raise UserError("unknown-queue", name=unknown[0], known=QUEUES)
