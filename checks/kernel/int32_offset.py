@@ -34,6 +34,7 @@ from checks.finding import Confidence, Edit, Finding, Fix, Location, Message, Se
 from checks.ir import expr as E
 from checks.ir.stmt import Assign
 from checks.kernel.deltas import Delta, deltas, names_in, same, uses
+from checks.kernel.tensors import VOCABULARY
 from checks.kernel.threads import is_device
 from checks.ops import expressions
 from checks.protocol.ranges import show
@@ -44,8 +45,6 @@ SUMMARY = "An offset of row times vocabulary is computed in 32 bits"
 _VOCAB = re.compile(r"vocab", re.IGNORECASE)
 _NARROW = re.compile(r"\b(?:int|int32_t|unsigned|uint32_t)\b")
 _WIDE = re.compile(r"64|long|size_t|ptrdiff|auto|float|double|\bT\b")
-# The vocabulary of a large model of today (Qwen3): the row at which the product leaves 31 bits follows from it.
-_TOKENS = 151_936
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
@@ -135,7 +134,7 @@ def _triton_row(product: E.Binary, delta: Delta) -> bool:
 def _finding(product: E.Binary, delta: Delta, triton: bool) -> Finding:
     line = product.line
     row = product.left if _is_vocab(product.right) else product.right
-    args = {"product": show(product), "row": show(row), "rows": (1 << 31) // _TOKENS, "tokens": _TOKENS}
+    args = {"product": show(product), "row": show(row), "rows": (1 << 31) // VOCABULARY, "tokens": VOCABULARY}
     return Finding(
         rule=ID,
         severity=Severity.QUESTION,

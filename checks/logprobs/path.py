@@ -126,7 +126,7 @@ def _in_function(
         if all(line.strip() in moved for line in unit.lines[stmt.line - 1 : _last(stmt)]):
             continue
         mode, certain = _mode(guarded, head), False
-        if mode is None and _called_speculatively(head, change, config):
+        if mode is None and called_speculatively(head, change, config):
             mode = True
         if kind == WIDTH and isinstance(stmt, Assign):
             mode, certain = _width(guarded, before, mode)
@@ -262,7 +262,7 @@ def _mode(guarded: Guarded, function: Function) -> bool | None:
     return True if any(_SPECULATIVE.search(w) for w in used) else None
 
 
-def _called_speculatively(function: Function, change: ChangeSet, config: Config) -> bool:
+def called_speculatively(function: Function, change: ChangeSet, config: Config) -> bool:
     """Whether every caller that goes by this name is of speculative decoding."""
     if function.owner or language(function.path) != "python":
         return False
