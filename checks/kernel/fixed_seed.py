@@ -158,12 +158,13 @@ def _was_there(name: str, key: str, delta: Delta) -> bool:
 def _finding(key: str, name: str, line: int, use: int, delta: Delta) -> Finding:
     keys = {"constant": "constant", "process": "process"}
     place = line if key == "process" and delta.touched(line) else use
+    start = found.group(2) if key == "process" and (found := _STATIC.match(delta.unit.text(line))) else name
     return Finding(
         rule=ID,
         severity=Severity.SUGGESTION,
         confidence=Confidence.HIGH,
         location=Location(delta.unit.path, place),
-        message=Message(keys[key], {"name": name, "function": delta.head.name}),
+        message=Message(keys[key], {"name": name, "function": delta.head.name, "start": start}),
         symbol=delta.head.qualname,
         subject=name,
         related=(Related(Location(delta.unit.path, use), Message("drawn", {})),) if place != use else (),
