@@ -3,26 +3,68 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bot.commands.review import asked
+from bot.errors import UserError
 from bot.files import write_output
+from bot.git import Git
 from bot.git.history import history
+from bot.git.revisions import object_id
 from bot.reports import analysis as reports
 from bot.reviewing import progress_on_terminal, reviewed
 from bot.words import Words
 from checks.analysis import analyse
+from checks.analysis.discussion import Thread
+
+if TYPE_CHECKING:
+    from bot.github.discussion import Pulled
 
 
 def run(args: argparse.Namespace) -> int:
     """Analyse, and write the page."""
-    with asked(args) as (git, compared, change):
+    pulled, threads = _from_github(args.pr) if args.pr else (None, None)
+    if pulled is not None:
+        _compare(args, pulled)
+    known = pulled.pull if pulled is not None and args.title is None else None
+    with asked(args, known) as (git, compared, change):
         report = reviewed(
             change,
             config_file=args.config,
             profile=args.profile,
             progress=progress_on_terminal(Words(args.lang)),
         )
-        found = analyse(report.review, report.facts, history(git, compared, change))
+        found = analyse(report.review, report.facts, history(git, compared, change), threads)
         text = reports.render(reports.AnalysisReport(report, found), args.format, args.lang)
     write_output(text, args.output)
     return 0
+
+
+def _from_github(name: str) -> tuple[Pulled, tuple[Thread, ...]]:
+    """The pull request and its discussion. Raises `UserError` where there is no token or GitHub does not answer."""
+    from bot.ci.source import from_environment, place_of
+    from bot.github import GitHubError, Limited
+    from bot.github.discussion import pulled, threads
+
+    place = place_of(name)
+    client = from_environment(place).client
+    try:
+        return pulled(client, place), threads(client, place)
+    except Limited as error:
+        raise UserError("ci-limited", reason=str(error)) from error
+    except GitHubError as error:
+        raise UserError("ci-unreadable-pull", pull=name, reason=str(error)) from error
+
+
+def _compare(args: argparse.Namespace, pulled: Pulled) -> None:
+    """Compare the commits of the pull request where no others are named. Raises `UserError` for one that the clone
+    does not have."""
+    git = Git(Path(args.repo))
+    for side in ("base", "head"):
+        if getattr(args, side) is None:
+            commit = getattr(pulled, side)
+            if object_id(git, f"{commit}^{{commit}}") is None:
+                fetch = f"git fetch origin {pulled.pull.target_branch} pull/{args.pr.rpartition('#')[2]}/head"
+                raise UserError("pull-not-fetched", pull=args.pr, commit=commit[:12], command=fetch)
+            setattr(args, side, commit)

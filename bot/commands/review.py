@@ -38,9 +38,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 @contextmanager
-def asked(args: argparse.Namespace) -> Iterator[tuple[Git, Range, ChangeSet]]:
-    """The repository, the range and the change that the arguments name, readable while this is open."""
-    pull = _told(args)
+def asked(args: argparse.Namespace, known: PullRequest | None = None) -> Iterator[tuple[Git, Range, ChangeSet]]:
+    """The repository, the range and the change that the arguments name, readable while this is open. What GitHub said
+    of the pull request is `known`; without it the arguments tell."""
+    pull = known or _told(args)
     git = Git(Path(args.repo))
     compared = resolve(git, args.base, args.head, merge_base=args.merge_base)
     with opened(git, compared, _aimed(pull, compared, args.target_branch)) as change:
@@ -59,7 +60,7 @@ def _told(args: argparse.Namespace) -> PullRequest:
 
 def _aimed(pull: PullRequest, compared: Range, target: str | None) -> PullRequest:
     """`pull` with the branch it is for: the one named, else the default branch that the base was taken from."""
-    branch = target if target is not None else compared.target
+    branch = target if target is not None else pull.target_branch or compared.target
     return PullRequest(pull.title, pull.body, pull.labels, branch, pull.known)
 
 

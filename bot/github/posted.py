@@ -72,7 +72,7 @@ class PostedThread:
 
 def reviews(client: Client, place: PullPlace) -> Iterator[PostedReview]:
     """Our reviews, oldest first."""
-    for data in _pages(client, _REVIEWS, place, "reviews"):
+    for data in pages(client, _REVIEWS, place, "reviews"):
         for node in data["repository"]["pullRequest"]["reviews"]["nodes"]:
             mark = review_in(node["body"]) if node["viewerDidAuthor"] else None
             if mark is not None:
@@ -81,7 +81,7 @@ def reviews(client: Client, place: PullPlace) -> Iterator[PostedReview]:
 
 def threads(client: Client, place: PullPlace) -> Iterator[PostedThread]:
     """Our comments on lines, oldest first."""
-    for data in _pages(client, _THREADS, place, "reviewThreads"):
+    for data in pages(client, _THREADS, place, "reviewThreads"):
         me = data["viewer"]["login"].removesuffix("[bot]")
         for node in data["repository"]["pullRequest"]["reviewThreads"]["nodes"]:
             for first in node["comments"]["nodes"]:
@@ -112,7 +112,8 @@ def resolve(client: Client, thread: PostedThread) -> None:
     client.graphql(_RESOLVE, {"id": thread.id})
 
 
-def _pages(client: Client, query: str, place: PullPlace, name: str) -> Iterator[Json]:
+def pages(client: Client, query: str, place: PullPlace, name: str) -> Iterator[Json]:
+    """The answers to a query for the list `name` of a pull request, page after page."""
     after: Any = None
     while True:
         data = client.graphql(query, place.variables | {"after": after})

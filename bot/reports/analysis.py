@@ -10,6 +10,7 @@ from typing import Any
 from bot.phrases import Ready
 from bot.reports import Report, html, jsonfmt, markdown, terminal
 from bot.reports.blocks import Block, Code, Heading, Items, Picture, Table, Text
+from bot.reports.discussion import discussion
 from bot.reports.summary import tag_names
 from bot.style import Markdown, Plain
 from bot.words import LANGUAGES, Words, place
@@ -70,6 +71,7 @@ def _json(view: AnalysisReport, language: str) -> str:
         "risks": [{"reached": r.reached, **jsonfmt.finding_data(r.finding, voices)} for r in found.risks],
         "impacts": [{"who": i.who, **claim(i.claim)} for i in found.impacts],
         "history": jsonfmt.plain(found.history),
+        "discussion": jsonfmt.plain(found.discussion),
     }
     return json.dumps(data, ensure_ascii=False, indent=2) + "\n"
 
@@ -97,6 +99,8 @@ def document(view: AnalysisReport, words: Words, *, pictures: bool = False) -> I
     yield Heading(2, words("analysis.heading-excerpts"))
     for excerpt in found.excerpts:
         yield from _excerpt(excerpt, words)
+    if found.discussion is not None:
+        yield from discussion(found.discussion, words)
     yield from _risks(found, words)
     yield Heading(2, words("analysis.heading-impact"))
     impacts = tuple(_impact(i, words) for i in found.impacts)
@@ -253,7 +257,8 @@ def _short(commit: Commit) -> str:
 
 
 def _missing(view: AnalysisReport, words: Words) -> Iterator[Block]:
-    lines = [words("analysis.missing-discussion")]
+    asked = view.analysis.discussion is not None
+    lines = [words("analysis.missing-answers" if asked else "analysis.missing-discussion", option="--pr")]
     if not view.report.review.change.pull.known:
         lines.append(words("analysis.missing-description", option="--title, --body-file"))
     if not view.analysis.history.message:

@@ -6,7 +6,10 @@ Pure: from a review, the facts and what git knows of the past. Every sentence is
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from checks.analysis.claims import claims
+from checks.analysis.discussion import Thread, discussion
 from checks.analysis.excerpts import excerpts
 from checks.analysis.files import cards
 from checks.analysis.model import Analysis, Claim, History
@@ -40,8 +43,8 @@ _TELLING = (
 )
 
 
-def analyse(review: Review, facts: Facts, history: History) -> Analysis:
-    """The analysis of a reviewed change."""
+def analyse(review: Review, facts: Facts, history: History, threads: Sequence[Thread] | None = None) -> Analysis:
+    """The analysis of a reviewed change; `threads` is what people said about it, None where nobody was asked."""
     change, config = review.change, review.config
     found = claims(change, config, facts, replacements(change, config))
     made = steps(change, found)
@@ -58,6 +61,7 @@ def analyse(review: Review, facts: Facts, history: History) -> Analysis:
         risks=dangers,
         impacts=impacts(change, facts, found),
         history=history,
+        discussion=discussion(threads, review.findings) if threads is not None else None,
     )
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from checks.finding import Finding
+from checks.finding import Finding, Location
 
 KINDS = ("correctness", "performance", "test", "style", "design", "other")
 STATES = ("unresolved", "answered", "outdated", "resolved")
@@ -37,6 +37,7 @@ _MARKUP = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|[*`]+|~~|(?<!\w)_+(?=\w)|(?<=\w)_
 _SENTENCE = re.compile(r"(?<=[.!?。！？])\s*")
 _LONGEST = 280
 _LEAST_SHARED = 0.5
+_NEAR = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +72,15 @@ class Quote:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """Threads about one thing. `opening` is what was said first, `conclusion` the last word where somebody answered."""
+    """Threads about one thing. `opening` is what was said first, `conclusion` the last word where somebody answered;
+    `beside` are findings at the same lines."""
 
     kind: str
     state: str
     opening: Quote
     conclusion: Quote | None
     threads: tuple[Thread, ...]
+    beside: tuple[Finding, ...] = ()
 
     @property
     def people(self) -> tuple[str, ...]:
@@ -86,25 +89,39 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """A finding that this bot posted, and what became of it: `acted` where a later commit made it go away."""
+    """A finding that this bot posted, in its words, and what became of it: `acted` where the head no longer has it."""
 
-    fingerprint: str
-    rule: str
+    thread: Thread
+    said: str
     acted: bool
 
 
-def topics(threads: Iterable[Thread]) -> tuple[Topic, ...]:
+@dataclass(frozen=True, slots=True)
+class Discussion:
+    """What people said, and what became of what this bot said."""
+
+    topics: tuple[Topic, ...]
+    posted: tuple[Posted, ...]
+
+
+def discussion(threads: Iterable[Thread], findings: Sequence[Finding]) -> Discussion:
+    """The discussion in `threads`, with the findings that a review of the head has."""
+    told = tuple(threads)
+    return Discussion(topics(told, findings), posted(told, findings))
+
+
+def topics(threads: Iterable[Thread], findings: Sequence[Finding] = ()) -> tuple[Topic, ...]:
     """The topics that people raised, open ones first, then in the order in which they were raised."""
     told = [t for t in threads if t.comments and not t.comments[0].ours and quote(t.comments[0])]
-    made = [_topic(group) for group in _groups(told)]
+    made = [_topic(group, findings) for group in _groups(told)]
     return tuple(sorted(made, key=lambda t: STATES.index(t.state)))
 
 
-def posted(before: Iterable[Finding], now: Iterable[Finding]) -> tuple[Posted, ...]:
-    """What was posted at earlier heads, each with whether it still holds at this one."""
-    left = {f.fingerprint for f in now}
-    unique = {f.fingerprint: f for f in before}
-    return tuple(Posted(name, f.rule, name not in left) for name, f in unique.items())
+def posted(threads: Iterable[Thread], now: Iterable[Finding]) -> tuple[Posted, ...]:
+    """What this bot said, each finding once, and whether it still holds."""
+    left = {f.fingerprint for f in now if not f.answered}
+    unique = {t.fingerprint: t for t in threads if t.fingerprint}
+    return tuple(Posted(t, quote(t.comments[0]), name not in left) for name, t in unique.items())
 
 
 def kind(texts: Sequence[str]) -> str:
@@ -154,12 +171,19 @@ def _names(thread: Thread) -> set[str]:
     return set(_NAME.findall(thread.comments[0].body))
 
 
-def _topic(threads: Sequence[Thread]) -> Topic:
+def _topic(threads: Sequence[Thread], findings: Sequence[Finding]) -> Topic:
     first = threads[0].comments[0]
     answers = [c for t in threads for c in t.comments[1:] if quote(c)]
     conclusion = Quote(answers[-1].author, quote(answers[-1])) if answers else None
     about = kind([c.body for t in threads for c in t.comments])
-    return Topic(about, _state(threads), Quote(first.author, quote(first)), conclusion, tuple(threads))
+    beside = tuple(f for f in findings if any(_near(f.location, t) for t in threads))
+    return Topic(about, _state(threads), Quote(first.author, quote(first)), conclusion, tuple(threads), beside)
+
+
+def _near(place: Location, thread: Thread) -> bool:
+    """Whether a finding stands where a thread does. The line of an outdated thread is one of another commit."""
+    inside = place.start_line - _NEAR <= thread.line <= place.end_line + _NEAR
+    return not thread.outdated and thread.line > 0 and place.path == thread.path and inside
 
 
 def _state(threads: Sequence[Thread]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from checks.analysis.discussion import Discussion
 from checks.facts import Facts
 from checks.finding import Finding, Location, Message
 
@@ -130,7 +131,7 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """Everything the page of a pull request shows that does not come from GitHub."""
+    """Everything the page of a pull request shows. `discussion` is None where GitHub was not asked."""
 
     facts: Facts
     summary: tuple[Claim, ...]
@@ -142,3 +143,4 @@ class Analysis:
     risks: tuple[Risk, ...]
     impacts: tuple[Impact, ...]
     history: History
+    discussion: Discussion | None = None

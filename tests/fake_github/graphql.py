@@ -107,6 +107,12 @@ class Parser:
             return self.variables.get(self.next())
         if token == "{":
             return self.pairs("}")
+        if token == "[":
+            listed = []
+            while self.peek() != "]":
+                listed.append(self.value())
+            self.next()
+            return listed
         if token.startswith('"'):
             return json.loads(token)
         return {"true": True, "false": False, "null": None}.get(
@@ -174,9 +180,15 @@ def _queries(fake: FakeGitHub, token: state.Token) -> dict[str, Any]:
         repo = fake.repositories.get(f"{owner}/{name}")
         if repo is None or not reachable(fake, token, repo):
             raise Refusal("NOT_FOUND", f"Could not resolve to a Repository with the name '{owner}/{name}'.")
-        return Thing(
-            "Repository", {"pullRequest": lambda number: _pull(fake, repo, number), "nameWithOwner": repo.full_name}
-        )
+
+        def pulls(states: list[str], orderBy: dict[str, str], first: Any = None, after: Any = None) -> Thing:
+            listed = [p for p in repo.pulls.values() if p.state.upper() in states]
+            listed.sort(key=lambda p: p.created_at, reverse=orderBy["direction"] == "DESC")
+            nodes = [_pull(fake, repo, p.number) for p in listed]
+            return _connection("PullRequestConnection", nodes, first, None, after)
+
+        one = {"pullRequest": lambda number: _pull(fake, repo, number), "pullRequests": pulls}
+        return Thing("Repository", one | {"nameWithOwner": repo.full_name})
 
     return {"repository": repository, "viewer": Thing("User", {"login": fake.bot.login})}
 
@@ -205,8 +217,10 @@ def _pull(fake: FakeGitHub, repo: state.Repository, number: int) -> Thing:
         "id": f"PR_{pr.id}",
         "number": pr.number,
         "headRefOid": pr.head_sha,
+        "updatedAt": pr.created_at,
         "title": pr.title,
         "isDraft": pr.draft,
+        "author": Thing("User", {"login": pr.user.login}),
         "reviewDecision": pr.decision,
     }
     return Thing(
@@ -221,6 +235,7 @@ def _authored(fake: FakeGitHub, one: Any, type_: str) -> dict[str, Any]:
         "id": one.node_id,
         "databaseId": one.id,
         "body": one.body,
+        "url": f"https://github.example/comments/{one.id}",
         "viewerDidAuthor": one.user is fake.bot,
         "author": Thing(one.user.type, {"login": login}),
         "isMinimized": one.minimized is not None,
@@ -243,17 +258,22 @@ def _thread(fake: FakeGitHub, pr: state.Pull, one: state.Thread) -> Thing:
         return _connection("PullRequestReviewCommentConnection", items, first, last, after)
 
     top, resolver = one.comments[0], one.resolved_by
+    outdated = top.commit_id != pr.head_sha
     fields: dict[str, Any] = {
         "id": one.node_id,
         "isResolved": one.resolved_by is not None,
         "resolvedBy": (resolver and resolver.type == "User" and Thing("User", {"login": resolver.login})) or None,
         "path": top.path,
-        "line": top.line,
+        # GitHub follows a line as long as it can; here no line outlives a push.
+        "line": None if outdated else top.line,
+        "originalLine": top.line,
+        "isOutdated": outdated,
     }
-    return Thing("PullRequestReviewThread", fields | {"isOutdated": top.commit_id != pr.head_sha, "comments": comments})
+    return Thing("PullRequestReviewThread", fields | {"comments": comments})
 
 
-def _rollup(repo: state.Repository, pr: state.Pull) -> Thing:
+def _rollup(repo: state.Repository, pr: state.Pull) -> Thing | None:
+    """Checks, jobs (each is a check too) and statuses of the head; null before the first."""
     required = repo.required(pr.base_ref)
 
     def needed(name: str, app: int | None) -> Callable[..., bool]:
@@ -263,16 +283,22 @@ def _rollup(repo: state.Repository, pr: state.Pull) -> Thing:
     for run in (c for c in repo.check_runs if c.head_sha == pr.head_sha):
         suite = Thing("CheckSuite", {"app": Thing("App", {"databaseId": run.app})})
         fields = {"databaseId": run.id, "name": run.name, "status": run.status.upper(), "detailsUrl": run.details_url}
+        fields |= {"completedAt": run.completed_at}
         fields |= {"conclusion": run.conclusion and run.conclusion.upper(), "checkSuite": suite}
         items.append(Thing("CheckRun", fields | {"isRequired": needed(run.name, run.app)}))
+    for job in (j for r in repo.runs if r.head_sha == pr.head_sha for j in r.jobs):
+        fields = {"databaseId": job.id, "name": job.name, "status": job.status.upper(), "completedAt": job.completed_at}
+        fields |= {"conclusion": job.conclusion and job.conclusion.upper()}
+        items.append(Thing("CheckRun", fields | {"isRequired": needed(job.name, None)}))
     for status in (s for s in repo.statuses if s.sha == pr.head_sha):
         fields = {"context": status.context, "state": status.state.upper(), "targetUrl": status.target_url}
+        fields |= {"createdAt": status.created_at}
         items.append(Thing("StatusContext", fields | {"isRequired": needed(status.context, None)}))
 
     def contexts(first: Any = None, last: Any = None, after: Any = None) -> Thing:
         return _connection("StatusCheckRollupContextConnection", items, first, last, after)
 
-    return Thing("StatusCheckRollup", {"state": "PENDING", "contexts": contexts})
+    return Thing("StatusCheckRollup", {"state": "PENDING", "contexts": contexts}) if items else None
 
 
 def _mutations(fake: FakeGitHub, token: state.Token) -> dict[str, Any]:

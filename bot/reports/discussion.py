@@ -1,0 +1,64 @@
+"""The discussion of a pull request as blocks: quotes with their authors, and what this bot said beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bot.phrases import Ready
+from bot.reports.blocks import Block, Heading, Items, Text
+from bot.words import Words, place
+from checks.analysis.discussion import Discussion, Posted, Quote, Thread, Topic
+from checks.finding import Finding, Location
+
+_MOST_TOPICS = 30
+_MOST_BESIDE = 4
+
+
+def discussion(told: Discussion, words: Words) -> Iterator[Block]:
+    """Every topic, open ones first, then what became of our own findings."""
+    yield Heading(2, words("analysis.heading-discussion"))
+    if not told.topics:
+        yield Text(words("analysis.no-discussion"))
+    for topic in told.topics[:_MOST_TOPICS]:
+        yield Heading(3, _title(topic, words))
+        yield Items(tuple(_lines(topic, words)))
+    if left := len(told.topics[_MOST_TOPICS:]):
+        yield Text(words("analysis.topics-left", count=left))
+    if told.posted:
+        yield Heading(3, words("analysis.posted", count=len(told.posted), acted=sum(p.acted for p in told.posted)))
+        yield Items(tuple(_posted(p, words) for p in told.posted))
+
+
+def _title(topic: Topic, words: Words) -> str:
+    about, stands = (words(f"analysis.{key}") for key in (f"kind-{topic.kind}", f"topic-{topic.state}"))
+    return words("analysis.topic", place=_link(topic.threads[0], words), about=Ready(about), stands=Ready(stands))
+
+
+def _link(thread: Thread, words: Words) -> Ready:
+    """Where the thread stands, leading to it on GitHub."""
+    where = words.style.code(place(Location(thread.path, thread.line))) if thread.path else words("analysis.no-line")
+    return Ready(words.style.link(where, thread.url))
+
+
+def _lines(topic: Topic, words: Words) -> Iterator[str]:
+    yield _quoted(topic.opening, words)
+    if topic.conclusion is not None:
+        yield _quoted(topic.conclusion, words)
+    if (count := len(topic.threads)) > 1:
+        yield words("analysis.topic-threads", count=count, people=list(topic.people))
+    for finding in topic.beside[:_MOST_BESIDE]:
+        yield _beside(finding, words)
+
+
+def _quoted(quote: Quote, words: Words) -> str:
+    return words("analysis.quote", author=quote.author, text=quote.text)
+
+
+def _beside(finding: Finding, words: Words) -> str:
+    said = Ready(words.message(finding.rule, finding.message))
+    return words("analysis.beside", place=finding.location, said=said, rule=finding.rule)
+
+
+def _posted(one: Posted, words: Words) -> str:
+    key = "analysis.posted-acted" if one.acted else "analysis.posted-left"
+    return words(key, place=_link(one.thread, words), text=one.said)
