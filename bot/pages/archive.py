@@ -13,6 +13,8 @@ from typing import Any
 import sqlalchemy as sa
 
 KINDS = ("analysis", "review", "ci", "kernels", "logprobs")
+# What stands over the list of all reports, about all of them.
+HISTORY = "history"
 PER_PAGE = 50
 _TABLES = sa.MetaData()
 _PULLS = sa.Table(

@@ -5,13 +5,15 @@ Whoever has such a report keeps it: `Archive.keep_report(Report(repository, numb
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 
 from bot.redact import redact
 from bot.reports import ci as ci_report
-from bot.reports import html, kernelpairs, logprobs
+from bot.reports import html, kernelpairs, logprobs, logprobs_pictures, pictures
 from bot.reports.blocks import Block
 from bot.reports.ci import CIView
+from bot.reports.pictures import Push
 from bot.words import LANGUAGES, Words
 from checks.ci.model import Requirement
 from checks.ci.report import CIReport
@@ -22,7 +24,8 @@ Bodies = dict[str, str]
 
 def of_ci(view: CIView) -> Bodies:
     """The tab `ci`, with secrets out."""
-    return {name: redact(body) for name, body in _written(lambda words: ci_report.document(view, words)).items()}
+    made = _written(lambda words: chain(ci_report.document(view, words), pictures.ci_timeline(view.report.run, words)))
+    return {language: redact(body) for language, body in made.items()}
 
 
 def ci_verdict(report: CIReport) -> str:
@@ -37,7 +40,7 @@ def ci_verdict(report: CIReport) -> str:
 
 def of_kernels(report: kernelpairs.Report) -> Bodies:
     """The tab `kernels`: base against head."""
-    return _written(lambda words: kernelpairs.blocks(report, words))
+    return _written(lambda words: chain(kernelpairs.blocks(report, words), pictures.kernel_ratios(report, words)))
 
 
 def kernels_verdict(report: kernelpairs.Report) -> str:
@@ -49,7 +52,13 @@ def kernels_verdict(report: kernelpairs.Report) -> str:
 
 def of_logprobs(outcome: Outcome) -> Bodies:
     """The tab `logprobs`: the verdict of `specbot logprobs diff`."""
-    return _written(lambda words: logprobs.blocks(outcome, words))
+    drawn = logprobs_pictures.pictures
+    return _written(lambda words: chain(logprobs.blocks(outcome, words), drawn(outcome, words)))
+
+
+def of_pushes(pushes: Sequence[Push]) -> Bodies:
+    """The top of the tab `history`: what the review of each push found, the first push first."""
+    return _written(lambda words: pictures.findings_over_pushes(pushes, words))
 
 
 def _written(document: Callable[[Words], Iterable[Block]]) -> Bodies:

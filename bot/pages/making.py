@@ -7,35 +7,53 @@ import json
 import os
 import resource
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from bot.git import Git, Range
 from bot.git.history import history
+from bot.pages.bodies import of_pushes
 from bot.reports import analysis, document, html
+from bot.reports.pictures import Push
 from bot.reviewing import opened, reviewed
 from bot.words import LANGUAGES
 from checks.analysis import analyse
+from checks.analysis.discussion import Comment, Thread
 from checks.change import PullRequest
+from checks.finding import Severity
+from checks.review import Review
 
 # As for the review's child; drawing takes some more.
 _MEMORY = 4 << 30
 
 
 def pages(job: dict[str, Any]) -> dict[str, dict[str, str]]:
-    """`analysis` and `review`, each as the body of a page in every language."""
+    """`analysis`, `review` and `history`, each as the body of a page in every language. The job may have `threads`,
+    what people said, and `pushes`, what the reviews before this one found."""
     pull = PullRequest(job["title"], job["body"], target_branch=job["target"], known=True)
     compared, git = Range(job["base"], job["head"]), Git(Path(job["clone"]))
     with opened(git, compared, pull) as change:
-        report = reviewed(change)
-        found = analyse(report.review, report.facts, history(git, compared, change))
+        report = reviewed(change, skips=job.get("skips", ()))
+        threads = [_thread(t) for t in job["threads"]] if job.get("threads") is not None else None
+        found = analyse(report.review, report.facts, history(git, compared, change), threads)
         view = analysis.AnalysisReport(report, found)
         made: dict[str, dict[str, str]] = {"analysis": {}, "review": {}}
         for language in LANGUAGES:
             words = html.words_for(language)
             made["analysis"][language] = html.body(analysis.document(view, words, pictures=True))
             made["review"][language] = html.body(document.document(report, words))
-    return made
+    pushes = [Push(**p) for p in job.get("pushes", ())]
+    return made | {"history": of_pushes([*pushes, _push(report.review, job["head"])])}
+
+
+def _thread(data: dict[str, Any]) -> Thread:
+    return Thread(**data | {"comments": tuple(Comment(**c) for c in data["comments"])})
+
+
+def _push(review: Review, head: str) -> Push:
+    counts = Counter(f.severity for f in review.findings if not f.answered)
+    return Push(head, counts[Severity.BUG], counts[Severity.SUGGESTION], counts[Severity.QUESTION])
 
 
 if __name__ == "__main__":

@@ -11,13 +11,13 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from bot.pages.access import COOKIE, Access
-from bot.pages.archive import KINDS, Archive, Entry, Pull, Wanted
+from bot.pages.archive import HISTORY, KINDS, Archive, Entry, Pull, Wanted
 from bot.pages.view import HEADERS, language, page
 from bot.reports.html import style, words_for
 from checks.registry import RULES, rule
 
 _LONGEST = 200
-_TABS = (*KINDS, "history")
+_TABS = (*KINDS, HISTORY)
 _STATES = ("open", "merged", "closed")
 _VERDICTS = ("block", "discuss", "pass")
 _CI = ("failed", "running", "passed")
@@ -69,16 +69,16 @@ class Pages:
             return self._missing(request)
         entries = await run_in_threadpool(self._archive.entries, repository, number)
         newest = _newest(entries)
-        tab = _one_of(request.query_params.get("tab", ""), _TABS, next((k for k in KINDS if k in newest), "history"))
+        tab = _one_of(request.query_params.get("tab", ""), _TABS, next((k for k in KINDS if k in newest), HISTORY))
         entry = next((e for e in entries if str(e.id) == request.query_params.get("report")), newest.get(tab))
         body = None
-        if tab != "history" and entry is not None and entry.kind == tab:
+        if entry is not None and entry.kind == tab:
             body = await self._body(pull, entry, language(request))
         return self._page(
             request,
             "pull.html",
             pull=pull,
-            entries=entries,
+            entries=[e for e in entries if e.kind != HISTORY],
             newest=newest,
             tab=tab,
             tabs=_TABS,

@@ -33,9 +33,7 @@ def stacked_bars(labels: Sequence[str], series: Sequence[tuple[str, Sequence[flo
         axes.set_xlim(0, most)
         axes.spines[["top", "right"]].set_visible(False)
         figure.legend(loc="outside upper center", ncols=4, frameon=False, fontsize="small")
-        whole = svg(figure)
-    bare = re.sub(r"<metadata>.*?</metadata>", "", whole, flags=re.S)
-    return bare[bare.index("<svg") :].strip()
+        return element(figure)
 
 
 @contextmanager
@@ -49,8 +47,14 @@ def drawing(size: tuple[float, float], **given: Any) -> Iterator[Figure]:
         yield Figure(figsize=size, **given)
 
 
-def svg(figure: Figure) -> str:
-    """The whole SVG file of a figure, without a date or generator."""
+def svg(figure: Figure, **given: Any) -> str:
+    """The whole SVG file of a figure, without a date or generator; `given` is for `Figure.savefig`."""
     out = io.StringIO()
-    figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+    figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None}, **given)
     return out.getvalue()
+
+
+def element(figure: Figure) -> str:
+    """The SVG element of a figure, on whatever it is laid."""
+    bare = re.sub(r"<metadata>.*?</metadata>", "", svg(figure, transparent=True), flags=re.S)
+    return bare[bare.index("<svg") :].strip()

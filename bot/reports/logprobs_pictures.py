@@ -5,12 +5,14 @@ Their numbers stand in the report as tables.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bot.errors import UserError
 from bot.files import write_output
-from bot.reports.charts import drawing, svg
+from bot.reports.blocks import Block, Picture
+from bot.reports.charts import drawing, element, svg
 from bot.words import Words
 from checks.logprobs.compare import Outcome
 from checks.logprobs.compare.tally import place_names
@@ -36,6 +38,21 @@ def draw(outcome: Outcome, folder: Path, language: str) -> None:
         with drawing((7.5, 3.6)) as figure:
             paint(figure.add_axes((0.1, 0.18, 0.87, 0.7)), outcome, words)
             write_output(svg(figure), str(folder / name))
+
+
+def pictures(outcome: Outcome, words: Words) -> Iterator[Block]:
+    """The same for a page, each where it has something to show."""
+    shown = (
+        ("picture-places", _difference, outcome.tally.counts["rows"]),
+        ("picture-acceptance", _acceptance, len(outcome.acceptance) > 1),
+    )
+    plain = Words(words.language)
+    for title, paint, full in shown:
+        if full:
+            with drawing((9, 3.6)) as figure:
+                paint(figure.add_axes((0.08, 0.2, 0.9, 0.66)), outcome, plain)
+                drawn = element(figure)
+            yield Picture(drawn, plain(f"comparison.{title}"))
 
 
 def _difference(axes: Axes, outcome: Outcome, words: Words) -> None:

@@ -20,6 +20,7 @@ from bot.git.revisions import Range
 Json = dict[str, Any]
 # Twenty times what the largest change we know takes.
 LONGEST = 600.0
+_PRIORITY = 10
 _KEPT = ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH")
 
 
@@ -41,8 +42,10 @@ def analyse(clone: Path, compared: Range, facts: Json, language: str, still_want
 
 
 def pages(clone: Path, compared: Range, facts: Json, still_wanted: Callable[[], bool]) -> dict[str, dict[str, str]]:
-    """The bodies of the pull request's pages, by kind and language; raises as `analyse` does."""
-    return in_child("bot.pages.making", _job(clone, compared, facts), still_wanted)
+    """The bodies of the pull request's pages, by kind and language; raises as `analyse` does. `facts` has `threads` and
+    `pushes` besides, for `bot.pages.making`."""
+    told = {name: facts[name] for name in ("threads", "pushes")}
+    return in_child("bot.pages.making", _job(clone, compared, facts) | told, still_wanted)
 
 
 def _job(clone: Path, compared: Range, facts: Json) -> Json:
@@ -56,6 +59,8 @@ def in_child(module: str, job: Json, still_wanted: Callable[[], bool] = lambda: 
     env |= {"PYTHONPATH": str(Path(bot.__file__).parent.parent), "LC_ALL": "C.UTF-8"}
     command = [sys.executable, "-m", module]
     child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)
+    # Webhooks and commands are answered first.
+    os.setpriority(os.PRIO_PROCESS, child.pid, _PRIORITY)
     try:
         out = _wait(child, json.dumps(job).encode(), still_wanted)
     finally:

@@ -1,44 +1,85 @@
-"""The last step of a review: its pages, and the pull request's line on the board."""
+"""What the pages show of a pull request: its reports, its line on the board, and what became of its findings."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
 import structlog
+from dbos import DBOS
 
+from bot.github import GitHubError
 from bot.github.app import ANALYSE
 from bot.github.client import Client
+from bot.github.discussion import threads
 from bot.github.posted import PullPlace
 from bot.pages.archive import Archive, Pull, Report
+from bot.pages.outcomes import Outcomes
 from bot.service import analysis
-from bot.service.machine import Machine
-from bot.service.orders import ReviewOrder
+from bot.service.machine import Machine, machine
+from bot.service.orders import ClosedOrder, ReviewOrder
+from bot.service.retrying import passing
 from bot.service.store import PullKey
 
 Json = dict[str, Any]
 _log = structlog.get_logger("specbot.pages")
 
 
+@DBOS.workflow(name="closed")
+def note_closed(stored: Json) -> None:
+    """Take the pull request of a stored `ClosedOrder` from the board, and settle its findings. Twice is as once."""
+    order, engine = ClosedOrder(**stored), machine().store.engine
+    Archive(engine).closed(order.repository, order.number, merged=order.merged)
+    if order.merged:
+        Outcomes(engine).merged(order.repository, order.number)
+
+
 def keep(here: Machine, client: Client, order: ReviewOrder, facts: Json, report: Json) -> None:
     """Write the pages of a published review. One that cannot be written is a page less, and no failed review."""
     token = here.app.token(order.installation, order.repository_id, ANALYSE)
     clone, compared = here.checkouts.fetch(order.repository, token, facts["target"], facts["head"])
-    key = PullKey(order.repository_id, order.number)
+    key, archive = PullKey(order.repository_id, order.number), Archive(here.store.engine)
+    Outcomes(here.store.engine).reviewed(order.repository, order.number, report["findings"])
+    pull = _pull(client.get(PullPlace(order.repository, order.number).path), order, report)
+    archive.keep_pull(pull)
+    known = {"threads": _threads(client, order), "pushes": _pushes(archive, order, facts["head"])}
     try:
-        bodies = analysis.pages(clone, compared, facts, lambda: here.store.is_latest(key, order.id))
+        bodies = analysis.pages(clone, compared, facts | known, lambda: here.store.is_latest(key, order.id))
     except (analysis.Failed, analysis.Stopped) as error:
         _log.warning("no pages were written", error=str(error))
         return
-    pull = _pull(client.get(PullPlace(order.repository, order.number).path), order, report)
-    archive, now = Archive(here.store.engine), time.time()
-    archive.keep_pull(pull)
-    counted = {"bugs": pull.bugs, "suggestions": pull.suggestions, "questions": pull.questions}
+    now, took = time.time(), _seconds_since_asked(here, order)
     for kind, by_language in bodies.items():
-        page = Report(order.repository, order.number, kind, facts["head"], now, by_language, pull.verdict, **counted)
-        archive.keep_report(page)
+        counts = pull.bugs, pull.suggestions, pull.questions
+        where = order.repository, order.number, kind, facts["head"]
+        archive.keep_report(Report(*where, now, by_language, pull.verdict, *counts, took))
+
+
+def _threads(client: Client, order: ReviewOrder) -> list[Json] | None:
+    """What people said, None where GitHub refuses to tell."""
+    try:
+        return [asdict(t) for t in threads(client, PullPlace(order.repository, order.number))]
+    except GitHubError as error:
+        if passing(error):
+            raise
+        _log.warning("the discussion could not be read", error=str(error))
+        return None
+
+
+def _pushes(archive: Archive, order: ReviewOrder, head: str) -> list[Json]:
+    """What the reviews of earlier heads found, the first of them first."""
+    entries = reversed(archive.entries(order.repository, order.number))
+    names = ("head", "bugs", "suggestions", "questions")
+    return [{n: getattr(e, n) for n in names} for e in entries if e.kind == "review" and e.head != head]
+
+
+def _seconds_since_asked(here: Machine, order: ReviewOrder) -> float | None:
+    """From the webhook until now."""
+    asked = next((w.created_at for w in here.store.client.list_workflows(workflow_ids=[order.id])), None)
+    return time.time() - asked / 1000 if asked else None
 
 
 def _pull(data: Json, order: ReviewOrder, report: Json) -> Pull:

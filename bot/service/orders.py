@@ -12,6 +12,8 @@ class Order:
 
     `id` is the workflow's own: the same order twice is one. `partition` keeps orders of one pull request behind each
     other, and `pull` (repository id, number) makes this the latest order there, which supersedes those before.
+    `gathered`: those of one `id` that come within the store's time of gathering are one, which begins when it is over.
+    `delay`: seconds until it may begin.
     """
 
     workflow: str
@@ -20,6 +22,8 @@ class Order:
     arguments: tuple[Any, ...]
     partition: str = ""
     pull: tuple[int, int] | None = None
+    gathered: bool = False
+    delay: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -44,3 +48,16 @@ class ReviewOrder:
     def order(self) -> Order:
         key = (self.repository_id, self.number)
         return Order("review", "reviews", self.id, (asdict(self),), f"{self.repository}#{self.number}", key)
+
+
+@dataclass(frozen=True)
+class ClosedOrder:
+    """A pull request that is no longer open. Stored as JSON."""
+
+    id: str
+    repository: str
+    number: int
+    merged: bool
+
+    def order(self) -> Order:
+        return Order("closed", "reviews", self.id, (asdict(self),), f"{self.repository}#{self.number}")

@@ -162,9 +162,16 @@ def test_tokens_can_do_no_more_than_their_task(live, engine):
 def test_a_review_has_its_pages(live, running, engine):
     pull = people.open_pull(live, engine, "feature", title="Pack <b>words</b>")
     until(lambda: ended(engine, pull.head_sha))
-    address = f"{running.url}/pr/{engine.full_name}/{pull.number}"
-    until(lambda: httpx.get(address).status_code == 200)
-    page = httpx.get(address, headers={"Accept-Language": "en"}).text
-    assert "Pack &lt;b&gt;words&lt;/b&gt;" in page and "The change, step by step" in page
-    board = httpx.get(running.url, params={"q": f"#{pull.number} {engine.full_name}"}).text
-    assert f'href="/pr/{engine.full_name}/{pull.number}"' in board
+    address = f"/pr/{engine.full_name}/{pull.number}"
+    with httpx.Client(base_url=running.url, headers={"Accept-Language": "en"}) as client:
+        until(lambda: "The change, step by step" in client.get(address).text)
+        page = client.get(address).text
+        assert "Pack &lt;b&gt;words&lt;/b&gt;" in page and "Nobody has raised anything." in page
+        history = client.get(address, params={"tab": "history"}).text
+        assert "Findings over pushes" in history and pull.head_sha[:12] in history
+
+        wanted = {"q": f"#{pull.number} {engine.full_name}"}
+        assert f'href="{address}"' in client.get("/", params=wanted).text
+        people.close(live, engine, pull)
+        until(lambda: f'href="{address}"' not in client.get("/", params=wanted).text)
+        assert f'href="{address}"' in client.get("/", params={**wanted, "state": "closed"}).text

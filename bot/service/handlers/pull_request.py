@@ -1,18 +1,22 @@
-"""`pull_request`: a review when there is something new to review."""
+"""`pull_request`: a review when there is something new to review, and a note when it is closed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from bot.service.orders import Order, ReviewOrder
+from bot.service.orders import ClosedOrder, Order, ReviewOrder
 
 _NEW = {"opened", "synchronize", "reopened", "ready_for_review"}
 
 
 def order(delivery: str, payload: Mapping[str, Any]) -> Order | None:
-    """A review of an open pull request that is no draft, when its commits, title or text changed."""
+    """A review of an open pull request that is no draft, when its commits, title or text changed; a note where it was
+    closed."""
     action, pull = payload["action"], payload["pull_request"]
+    if action == "closed":
+        repository, merged = str(payload["repository"]["full_name"]), pull["merged_at"] is not None
+        return ClosedOrder(f"closed-{delivery}", repository, int(pull["number"]), merged).order()
     changed = payload.get("changes", {}) if action == "edited" else {}
     if action not in _NEW and not {"title", "body", "base"} & set(changed):
         return None
