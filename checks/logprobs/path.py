@@ -219,12 +219,20 @@ def _kind(stmt: Stmt, function: Function) -> tuple[str, str] | None:
     return None
 
 
+# What hands on the rows of a tensor in another order.
+_ROWS = re.compile(
+    r"^(?:index_select|gather|gather_nd|scatter|scatter_nd|take)$|(?:^|_)(?:reorder|recover|permute)(?:_|$)"
+)
+
+
 def _only_carries(stmt: Stmt) -> bool:
-    """`x = empty_like(y)`, `x.copy_(y)`: room for a value, or the way of one."""
+    """`x = empty_like(y)`, `x.copy_(y)`, `x = gather(y, order)`: room for a value, or the way of one."""
     value = stmt.value if isinstance(stmt, Assign | ExprStmt) else None
     while isinstance(value, E.Call) and isinstance(value.func, E.Attr) and value.func.name in _CARRIES:
         value = value.func.base
-    return isinstance(value, E.Call) and E.callee(value) in ("empty", "empty_like", "copy_")
+    if not isinstance(value, E.Call):
+        return False
+    return E.callee(value) in ("empty", "empty_like", "copy_") or bool(_ROWS.search(E.callee(value)))
 
 
 def _targets(stmt: Stmt) -> list[str]:
