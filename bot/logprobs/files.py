@@ -27,10 +27,13 @@ def told(error: RecordError, path: str | Path) -> UserError:
 
 
 @contextmanager
-def reading(path: str | Path) -> Iterator[BinaryIO]:
-    """The file's bytes; `UserError` where they cannot be read."""
+def reading(path: str | Path, buffer: int = 1 << 20) -> Iterator[BinaryIO]:
+    """The file's bytes, `buffer` of them at a time; `UserError` where they cannot be read.
+
+    Lines are some 100 KB long, and one that is larger than the buffer is put together from parts.
+    """
     try:
-        with Path(path).open("rb") as file:
+        with Path(path).open("rb", buffer) as file:
             yield file
     except OSError as error:
         raise UserError("unreadable", path=str(path), reason=error.strerror) from error

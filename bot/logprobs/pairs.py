@@ -1,7 +1,8 @@
 """Two files of records, request by request, without either in memory.
 
 Files that name the same requests in the same order are read side by side. Others get an index on disk first: entries
-of a hash, an offset and a line number, in one file per bucket of hashes, so that one bucket at a time is in memory.
+of a hash, an offset, a length and a line number, in one file per bucket of hashes, so that one bucket at a time is in
+memory.
 Requests are paired by their id, or where no id stands in both files by the hash of their prompt; of those with the
 same name the first is paired with the first.
 """
@@ -20,14 +21,14 @@ from numpy.typing import NDArray
 
 from bot.logprobs.files import reading, told
 from checks.logprobs.compare import Collector, Tally
-from checks.logprobs.jsonl import LONGEST, RecordError, lines, parse
+from checks.logprobs.jsonl import RecordError, lines, parse
 from checks.logprobs.record import Record
 
 BUCKETS = 64
 # Lines that are compared together: few enough that their rows stay in a cache.
 _GROUP_LINES = 64
 _GROUP_BYTES = 1 << 21
-_ENTRY = np.dtype([("hash", "<u8"), ("offset", "<i8"), ("line", "<i8")])
+_ENTRY = np.dtype([("hash", "<u8"), ("offset", "<i8"), ("length", "<i8"), ("line", "<i8")])
 _FLUSHED_AT = 1 << 12
 
 Entries: TypeAlias = NDArray[np.void]
@@ -87,7 +88,7 @@ def _parsed(path: Path, line: Line) -> Record:
 def index(path: Path, folder: Path, name: str) -> None:
     """Write `folder/name.<bucket>` for the names of all records in `path`; `name` ends in `id` or `prompt`."""
     by_prompt = name.endswith("prompt")
-    waiting: list[list[tuple[int, int, int]]] = [[] for _ in range(BUCKETS)]
+    waiting: list[list[tuple[int, int, int, int]]] = [[] for _ in range(BUCKETS)]
     with reading(path) as file:
         offset = 0
         for number, line in enumerate(lines(file), 1):
@@ -95,7 +96,7 @@ def index(path: Path, folder: Path, name: str) -> None:
                 record = _parsed(path, (number, line))
                 digest = _hash(record.prompt_sha256 if by_prompt else record.id)
                 bucket = waiting[digest % BUCKETS]
-                bucket.append((digest, offset, number))
+                bucket.append((digest, offset, len(line), number))
                 if len(bucket) == _FLUSHED_AT:
                     _flush(folder / f"{name}.{digest % BUCKETS}", bucket)
             offset += len(line)
@@ -107,7 +108,7 @@ def _hash(name: str) -> int:
     return int.from_bytes(hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
-def _flush(path: Path, bucket: list[tuple[int, int, int]]) -> None:
+def _flush(path: Path, bucket: list[tuple[int, int, int, int]]) -> None:
     with path.open("ab") as file:
         file.write(np.array(bucket, _ENTRY).tobytes())
     bucket.clear()
@@ -132,7 +133,7 @@ def compare_indexed(
 ) -> Tally:
     """Compare the requests of every `share[1]`-th bucket, from the `share[0]`-th on. Raises `UserError`."""
     with ExitStack() as stack:
-        base_file, head_file = (stack.enter_context(reading(path)) for path in (base, head))
+        base_file, head_file = (stack.enter_context(reading(path, 0)) for path in (base, head))
         for number in range(share[0], BUCKETS, share[1]):
             entries = _bucket(folder, f"base-{kind}", number), _bucket(folder, f"head-{kind}", number)
             at_base, at_head = _joined(*entries)
@@ -160,4 +161,4 @@ def _joined(base: Entries, head: Entries) -> tuple[NDArray[np.intp], NDArray[np.
 
 def _at(path: Path, file: BinaryIO, entry: np.void) -> Record:
     file.seek(int(entry["offset"]))
-    return _parsed(path, (int(entry["line"]), file.readline(LONGEST + 1)))
+    return _parsed(path, (int(entry["line"]), file.read(int(entry["length"]))))

@@ -103,14 +103,14 @@ def _files(folder: Path, requests: int) -> tuple[Path, Path]:
             ids = rng.integers(0, 7000, (TOKENS, COLUMNS)) * COLUMNS + np.arange(COLUMNS)
             x = bfloat16(rng.uniform(8, 13, (TOKENS, COLUMNS)))
             x[:, 0] = 14
+            logz = rng.uniform(14.5, 15.5, TOKENS).astype(np.float32).astype(np.float64)
             accept = steps(rng, TOKENS)
-            base.write(write(_record(n, ids, x, accept)))
-            head.write(write(_record(n, ids, x + ULP * rng.integers(-1, 2, x.shape), accept)))
+            base.write(write(_record(n, ids, x, logz, accept)))
+            head.write(write(_record(n, ids, x + ULP * rng.integers(-1, 2, x.shape), logz, accept)))
     return paths
 
 
-def _record(number: int, ids: np.ndarray, x: np.ndarray, accept: np.ndarray) -> Record:
-    logz = np.full(TOKENS, 15.5)
+def _record(number: int, ids: np.ndarray, x: np.ndarray, logz: np.ndarray, accept: np.ndarray) -> Record:
     lp = (x - logz[:, None]).astype(np.float32).astype(np.float64)
     order = np.argsort(-x, axis=1, kind="stable")
     return Record(

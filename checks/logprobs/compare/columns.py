@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from checks.logprobs.compare.rows import Bools, Rows
 from checks.logprobs.record import ABSENT, Floats, Ints
 
-# Rows whose columns are matched at once, k * k comparisons each: what fits into a cache.
-_AT_ONCE = 512
+# Noise moves a token by a few places. The columns of rows that are not settled by then are compared one with each.
+_NEAR = 3
+# What an absent cell of head is called while ids are compared, so that it is not base's.
+_NOTHING = np.iinfo(np.int64).min
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,36 +24,40 @@ class Columns:
     low: Floats  # [N] the smallest difference over the shared ids, 0 without any
     high: Floats  # [N] the largest
     count: Ints  # [N] shared ids
-    worst: Ints  # [N] the id that differs most
     other_order: Bools  # [N] the shared part has other ids, or the same in another order
     lost: Floats  # [N] how far an id that one side lacks stands above the other's last column; -inf without one
 
 
+@dataclass(frozen=True, slots=True)
+class _Paired:
+    """Columns with the same id, of n pairs of rows."""
+
+    at: NDArray[np.int16]  # [n, kb] head's column, -1 without one
+    values: Floats  # [n, kb] head's value there
+    only_base: Bools  # [n, kb] ids that were not found in head
+    only_head: Bools  # [n, kh]
+    twice: Bools  # [n] an id was found in two columns of one side
+
+
 def compare_columns(base: Rows, head: Rows) -> Columns:
     """Pairs of rows with the same number; a side without columns has nothing in common with any."""
-    shared = min(base.k, head.k)
+    shared, widest = min(base.k, head.k), max(base.k, head.k)
     rows = len(base)
     if not shared:
         none = np.zeros(rows)
-        absent = np.full(rows, ABSENT)
-        return Columns(none, none, np.zeros(rows, np.int64), absent, none > 0, np.full(rows, -np.inf))
+        return Columns(none, none, np.zeros(rows, np.int64), none > 0, np.full(rows, -np.inf))
     same = (base.ids[:, :shared] == head.ids[:, :shared]).all(axis=1)
     moved = difference(base.values[:, :shared], head.values[:, :shared])
-    moved[~same] = 0.0
-    low, high = moved.min(axis=1), moved.max(axis=1)
     count = (base.ids[:, :shared] != ABSENT).sum(axis=1)
-    worst = base.ids[np.arange(rows), np.abs(moved).argmax(axis=1)]
     lost = np.full(rows, -np.inf)
     if base.k != head.k:
         wide, narrow = (base, head) if base.k > head.k else (head, base)
-        over = np.fmax.reduce(wide.values[:, shared:], axis=1)
-        lost = _above(over, _last(narrow))
-    found = Columns(low, high, count, worst, ~same, lost)
+        lost = _above(np.fmax.reduce(wide.values[:, shared:], axis=1), _last(narrow))
+    found = Columns(moved.min(axis=1), moved.max(axis=1), count, ~same, lost)
     left = np.flatnonzero(~same)
-    if base.k == head.k:
-        left = _permuted(base, head, left, found)
-    for n in range(0, len(left), _AT_ONCE):
-        _match(base, head, left[n : n + _AT_ONCE], found)
+    for reach, once in ((_NEAR, False), (widest, False), (widest, True)):
+        if len(left):
+            left = _match(base, head, left, found, reach, once)
     return found
 
 
@@ -66,41 +73,56 @@ def difference(base: Floats, head: Floats) -> Floats:
     return moved
 
 
-def _permuted(base: Rows, head: Rows, part: Ints, found: Columns) -> Ints:
-    """Fill in those rows of `part` that have the same ids in another order, and give the others."""
-    ids_b, ids_h = base.ids[part], head.ids[part]
-    order_b, order_h = (ids.argsort(axis=1, kind="stable") for ids in (ids_b, ids_h))
-    ids_b = np.take_along_axis(ids_b, order_b, axis=1)
-    same = (ids_b == np.take_along_axis(ids_h, order_h, axis=1)).all(axis=1)
-    moved = difference(
-        np.take_along_axis(base.values[part], order_b, axis=1), np.take_along_axis(head.values[part], order_h, axis=1)
-    )
-    at = part[same]
-    found.low[at], found.high[at] = moved.min(axis=1)[same], moved.max(axis=1)[same]
-    found.count[at] = (ids_b != ABSENT).sum(axis=1)[same]
-    found.worst[at] = ids_b[np.arange(len(part)), np.abs(moved).argmax(axis=1)][same]
-    return np.asarray(part[~same])
+def _match(base: Rows, head: Rows, part: Ints, found: Columns, reach: int, once: bool) -> Ints:
+    """Fill in the rows `part`, whose ids do not stand in the same order, and give those that need another look: their
+    ids stand further apart than `reach` columns, or twice. With `once` they count where they stand first."""
+    base, head = base.take(part, base.start), head.take(part, head.start)
+    ids_b, ids_h = (_once(base.ids), _once(head.ids)) if once else (base.ids, head.ids)
+    paired = _paired(ids_b, ids_h, head.values, reach)
+    settled = ~paired.twice
+    if reach < max(base.k, head.k):
+        settled &= ~(paired.only_base.any(axis=1) | paired.only_head.any(axis=1))
+    there = paired.at >= 0
+    moved = np.where(there, difference(base.values, paired.values), 0.0)
+    in_order = ((np.maximum.accumulate(paired.at, axis=1) == paired.at) | ~there).all(axis=1)
+    other_order = ~in_order | (paired.only_base.any(axis=1) & paired.only_head.any(axis=1))
+    at = part[settled]
+    found.low[at], found.high[at] = moved.min(axis=1)[settled], moved.max(axis=1)[settled]
+    found.count[at], found.lost[at] = there.sum(axis=1)[settled], _lost(base, head, paired)[settled]
+    found.other_order[at] = other_order[settled]
+    return np.asarray(part[~settled])
 
 
-def _match(base: Rows, head: Rows, part: Ints, found: Columns) -> None:
-    """Fill in the rows `part`, whose ids do not stand in the same order."""
-    ids_b, ids_h = _once(base.ids[part]), _once(head.ids[part])
-    values_b, values_h = base.values[part], head.values[part]
-    equal = (ids_b[:, :, None] == ids_h[:, None, :]) & (ids_b != ABSENT)[:, :, None]  # [n, kb, kh]
-    both = equal.any(axis=2)
-    partner = np.take_along_axis(values_h, equal.argmax(axis=2), axis=1)
-    moved = np.where(both, difference(values_b, partner), 0.0)
-    found.low[part], found.high[part] = moved.min(axis=1), moved.max(axis=1)
-    found.count[part] = both.sum(axis=1)
-    found.worst[part] = ids_b[np.arange(len(part)), np.abs(moved).argmax(axis=1)]
-    only_b = np.where(both | (ids_b == ABSENT), np.nan, values_b)
-    only_h = np.where(equal.any(axis=1) | (ids_h == ABSENT), np.nan, values_h)
-    lost_b = _above(np.fmax.reduce(only_b, axis=1), _last(head)[part])
-    lost_h = _above(np.fmax.reduce(only_h, axis=1), _last(base)[part])
-    found.lost[part] = np.maximum(lost_b, lost_h)
-    partner_at = np.where(both, equal.argmax(axis=2), -1)
-    in_order = (np.maximum.accumulate(partner_at, axis=1) == partner_at) | ~both
-    found.other_order[part] = ~in_order.all(axis=1) | (~np.isnan(only_b).all(axis=1) & ~np.isnan(only_h).all(axis=1))
+def _paired(base: Ints, head: Ints, values: Floats, reach: int) -> _Paired:
+    """Compare every column of base [n, kb] with those of head [n, kh] that are at most `reach` places away; `values`
+    are head's."""
+    found_b, found_h = base == ABSENT, head == ABSENT
+    if found_h.any():
+        head = np.where(found_h, _NOTHING, head)
+    at = np.full(base.shape, -1, np.int16, order="F")
+    partner = np.zeros(base.shape, order="F")
+    twice = np.zeros(len(base), np.bool_)
+    for shift in sorted(range(max(-reach, 1 - base.shape[1]), min(reach + 1, head.shape[1])), key=abs):
+        left = slice(max(0, -shift), min(base.shape[1], head.shape[1] - shift))
+        right = slice(left.start + shift, left.stop + shift)
+        same = base[:, left] == head[:, right]
+        if same.any():
+            twice |= (same & (found_b[:, left] | found_h[:, right])).any(axis=1)
+            found_b[:, left] |= same
+            found_h[:, right] |= same
+            np.copyto(partner[:, left], values[:, right], where=same)
+            np.copyto(at[:, left], np.arange(right.start, right.stop, dtype=np.int16), where=same)
+    return _Paired(at, partner, ~found_b, ~found_h, twice)
+
+
+def _lost(base: Rows, head: Rows, paired: _Paired) -> Floats:
+    """`Columns.lost` of rows that are paired."""
+    lost = np.full(len(base), -np.inf)
+    for rows, only, other in ((base, paired.only_base, head), (head, paired.only_head, base)):
+        if only.any():
+            best = np.fmax.reduce(np.where(only, rows.values, np.nan), axis=1)
+            lost = np.maximum(lost, _above(best, _last(other)))
+    return lost
 
 
 def _once(ids: Ints) -> Ints:

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from checks.logprobs.compare.columns import difference
 from checks.logprobs.compare.measure import REAL_SPLITS, Grade, Measured, Split
+from checks.logprobs.compare.rows import Rows
 from checks.logprobs.compare.tally import SHOWN, STEP_PLACES, Tally, Worst, binned, place_of
 from checks.logprobs.record import ABSENT, Ints
 
@@ -127,7 +129,16 @@ def _note_worst(tally: Tally, measured: Measured, names: Sequence[str]) -> None:
         return
     least = np.sort(measured.ulps[differ])[-min(SHOWN, len(differ))]
     chosen = differ[measured.ulps[differ] >= least][: 4 * SHOWN]
-    tally.keep("worst", [_worst(measured, int(n), names) for n in chosen])
+    known = tally.examples.get("worst", [])
+    found = [n for n in chosen.tolist() if len(known) < SHOWN or _before(measured, n, names, known[-1])]
+    tally.keep("worst", [_worst(measured, n, names) for n in found])
+
+
+def _before(measured: Measured, n: int, names: Sequence[str], last: Worst) -> bool:
+    """Whether a row may be among the examples of which `last` is the last."""
+    position = int(measured.base.position[measured.row[n]])
+    mine = -float(measured.ulps[n]), names[measured.request[n]], position
+    return mine <= (last.first, last.request, last.position)
 
 
 def _worst(measured: Measured, n: int, names: Sequence[str]) -> Worst:
@@ -141,12 +152,19 @@ def _worst(measured: Measured, n: int, names: Sequence[str]) -> Worst:
     if columns.lost[n] > max(of_columns, of_chosen):
         kind, token = "missing", _lost_id(measured, row)
     elif of_columns > of_chosen:
-        token = int(columns.worst[n])
+        token = _furthest(base, head, row)
     values = _value(base.ids[row], base.values[row], token), _value(head.ids[row], head.values[row], token)
     if kind == "value" and of_chosen >= of_columns:
         values = float(base.logprobs[row]), float(head.logprobs[row])
     name = names[measured.request[n]]
     return Worst(-ulps, name, int(base.position[row]), kind, token, *values, ulps, *chosen)
+
+
+def _furthest(base: Rows, head: Rows, row: int) -> int:
+    """The id on both sides that differs most."""
+    ids, of_base, of_head = np.intersect1d(base.ids[row], head.ids[row], return_indices=True)
+    apart = np.abs(difference(base.values[row, of_base], head.values[row, of_head]))
+    return int(ids[np.where(ids == ABSENT, -1.0, apart).argmax()])
 
 
 def _value(ids: Ints, values: Ints, token: int) -> float:

@@ -34,8 +34,8 @@ class Rows:
     ranks: Ints  # [N]
     logz: Floats  # [N]
     top: Floats  # [N], the largest logit
-    ids: Ints  # [N, k]
-    values: Floats  # [N, k]
+    ids: Ints  # [N, k], column after column in memory: a row is too short for a loop of its own
+    values: Floats  # [N, k], likewise
     place: Ints  # [N], place in the step that gave the token, 0 for its first
     position: Ints  # [N], place in the request as it was recorded
 
@@ -53,7 +53,9 @@ class Rows:
 
     def take(self, index: Ints, start: Ints) -> Rows:
         """Some of the rows, in the order of `index`, as requests that begin at `start`."""
-        return Rows(start, **{name: getattr(self, name)[index] for name in self.__slots__ if name != "start"})
+        fields = {name: getattr(self, name).T for name in self.__slots__ if name != "start"}
+        # not "raise", which makes one more copy
+        return Rows(start, **{name: values.take(index, axis=-1, mode="clip").T for name, values in fields.items()})
 
 
 def rows_of(records: Sequence[Record]) -> Rows:
@@ -90,15 +92,14 @@ def ramps(lengths: Ints) -> Ints:
 
 
 def _tables(tables: Sequence[NDArray[Any]], width: int, absent: float) -> NDArray[Any]:
-    return np.concatenate([_widened(table, width, absent) for table in tables])
-
-
-def _widened(table: NDArray[Any], width: int, absent: float) -> NDArray[Any]:
-    if table.shape[1] == width:
-        return table
-    wide = np.full((len(table), width), absent, table.dtype)
-    wide[:, : table.shape[1]] = table
-    return wide
+    joined = np.empty((width, sum(map(len, tables))), tables[0].dtype).T
+    start = 0
+    for table in tables:
+        part = joined[start : start + len(table)]
+        part[:, : table.shape[1]] = table
+        part[:, table.shape[1] :] = absent
+        start += len(table)
+    return joined
 
 
 def _place(record: Record) -> Ints | None:
