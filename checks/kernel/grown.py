@@ -11,7 +11,7 @@ from checks.finding import Confidence, Finding, Location, Message, Related, Seve
 from checks.ir import expr as E
 from checks.ir.stmt import Assign, ExprStmt, Return
 from checks.kernel.deltas import Delta, deltas, names_in, same
-from checks.kernel.readers import KEPT, MOVED, PAST, readers, steps
+from checks.kernel.readers import CUT, KEPT, MOVED, PAST, readers, steps
 from checks.kernel.tensors import VOCABULARY, cut, key_of, largest, made
 from checks.ops import expressions
 from checks.protocol.ranges import show
@@ -80,7 +80,7 @@ def _report(
     args = {
         "names": names, "filler": filler, "takers": takers, "rows": show(rows), "offsets": offsets,
         "raw": [s.target.id for s, h, _ in found if h == "empty" and isinstance(s.target, E.Name)],
-        "kept": [r.name for r in behind if r.kind == KEPT], "past": [r.name for r in behind if r.kind == PAST],
+        "kept": [r.name for r in behind if r.kind in (KEPT, CUT)], "past": [r.name for r in behind if r.kind == PAST],
         "moved": [r.name for r in behind if r.kind == MOVED], "factors": _factors(rows),
         "vocabulary": VOCABULARY if any(_LOGITS.search(n) for n in names_in(stmt.value)) else 0,
     }  # fmt: skip

@@ -19,7 +19,7 @@ from checks.logprobs.path import called_speculatively, polarity
 from checks.ops import Ops, arguments, calls_of
 from checks.sync.key_uses import product_files
 
-KEPT, PAST, MOVED = "kept", "past", "moved"
+CUT, KEPT, PAST, MOVED = "cut", "kept", "past", "moved"
 _ASKS = frozenset({"isinstance", "len", "print", "type", "hasattr", "getattr", "str", "repr"})
 
 
@@ -77,7 +77,11 @@ def _step(reader: Reader, offsets: str, change: ChangeSet) -> Step:
     rows = reader.rows
     args = {"reader": reader.name, "offsets": offsets, "row": rows.row if rows else "", "at": reader.at}
     if rows is None:
-        said = Message("reader-moves", args) if reader.kind == MOVED else Message("reader-whole", args)
+        said = Message("reader-whole", args)
+        if reader.kind == CUT:
+            said = Message("reader-cuts", args)
+        elif reader.kind == MOVED:
+            said = Message("reader-moves", args)
         return Step(reader.at, reader.text, said)
     unit = change.unit(rows.location.path)
     text = unit.text(rows.location.start_line).strip() if unit is not None else ""
@@ -130,7 +134,12 @@ def _in_function(field: str, function: Function, unit: Unit, search: _Search) ->
             alias.add(target.id)
         whole = E.dotted(target) or ""
         moved |= field in whole.split(".")[:-1]
+    cuts = list(_cuts(field, function, alias))
+    for at_line, _ in cuts:
+        yield Reader(function.name, CUT, Location(unit.path, at_line), unit.text(at_line).strip())
     for call, guards in calls_of(function.body):
+        if any(call.line >= line and set(around) <= set(guards) for line, around in cuts):
+            continue
         given = [*call.args, *(v for _, v in call.keywords)]
         tensors = [a for a in given if _holds(a, field, alias)]
         if tensors and E.callee(call) not in _ASKS and not _elsewhere(function, guards, search):
@@ -140,6 +149,20 @@ def _in_function(field: str, function: Function, unit: Unit, search: _Search) ->
                 yield Reader(function.name, MOVED, at, text)
             else:
                 yield from _called(call, tensors, at, text, search)
+
+
+def _cuts(field: str, function: Function, alias: set[str]) -> Iterator[tuple[int, tuple[E.Expr, ...]]]:
+    """(line, guards) of the statements that put the first rows alone back into the field."""
+    for guarded in flatten(function.body):
+        stmt = guarded.stmt
+        if not isinstance(stmt, Assign) or stmt.value is None or not _keeps_in(stmt.target, field):
+            continue
+        if any((base := cut(e)) is not None and _holds(base, field, alias) for e in E.walk(stmt.value)):
+            yield stmt.line, guarded.guards
+
+
+def _keeps_in(target: E.Expr, field: str) -> bool:
+    return field in (E.dotted(target) or "").split(".")[1:]
 
 
 def _holds(expr: E.Expr, field: str, alias: set[str]) -> bool:
