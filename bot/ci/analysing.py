@@ -17,6 +17,7 @@ from typing import Any
 
 from bot.ci.saved import Folder, read, reported
 from bot.errors import UserError
+from bot.pages import bodies
 from bot.reports.ci import CIView, comment, render
 from checks.ci.folder import load
 from checks.ci.report import CIReport
@@ -27,7 +28,8 @@ _NO_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 def result(job: dict[str, Any]) -> dict[str, Any]:
-    """`comment`, `report`, and `digest`: the same as long as the comment has nothing new to say."""
+    """`comment`, `report`, `bodies` and `verdict` of the page, and `digest`, which is the same as long as the comment
+    has nothing new to say."""
     saved = read(Path(job["folder"]))
     files = Folder(Path(job["folder"]))
     try:
@@ -42,6 +44,8 @@ def result(job: dict[str, Any]) -> dict[str, Any]:
         "comment": comment(view, language),
         "report": json.loads(render(CIView(report), "json", language)),
         "digest": _digest(report, language),
+        "bodies": bodies.of_ci(view),
+        "verdict": bodies.ci_verdict(report),
     }
 
 

@@ -50,10 +50,12 @@ _VERDICTS = sa.Table(
     sa.Column("outcome", sa.String(40)),
 )
 _RUNS = sa.Table(
-    "specbot_ci_runs",
+    "specbot_ci_last",
     _TABLES,
     sa.Column("repo", sa.String(200), primary_key=True),
     sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("head", sa.String(64), nullable=False),
+    sa.Column("at", sa.Float, nullable=False),
     sa.Column("run", sa.Text, nullable=False),
 )
 
@@ -102,11 +104,20 @@ class History:
             text = connection.execute(asked).scalar()
         return load(text) if text is not None else None
 
+    def looked(self, repo: str, number: int) -> tuple[str, float]:
+        """The head that the last report was on, and when it was looked at in seconds since 1970; empty and 0 before
+        the first."""
+        asked = sa.select(_RUNS.c.head, _RUNS.c.at).where(_RUNS.c.repo == repo, _RUNS.c.number == number)
+        with self._engine.connect() as connection:
+            row = connection.execute(asked).first()
+        return (str(row.head), float(row.at)) if row is not None else ("", 0.0)
+
     def reported(self, run: CIRun) -> None:
         """Keep the run as that of the last report."""
         key = {"repo": run.pull.repo, "number": run.pull.number}
+        values = {"head": run.revisions.head, "at": run.collected.timestamp(), "run": dump(run)}
         with self._engine.begin() as connection:
-            _put(connection, _RUNS, key, {"run": dump(run)})
+            _put(connection, _RUNS, key, values)
 
     def record(self, run: CIRun, report: Mapping[str, Any]) -> None:
         """Settle earlier verdicts by what this run shows, and add its own. `report` is the report as JSON. The same

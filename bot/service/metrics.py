@@ -13,3 +13,4 @@ REVIEW_SECONDS = Histogram(
 TAKEOVERS = Counter("specbot_takeovers_total", "Workflows taken over from a worker that died")
 REDELIVERIES = Counter("specbot_redeliveries_total", "Failed deliveries that GitHub was asked to send again")
 COMMANDS = Counter("specbot_commands_total", "Commands of comments by how they ended", ["command", "outcome"])
+CI_REPORTS = Counter("specbot_ci_reports_total", "CI reports by how they ended", ["outcome"])

@@ -57,6 +57,8 @@ class Settings(BaseSettings):
     gpu_minutes_per_day: int = Field(1440, ge=0)
     redeliver_every: float = Field(300.0, gt=0.0)
     reconcile_every: float = Field(600.0, gt=0.0)
+    ci_gather: float = Field(30.0, gt=0.0)
+    ci_refresh_every: float = Field(1800.0, gt=0.0)
     heartbeat_every: float = Field(5.0, gt=0.0)
     dead_after: float = Field(30.0, gt=0.0)
 

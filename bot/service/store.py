@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -44,6 +44,7 @@ _WORKERS = sa.Table(
 _SINCE = sa.Table("specbot_since", _TABLES, sa.Column("id", sa.Integer, primary_key=True), sa.Column("at", sa.Float))
 # GitHub lists deliveries for three days; a guid older than that cannot come again.
 _KEPT = 7 * 24 * 3600.0
+_MOST_KNOWN = 10_000
 
 
 @dataclass(frozen=True)
@@ -53,9 +54,11 @@ class PullKey:
 
 
 class Store:
-    """The database. Safe to use from several threads."""
+    """The database. Safe to use from several threads. `gather` is the time of gathering, in seconds."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, gather: float = 30.0) -> None:
+        self._gather = gather
+        self._known: frozenset[str] = frozenset()
         self.engine = engine_for(url)
         self.check()
         run_dbos_database_migrations(url)
@@ -87,14 +90,22 @@ class Store:
 
     def receive(self, deliveries: Iterable[Delivery]) -> list[bool]:
         """Store deliveries and enqueue their orders, in one transaction. False for each that was received before."""
-        insert = _insert(self.engine)
+        listed, now = list(deliveries), time.time()
+        rows = [{"id": one.id, "event": one.event, "received_at": now} for one in listed]
+        insert = _insert(self.engine)(_DELIVERIES).on_conflict_do_nothing().returning(_DELIVERIES.c.id)
+        news, orders = [], []
         with self.engine.begin() as connection:
-            news = []
-            for one in deliveries:
-                row = insert(_DELIVERIES).values(id=one.id, event=one.event, received_at=time.time())
-                news.append(bool(connection.execute(row.on_conflict_do_nothing()).rowcount))
+            fresh = set(connection.execute(insert, rows).scalars())
+            for one in listed:
+                news.append(one.id in fresh)
+                fresh.discard(one.id)
                 if news[-1] and one.order is not None:
-                    self._enqueue(connection, one.order)
+                    orders.append(self._timed(one.order, now))
+            for order in {order.id: order for order in orders if order.id not in self._known}.values():
+                self._enqueue(connection, order)
+        # Of a commit's hundred events within the same time, all but the first have nothing to add.
+        known = self._known if len(self._known) < _MOST_KNOWN else frozenset()
+        self._known = known.union(order.id for order in orders if order.gathered)
         return news
 
     def received(self, delivery: str) -> bool:
@@ -105,7 +116,10 @@ class Store:
     def enqueue(self, order: Order) -> None:
         """Enqueue an order that no delivery brought. The same order again changes nothing."""
         with self.engine.begin() as connection:
-            self._enqueue(connection, order)
+            self._enqueue(connection, self._timed(order, time.time()))
+
+    def _timed(self, order: Order, now: float) -> Order:
+        return gathered(order, self._gather, now) if order.gathered else order
 
     def _enqueue(self, connection: sa.Connection, order: Order) -> None:
         if order.pull is not None:
@@ -113,6 +127,8 @@ class Store:
         options: EnqueueOptions = {"workflow_name": order.workflow, "queue_name": order.queue, "workflow_id": order.id}
         if order.partition:
             options["queue_partition_key"] = order.partition
+        if order.delay > 0:
+            options["delay_seconds"] = order.delay
         self.client.enqueue_in_transaction(connection, options, *order.arguments)
 
     @staticmethod
@@ -128,7 +144,11 @@ class Store:
     def has_running(self, pull: PullKey) -> bool:
         """Whether the latest order for the pull request has not ended."""
         order = self._pull(pull).get("order_id")
-        found = self.client.list_workflows(workflow_ids=[order]) if order else []
+        return bool(order) and self.runs(order)
+
+    def runs(self, order: str) -> bool:
+        """Whether the order waits or is being done."""
+        found = self.client.list_workflows(workflow_ids=[order])
         return any(workflow.status in ("ENQUEUED", "DELAYED", "PENDING") for workflow in found)
 
     def reported_head(self, pull: PullKey) -> str | None:
@@ -178,7 +198,7 @@ class Store:
 def open_store(settings: Settings) -> Store:
     """The store of the settings. Raises `UserError` where the database cannot be opened."""
     try:
-        return Store(settings.database)
+        return Store(settings.database, settings.ci_gather)
     except sa.exc.SQLAlchemyError as error:
         raise UserError("database", reason=redact(str(error).splitlines()[0])) from None
 
@@ -187,6 +207,15 @@ def lock(connection: sa.Connection, number: int) -> None:
     """Go on alone until the transaction ends: as one of those that ask for `number`, or, on SQLite, of all."""
     postgres = connection.dialect.name == "postgresql"
     connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({number})" if postgres else "BEGIN IMMEDIATE"))
+
+
+def gathered(order: Order, period: float, now: float) -> Order:
+    """The order that `order` is part of: one for each `period`, which begins when the period of `now` is over.
+
+    What comes while that one runs is part of the next, so that nothing that came is overlooked.
+    """
+    number = int(now // period)
+    return replace(order, id=f"{order.id}-{number}", delay=(number + 1) * period - now)
 
 
 def _here(pull: PullKey) -> sa.ColumnElement[bool]:

@@ -11,6 +11,7 @@ from dbos import DBOS, DBOSPortableJSONSerializer
 
 import bot
 from bot.github import GitHubError
+from bot.service import ci as ci  # its workflows register with DBOS
 from bot.service import comments as comments  # its workflow registers with DBOS
 from bot.service import kernels as kernels  # its workflow registers with DBOS
 from bot.service import metrics, reconcile
@@ -54,8 +55,9 @@ class Worker:
             worker_concurrency=self._machine.settings.reviews_at_once,
             polling_interval_sec=_POLL,
         )
-        for queue in QUEUES[1:]:
+        for queue in ("comments", "gpu"):
             DBOS.register_queue(queue, worker_concurrency=2, polling_interval_sec=_POLL)
+        DBOS.register_queue("ci", partition_concurrency=1, worker_concurrency=2, polling_interval_sec=_POLL)
         settings = self._machine.settings
         self._every(settings.heartbeat_every, self._watch)
         if "reviews" in self._queues:

@@ -28,7 +28,10 @@ def list_(call: Call) -> Answer:
 
 @handles("repos/list-pull-requests-associated-with-commit", pull_requests="read")
 def of_commit(call: Call) -> Answer:
-    found = [p for p in call.repo.pulls.values() if p.head_sha == call.values["commit_sha"]]
+    """GitHub looks in the repository's own branches: a commit of a fork leads to nothing."""
+    found = [
+        p for p in call.repo.pulls.values() if p.head_sha == call.values["commit_sha"] and p.head_repo is call.repo
+    ]
     page, link = call.page([shapes.pull(call.repo, p, m.PullRequestSimple) for p in found])
     return Answer(200, page, link)
 

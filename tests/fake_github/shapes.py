@@ -232,6 +232,7 @@ def job(run_: state.WorkflowRun, one: state.Job) -> Json:
             "head_sha": run_.head_sha,
             "head_branch": run_.head_branch,
             "workflow_name": run_.name,
+            "html_url": f"{URL}/runs/{run_.id}/job/{one.id}",
             "status": one.status,
             "conclusion": one.conclusion,
             "started_at": one.started_at,

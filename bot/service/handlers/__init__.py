@@ -9,13 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bot.service.handlers import comments, kernel_runs, pull_request
+from bot.service.handlers import ci, comments, kernel_runs, pull_request
 from bot.service.orders import Order
 
 Handler = Callable[[str, Mapping[str, Any]], Order | None]
 
+
+def _workflow_run(delivery: str, payload: Mapping[str, Any]) -> Order | None:
+    return kernel_runs.order(delivery, payload) or ci.order(delivery, payload)
+
+
 HANDLERS: Mapping[str, Handler] = {
+    "check_run": ci.order,
+    "check_suite": ci.order,
     "issue_comment": comments.order,
     "pull_request": pull_request.order,
-    "workflow_run": kernel_runs.order,
+    "status": ci.order,
+    "workflow_job": ci.order,
+    "workflow_run": _workflow_run,
 }

@@ -1,0 +1,77 @@
+"""The durable CI reports: a commit's events lead to its pull requests, and each of those has one report at a time."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import structlog
+from dbos import DBOS
+
+from bot.ci.publish import refresh
+from bot.github.app import READ_CI
+from bot.service import metrics
+from bot.service.ciorders import CIPull, CommitOrder
+from bot.service.machine import machine
+from bot.service.retrying import RETRIES
+from bot.service.store import gathered
+
+Json = dict[str, Any]
+_log = structlog.get_logger("specbot.ci")
+_step = DBOS.step(**RETRIES)
+
+
+@DBOS.workflow(name="ci-commit")
+def look_at_commit(stored: Json) -> int:
+    """Order a report on every open pull request of a stored `CommitOrder`'s commit; gives how many there are."""
+    commit = CommitOrder(**stored)
+    numbers = pulls_of(commit)
+    order_reports(commit, numbers, str(DBOS.workflow_id))
+    return len(numbers)
+
+
+@_step
+def pulls_of(commit: CommitOrder) -> list[int]:
+    """The open pull requests with this head. GitHub does not tell those of a fork by their commit."""
+    client = machine().app.client(commit.installation, commit.repository_id, READ_CI)
+    path = f"/repos/{commit.repository}"
+    listed = client.get(f"{path}/commits/{commit.head}/pulls")
+    if not listed:
+        listed = client.pages(f"{path}/pulls", state="open", sort="updated", direction="desc")
+    return [int(p["number"]) for p in listed if p["state"] == "open" and p["head"]["sha"] == commit.head]
+
+
+@_step
+def order_reports(commit: CommitOrder, numbers: list[int], why: str) -> None:
+    """Enqueue them; those that are enqueued already stay as they are."""
+    for number in numbers:
+        pull = CIPull(commit.installation, commit.repository_id, commit.repository, number)
+        machine().store.enqueue(pull.order(why))
+
+
+@DBOS.workflow(name="ci-report")
+def report_ci(stored: Json) -> str:
+    """Report on a stored `CIPull`; gives how it ended. While jobs run, the next report is ordered."""
+    pull = CIPull(**stored)
+    about = {"workflow": DBOS.workflow_id, "pull": f"{pull.repository}#{pull.number}"}
+    with structlog.contextvars.bound_contextvars(**about):
+        outcome, running = refreshed(pull)
+        if running:
+            order_again(pull)
+        metrics.CI_REPORTS.labels(outcome).inc()
+        _log.info("CI report ended", outcome=outcome, running=running)
+    return outcome
+
+
+@_step
+def refreshed(pull: CIPull) -> tuple[str, bool]:
+    """How the report ended, and whether jobs still run."""
+    done = refresh(pull, machine())
+    return done.outcome, done.running
+
+
+@_step
+def order_again(pull: CIPull) -> None:
+    """One report at the end of this half hour, however many are made until then."""
+    here = machine()
+    here.store.enqueue(gathered(pull.order("refresh"), here.settings.ci_refresh_every, time.time()))

@@ -1,0 +1,43 @@
+"""What is asked of the workers about CI: a commit to look at, a pull request to report on."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+from bot.github.posted import PullPlace
+from bot.service.orders import Order
+
+QUEUE = "ci"
+
+
+@dataclass(frozen=True)
+class CommitOrder:
+    """A commit whose CI has gone on. Stored as JSON."""
+
+    installation: int
+    repository_id: int
+    repository: str
+    head: str
+
+    def order(self) -> Order:
+        partition = f"{self.repository}@{self.head}"
+        return Order("ci-commit", QUEUE, f"ci-{self.repository_id}-{self.head}", (asdict(self),), partition, None, True)
+
+
+@dataclass(frozen=True)
+class CIPull:
+    """A pull request whose CI is reported on. Stored as JSON."""
+
+    installation: int
+    repository_id: int
+    repository: str
+    number: int
+
+    @property
+    def place(self) -> PullPlace:
+        return PullPlace(self.repository, self.number)
+
+    def order(self, why: str) -> Order:
+        """The report; `why` tells it from others on the same pull request, which wait for each other."""
+        id = f"ci-{why}-{self.repository_id}-{self.number}"
+        return Order("ci-report", QUEUE, id, (asdict(self),), f"{self.repository}#{self.number}")
