@@ -143,8 +143,8 @@ class Store:
 
     def has_running(self, pull: PullKey) -> bool:
         """Whether the latest order for the pull request has not ended."""
-        order = self._pull(pull).get("order_id")
-        return bool(order) and self.runs(order)
+        order: str | None = self._pull(pull).get("order_id")
+        return order is not None and self.runs(order)
 
     def runs(self, order: str) -> bool:
         """Whether the order waits or is being done."""
