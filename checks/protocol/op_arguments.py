@@ -9,9 +9,11 @@ from checks.change import ChangeSet
 from checks.config import Config
 from checks.finding import Confidence, Finding, Location, Message, PredictedFailure, Related, Severity, Side
 from checks.ir import expr as E
+from checks.ir.node import node
 from checks.ir.unit import Function, Unit
 from checks.ops import OpInfo, Ops, calls_of
 from checks.source import language
+from checks.sync.reached import excluded
 from checks.sync.targets import Targets, nearest_imports
 
 
@@ -32,7 +34,8 @@ def wrong_arguments(change: ChangeSet, config: Config, rule: str) -> Iterator[Fi
             paths = {i.unit.path for i in same or infos}
             old = [i for i in before.named(name) if i.unit.path in paths]
             if unit is not None:
-                yield from _check_calls(name, same or list(infos), unit, change, old, rule)
+                reached = _Reached(tuple(same or infos), infos, config)
+                yield from _check_calls(name, reached, unit, change, old, rule)
 
 
 def _touched_ops(change: ChangeSet) -> set[str]:
@@ -49,8 +52,25 @@ def _touched_ops(change: ChangeSet) -> set[str]:
     return names
 
 
+@node
+class _Reached:
+    """The ops that a test calls by one name: those of its own hardware, else `all` of them."""
+
+    own: tuple[OpInfo, ...]
+    all: tuple[OpInfo, ...]
+    config: Config
+
+    def under(self, guards: tuple[E.Expr, ...]) -> list[OpInfo]:
+        """Those that the conditions around a call leave: a test may ask which hardware it was built for."""
+        for ops in (self.own, self.all):
+            left = [o for o in ops if not excluded(guards, self.config.hardware_of(o.unit.path), self.config)]
+            if left:
+                return left
+        return []
+
+
 def _check_calls(
-    name: str, ops: list[OpInfo], unit: Unit, change: ChangeSet, old: list[OpInfo], rule: str
+    name: str, reached: _Reached, unit: Unit, change: ChangeSet, old: list[OpInfo], rule: str
 ) -> Iterator[Finding]:
     """One finding for each file: the first call that does not fit, with the others beside it. `old` is
     the op as it was."""
@@ -58,18 +78,19 @@ def _check_calls(
     for function in unit.functions:
         if name not in unit.text(function.start_line, function.end_line):
             continue
-        for call, _ in calls_of(function.body):
-            if call.func != E.Name(name) or E.starred(call) or any(_fits(call, op) for op in ops):
+        for call, guards in calls_of(function.body):
+            ops = reached.under(guards)
+            if call.func != E.Name(name) or E.starred(call) or not ops or any(_fits(call, op) for op in ops):
                 continue
             imports = nearest_imports(name, call.line, function, unit)
             if any("ops" in i.module.split(".") for i in imports) and targets.of(call, function, unit) is None:
-                wrong.append((call, function))
+                wrong.append((call, function, ops[0]))
     if wrong:
-        call = wrong[0][0]
+        call, function, op = wrong[0]
         fitted = not old or any(_fits(call, op) for op in old)
         older = not fitted and not change.touches(unit.path, call.line, call.line)
-        finding = _wrong_call(*wrong[0], ops[0], unit, older, rule)
-        others = tuple(Related(Location(unit.path, c.line), Message("arguments-too", {})) for c, _ in wrong[1:])
+        finding = _wrong_call(call, function, op, unit, older, rule)
+        others = tuple(Related(Location(unit.path, c.line), Message("arguments-too", {})) for c, _, _ in wrong[1:])
         yield replace(finding, related=others)
 
 

@@ -1,4 +1,5 @@
-"""Which hardware a line runs on, as far as the code asks for hardware by name (`current_platform.is_xpu()`)."""
+"""Which hardware a line runs on, as far as the code asks for hardware by name (`current_platform.is_xpu()`,
+`paddle.is_compiled_with_xpu()`)."""
 
 from __future__ import annotations
 
@@ -25,6 +26,9 @@ def holds(test: E.Expr, hardware: str, config: Config) -> bool | None:
         case E.Call(func=E.Attr(base=base, name=name)) if name.startswith("is_") and "platform" in (
             E.dotted(base) or ""
         ):
+            asked = config.hardware_of(name)
+            return asked == hardware if asked else None
+        case E.Call(func=E.Attr(name=name)) if name.startswith("is_compiled_with_"):
             asked = config.hardware_of(name)
             return asked == hardware if asked else None
         case E.Unary(op="not", operand=operand):
