@@ -45,7 +45,6 @@ def function(
     if template is not None:
         marks.insert(0, _template_text(ctx, template))
     qualname = "::".join((*names, *([qualifier] if qualifier else []), name))
-    broken = broken_ranges(ctx, node)
     return Function(
         name=name,
         qualname=qualname,
@@ -57,8 +56,7 @@ def function(
         returns=_returns(ctx, spec, head),
         owner=owner,
         marks=tuple(dict.fromkeys(marks)),
-        clean=not broken,
-        broken=broken,
+        find_broken=lambda: broken_ranges(ctx, node),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import TypeVar
 
 from checks.ir.expr import Expr
@@ -12,6 +13,7 @@ from checks.ir.node import node
 from checks.ir.stmt import Body, Stmt
 
 T = TypeVar("T")
+Ranges = tuple[tuple[int, int], ...]
 K = TypeVar("K", bound=Hashable)
 
 
@@ -33,7 +35,7 @@ class Function:
 
     `marks` holds `__global__`, `__device__`, `static`, `inline`, `template<...>`, and Python decorators as source
     text (`pytest.fixture`, `triton.jit`, `staticmethod`). `clean` is False where the parser had to skip something
-    inside, and `broken` then lists those lines. `body` is lowered when it is first asked for.
+    inside, and `broken` then lists those lines. `body` is lowered, and what is broken found, when first asked for.
     """
 
     name: str
@@ -46,13 +48,20 @@ class Function:
     returns: str = ""
     owner: str = ""
     marks: tuple[str, ...] = ()
-    clean: bool = True
-    broken: tuple[tuple[int, int], ...] = ()
+    find_broken: Callable[[], Ranges] = field(default=tuple, repr=False, compare=False)
     doc: str = ""
 
     @cached_property
     def body(self) -> Body:
         return Body(self.lower())
+
+    @cached_property
+    def broken(self) -> Ranges:
+        return self.find_broken()
+
+    @property
+    def clean(self) -> bool:
+        return not self.broken
 
     def covers(self, line: int) -> bool:
         return self.start_line <= line <= self.end_line
@@ -169,8 +178,8 @@ class Comment:
 
 @dataclass
 class Unit:
-    """A parsed file. `broken` lists the line ranges that did not parse; `top` are the statements at module level
-    (Python only)."""
+    """A parsed file. `skipped` lists the line ranges that are known not to parse; `top` are the statements at module
+    level (Python only)."""
 
     path: str
     language: str
@@ -183,7 +192,7 @@ class Unit:
     bindings: tuple[Binding, ...] = ()
     declarations: tuple[Declaration, ...] = ()
     imports: tuple[Import, ...] = ()
-    broken: tuple[tuple[int, int], ...] = ()
+    skipped: Ranges = ()
     top: tuple[Stmt, ...] = ()
     find_comments: Callable[[], tuple[Comment, ...]] = field(default=tuple, repr=False, compare=False)
     _texts: dict[tuple[int, int], str] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -231,9 +240,15 @@ class Unit:
         """Functions with this plain or qualified name."""
         return [f for f in self.functions if name in (f.name, f.qualname)]
 
+    @cached_property
+    def broken(self) -> Ranges:
+        """The line ranges that did not parse, of every function too."""
+        return tuple(sorted({*self.skipped, *(r for f in self.functions for r in f.broken)}))
+
     def is_broken(self, start: int, end: int) -> bool:
         """Whether any part of these lines did not parse."""
-        return any(s <= end and start <= e for s, e in self.broken)
+        near = (f.broken for f in self.functions if f.start_line <= end and start <= f.end_line)
+        return any(s <= end and start <= e for s, e in chain(self.skipped, *near))
 
 
 def _grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:

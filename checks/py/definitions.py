@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from checks.ir.expr import Binary, Expr, Sequence
-from checks.ir.stmt import Stmt
-from checks.ir.unit import Class, Constant, Function, Import, Param
+from checks.ir.unit import Class, Constant, Function, Import, Param, Ranges
+from checks.py.again import Again
 from checks.py.expressions import OPERATORS
-from checks.py.lower import Statements, end
+from checks.py.lower import Body, Statements, end
 
 _ENUMS = frozenset({"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"})
 
@@ -34,11 +34,13 @@ class _Scope:
 
 @dataclass
 class Definitions:
-    """The definitions of one file, in source order; `broken` are its lines that did not parse."""
+    """The definitions of one file, in source order. `again` reads a function's inside once more, where the tree is
+    not to be kept; `broken` are the lines that did not parse."""
 
     path: str
     statements: Statements
-    broken: tuple[tuple[int, int], ...] = ()
+    again: Again | None = None
+    broken: Ranges = ()
     functions: list[Function] = field(default_factory=list)
     classes: list[Class] = field(default_factory=list)
     constants: list[Constant] = field(default_factory=list)
@@ -104,8 +106,8 @@ class Definitions:
     def _function(self, node: _Definition, scope: _Scope) -> None:
         start = min([node.lineno, *(d.lineno for d in node.decorator_list)])
         last = end(node)
-        broken = tuple(r for r in self.broken if r[0] <= last and start <= r[1])
         qualname = f"{scope.prefix}{node.name}"
+        lower, find_broken = self._inside(node, qualname, start)
         self.functions.append(
             Function(
                 name=node.name,
@@ -114,24 +116,24 @@ class Definitions:
                 params=self._params(node.args),
                 start_line=start,
                 end_line=last,
-                lower=self._lowering(node),
+                lower=lower,
                 returns=self._text(node.returns),
                 owner=scope.owner,
                 marks=self._marks(node),
-                clean=not broken,
-                broken=broken,
+                find_broken=find_broken,
                 doc=_doc(node),
             )
         )
         inner = _Scope(f"{qualname}.", function=qualname, guards=scope.guards)
         self._block(node.body, inner)
 
-    def _lowering(self, node: _Definition) -> Callable[[], tuple[Stmt, ...]]:
-        """Lowers the body of `node` when called. Its text is read again then: trees of all functions of all files,
-        most of which nobody asks for, would take 30 bytes of memory a byte of source."""
-        if self.broken:
-            return partial(self.statements.function, node)
-        return partial(self.statements.again, node.lineno, end(node))
+    def _inside(self, node: _Definition, qualname: str, start: int) -> tuple[Callable[[], Body], Callable[[], Ranges]]:
+        """What gives the body of `node`, lowered, and its lines that did not parse."""
+        if self.again is not None:
+            place = (qualname, node.lineno, end(node))
+            return partial(self.again.body, *place), partial(self.again.broken, *place)
+        broken = tuple(r for r in self.broken if r[0] <= end(node) and start <= r[1])
+        return partial(self.statements.function, node), partial(tuple, broken)
 
     def _marks(self, node: _Definition) -> tuple[str, ...]:
         marks = tuple([self._text(d) for d in node.decorator_list])

@@ -29,7 +29,7 @@ from checks.ir.stmt import (
 )
 from checks.py.expressions import OPERATORS, Expressions
 from checks.py.patterns import Cases
-from checks.py.text import REFUSED, Source, parse
+from checks.py.text import Source
 
 DEEPEST = 60
 # Loops of this shape count; Triton's are compiled to the same thing.
@@ -57,19 +57,6 @@ class Statements:
         if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
             body = body[1:] if isinstance(body[0].value.value, str) else body
         return self.block(body)
-
-    def again(self, start: int, last: int) -> Body:
-        """The body of the function whose `def` to last line are `start`..`last`, in a file that parsed."""
-        text = "\n".join(self.source.lines[start - 1 : last])
-        before = "\n" * (start - 2) + "if 1:\n" if text[:1].isspace() else "\n" * (start - 1)
-        try:
-            found: ast.stmt = parse(before + text).body[0]
-        except REFUSED:  # nested as deeply as Python allows: one level more is too much
-            return (Opaque(text, line=start, end_line=last),)
-        if isinstance(found, ast.If):
-            found = found.body[0]
-        assert isinstance(found, ast.FunctionDef | ast.AsyncFunctionDef)
-        return self.function(found)
 
     def block(self, nodes: list[ast.stmt]) -> Body:
         return tuple(chain.from_iterable([self.statement(node) for node in nodes]))

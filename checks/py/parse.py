@@ -2,22 +2,43 @@
 
 from __future__ import annotations
 
+import ast
 from functools import partial
 
-from checks.ir.unit import Unit
+from checks.ir.unit import Ranges, Unit
+from checks.py.again import Again
 from checks.py.comments import comments
 from checks.py.definitions import Definitions
 from checks.py.lower import Statements
-from checks.py.text import REFUSED, parse, read
+from checks.py.outline import outline
+from checks.py.text import REFUSED, Source, parse, read
 
 
 def parse_python(path: str, data: bytes) -> Unit:
-    """The unit of a Python file; bodies are lowered when they are first asked for.
+    """The unit of a Python file; the insides of functions are read and lowered when they are first asked for.
 
     Never raises: what does not parse is listed in `Unit.broken`, its statements are `Opaque`, and
     the functions around it are not `clean`.
     """
     source = read(data)
+    text = "\n".join(source.lines)
+    module = None if source.damaged else _parsed(outline(text)) or _parsed(text)
+    if module is None:
+        return _whole(path, source)
+    statements = Statements(source, {})
+    definitions = Definitions(path, statements, Again(statements, partial(_whole, path, source)))
+    return _unit(definitions, module, ())
+
+
+def _parsed(text: str) -> ast.Module | None:
+    try:
+        return parse(text)
+    except REFUSED:
+        return None
+
+
+def _whole(path: str, source: Source) -> Unit:
+    """The unit with every function read at once."""
     replaced: dict[int, str] = {}
     broken = [(line, line) for line in sorted(source.damaged)]
     try:
@@ -29,18 +50,21 @@ def parse_python(path: str, data: bytes) -> Unit:
         found = recover(source)
         module, replaced = found.module, found.broken
         broken = sorted({*found.ranges, *broken})
-    statements = Statements(source, replaced)
-    definitions = Definitions(path, statements, tuple(broken))
+    return _unit(Definitions(path, Statements(source, replaced), None, tuple(broken)), module, tuple(broken))
+
+
+def _unit(definitions: Definitions, module: ast.Module, broken: Ranges) -> Unit:
     definitions.collect(module)
+    source = definitions.statements.source
     return Unit(
-        path=path,
+        path=definitions.path,
         language="python",
         lines=source.lines,
         functions=tuple(definitions.functions),
         classes=tuple(definitions.classes),
         constants=tuple(definitions.constants),
         imports=tuple(definitions.imports),
-        broken=tuple(broken),
-        top=statements.block(module.body),
+        skipped=broken,
+        top=definitions.statements.block(module.body),
         find_comments=partial(comments, source.lines),
     )

@@ -1,0 +1,62 @@
+"""The insides of a Python file's functions, read when they are asked for.
+
+Trees of all functions of all files, most of which nobody asks for, would take 30 bytes of memory a byte of source.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from functools import cached_property
+
+from checks.ir.stmt import Opaque
+from checks.ir.unit import Function, Ranges, Unit
+from checks.py.lower import Body, Statements
+from checks.py.text import REFUSED, parse
+
+
+class Again:
+    """One function at a time, by its qualified name and the lines of its `def` and its end. `whole` reads the file
+    with everything in it: for a function that alone does not parse."""
+
+    def __init__(self, statements: Statements, whole: Callable[[], Unit]) -> None:
+        self._statements = statements
+        self._read_whole = whole
+        self._bodies: dict[int, Body] = {}
+        self._refused: set[int] = set()
+
+    def body(self, name: str, start: int, last: int) -> Body:
+        """The function's statements, lowered."""
+        if start not in self._bodies:
+            self._bodies[start] = self._lowered(name, start, last)
+        return self._bodies[start]
+
+    def broken(self, name: str, start: int, last: int) -> Ranges:
+        """The function's lines that did not parse."""
+        self.body(name, start, last)
+        if start not in self._refused:
+            return ()
+        found = self._mended(name, start)
+        return ((start, last),) if found is None else found.broken
+
+    def _lowered(self, name: str, start: int, last: int) -> Body:
+        text = "\n".join(self._statements.source.lines[start - 1 : last])
+        before = "\n" * (start - 2) + "if 1:\n" if text[:1].isspace() else "\n" * (start - 1)
+        try:
+            node: ast.stmt = parse(before + text).body[0]
+        except REFUSED:
+            self._refused.add(start)
+            found = self._mended(name, start)
+            return (Opaque(text, line=start, end_line=last),) if found is None else found.lower()
+        if isinstance(node, ast.If):
+            node = node.body[0]
+        assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        return self._statements.function(node)
+
+    def _mended(self, name: str, start: int) -> Function | None:
+        """The function as it stands in the whole file."""
+        return next((f for f in self._whole.functions_named.get(name, ()) if f.covers(start)), None)
+
+    @cached_property
+    def _whole(self) -> Unit:
+        return self._read_whole()

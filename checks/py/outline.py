@@ -1,0 +1,97 @@
+"""A Python file without the insides of its functions.
+
+`ast` makes an object of every node, and most of them stand in functions that nobody asks about. Where the text alone
+shows that the inside of a function defines nothing that is seen from outside, it is left out, at its own lines.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+_TRIPLE = (
+    r'"{3}[^"\\]*+(?:(?:\\.|"{1,2}+(?!"))[^"\\]*+)*+"{3}'
+    r"|'{3}[^'\\]*+(?:(?:\\.|'{1,2}+(?!'))[^'\\]*+)*+'{3}"
+)
+# One that does not end is its three quotes, or the rest of its line.
+_TOKEN = (
+    rf"{_TRIPLE}|\"{{3}}|'{{3}}"
+    r'|"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"?'
+    r"|'[^'\\\n]*+(?:\\.[^'\\\n]*+)*+'?"
+    r"|#[^\n]*+"
+)
+_TOKENS = re.compile(_TOKEN, re.DOTALL)
+# What stands around functions is read token by token, so that no `def` in a string counts.
+_PARTS = re.compile(
+    rf"{_TOKEN}"
+    r"|^(?P<indent> *+)(?:async +)?def +\w+ *"
+    # to the first line that can end the parameters
+    r"(?P<head>\((?:[^\n]*\) *(?:->[^\n]*)?|[^\n]*+\n(?:(?P=indent) [^\n]*+\n| *+\n)*?"
+    r"(?P=indent)(?: [^\n]*)?\) *(?:->[^\n]*)?): *(?:#[^\n]*)?\n)",
+    re.DOTALL | re.MULTILINE,
+)
+_FIRST = re.compile(r"(?: *(?:#[^\n]*)?\n)* *")
+_DOC = re.compile(
+    rf"[rRuU]?(?:{_TRIPLE}|\"[^\"\\\n]+\"|'[^'\\\n]+') *(?:#[^\n]*)?(?:\n|\Z)",
+    re.DOTALL,
+)
+_TEXT = re.compile(r"[A-Za-z]{0,2}[\"']")
+_WORDS = ("def", "class", "import")
+# At the start of a statement.
+_DEFINES = re.compile(r"(?:^|[:;]) *(?:def|class|async|import|from)\b", re.MULTILINE)
+
+
+def outline(text: str) -> str:
+    """`text`, with the insides that show nothing replaced by a `0` on their last lines; docstrings stay."""
+    if "\t" in text or "\f" in text:
+        return text
+    parts: list[str] = []
+    at = done = 0
+    while part := _PARTS.search(text, at):
+        at = part.end()
+        if part["indent"] is None:
+            continue
+        after = _margin(len(part["indent"])).search(text, at - 1)
+        start, at = at, after.start() if after else len(text)
+        code = _code(text[start:at])
+        hollow = None if _open(part["head"]) else _hollow(code)
+        if hollow is None:
+            return text
+        parts += (text[done:start], hollow)
+        done = start + len(code)
+    return "".join((*parts, text[done:]))
+
+
+@cache
+def _margin(indent: int) -> re.Pattern[str]:
+    """The end of the line before one that stands out at least as far as `indent`."""
+    return re.compile(rf"\n {{0,{indent}}}[^ #\n]")
+
+
+def _code(inside: str) -> str:
+    """Without the blank lines and comments at the end, which belong to nothing."""
+    code = inside.rstrip()
+    while (last := code.rfind("\n") + 1) and code[last:].lstrip().startswith("#"):
+        code = code[:last].rstrip()
+    return code
+
+
+def _hollow(code: str) -> str | None:
+    """The lines of a function's inside without what need not be seen; None where it goes on behind them."""
+    first = _FIRST.match(code)
+    start = first.end() if first else 0
+    doc = _DOC.match(code, start)
+    kept = doc.end() if doc else start
+    rest = code[kept:]
+    if rest.endswith("\\") or _open(rest):
+        return None
+    defines = any(word in rest for word in _WORDS) and _DEFINES.search(rest)
+    if not rest or defines or (not doc and _TEXT.match(rest)):
+        return code
+    indent = code[code.rfind("\n", 0, start) + 1 : start]
+    return "".join((code[:kept], "\n" * rest.count("\n"), indent, "0"))
+
+
+def _open(text: str) -> bool:
+    """Whether a string over several lines may begin in `text` and not end there."""
+    return ('"""' in text or "'''" in text) and not {'"""', "'''"}.isdisjoint(_TOKENS.findall(text))

@@ -1,0 +1,95 @@
+"""What a file defines is the same whether the insides of its functions were read with it or not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from checks.ir.unit import Unit
+from checks.py.outline import outline
+from checks.py.parse import parse_python
+
+ROOT = Path(__file__).resolve().parents[2]
+OURS = sorted((ROOT / "checks").rglob("*.py"))
+
+PIECES = (
+    "def f(a, b=(1, 2)):",
+    "def f(\n    a,\n    b: 'str' = ')',\n) -> int:",
+    "def f(a,\n      b):  # and (so):",
+    "async def f(x): return {1: 2}",
+    "class A:",
+    "@mark(x)",
+    "    def g(self) -> dict[str, int]:",
+    '    """Doc of\n    two lines."""',
+    '    r"""Doc with \\""" in it."""',
+    "    'doc'",
+    '    f"""no {a} doc"""',
+    '    x = """\ndef h():\n    return 1\n"""',
+    "    x = '''one''' + \"\"\"\n  two\"\"\"",
+    "    x = 'a \\\nb'",
+    "    x = (1,\n2)",
+    "    x = 1 + \\\n2",
+    "    # a comment",
+    "# at the margin",
+    "",
+    "    if a:\n        import os",
+    "    if a: from m import (b,\n        c)",
+    "        def inner(y):\n            return y",
+    "    class B:\n        C = 3",
+    "    default = a; imported = 2",
+    "        return a[1:\n  2]",
+    "    pass",
+    "        pass",
+    "X = '''\ndef f():\n    return 2\n'''",
+    "Y: int = 3",
+    "import m",
+    '"""A string\n    def f():\n        pass\n"""',
+)
+
+
+def shown(unit: Unit) -> tuple[object, ...]:
+    bodies = [(f, f.doc, f.body, f.broken) for f in unit.functions]
+    return bodies, unit.classes, unit.constants, unit.imports, unit.top, unit.broken
+
+
+def whole(text: str) -> Unit:
+    """Read with everything in it: a file with a tab is not taken apart."""
+    return parse_python("m.py", f"{text}\n#\t\n".encode())
+
+
+@pytest.mark.parametrize("part", range(8))
+def test_our_own_files(part: int) -> None:
+    for path in OURS[part::8]:
+        text = path.read_text("utf-8")
+        assert shown(parse_python("m.py", text.encode())) == shown(whole(text)), path
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(st.sampled_from(PIECES), max_size=8))
+def test_pieces_in_any_order(pieces: list[str]) -> None:
+    text = "\n".join(pieces)
+    try:
+        compile(text, "m.py", "exec", 0x400, dont_inherit=True)
+    except SyntaxError:
+        return  # what is kept of a broken file depends on where it is looked at first
+    assert shown(parse_python("m.py", text.encode())) == shown(whole(text))
+
+
+def test_insides_are_left_out() -> None:
+    text = 'def f(a):\n    """Doc."""\n    b = a\n    # why\n    return b\n\n\nX = 1\n'
+    assert outline(text) == 'def f(a):\n    """Doc."""\n\n\n    0\n\n\nX = 1\n'
+
+
+def test_what_shows_outside_stays() -> None:
+    text = "def f():\n    import os\n\n    return os\n"
+    assert outline(text) == text
+
+
+def test_a_broken_inside_is_told_when_it_is_asked_for() -> None:
+    unit = parse_python("m.py", b'def f(x):\n    print "x"\n    return x\n\n\ndef g(x):\n    return x\n')
+    assert not unit.skipped
+    assert [f.clean for f in unit.functions] == [False, True]
+    assert unit.is_broken(2, 2) and not unit.is_broken(6, 7)
