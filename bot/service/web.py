@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import json
 from collections.abc import Sequence
@@ -97,8 +96,8 @@ def _verify(body: bytes, signature: str, secrets: Sequence[SecretStr]) -> None:
     given = signature.encode("utf-8", "replace")
     good = False
     for secret in secrets:
-        digest = hmac.new(secret.get_secret_value().encode(), body, hashlib.sha256).hexdigest()
-        good |= hmac.compare_digest(given, b"sha256=" + digest.encode())
+        digest = hmac.digest(secret.get_secret_value().encode(), body, "sha256")
+        good |= hmac.compare_digest(given, b"sha256=" + digest.hex().encode())
     if not good:
         raise Refused(401, "wrong signature")
 
