@@ -242,12 +242,14 @@ def _honoured(param: Param, delta: Delta, change: ChangeSet) -> tuple[Sibling, .
         place = [p.name for p in delta.head.params].index(param.name)
         if place >= len(own.params):
             continue
+        # A function may have its attributes before its inputs, which a registration lists first.
+        wanted = param.name if param.name in own.params else own.params[place]
         for other in ops.named(own.name):
             twin = other.function
             home = change.unit(twin.path) if twin is not None and twin.path != delta.unit.path else None
-            if twin is None or home is None or own.params[place] not in other.params:
+            if twin is None or home is None or wanted not in other.params:
                 continue
-            name = next((n for n in (own.params[place], param.name) if n in {p.name for p in twin.params}), "")
+            name = next((n for n in (wanted, param.name) if n in {p.name for p in twin.params}), "")
             if name and uses(body_code(twin, code_of(home, twin)), name):
                 line = _line_of(home, twin, name)
                 verdict = Message("honours", {"name": name})

@@ -12,6 +12,7 @@ from checks.finding import Confidence, Definition, Finding, Location, Message, R
 from checks.ir import expr as E
 from checks.ir.stmt import Assign, flatten
 from checks.ir.unit import Function
+from checks.ops import calls_of
 from checks.source import language
 
 _SHORTEST = 24
@@ -88,9 +89,13 @@ def _copies(line: str, name: str, new: Location, change: ChangeSet, config: Conf
             found.setdefault(hit.path, []).append(hit.line)
     unit = change.unit(new.path)
     excerpt = unit.text(new.start_line).strip() if unit is not None else ""
+    takers = _takers(name, unit.function_at(new.start_line) if unit is not None else None)
     for path, lines in sorted(found.items()):
         twin = change.unit(path)
         function = twin.function_at(lines[0]) if twin is not None else None
+        theirs = _takers(name, function)
+        if takers and theirs and not takers & theirs:
+            continue  # the same name, given to other functions
         yield Finding(
             rule=rule,
             severity=Severity.SUGGESTION,
@@ -102,3 +107,13 @@ def _copies(line: str, name: str, new: Location, change: ChangeSet, config: Conf
             evidence=(Definition(name, new, excerpt), Definition(name, Location(path, lines[0]), line)),
             related=tuple(Related(Location(path, n), Message("twin-too", {})) for n in lines[1:]),
         )
+
+
+def _takers(name: str, function: Function | None) -> set[str]:
+    """What `function` calls with `name` for an argument."""
+    found: set[str] = set()
+    for call, _ in calls_of(function.body) if function is not None else ():
+        values = (*call.args, *(v for _, v in call.keywords))
+        if any(_name(v) == name for v in values if isinstance(v, E.Name | E.Attr)):
+            found.add(E.callee(call))
+    return found

@@ -146,6 +146,8 @@ def _own(effect: Effect) -> set[str]:
         match part:
             case E.Attr(base=E.Name(id="self"), name=name):
                 found.add(name)
+            case E.Attr(base=E.Attr(base=E.Name(id="self"), name=holder), name=name) if not holder.endswith("config"):
+                found.add(name)
             case E.Name(id=name) if name != "self":
                 found.add(name)
             case E.Call(func=E.Attr(name=name)):

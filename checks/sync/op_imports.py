@@ -72,6 +72,8 @@ def _check(item: Import, unit: Unit, ops: Ops, change: ChangeSet, config: Config
         yield _absent(item, unit, hardware, rule)
         return
     own = [i for i in found if config.hardware_of(i.unit.path) == hardware]
+    if any(i.registration is not None and "STATIC" not in i.registration.macro for i in own):
+        return  # the framework finds such an op by itself
     if not own or any(i.binding is not None for i in own) or any(_changed(i, change) for i in own):
         return
     if _others_unbound(item, unit, ops, hardware, config):
