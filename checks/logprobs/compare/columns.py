@@ -54,7 +54,8 @@ def compare_columns(base: Rows, head: Rows) -> Columns:
         wide, narrow = (base, head) if base.k > head.k else (head, base)
         lost = _above(np.fmax.reduce(wide.values[:, shared:], axis=1), _last(narrow))
     found = Columns(moved.min(axis=1), moved.max(axis=1), count, ~same, lost)
-    left = np.flatnonzero(~same)
+    # Most of the rows are as good as all of them, which need not be picked out.
+    left = np.arange(rows) if 2 * same.sum() < rows else np.flatnonzero(~same)
     for reach, once in ((_NEAR, False), (widest, False), (widest, True)):
         if len(left):
             left = _match(base, head, left, found, reach, once)
@@ -76,19 +77,23 @@ def difference(base: Floats, head: Floats) -> Floats:
 def _match(base: Rows, head: Rows, part: Ints, found: Columns, reach: int, once: bool) -> Ints:
     """Fill in the rows `part`, whose ids do not stand in the same order, and give those that need another look: their
     ids stand further apart than `reach` columns, or twice. With `once` they count where they stand first."""
-    base, head = base.take(part, base.start), head.take(part, head.start)
+    if len(part) < len(base):
+        base, head = base.take(part, base.start), head.take(part, head.start)
     ids_b, ids_h = (_once(base.ids), _once(head.ids)) if once else (base.ids, head.ids)
     paired = _paired(ids_b, ids_h, head.values, reach)
-    settled = ~paired.twice
+    only_base, only_head = paired.only_base.any(axis=1), paired.only_head.any(axis=1)
+    settled, lost = ~paired.twice, np.full(len(part), -np.inf)
     if reach < max(base.k, head.k):
-        settled &= ~(paired.only_base.any(axis=1) | paired.only_head.any(axis=1))
+        settled &= ~(only_base | only_head)
+    else:
+        lost = _lost(base, head, paired)
     there = paired.at >= 0
     moved = np.where(there, difference(base.values, paired.values), 0.0)
     in_order = ((np.maximum.accumulate(paired.at, axis=1) == paired.at) | ~there).all(axis=1)
-    other_order = ~in_order | (paired.only_base.any(axis=1) & paired.only_head.any(axis=1))
+    other_order = ~in_order | (only_base & only_head)
     at = part[settled]
     found.low[at], found.high[at] = moved.min(axis=1)[settled], moved.max(axis=1)[settled]
-    found.count[at], found.lost[at] = there.sum(axis=1)[settled], _lost(base, head, paired)[settled]
+    found.count[at], found.lost[at] = there.sum(axis=1)[settled], lost[settled]
     found.other_order[at] = other_order[settled]
     return np.asarray(part[~settled])
 
@@ -117,12 +122,9 @@ def _paired(base: Ints, head: Ints, values: Floats, reach: int) -> _Paired:
 
 def _lost(base: Rows, head: Rows, paired: _Paired) -> Floats:
     """`Columns.lost` of rows that are paired."""
-    lost = np.full(len(base), -np.inf)
-    for rows, only, other in ((base, paired.only_base, head), (head, paired.only_head, base)):
-        if only.any():
-            best = np.fmax.reduce(np.where(only, rows.values, np.nan), axis=1)
-            lost = np.maximum(lost, _above(best, _last(other)))
-    return lost
+    best_base = np.fmax.reduce(np.where(paired.only_base, base.values, np.nan), axis=1)
+    best_head = np.fmax.reduce(np.where(paired.only_head, head.values, np.nan), axis=1)
+    return np.maximum(_above(best_base, _last(head)), _above(best_head, _last(base)))
 
 
 def _once(ids: Ints) -> Ints:
