@@ -146,8 +146,11 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Board:
+    """Page `page` of `pages`; `total` counts what was asked for."""
+
     pulls: tuple[Shown, ...]
     total: int
+    page: int
     pages: int
 
 
@@ -224,10 +227,12 @@ class Archive:
         with self._engine.connect() as connection:
             total = connection.execute(sa.select(sa.func.count()).select_from(_WITH_CI).where(*where)).scalar_one()
             pages = max(1, -(-total // PER_PAGE))
-            first = PER_PAGE * (min(max(wanted.page, 1), pages) - 1)
+            page = min(max(wanted.page, 1), pages)
             order = (_PULLS.c.updated_at.desc(), _PULLS.c.repository, _PULLS.c.number.desc())
-            rows = connection.execute(_SHOWN.where(*where).order_by(*order).limit(PER_PAGE).offset(first))
-            return Board(tuple(Shown(**row) for row in rows.mappings()), total, pages)
+            rows = connection.execute(
+                _SHOWN.where(*where).order_by(*order).limit(PER_PAGE).offset(PER_PAGE * (page - 1))
+            )
+            return Board(tuple(Shown(**row) for row in rows.mappings()), total, page, pages)
 
     def numbers(self) -> dict[str, Any]:
         """What the page of statistics shows: reports by kind, and verdicts."""

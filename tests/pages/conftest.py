@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,9 @@ from bot.pages.access import Access
 from bot.pages.archive import Archive, Pull, Report
 from bot.pages.making import pages
 from bot.pages.routes import routes
+from checks.analysis.discussion import Comment, Thread
 from tests.example.build import build
+from tests.pages import reports
 
 HOSTILE = "<script>document.title='owned'</script><img src=x onerror=alert(1)> \"'`{{ 7*7 }}"
 NOW = 1_790_000_000.0
@@ -72,10 +74,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     archive, engine = archive_at(folder / "pages.sqlite")
     repo = build(folder / "example", "first-push").repo
     job = {"clone": str(repo), "base": "base", "head": "head", "target": "release/1.4"}
-    made = pages({**job, "title": HOSTILE, "body": f"## Motivation\n{HOSTILE}\n"})
+    said = Comment("mallory", f"This is wrong: {HOSTILE}")
+    threads = [asdict(Thread((said,), "lantern/output/token_processor.py", 85, url="javascript:alert(1)"))]
+    made = pages({**job, "title": HOSTILE, "body": f"## Motivation\n{HOSTILE}\n", "threads": threads})
     archive.keep_pull(pull(1, title=HOSTILE, verdict="block", bugs=4, suggestions=3))
     for kind, bodies in made.items():
         archive.keep_report(Report("octo/engine", 1, kind, f"{1:040x}", NOW, bodies, "block", 4, 3))
+    for kind, (bodies, verdict) in reports.made(HOSTILE).items():
+        archive.keep_report(Report("octo/engine", 1, kind, f"{1:040x}", NOW, bodies, verdict))
     for number in range(2, 121):
         state = "merged" if number % 3 == 0 else "open"
         archive.keep_pull(pull(number, state=state, verdict="pass" if number % 2 else "discuss"))

@@ -13,7 +13,9 @@ from bot.cli import main
 from tests.example.build import build
 from tests.pages.conftest import HOSTILE
 
-PATHS = ("/", "/pr/octo/engine/1", "/pr/octo/engine/1?tab=review", "/pr/octo/engine/1?tab=history", "/rules", "/stats")
+TABS = ("analysis", "review", "ci", "kernels", "logprobs", "history")
+PULL = tuple(f"/pr/octo/engine/1?tab={tab}" for tab in TABS)
+PATHS = ("/", *PULL, "/rules", "/stats")
 QUIET = (
     "--no-sandbox",
     "--disable-gpu",
@@ -23,7 +25,7 @@ QUIET = (
 )
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def browser(chromium: str) -> Iterator[Browser]:
     with sync_playwright() as playwright:
         made = playwright.chromium.launch(executable_path=chromium, args=[*QUIET, "--disable-sync", "--no-first-run"])
@@ -49,26 +51,52 @@ def page(browser: Browser, site) -> Iterator[Page]:
 @pytest.mark.parametrize("path", PATHS)
 def test_nothing_serious_for_axe(page: Page, path: str):
     page.goto(path)
-    found = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
-    serious = [f"{v['id']}: {v['nodes'][0]['html'][:120]}" for v in found if v["impact"] in ("serious", "critical")]
-    assert serious == []
+    assert _serious(page, {}) == []
+    page.emulate_media(color_scheme="dark")
+    assert _serious(page, {"runOnly": ["color-contrast"]}) == []
+
+
+def _serious(page: Page, options: dict[str, object]) -> list[str]:
+    found = Axe().run(page, options={"resultTypes": ["violations"], **options}).response["violations"]
+    return [f"{v['id']}: {v['nodes'][0]['html'][:120]}" for v in found if v["impact"] in ("serious", "critical")]
 
 
 @pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_phone_shows_it_without_scrolling_sideways(page: Page, path: str, scheme: str):
-    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_phone_shows_it_without_scrolling_sideways(page: Page, path: str, language: str):
     page.set_viewport_size({"width": 375, "height": 800})
-    page.goto(path)
+    page.goto(f"{path}{'&' if '?' in path else '?'}lang={language}")
     assert page.evaluate("document.documentElement.scrollWidth") <= 375
+    assert page.locator("html").get_attribute("lang") == language
 
 
-@pytest.mark.parametrize("path", ["/", "/pr/octo/engine/1", "/pr/octo/engine/1?tab=review"])
+@pytest.mark.parametrize("path", PATHS)
+def test_on_paper_there_is_the_page_and_nothing_to_click_on(page: Page, path: str):
+    page.emulate_media(media="print")
+    page.goto(path)
+    assert page.locator("main").is_visible()
+    assert not any(one.is_visible() for one in page.locator(".top, .tabs, .filter").all())
+
+
+@pytest.mark.parametrize("path", ["/", *PULL])
 def test_hostile_text_is_text(page: Page, path: str):
     page.goto(path)
     assert page.title() != "owned"
     assert "<script>document.title" in page.inner_text("main")
-    assert page.locator("main script, main img[onerror]").count() == 0
+    assert page.locator("main script, main [onerror], main a[href^=javascript]").count() == 0
+
+
+@pytest.mark.parametrize("tab", ["ci", "kernels", "logprobs"])
+def test_a_tab_s_own_report_holds_hostile_text_and_its_picture(page: Page, site, tab: str):
+    """The title of the page is hostile on every tab: here it is the report itself that is asked."""
+    page.goto(f"/pr/octo/engine/1?tab={tab}")
+    reported = page.locator("h1 ~ p.soft ~ *").all_inner_texts()
+    assert any("<script>document.title" in text for text in reported)
+    assert all(
+        picture.evaluate("i => i.complete && i.naturalWidth > 300") and picture.get_attribute("alt")
+        for picture in page.locator("figure img").all()
+    )
+    assert page.locator("figure img").count() == (2 if tab == "logprobs" else 1)
 
 
 def test_from_the_board_to_a_report_in_both_languages(page: Page):

@@ -38,9 +38,31 @@ def test_the_board_shows_what_the_address_asks_for(client):
     assert "40 pull requests" in client.get("/", params={"state": "merged"}).text
     assert "1 pull request<" in client.get("/", params={"verdict": "block"}).text
     assert "0 pull requests" in client.get("/", params={"q": "100%_"}).text
-    assert client.get("/", params={"page": "999999"}).text.count("<tr>") == 31
+    last = client.get("/", params={"page": "999999"}).text
+    assert last.count("<tr") == 31 and "Page 2 of 2" in last
     second = client.get("/", params={"q": "pack", "page": "2"}).text
     assert "q=pack" in second and "page=1" in second
+
+
+def test_the_board_says_how_ci_of_the_very_head_stands_and_who_is_waited_for(site, client):
+    for number, verdict in ((601, "failed"), (602, "running"), (603, "passed")):
+        site.archive.keep_pull(pull(number, title=f"Waits {number}", verdict="discuss"))
+        site.archive.keep_report(
+            Report("octo/engine", number, "ci", f"{number:040x}", NOW, {"zh": "", "en": ""}, verdict)
+        )
+    site.archive.keep_report(Report("octo/engine", 603, "ci", "e" * 40, NOW + 9, {"zh": "", "en": ""}, "failed"))
+    waits = {
+        name: client.get("/", params={"q": "Waits", "waiting": name}).text for name in ("author", "ci", "reviewer")
+    }
+    for number, name in ((601, "author"), (602, "ci"), (603, "reviewer")):
+        assert [n for n, page in waits.items() if f"Waits {number}" in page] == [name]
+    assert "Waits 603" in client.get("/", params={"q": "Waits", "ci": "passed"}).text
+    site.archive.closed("octo/engine", 601, merged=True)
+    assert "Waits 601" not in client.get("/", params={"q": "Waits"}).text
+    merged = client.get("/", params={"q": "Waits", "state": "merged"}).text
+    assert "Waits 601" in merged and ">the author</td>" not in merged
+    for number in (602, 603):
+        site.archive.closed("octo/engine", number, merged=False)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +84,7 @@ def test_a_pull_request_has_its_reports(client, site):
     assert "The change, step by step" in page
     review = client.get("/pr/octo/engine/1", params={"tab": "review"}).text
     assert "protocol.stale-fixture" in review
-    assert "There is no report yet." in client.get("/pr/octo/engine/1", params={"tab": "ci"}).text
+    assert "There is no report yet." in client.get("/pr/octo/engine/2", params={"tab": "ci"}).text
     assert "There is no report yet." in client.get("/pr/octo/engine/2").text
 
 

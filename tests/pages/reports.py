@@ -1,0 +1,87 @@
+"""Reports of every tab, with a text of the test's choice wherever a stranger's can stand."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+
+from bot.pages import bodies
+from bot.reports.ci import CIView
+from bot.reports.kernelpairs import Judged, Report
+from bot.reports.pictures import Push
+from checks.ci.analyse import analyse
+from checks.ci.model import Conclusion, Status
+from checks.ci.report import CIReport
+from checks.kernelrun.comparison import compare
+from checks.kernelrun.model import Case, Confinement, Output, Reason, Run, Times
+from checks.kernelrun.model import Status as Ran
+from checks.kernelrun.tensors import Tensor
+from checks.logprobs.compare import Outcome
+from tests.ci.runs import NOW, Files, job, run
+from tests.logprobs.simulated import Logits, compared, records, swap
+
+PUSHES = tuple(Push(f"{n:040x}", bugs, 4 - n % 3, n % 2) for n, bugs in enumerate((4, 4, 2, 1, 0), 1))
+
+
+def ci(text: str) -> CIReport:
+    """A build that passed, a test that failed, one that runs, and one that waits."""
+    log = f"=== FAILURES ===\nE   AssertionError: {text}\nFAILED tests/test_words.py::test_pack - {text}\n"
+
+    def at(minutes: float) -> Any:
+        return NOW - timedelta(minutes=90 - minutes)
+
+    fine = {"conclusion": Conclusion.SUCCESS, "log": ""}
+    jobs = (
+        job("1", "build", queued=at(0), started=at(2), completed=at(30), **fine),
+        job("2", f"unit {text}", queued=at(30), started=at(41), completed=at(62), summary=text),
+        job("3", "lint", queued=at(0), started=at(1), completed=at(3), **fine),
+        job("4", "e2e", queued=at(30), started=at(70), status=Status.IN_PROGRESS, conclusion=Conclusion.NONE),
+        job("5", "accuracy", queued=at(60), status=Status.QUEUED, conclusion=Conclusion.NONE),
+    )
+    return analyse(run(*jobs), Files(log=log))
+
+
+def kernels(text: str) -> Report:
+    """One case as fast as before, one slower, one faster, one that crashes."""
+    held = Confinement("bwrap", True, {"processes": 9})
+    random = np.random.default_rng(7)
+
+    def case(name: str, seconds: float, status: Ran = Ran.OK) -> Case:
+        tensor = Tensor("U8", (2,), b"\1\2")
+        output = (Output("o", "U8", tensor.shape, tensor.digest, 0.5, 0.0),)
+        reason = None if status is Ran.OK else Reason("error", {"error": text, "kind": "RuntimeError"})
+        times = Times("graph", tuple(tuple(seconds * random.normal(1, 0.03, 25)) for _ in range(2)))
+        return Case("verify", name, status, reason, 0.0, output, times)
+
+    def side(*cases: Case) -> Run:
+        return Run({"torch": "2"}, {"gpu": "NVIDIA H100"}, "0" * 64, held, cases, {})
+
+    names = ("greedy, B=64", "top-p, B=64", text)
+    base = [case(n, 2e-5) for n in names] + [case("mixed", 3e-5)]
+    head = [case(n, 2e-5 * f) for n, f in zip(names, (1.0, 1.3, 0.8), strict=True)] + [case("mixed", 3e-5, Ran.ERROR)]
+    return Report("b" * 40, "a" * 40, (Judged("base", compare(side(*base), side(*head))),), (f"kernels/{text}.py",))
+
+
+def logprobs(text: str) -> Outcome:
+    """A little noise, with a large difference in one request."""
+    random = np.random.default_rng(3)
+    logits = Logits.random(random, requests=12)
+    other = logits.noisy(random)
+    other.values[0, 20:] += random.normal(0, 1, other.values[0, 20:].shape)
+    base, head = (
+        [swap(r, id=f"{r.id} {text}") for r in records(values, seed=seed)] for values, seed in ((logits, 0), (other, 1))
+    )
+    return compared(base, head)
+
+
+def made(text: str) -> dict[str, tuple[bodies.Bodies, str]]:
+    """Bodies and verdict by kind."""
+    report, pairs, outcome = ci(text), kernels(text), logprobs(text)
+    return {
+        "ci": (bodies.of_ci(CIView(report)), bodies.ci_verdict(report)),
+        "kernels": (bodies.of_kernels(pairs), bodies.kernels_verdict(pairs)),
+        "logprobs": (bodies.of_logprobs(outcome), str(outcome.verdict)),
+        "history": (bodies.of_pushes(PUSHES), ""),
+    }
