@@ -8,12 +8,11 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import NoReturn
 
 import bot
-from bot.commands import app, ci, kernels, logprobs
 from bot.edge import guarded
 from bot.errors import UserError
 from bot.reports import FORMATS
@@ -32,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: list[str], language: str) -> int:
-    args = _parser(Words(language), language).parse_args(arguments)
+    args = _parser(Words(language), language, arguments[0] if arguments else "").parse_args(arguments)
     # Each command is read when it is asked for: the shell command must start fast.
     module = import_module(f"bot.commands.{_MODULES.get(args.command, args.command)}")
     code: int = module.run(args)
@@ -55,40 +54,38 @@ class _Parser(argparse.ArgumentParser):
         raise UserError("usage", detail=message, command=self.prog)
 
 
-def _parser(words: Words, language: str) -> argparse.ArgumentParser:
+def _parser(words: Words, language: str, asked: str) -> argparse.ArgumentParser:
+    """The parser, with the command that is `asked` for alone: the words and options of all take longer than git."""
     parser = _Parser(prog="specbot", description=words("cli.description"), allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"specbot {bot.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     shared = _Parser(add_help=False, allow_abbrev=False)
     shared.add_argument("--lang", choices=LANGUAGES, default=language, help=words("cli.lang"))
-    _review(commands.add_parser("review", help=words("cli.review"), parents=[shared], allow_abbrev=False), words)
-    _analyze(commands.add_parser("analyze", help=words("cli.analyze"), parents=[shared], allow_abbrev=False), words)
-    rules = commands.add_parser("rules", help=words("cli.rules"), parents=[shared], allow_abbrev=False)
-    rules.add_argument("id", nargs="?", metavar="ID", help=words("cli.rules-id"))
-    _eval(commands.add_parser("eval", help=words("cli.eval"), parents=[shared], allow_abbrev=False), words)
-    ops = commands.add_parser("kernels", help=words("cli.kernels"), allow_abbrev=False)
-    kernels.arguments(ops, shared, words)
-    described = commands.add_parser("logprobs", help=words("cli.logprobs"), allow_abbrev=False)
-    logprobs.arguments(described, shared, words)
-    ci.arguments(commands.add_parser("ci", help=words("ci.cli-ci"), allow_abbrev=False), shared, words)
-    _service(commands, shared, words)
-    app.arguments(commands.add_parser("app", help=words("app.cli"), allow_abbrev=False), shared, words)
-    config = commands.add_parser("config", help=words("cli.config"), allow_abbrev=False)
-    actions = config.add_subparsers(dest="action", required=True, metavar="ACTION")
-    check = actions.add_parser("check", help=words("cli.config"), parents=[shared], allow_abbrev=False)
-    check.add_argument("file", nargs="?", metavar="FILE", help=words("cli.config-file"))
+    for name, (key, options) in _COMMANDS.items():
+        if asked == name or asked not in _COMMANDS:
+            parents = [] if options is None else [shared]
+            command = commands.add_parser(name, help=words(key), parents=parents, allow_abbrev=False)
+            if options is None:
+                import_module(f"bot.commands.{name}").arguments(command, shared, words)
+            else:
+                options(command, words)
     return parser
 
 
-def _service(commands: argparse._SubParsersAction[_Parser], shared: _Parser, words: Words) -> None:
-    serve = commands.add_parser("serve", help=words("cli.serve"), parents=[shared], allow_abbrev=False)
-    serve.add_argument("--role", choices=("all", "web"), default="all", help=words("cli.serve-role"))
-    serve.add_argument("--host", metavar="ADDRESS", help=words("cli.serve-host"))
-    serve.add_argument("--port", type=int, metavar="N", help=words("cli.serve-port"))
-    worker = commands.add_parser("worker", help=words("cli.worker"), parents=[shared], allow_abbrev=False)
-    worker.add_argument("--queues", metavar="Q", help=words("cli.worker-queues"))
-    for parser in (serve, worker):
-        parser.add_argument("--config", metavar="FILE", help=words("cli.serve-config"))
+def _rules(parser: argparse.ArgumentParser, words: Words) -> None:
+    parser.add_argument("id", nargs="?", metavar="ID", help=words("cli.rules-id"))
+
+
+def _serve(parser: argparse.ArgumentParser, words: Words) -> None:
+    parser.add_argument("--role", choices=("all", "web"), default="all", help=words("cli.serve-role"))
+    parser.add_argument("--host", metavar="ADDRESS", help=words("cli.serve-host"))
+    parser.add_argument("--port", type=int, metavar="N", help=words("cli.serve-port"))
+    parser.add_argument("--config", metavar="FILE", help=words("cli.serve-config"))
+
+
+def _worker(parser: argparse.ArgumentParser, words: Words) -> None:
+    parser.add_argument("--queues", default="reviews,ci", metavar="Q", help=words("cli.worker-queues"))
+    parser.add_argument("--config", metavar="FILE", help=words("cli.serve-config"))
 
 
 def _eval(parser: argparse.ArgumentParser, words: Words) -> None:
@@ -134,3 +131,19 @@ def _compared(parser: argparse.ArgumentParser, words: Words) -> None:
     add("--profile", metavar="NAME", help=words("cli.profile"))
     add("--config", metavar="F", help=words("cli.config-file"))
     add("-o", "--output", metavar="FILE", help=words("cli.output"))
+
+
+# In the order of the help: its key, and what adds the options; None where the command's own module does.
+_COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser, Words], None] | None]] = {
+    "review": ("cli.review", _review),
+    "analyze": ("cli.analyze", _analyze),
+    "rules": ("cli.rules", _rules),
+    "eval": ("cli.eval", _eval),
+    "kernels": ("cli.kernels", None),
+    "logprobs": ("cli.logprobs", None),
+    "ci": ("ci.cli-ci", None),
+    "serve": ("cli.serve", _serve),
+    "worker": ("cli.worker", _worker),
+    "app": ("app.cli", None),
+    "config": ("cli.config", None),
+}

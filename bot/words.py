@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -15,6 +16,7 @@ __all__ = ["LANGUAGES", "TEMPLATES", "Words", "place"]
 
 LANGUAGES = ("zh", "en")
 TEMPLATES = Path(__file__).resolve().parent.parent / "templates"
+_TABLE = re.compile(r"^\[([\w.-]+)\]$", re.MULTILINE)
 _COMMA = {"zh": "、", "en": ", "}
 
 
@@ -28,8 +30,10 @@ class Words:
 
     def __call__(self, key: str, /, **args: Any) -> str:
         """The general word `<file>.<name>` of `templates/words/`. Raises KeyError where there is none."""
-        file, name = key.split(".", 1)
-        return self.phrases.render(_words(file)[name][self.language], args)
+        found = _word(key)
+        if found is None:
+            raise KeyError(key)
+        return self.phrases.render(found[self.language], args)
 
     def message(self, rule: str, message: Message) -> str:
         """A rule's sentence."""
@@ -45,11 +49,11 @@ class Words:
 
     def summary(self, rule: str) -> str:
         """What the rule finds, in one line."""
-        found = _rule_words(rule).get("summary", {}).get(self.language)
-        return self.phrases.render(found, {}) if found else rule
+        found = _rule_word(rule, "summary")
+        return self.phrases.render(found[self.language], {}) if found else rule
 
     def _of_rule(self, rule: str, table: str, message: Message) -> str:
-        found = _rule_words(rule).get(table, {}).get(message.key)
+        found = _rule_word(rule, f"{table}.{message.key}")
         if found is None:
             return ""
         args = {name: self._argument(rule, value) for name, value in message.args.items()}
@@ -72,19 +76,26 @@ class Words:
 
 
 @cache
-def _words(file: str) -> dict[str, dict[str, str]]:
-    return _read(TEMPLATES / "words" / f"{file}.toml")
+def _word(key: str) -> dict[str, str] | None:
+    file, name = key.split(".", 1)
+    return _table(TEMPLATES / "words" / f"{file}.toml", name)
 
 
 @cache
-def _rule_words(rule: str) -> dict[str, dict[str, Any]]:
-    """The rule's own file over the one of its family."""
-    merged: dict[str, dict[str, Any]] = {}
-    for name in dict.fromkeys((rule.split(".")[0], rule)):
-        for table, entries in _read(TEMPLATES / "rules" / f"{name}.toml").items():
-            merged[table] = {**merged.get(table, {}), **entries}
-    return merged
+def _rule_word(rule: str, name: str) -> dict[str, str] | None:
+    """Of the rule's own file, else of the one of its family."""
+    own = _table(TEMPLATES / "rules" / f"{rule}.toml", name)
+    return own or _table(TEMPLATES / "rules" / f"{rule.split('.')[0]}.toml", name)
 
 
-def _read(path: Path) -> dict[str, dict[str, Any]]:
-    return tomllib.loads(path.read_text("utf-8")) if path.is_file() else {}
+def _table(path: Path, name: str) -> dict[str, str] | None:
+    text = _tables(path).get(name)
+    return None if text is None else tomllib.loads(text)
+
+
+@cache
+def _tables(path: Path) -> dict[str, str]:
+    """The text of each table in a file. Each is read as TOML when it is asked for: most of them are not, and all of
+    them take longer than the rest of a report."""
+    parts = _TABLE.split(path.read_text("utf-8")) if path.is_file() else [""]
+    return dict(zip(parts[1::2], parts[2::2], strict=True))

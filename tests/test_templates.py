@@ -14,6 +14,7 @@ from jinja2 import meta
 from bot.phrases import _PLACEHOLDER as PLACEHOLDER
 from bot.style import Markdown
 from bot.words import LANGUAGES, TEMPLATES, Words
+from bot.words import _tables as tables
 from checks.registry import RULES
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -46,6 +47,11 @@ def test_both_languages_say_the_same(path):
         assert all(text.strip() for text in said.values()), key
         wanted = {language: meta.find_undeclared_variables(environment.parse(text)) for language, text in said.items()}
         assert wanted["zh"] == wanted["en"], key
+
+
+@pytest.mark.parametrize("path", [*GENERAL, *OF_RULES], ids=name)
+def test_each_table_alone_says_what_the_file_says(path):
+    assert {key: tomllib.loads(text) for key, text in tables(path).items()} == sentences(path)
 
 
 @pytest.mark.parametrize("path", [*GENERAL, *OF_RULES], ids=name)

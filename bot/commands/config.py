@@ -13,6 +13,13 @@ from bot.words import Words
 from checks.config import FILE
 
 
+def arguments(parser: argparse.ArgumentParser, shared: argparse.ArgumentParser, words: Words) -> None:
+    """The one action."""
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    check = actions.add_parser("check", help=words("cli.config"), parents=[shared], allow_abbrev=False)
+    check.add_argument("file", nargs="?", metavar="FILE", help=words("cli.config-file"))
+
+
 def run(args: argparse.Namespace) -> int:
     """Check FILE, or the `.specbot.toml` of the current directory where there is one."""
     words = Words(args.lang)

@@ -147,7 +147,7 @@ def _tests_of(entries: dict[str, set[str]], change: ChangeSet, config: Config) -
         unit = change.unit(path)
         for function in unit.functions if unit else ():
             text = unit.text(function.start_line, function.end_line) if unit else ""
-            if unit and function.name.startswith("test") and function.clean and any(n in text for n in wanted[path]):
+            if unit and function.name.startswith("test") and any(n in text for n in wanted[path]) and function.clean:
                 found.append((unit, function))
     return found
 

@@ -94,10 +94,10 @@ def batch_fields(change: ChangeSet, config: Config, rule: str) -> Iterator[Findi
             methods = {f.name for f in old.functions if f.owner == cls.name} if old is not None else set()
             fresh = {u.key for u in batch.uses if u.key not in before} if before else set()
             for method in unit.functions:
-                if method.owner != cls.name or _INIT.match(method.name) or not method.clean:
+                if method.owner != cls.name or _INIT.match(method.name):
                     continue
                 added = method.name not in methods and bool(before)
-                if fresh or added:
+                if (fresh or added) and method.clean:
                     yield from _unlisted(cls, batch, fresh, added, method, unit, rule)
 
 

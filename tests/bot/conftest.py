@@ -6,6 +6,7 @@ import os
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -160,20 +161,20 @@ def _finding(severity: Severity, path: str, number: int, line: str) -> Finding:
 
 _WORDS = {
     "summary": {"zh": "有标记的行", "en": "a marked line"},
-    "message": {
-        "marked": {"zh": "标记 {{ code | code }}：{{ prose }}", "en": "Marked {{ code | code }}: {{ prose }}"},
-        "sibling": {"zh": "同样 {{ code | code }}", "en": "The same {{ code | code }}"},
-        "step": {"zh": "于是", "en": "so it is"},
-        "title": {"zh": "标题不合约定", "en": "The title breaks a convention"},
-    },
-    "detail": {"marked": {"zh": "原因。\n\n- 一\n- 二", "en": "Because.\n\n- one\n- two"}},
-    "advice": {"marked": {"zh": "请修改。", "en": "Change it."}},
+    "message.marked": {"zh": "标记 {{ code | code }}：{{ prose }}", "en": "Marked {{ code | code }}: {{ prose }}"},
+    "message.sibling": {"zh": "同样 {{ code | code }}", "en": "The same {{ code | code }}"},
+    "message.step": {"zh": "于是", "en": "so it is"},
+    "message.title": {"zh": "标题不合约定", "en": "The title breaks a convention"},
+    "detail.marked": {"zh": "原因。\n\n- 一\n- 二", "en": "Because.\n\n- one\n- two"},
+    "advice.marked": {"zh": "请修改。", "en": "Change it."},
 }
 
 
 @pytest.fixture
 def marker(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reviews use the `Marker` rule alone."""
-    known = bot.words._rule_words
+    known = bot.words._rule_word
     monkeypatch.setattr("checks.registry.RULES", (Marker(),))
-    monkeypatch.setattr("bot.words._rule_words", lambda rule: _WORDS if rule == Marker.ID else known(rule))
+    monkeypatch.setattr(
+        "bot.words._rule_word", lambda rule, name: (_WORDS.get if rule == Marker.ID else partial(known, rule))(name)
+    )

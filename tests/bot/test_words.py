@@ -24,9 +24,9 @@ def rule_words(monkeypatch, tmp_path):
         '[detail.full]\nzh = "多"\nen = """\none\n\ntwo\n"""\n'
     )
     monkeypatch.setattr(bot.words, "TEMPLATES", tmp_path)
-    bot.words._rule_words.cache_clear()
+    bot.words._rule_word.cache_clear()
     yield
-    bot.words._rule_words.cache_clear()
+    bot.words._rule_word.cache_clear()
 
 
 def test_the_rules_own_words_win_over_its_familys():
