@@ -65,13 +65,15 @@ def compare(base: str, head: str, again: Sequence[str] = (), *, jobs: int = 2) -
 
 
 def _check(path: Path) -> None:
-    """Raise `UserError` for what is no file on a disk: it may be read more than once, and out of order."""
+    """Raise `UserError` for what is no file on a disk (it may be read more than once, and out of order), or empty."""
     try:
-        mode = path.stat().st_mode
+        found = path.stat()
     except OSError as error:
         raise UserError("unreadable", path=str(path), reason=error.strerror) from error
-    if not S_ISREG(mode):
+    if not S_ISREG(found.st_mode):
         raise UserError("not-regular", path=str(path))
+    if not found.st_size:
+        raise UserError("accept-none", path=str(path))
 
 
 def _tally(base: Path, head: Path, tolerance: float, fitted: bool, jobs: int) -> Tally:

@@ -32,6 +32,8 @@ _ARRAYS = ("ranks", "accept_num", "logz", "max_logit", "topk_ids", "topk_logprob
 _KNOWN = frozenset((*_REQUIRED, *_OPTIONAL, *_ARRAYS))
 _NO_TABLE = {"i4": ""}
 _BOMS = (b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf")
+_COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ\0", b"PK\x03\x04", b"BZh")  # gzip, zstd, xz, zip, bzip2
+_NOT_FINITE = re.compile("NaN|Infinity")  # as Python's json writes them
 
 
 class RecordError(ValueError):
@@ -112,6 +114,8 @@ def _object(line: bytes, number: int) -> dict[str, Any]:
 
 
 def _broken(line: bytes, number: int, error: orjson.JSONDecodeError) -> RecordError:
+    if number == 1 and line.startswith(_COMPRESSED):
+        return RecordError("compressed", number)
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError as wrong:
@@ -123,6 +127,8 @@ def _broken(line: bytes, number: int, error: orjson.JSONDecodeError) -> RecordEr
         return RecordError("encoding", number)
     if not line.endswith(b"\n"):
         return RecordError("truncated", number)
+    if _NOT_FINITE.match(text, error.pos):
+        return RecordError("not-finite", number, column=error.colno)
     return RecordError("not-json", number, column=error.colno)
 
 

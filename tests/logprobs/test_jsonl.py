@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import re
@@ -177,6 +178,10 @@ def test_a_wrong_field_is_named(changes, key, field):
         ([line(), line().replace(b'"a"', b'"\xff"')], "not-utf8", 2),
         ([line(), b"\n", b"[1]\n"], "not-an-object", 3),
         ([line(), b"{no}\n"], "not-json", 2),
+        ([b'{"id": "\xc3\xa9", "logprobs": [-Infinity]}\n'], "not-finite", 1),
+        ([b'{"logprobs": [NaN]}\n'], "not-finite", 1),
+        ([b'["NaN" "NaN"]\n'], "not-json", 1),
+        ([gzip.compress(line())], "compressed", 1),
         ([line(), line()[:-9]], "truncated", 2),
         ([line(), line(id="é").decode().encode()[:30] + b"\xc3"], "truncated", 2),
     ],
