@@ -73,11 +73,11 @@ class Bot:
     def start(self, *args: str, **settings: str) -> subprocess.Popen[bytes]:
         """Start `specbot serve` and wait until it answers."""
         process = self.run("serve", *args, **settings)
-        until(lambda: process.poll() is not None or self._ready())
+        until(lambda: process.poll() is not None or self.ready())
         assert process.poll() is None, self.log.read_text()
         return process
 
-    def _ready(self) -> bool:
+    def ready(self) -> bool:
         try:
             return httpx.get(f"{self.url}/readyz", trust_env=False, verify=False, timeout=5).status_code == 200
         except httpx.HTTPError:

@@ -101,7 +101,7 @@ def test_many_events_at_once_are_one_comment(quick, engine):
     people.comment(fake, engine, pull, "eve", "/ci")
     until(lambda: any("The CI report is up to date" in c.body for c in pull.comments))
     assert len(fake.asked("pulls/get")) > before
-    assert "| 9 (0) | 9 | 8 | 1 |" in said(pull)
+    assert "8 others passed" in said(pull)
     assert next(c for c in pull.comments if c.body == said(pull)).edits == []
 
 
@@ -122,7 +122,7 @@ def test_what_is_no_news_is_left_alone(quick, engine):
     end(fake, engine, "check_suite", {"head_sha": elsewhere, "status": "completed"})
     people.comment(fake, engine, sentinel, "ada", "/ci")
     until(lambda: any("The CI report is up to date" in c.body for c in sentinel.comments))
-    assert said(pull) == said(sentinel) == ""
+    assert said(sentinel) and not said(pull)
 
 
 def test_while_jobs_run_the_report_is_made_again_by_itself(fake, bot, repo):
@@ -131,7 +131,7 @@ def test_while_jobs_run_the_report_is_made_again_by_itself(fake, bot, repo):
     slow = job("unit", None)
     run = run_of(repo, job("lint"), slow)
     job_ended(fake, repo, run, run.jobs[0])
-    until(lambda: "lint" in said(pull))
+    until(lambda: said(pull))
     slow.status, slow.conclusion, slow.completed_at, slow.log = "completed", "failure", ago(minutes=0), LOG
     until(lambda: UNIT in said(pull))
 
@@ -147,7 +147,7 @@ def test_events_that_never_came_are_made_good(fake, bot, repo):
     assert len(fake.asked("pulls/get")) <= made + 1, "what has no news is not collected again"
     sha = repo.git.commit("feature", {"engine/step.py": "a = 4\n"})
     people.push(fake, repo, pull, sha, send=False)
-    run_of(repo, job("unit", head_sha=sha))
+    run_of(repo, job("unit"), head_sha=sha)
     until(lambda: sha[:12] in said(pull))
 
 
@@ -165,7 +165,8 @@ def test_killed_at_the_worst_moments(fake, bot, repo):
     job_ended(fake, repo, run, run.jobs[0])
     for fault in faults:
         until(lambda fault=fault: fault.times == 0 and not bot.alive())
-        bot.start(**QUICK)
+        bot.run("serve", **QUICK)
+    until(bot.ready)
     people.comment(fake, repo, pull, "ada", "/ci")
     until(lambda: any("The CI report is up to date" in c.body for c in pull.comments))
     assert UNIT in said(pull)
