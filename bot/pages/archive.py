@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any
 
 import sqlalchemy as sa
 
@@ -158,13 +157,13 @@ class Archive:
     """The tables of the pages, in the service's database."""
 
     def __init__(self, engine: sa.Engine) -> None:
-        self._engine = engine
+        self.engine = engine
         _TABLES.create_all(engine, checkfirst=True)
 
     def keep_pull(self, pull: Pull) -> None:
         """Store a pull request, or what is new about it."""
         values = asdict(pull)
-        with self._engine.begin() as connection:
+        with self.engine.begin() as connection:
             if not connection.execute(
                 _PULLS.update().where(_pull(pull.repository, pull.number)).values(values)
             ).rowcount:
@@ -179,18 +178,18 @@ class Archive:
             _REPORTS.c.head == report.head,
         )
         values = {f.name: getattr(report, f.name) for f in fields(report) if f.name != "bodies"} | dict(report.bodies)
-        with self._engine.begin() as connection:
+        with self.engine.begin() as connection:
             if not connection.execute(_REPORTS.update().where(here).values(values)).rowcount:
                 connection.execute(_REPORTS.insert().values(values))
 
     def closed(self, repository: str, number: int, *, merged: bool) -> None:
         """Note that a pull request is no longer open."""
         values = {"state": "merged" if merged else "closed"}
-        with self._engine.begin() as connection:
+        with self.engine.begin() as connection:
             connection.execute(_PULLS.update().where(_pull(repository, number)).values(values))
 
     def pull(self, repository: str, number: int) -> Shown | None:
-        with self._engine.connect() as connection:
+        with self.engine.connect() as connection:
             row = connection.execute(_SHOWN.where(_pull(repository, number))).mappings().first()
         return Shown(**row) if row else None
 
@@ -198,7 +197,7 @@ class Archive:
         """Every report on a pull request, the newest first."""
         here = sa.and_(_REPORTS.c.repository == repository, _REPORTS.c.number == number)
         columns = [_REPORTS.c[f.name] for f in fields(Entry)]
-        with self._engine.connect() as connection:
+        with self.engine.connect() as connection:
             rows = connection.execute(
                 sa.select(*columns).where(here).order_by(_REPORTS.c.at.desc(), _REPORTS.c.id.desc())
             )
@@ -207,7 +206,7 @@ class Archive:
     def body(self, repository: str, number: int, entry: int, language: str) -> str | None:
         """The HTML of one report of this pull request."""
         here = sa.and_(_REPORTS.c.id == entry, _REPORTS.c.repository == repository, _REPORTS.c.number == number)
-        with self._engine.connect() as connection:
+        with self.engine.connect() as connection:
             found: str | None = connection.execute(sa.select(_REPORTS.c[language]).where(here)).scalar()
         return found
 
@@ -224,7 +223,7 @@ class Archive:
                 where.append(column == value)
         for word in wanted.search.split()[:8]:
             where.append(_holds(word))
-        with self._engine.connect() as connection:
+        with self.engine.connect() as connection:
             total = connection.execute(sa.select(sa.func.count()).select_from(_WITH_CI).where(*where)).scalar_one()
             pages = max(1, -(-total // PER_PAGE))
             page = min(max(wanted.page, 1), pages)
@@ -234,20 +233,21 @@ class Archive:
             )
             return Board(tuple(Shown(**row) for row in rows.mappings()), total, page, pages)
 
-    def numbers(self) -> dict[str, Any]:
-        """What the page of statistics shows: reports by kind, and verdicts."""
-        with self._engine.connect() as connection:
-            kinds = connection.execute(sa.select(_REPORTS.c.kind, sa.func.count()).group_by(_REPORTS.c.kind)).all()
-            verdicts = connection.execute(
-                sa.select(_REPORTS.c.verdict, sa.func.count())
-                .where(_REPORTS.c.kind == "review")
-                .group_by(_REPORTS.c.verdict)
-            ).all()
-        made = {kind: count for kind, count in kinds}
-        return {
-            "reports": {kind: made.get(kind, 0) for kind in KINDS},
-            "verdicts": {verdict: count for verdict, count in sorted(verdicts) if verdict},
-        }
+    def times(self) -> dict[str, list[float | None]]:
+        """Of every report that was made, by kind: the seconds that it took, where they are known."""
+        found: dict[str, list[float | None]] = {kind: [] for kind in KINDS}
+        asked = sa.select(_REPORTS.c.kind, _REPORTS.c.took).where(_REPORTS.c.kind.in_(KINDS))
+        with self.engine.connect() as connection:
+            for kind, took in connection.execute(asked):
+                found[kind].append(took)
+        return found
+
+    def verdicts(self) -> tuple[tuple[str, int], ...]:
+        """How many reviews ended with each verdict."""
+        asked = sa.select(_REPORTS.c.verdict, sa.func.count()).where(_REPORTS.c.kind == "review")
+        with self.engine.connect() as connection:
+            rows = connection.execute(asked.group_by(_REPORTS.c.verdict).order_by(_REPORTS.c.verdict))
+            return tuple((verdict, count) for verdict, count in rows if verdict)
 
 
 def _pull(repository: str, number: int) -> sa.ColumnElement[bool]:

@@ -12,6 +12,7 @@ from starlette.routing import Route
 
 from bot.pages.access import COOKIE, Access
 from bot.pages.archive import HISTORY, KINDS, Archive, Entry, Pull, Wanted
+from bot.pages.numbers import Numbers
 from bot.pages.view import HEADERS, language, page
 from bot.reports.html import style, words_for
 from checks.registry import RULES, rule
@@ -44,6 +45,7 @@ class Pages:
     def __init__(self, archive: Archive, access: Access) -> None:
         self._archive = archive
         self._access = access
+        self._numbers = Numbers(archive)
 
     async def board(self, request: Request) -> Response:
         """Open pull requests, or those that the address asks for."""
@@ -103,7 +105,8 @@ class Pages:
         return self._page(request, "rule.html", rule=found.ID, summary=summary, text=text)
 
     async def stats(self, request: Request) -> Response:
-        numbers = await run_in_threadpool(self._archive.numbers)
+        """How often reports were right, how fast they were there, and what they cost."""
+        numbers = await run_in_threadpool(self._numbers.statistics)
         return self._page(request, "stats.html", numbers=numbers)
 
     async def login(self, request: Request) -> Response:

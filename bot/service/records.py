@@ -155,6 +155,16 @@ class Records:
         found = self._one(_GPU, {"repository_id": repository, "run": run})
         return None if found is None else GpuRun(**{f.name: found[f.name] for f in fields(GpuRun)})
 
+    def gpu_months(self) -> tuple[tuple[str, int, int], ...]:
+        """(month as 2026-05, runs, minutes) of all repositories, the last month first."""
+        months: dict[str, tuple[int, int]] = {}
+        with self._engine.connect() as connection:
+            for at, minutes in connection.execute(sa.select(_GPU.c.at, _GPU.c.minutes)):
+                month = time.strftime("%Y-%m", time.gmtime(at))
+                runs, sum_ = months.get(month, (0, 0))
+                months[month] = (runs + 1, sum_ + minutes)
+        return tuple((month, *months[month]) for month in sorted(months, reverse=True))
+
     def _one(self, table: sa.Table, key: Json) -> Mapping[str, Any] | None:
         with self._engine.connect() as connection:
             row = connection.execute(sa.select(table).where(_is(table, key))).mappings().first()

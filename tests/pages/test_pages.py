@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
@@ -13,6 +14,8 @@ from pydantic import SecretStr
 
 from bot.pages.access import Access, OAuth
 from bot.pages.archive import Report
+from bot.pages.outcomes import Outcomes
+from bot.service.records import GpuRun, Records
 from tests.pages.conftest import NOW, archive_at, pull, serve
 
 
@@ -196,3 +199,39 @@ def test_a_state_is_good_once_and_a_wrong_code_never(guarded):
 def test_nobody_is_sent_elsewhere(guarded, back):
     _, answer = signed_in(guarded, "ann", back)
     assert answer.headers["location"] == "/"
+
+
+def test_statistics_say_what_became_of_findings_how_fast_reports_were_and_what_gpus_cost(tmp_path):
+    archive, engine = archive_at(tmp_path / "p.sqlite")
+    outcomes = Outcomes(engine)
+
+    def finding(name: str, *, answered: bool = False) -> dict[str, object]:
+        rule = "protocol.unmasked-pack"
+        return {"fingerprint": name, "rule": rule, "severity": "bug", "answered": answered}
+
+    outcomes.reviewed("octo/engine", 1, [finding("a"), finding("b"), finding("c"), finding("d")])
+    outcomes.reviewed("octo/engine", 1, [finding("b", answered=True), finding("c"), finding("e")])
+    outcomes.merged("octo/engine", 1)
+    outcomes.reviewed("octo/other", 1, [finding("a")])
+    for number, took in enumerate((2.0, 4.0, 30.0), 1):
+        archive.keep_report(
+            Report("octo/engine", number, "review", "a" * 40, NOW, {"zh": "", "en": ""}, "pass", took=took)
+        )
+    order = {"request": "r", "repository_id": 1, "number": 1, "head": "h", "base": "b", "workflow": "w", "minutes": 7}
+    Records(engine).reserve(GpuRun(**order, at=NOW, run=None, order={}, command=0), 60, 60)
+    for url in serve(archive, Access(None)):
+        page = httpx.get(f"{url}/stats", headers={"Accept-Language": "en"}).text
+    cells = [re.findall(r"<td>(?:<[^>]+>)*([^<]*)", row) for row in re.findall(r"<tr>(.*?)</tr>", page, re.S)]
+    assert ["protocol.unmasked-pack", "6", "2", "1", "2", "40 %"] in cells
+    assert ["Review", "3", "4.0 s", "27.4 s"] in cells
+    assert ["2026-09", "1", "7"] in cells
+
+
+def test_what_comes_back_is_open_again(tmp_path):
+    _, engine = archive_at(tmp_path / "p.sqlite")
+    outcomes = Outcomes(engine)
+    one = {"fingerprint": "a", "rule": "sync.op", "severity": "question", "answered": False}
+    for found in ([one], [], [one]):
+        outcomes.reviewed("octo/engine", 1, found)
+    (kept,) = outcomes.by_rule()
+    assert (kept.found, kept.acted, kept.precision) == (1, 0, None)
