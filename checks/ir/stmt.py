@@ -191,6 +191,23 @@ def leaves(body: tuple[Stmt, ...]) -> bool:
             return False
 
 
+def unreached(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
+    """The statements behind one of the same block that control never gets past."""
+    for number, stmt in enumerate(body, 1):
+        match stmt:
+            case If(then=then, orelse=orelse):
+                yield from unreached(then)
+                yield from unreached(orelse)
+            case For(body=inner):
+                yield from unreached(inner)
+            case With(body=inner, parts=parts):
+                for part in (inner, *parts):
+                    yield from unreached(part)
+        if leaves((stmt,)):
+            yield from body[number:]
+            return
+
+
 _OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">", "in": "not-in", "not-in": "in"}
 
 

@@ -11,9 +11,9 @@ from checks.config import Config, matches
 from checks.finding import Confidence, Finding, Location, Message, Severity, Sibling
 from checks.ir import expr as E
 from checks.ir.node import node
-from checks.ir.stmt import If, Raise, flatten
+from checks.ir.stmt import If, Raise, flatten, negate
 from checks.ir.unit import Function, Unit
-from checks.sync.key_uses import Use, asks_platform, looked_for, uses
+from checks.sync.key_uses import Use, asks_platform, hardware_alone, looked_for, uses
 from checks.sync.siblings import Names, base_unit
 from checks.tree import find_word
 
@@ -172,8 +172,19 @@ def _made_on_one(key: str, reader: Function, unit: Unit) -> Use | None:
             continue
         if key in unit.text(function.start_line, function.end_line):
             made += [(u, function) for u in uses(function) if u.sets and u.key == key]
-    some = all(asks_platform(u.guards) and not _refused_elsewhere(u, f) for u, f in made)
+    if any(c.name == key and c.owner == reader.owner and c.kind == "field" for c in unit.constants):
+        return None  # the class itself has it
+    asked = {g for u, _ in made for g in u.guards if hardware_alone(g)}
+    if any(negate(g) in asked for g in asked) or any(_same_hardware(g, reader) for g in asked):
+        return None
+    some = all(any(map(hardware_alone, u.guards)) and not _refused_elsewhere(u, f) for u, f in made)
     return made[0][0] if made and some else None
+
+
+def _same_hardware(test: E.Expr, reader: Function) -> bool:
+    """Whether the file or class of `reader` bears the name of the hardware that `test` asks for."""
+    named = {E.callee(c).removeprefix("is_") for c in E.walk(test) if isinstance(c, E.Call)}
+    return any(n and (n in reader.path.lower() or n in reader.owner.lower()) for n in named)
 
 
 def _refused_elsewhere(use: Use, function: Function) -> bool:

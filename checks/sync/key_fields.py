@@ -10,10 +10,11 @@ from checks.change import ChangeSet
 from checks.config import Config
 from checks.finding import Confidence, Definition, Finding, Location, Message, Severity
 from checks.ir import expr as E
-from checks.ir.stmt import Assign, flatten
+from checks.ir.stmt import Assign, flatten, unreached
 from checks.ir.unit import Class, Function, Unit
 from checks.ops import calls_of
 from checks.sync.key_uses import changed_python, product_files
+from checks.sync.targets import nearest_imports
 
 _FIELD = re.compile(r"^\s+(\w+)\s*:\s*[\"']?(?:Optional\[)?[\"']?(\w+)")
 
@@ -120,11 +121,26 @@ def _still_passed(
         bad: list[tuple[int, str, Function]] = []
         for function in other.functions if other is not None else ():
             if other is not None and cls.name + "(" in other.text(function.start_line, function.end_line):
+                dead = [range(s.line, s.end_line + 1) for s in unreached(function.body)]
                 for call, _ in calls_of(function.body):
+                    if any(call.line in lines for lines in dead) or not _is_it(call, cls, unit, function, other):
+                        continue
                     if E.callee(call) == cls.name and other.function_at(call.line) is function:
                         bad += [(v.line or call.line, k, function) for k, v in call.keywords if k in lost]
         if bad:
             yield _gone(cls, unit, path, bad, now, rule)
+
+
+def _is_it(call: E.Call, cls: Class, unit: Unit, function: Function, caller: Unit) -> bool:
+    """Whether the name that is called can be this class, as far as imports tell: others may be called the same."""
+    if caller.path == unit.path or not isinstance(call.func, E.Name):
+        return True
+    module = unit.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    imports = nearest_imports(cls.name, call.line, function, caller)
+    packages = [i.module.lstrip(".") for i in imports]
+    if not imports:
+        return not any(c.name == cls.name for c in caller.classes)
+    return any(not p or f".{module}.".find(f".{p}.") >= 0 or module.endswith(p) for p in packages)
 
 
 def _gone(

@@ -64,6 +64,21 @@ def asks_platform(guards: tuple[E.Expr, ...]) -> bool:
     return any("platform" in (E.dotted(c.func) or "") and _PLATFORM.match(E.callee(c)) for c in calls)
 
 
+def hardware_alone(test: E.Expr) -> bool:
+    """Whether a condition holds on some hardware only; `not (not is_rocm() and not fits)` may hold on all."""
+    match test:
+        case E.Unary(op="not", operand=E.Binary(op="and", left=left, right=right)):
+            return hardware_alone(left) and hardware_alone(right)
+        case E.Binary(op="or", left=left, right=right):
+            return hardware_alone(left) and hardware_alone(right)
+        case E.Binary(op="and", left=left, right=right):
+            return hardware_alone(left) or hardware_alone(right)
+        case E.Unary(op="not", operand=E.Binary(op="or", left=left, right=right)):
+            return hardware_alone(left) or hardware_alone(right)
+        case _:
+            return asks_platform((test,))
+
+
 def looked_for(use: Use) -> bool:
     """Whether the code asks first if the key is there."""
     return any(p == E.Const(use.key) for g in use.guards for p in E.walk(g))
