@@ -17,6 +17,7 @@ from checks.interp.values import (
     Instance,
     Native,
     Origin,
+    Origins,
     PyDict,
     PyList,
     Raised,
@@ -48,9 +49,9 @@ class Calls(Expressions):
 
     def _write(self, e: E.Call, method: E.Attr, place: E.Index) -> V:
         """`tensor[i].set_tensor(value)`: a store into the tensor, or the object's own method."""
-        value, path = self.eval(e.args[0]), self.frame.unit.path
-        if self.is_test(path):
-            origin = Origin(path, e.line)
+        value, frame = self.eval(e.args[0]), self.frame
+        if frame.fixture:
+            origin = Origin(frame.unit.path, e.line)
             value = value.also(frozenset({origin}))
             self.stores.pop(origin, None)
             self.stores[origin] = 2
@@ -127,9 +128,9 @@ class Calls(Expressions):
             if (ref.unit.path, f"{ref.cls.name}.__init__") in self.program.overrides:
                 instance.value.open = True
                 return instance
-            init = next((f for f in ref.unit.functions if f.qualname == f"{ref.cls.name}.__init__"), None)
-            if init is not None:
-                self.call_function(FuncRef(init, ref.unit, instance), args, words)
+            init = ref.unit.functions_named.get(f"{ref.cls.name}.__init__")
+            if init:
+                self.call_function(FuncRef(init[0], ref.unit, instance), args, words)
                 return instance
         if args or words:
             instance.value.attrs.update(words)
@@ -142,10 +143,10 @@ class Calls(Expressions):
         if len(self.frames) >= self.depth:
             raise GaveUp
         opaque = any(not TRANSPARENT.search(m) and m not in _READ_THROUGH for m in function.marks)
-        if (opaque and not is_fixture(function)) or not function.clean or self.program.modules.lazy(ref):
+        if (opaque and not is_fixture(function)) or self.program.modules.lazy(ref) or not function.clean:
             return self.unknown_call(V(ref), [*args, *words.values()])
         names = self._bind(function, ([ref.bound] if ref.bound is not None else []) + args, words, ref.unit)
-        frame = Frame(ref.unit, function, names, ref.scope)
+        frame = Frame(ref.unit, function, names, ref.scope, fixture=self.is_test(ref.unit.path))
         self.frames.append(frame)
         try:
             self.block(function.body)
@@ -162,33 +163,38 @@ class Calls(Expressions):
     def _bind(self, function: Function, args: list[V], words: dict[str, V], unit: Unit) -> dict[str, V]:
         names: dict[str, V] = {}
         positional = [p for p in function.params if p.kind == "positional"]
-        rest = next((p for p in function.params if p.kind == "args"), None)
-        extra = next((p for p in function.params if p.kind == "kwargs"), None)
-        last = function.body[0].line if function.body else function.end_line
-        header = (n for n in range(function.start_line, last) if self.changed(unit.path, n))
-        came = frozenset(Origin(unit.path, n) for n in header)
-        if len(args) > len(positional) and rest is None:
-            raise Raised("TypeError", f"{function.name}() takes {len(positional)} arguments, got {len(args)}", came)
+        kinds = {p.kind for p in function.params}
+        if len(args) > len(positional) and "args" not in kinds:
+            detail = f"{function.name}() takes {len(positional)} arguments, got {len(args)}"
+            raise Raised("TypeError", detail, self._header(function, unit))
         for parameter, arg in zip(positional, args, strict=False):
             names[parameter.name] = arg
         known = {p.name for p in function.params if p.kind in ("positional", "keyword")}
         for name, value in words.items():
             if name in known and name not in names:
                 names[name] = value
-            elif extra is None and name:
-                raise Raised("TypeError", f"{function.name}() got an unexpected keyword argument '{name}'", came)
+            elif name and "kwargs" not in kinds:
+                detail = f"{function.name}() got an unexpected keyword argument '{name}'"
+                raise Raised("TypeError", detail, self._header(function, unit))
         for parameter in function.params:
             if parameter.name not in names:
-                names[parameter.name] = self._default(parameter, function, unit, came)
+                names[parameter.name] = self._default(parameter, function, unit)
         return names
 
-    def _default(self, parameter: Param, function: Function, unit: Unit, came: frozenset[Origin]) -> V:
+    def _header(self, function: Function, unit: Unit) -> Origins:
+        """The altered lines before a function's body."""
+        last = function.body[0].line if function.body else function.end_line
+        lines = range(function.start_line, last)
+        return frozenset(Origin(unit.path, n) for n in lines if self.changed(unit.path, n, n))
+
+    def _default(self, parameter: Param, function: Function, unit: Unit) -> V:
         if parameter.kind == "args":
             return V(PyList(None, kind="tuple"))
         if parameter.kind == "kwargs":
             return V(PyDict({}, open=True))
         if parameter.default is None:
-            raise Raised("TypeError", f"{function.name}() missing required argument '{parameter.name}'", came)
+            detail = f"{function.name}() missing required argument '{parameter.name}'"
+            raise Raised("TypeError", detail, self._header(function, unit))
         return self.in_module(unit, parameter.default)
 
 

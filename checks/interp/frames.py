@@ -27,7 +27,8 @@ class Failure:
 
 @dataclass
 class Frame:
-    """One running function. `maybe` is set once what follows runs only on some paths."""
+    """One running function. `maybe` is set once what follows runs only on some paths; `test` says that this is the
+    test, `fixture` that it stands in a file of tests."""
 
     unit: Unit
     function: Function
@@ -35,6 +36,7 @@ class Frame:
     scope: dict[str, V] | None = None
     maybe: bool = False
     test: bool = False
+    fixture: bool = False
 
 
 class Return(Exception):
@@ -51,12 +53,13 @@ class Jump(Exception):
 
 @dataclass
 class State:
-    """One interpretation. `changed(path, line)` says whether the change altered a line of the code under test,
-    `is_test(path)` which files hold fixtures. `budget` bounds the number of expressions. `stores` are the lines that
-    wrote an attribute (1) or an element (2), in the order of their last write; `reached` the test's statements."""
+    """One interpretation. `changed(path, start, end)` says whether the change altered one of these lines of the code
+    under test, `is_test(path)` which files hold fixtures. `budget` bounds the number of expressions. `stores` are the
+    lines of those files that wrote an attribute (1) or an element (2), in the order of their last write; `reached` the
+    test's statements."""
 
     program: Program
-    changed: Callable[[str, int], bool]
+    changed: Callable[[str, int, int], bool]
     is_test: Callable[[str], bool]
     budget: int = 60_000
     depth: int = 30

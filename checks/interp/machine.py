@@ -42,7 +42,7 @@ class Machine(Calls):
         """Interpret the test `function`, collecting `failures`. Raises GaveUp beyond the budget."""
         self._decorators(function)
         names = {p.name: V(Instance(None, open=True)) for p in function.params}
-        self.frames.append(Frame(unit, function, names, test=True))
+        self.frames.append(Frame(unit, function, names, test=True, fixture=self.is_test(unit.path)))
         owner = next((c for c in unit.classes if c.name == function.owner), None)
         if owner is not None and function.params:
             me = V(Instance(ClassRef(owner, unit), open=True))
@@ -158,10 +158,11 @@ class Machine(Calls):
 
     def _mark(self, value: V, stmt: S.Stmt) -> V:
         """Note that `value` came through this statement, if it stands in a test or on an altered line."""
-        path = self.frame.unit.path
-        if self.is_test(path):
+        frame = self.frame
+        path = frame.unit.path
+        if frame.fixture:
             return value.also((Origin(path, stmt.line),))
-        if not any(self.changed(path, n) for n in range(stmt.line, stmt.end_line + 1)):
+        if not self.changed(path, stmt.line, stmt.end_line):
             return value
         origin = Origin(path, stmt.line)
         if isinstance(value.value, int):
@@ -188,8 +189,9 @@ class Machine(Calls):
                 self._unpack(items, value)
 
     def _stored(self, target: E.Expr, kind: int) -> None:
-        origin = Origin(self.frame.unit.path, target.line)
-        self.stores[origin] = max(kind, self.stores.pop(origin, 0))
+        if self.frame.fixture:
+            origin = Origin(self.frame.unit.path, target.line)
+            self.stores[origin] = max(kind, self.stores.pop(origin, 0))
 
     def _store_item(self, owner: V, indices: tuple[E.Expr, ...], value: V) -> None:
         match owner.value:

@@ -29,7 +29,7 @@ class Names(State):
 
     def lookup(self, name: str) -> V:
         """A name in the running function, its scope, its module, or the builtins."""
-        frame = self.frame
+        frame = self.frames[-1]
         if name in frame.names:
             return frame.names[name]
         if frame.scope is not None and name in frame.scope:
@@ -74,7 +74,7 @@ class Names(State):
 
     def in_module(self, unit: Unit, e: E.Expr, names: dict[str, V] | None = None) -> V:
         module = Function("<module>", "<module>", unit.path, (), 0, 0, lambda: ())
-        self.frames.append(Frame(unit, module, names or {}))
+        self.frames.append(Frame(unit, module, names or {}, fixture=self.is_test(unit.path)))
         try:
             return self.eval(e)
         except (Raised, Return, Jump):

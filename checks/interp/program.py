@@ -12,6 +12,7 @@ from checks.ir.unit import Class, Function, Import, Unit
 
 _LAZY = re.compile(r"^[^#\n]*\b(?:yield|await)\b", re.MULTILINE)
 _DYNAMIC = re.compile(r"setattr\(|__dict__|__getattr|\bvars\(")
+_DYNAMIC_WORDS = ("setattr", "__dict__", "__getattr", "vars")
 PREFIXES = ("", "python/", "src/")
 
 
@@ -41,16 +42,18 @@ class Modules:
 
     def lazy(self, ref: FuncRef) -> bool:
         """Whether a call gives a generator or a coroutine."""
-        return self._holds(_LAZY, ref.unit, ref.function)
+        return self._holds(_LAZY, ("yield", "await"), ref.unit, ref.function)
 
     def dynamic(self, chain: list[ClassRef]) -> bool:
         """Whether one of these classes gives its objects attributes that no assignment names."""
-        return any(self._holds(_DYNAMIC, r.unit, r.cls) for r in chain)
+        return any(self._holds(_DYNAMIC, _DYNAMIC_WORDS, r.unit, r.cls) for r in chain)
 
-    def _holds(self, pattern: re.Pattern[str], unit: Unit, part: Function | Class) -> bool:
+    def _holds(self, pattern: re.Pattern[str], words: tuple[str, ...], unit: Unit, part: Function | Class) -> bool:
+        """Whether `pattern`, which needs one of `words`, is found in `part`."""
         key = (pattern, unit.path, part.start_line)
         if key not in self._says:
-            self._says[key] = pattern.search(unit.text(part.start_line, part.end_line)) is not None
+            text = unit.text(part.start_line, part.end_line)
+            self._says[key] = any(word in text for word in words) and pattern.search(text) is not None
         return self._says[key]
 
 

@@ -229,8 +229,10 @@ def callee(call: Call) -> str:
 
 def starred(call: Call) -> bool:
     """Whether a call passes `*args` or `**kwargs`, so that its argument list is not known."""
-    spread = any(isinstance(a, Unary) and a.op in ("*", "**") for a in call.args)
-    return spread or any(name in ("", "**") for name, _ in call.keywords)
+    for argument in call.args:
+        if argument.__class__ is Unary and argument.op in ("*", "**"):
+            return True
+    return bool(call.keywords) and any(name in ("", "**") for name, _ in call.keywords)
 
 
 def root(expr: Expr) -> str | None:

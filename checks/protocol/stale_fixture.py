@@ -99,8 +99,8 @@ def _interpret(unit: Unit, test: Function, change: ChangeSet, config: Config, si
     def module(path: str) -> Unit | None:
         return change.unit(path, Side.HEAD if config.is_test(path) else side)
 
-    def altered(path: str, line: int) -> bool:
-        return side is Side.HEAD and change.touches(path, line, line)
+    def altered(path: str, start: int, end: int) -> bool:
+        return side is Side.HEAD and change.touches(path, start, end)
 
     start = min(budget, 60_000)
     modules = change.once((ID, side), lambda: Modules(module))
