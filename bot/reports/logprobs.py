@@ -146,7 +146,7 @@ def _places(tally: Tally, words: Words) -> Iterator[Block]:
 
 def _place(label: str, places: Places, n: int) -> tuple[str, ...]:
     counts = (str(int(part[n])) for part in (places.rows, places.differ, places.over))
-    return label, *counts, f"{places.mean[n]:.3g}", ulps_text(float(places.most[n]))
+    return label, *counts, ulps_text(float(places.mean[n])), ulps_text(float(places.most[n]))
 
 
 def _compared(tally: Tally, words: Words) -> Iterator[Block]:

@@ -9,13 +9,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from bot.errors import UserError
 from bot.files import write_output
 from bot.reports.blocks import Block, Picture
 from bot.reports.charts import drawing, element, svg
 from bot.words import Words
 from checks.logprobs.compare import Outcome
-from checks.logprobs.compare.tally import place_names
+from checks.logprobs.compare.tally import MOST_ULPS, place_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,11 +66,12 @@ def _difference(axes: Axes, outcome: Outcome, words: Words) -> None:
         axes.text(0.5, 0.5, words("comparison.picture-none"), ha="center", transform=axes.transAxes)
         return
     at = range(len(used))
-    axes.bar(at, [float(places.most[n]) for n in used], color=_BASE, label=words("comparison.picture-most"))
-    axes.bar(at, [float(places.mean[n]) for n in used], color=_HEAD, label=words("comparison.picture-mean"))
+    most, mean = np.minimum((places.most[used], places.mean[used]), MOST_ULPS)
+    axes.bar(at, most, color=_BASE, label=words("comparison.picture-most"))
+    axes.bar(at, mean, color=_HEAD, label=words("comparison.picture-mean"))
     label = f"{words('comparison.picture-tolerance')} {outcome.tolerance:.3g}"
     axes.axhline(outcome.tolerance, color=_LINE, linestyle="--", linewidth=1, label=label)
-    if max(float(places.most[n]) for n in used) > _LINEAR:
+    if most.max() > _LINEAR:
         axes.set_yscale("symlog", linthresh=1)
     names = place_names()
     axes.set_xticks(list(at), [names[n] for n in used], rotation=60, fontsize=7)

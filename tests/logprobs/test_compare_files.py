@@ -188,3 +188,5 @@ def test_nan_and_infinity_in_a_file(save, base, capsysbinary):
     assert told["verdict"] == "regression"
     assert {"cause-nan", "cause-inf"} <= {c["key"] for c in told["causes"]}
     assert told["examples"]["worst"][0]["ulps"] == "inf"
+    at_three = next(place for place in told["by_position"] if place["at"] == "3")
+    assert (at_three["mean_ulps"], at_three["largest_ulps"]) == ("inf", "inf")

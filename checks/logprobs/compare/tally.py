@@ -29,7 +29,8 @@ PLACES = len(_EDGES)
 STEP_PLACES = 9
 """Places within a step that are counted, the rest with the last."""
 _PARTS = 1 << 10  # of an ulp, in sums
-_MOST_ULPS = float(1 << 24)
+MOST_ULPS = float(1 << 24)
+"""Ulps beyond which all differences count alike."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -69,17 +70,17 @@ class Places:
     def add(self, place: Ints, ulps: Floats, over: Ints) -> None:
         """Count rows [n] by `place`; `over` [n] is 0 or 1."""
         size = len(self.rows)
-        capped = np.minimum(ulps, _MOST_ULPS)
+        capped = np.minimum(ulps, MOST_ULPS)
         self.rows += np.bincount(place, minlength=size)
         self.differ += np.bincount(place[ulps > 0], minlength=size)
         self.over += np.bincount(place, weights=over, minlength=size).astype(np.int64)
         self.sum += np.bincount(place, weights=np.rint(capped * _PARTS), minlength=size).astype(np.int64)
-        np.maximum.at(self.most, place, capped)
+        np.maximum.at(self.most, place, ulps)
 
     @property
     def mean(self) -> Floats:
-        """Mean ulps of each place."""
-        return np.asarray(self.sum / _PARTS / np.maximum(self.rows, 1))
+        """Mean ulps of each place; infinite where one of its differences is."""
+        return np.where(np.isinf(self.most), np.inf, self.sum / _PARTS / np.maximum(self.rows, 1))
 
 
 @dataclass(slots=True)
@@ -155,7 +156,7 @@ def _span(values: list[float]) -> list[float]:
 def binned(ulps: Floats) -> Ints:
     """Bin of each number of ulps: [n]."""
     with np.errstate(divide="ignore"):
-        octave = np.log2(np.minimum(ulps, _MOST_ULPS * 2))
+        octave = np.log2(np.minimum(ulps, MOST_ULPS * 2))
     return np.asarray(np.clip(np.floor((octave - _LOWEST) * _PER_OCTAVE) + 1, 0, BINS - 1), np.int64)
 
 
