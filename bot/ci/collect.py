@@ -17,7 +17,7 @@ from bot.ci.convert import Execution
 from bot.ci.elsewhere import Asked, Elsewhere
 from bot.ci.joblogs import Told, logged, noted
 from bot.ci.required import required
-from bot.ci.results import results
+from bot.ci.results import of_base, results
 from bot.ci.source import Source
 from bot.errors import UserError
 from bot.github import GitHubError, Limited
@@ -86,6 +86,8 @@ def _collected(asking: Asking, into: Path, now: datetime) -> CIRun:
     made = results(asking, into, (last for last, _ in found.executions), told.uploaded)
     jobs = tuple(known.marked(noted(asking, [*(made.of(j) for j in jobs), *found.others])))
     revisions = _revisions(asking, data, told, head)
+    if revisions.merge_base:
+        of_base(asking, into, revisions.merge_base, made)
     past = _history(
         asking,
         Asked(

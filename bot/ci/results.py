@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 
 from bot.ci.archives import reports
@@ -16,8 +17,10 @@ from checks.ci.model import Artifact, CoverageFile, Job
 from checks.ci.sentences import Problem
 
 MOST_ARTIFACTS = 30
+MOST_OF_BASE = 5
 # Others hold wheels, caches and models.
 _TELLING = re.compile(r"(?i)junit|test|report|result|cov|unit|lcov")
+_COVERAGE = re.compile(r"(?i)cov")
 
 
 @dataclass
@@ -57,6 +60,16 @@ def results(
     return made
 
 
+def of_base(asking: Asking, into: Path, commit: str, made: Results) -> None:
+    """Add the coverage files of the base's own runs: what the project had before, and which flags did not come now."""
+    runs = asking.optional(Problem.ARTIFACTS, lambda: asking.source.runs(head_sha=commit, per_page=30), [])
+    listed = (a for run in runs if run["event"] != "pull_request" for a in _listed(asking, int(run["id"])))
+    flags = {file.flag for file in made.coverage}
+    wanted = (a for a in listed if _wanted(a) and (a["name"] in flags or _COVERAGE.search(a["name"])))
+    for artifact in islice(wanted, MOST_OF_BASE):
+        _save(asking, into, "", artifact, commit, made)
+
+
 def _listed(asking: Asking, run: int) -> list[Json]:
     path = f"{asking.source.path}/actions/runs/{run}/artifacts"
     return asking.optional(Problem.ARTIFACTS, lambda: list(asking.source.client.pages(path, "artifacts")), [])
@@ -83,11 +96,14 @@ def _plain(name: str) -> str:
 
 
 def _save(asking: Asking, into: Path, job: str, artifact: Json, commit: str, made: Results) -> None:
-    """Write the reports of one artifact. Those before a place where the archive is refused stay."""
+    """Write the reports of one artifact; without a job, coverage alone. Those before a place where the archive is
+    refused stay."""
 
     def save() -> None:
         archive = asking.source.artifact(int(artifact["id"]))
         for number, found in enumerate(reports(archive), 1):
+            if found.kind == "junit" and not job:
+                continue
             folder = f"junit/{job}" if found.kind == "junit" else "coverage"
             path = f"{folder}/{artifact['id']}-{number}-{found.name}"
             (into / folder).mkdir(parents=True, exist_ok=True)

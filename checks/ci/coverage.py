@@ -7,7 +7,7 @@ of another commit has; lines that the report of a job which died might have cove
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from checks.change import ChangeSet, FileChange
 from checks.ci import covfile
@@ -35,26 +35,46 @@ def of_patch(run: CIRun, files: Files, change: ChangeSet, config: Config) -> Pat
     paths = frozenset(change.head.paths())
     notes: list[Message] = []
     reports = [r for f in run.coverage if f.path and (r := _read(f, files, paths, notes)) is not None]
-    own = {run.revisions.head, run.revisions.merge} - {""}
-    base = {run.revisions.base, run.revisions.merge_base} - {""}
-    fresh = [r for r in reports if r.file.commit in own and not r.file.carried_forward]
-    here = [r for r in reports if r.file.commit in own or r.file.carried_forward]
-    others = [r for r in reports if r not in here and r.file.commit not in base]
+    came = _sorted(run, reports)
+    others = (r for r in reports if r not in (*came.here, *came.before))
     notes += [Message(Note.COVERAGE_OTHER_COMMIT, {"path": r.file.path, "commit": r.file.commit}) for r in others]
-    lost = [f for f in run.coverage if not f.path and f.commit in own]
-    died = any((job := run.job(f.job)) is None or job.failed for f in lost)
-    patch = _Patch(
-        change, covfile.merged(r.lines for r in fresh), covfile.merged(r.lines for r in here), bool(lost), died
-    )
-    before = [r for r in reports if r.file.commit in base]
-    same_flags = {r.file.flag for r in before} == {r.file.flag for r in here} and not lost
+    died = any((job := run.job(f.job)) is None or job.failed for f in came.lost if f.job)
+    fresh = (r.lines for r in came.here if not r.file.carried_forward)
+    patch = _Patch(change, covfile.merged(fresh), covfile.merged(r.lines for r in came.here), bool(came.lost), died)
+    shown = {r.file.flag for r in came.here}
+    same_flags = {r.file.flag for r in came.before} == shown
     return PatchCoverage(
         files=tuple(patch.of(f) for f in change.files if _counts(f, config)),
-        flags=(*(_flag(r) for r in here), *(FlagCoverage(f.flag, 0, 0, missing=True) for f in lost)),
-        project=_percent(here),
-        base_project=_percent(before) if same_flags else None,
+        flags=(
+            *(_flag(r) for r in came.here),
+            *(FlagCoverage(f.flag, 0, 0, missing=True) for f in came.lost if f.flag not in shown),
+        ),
+        project=_percent(came.here),
+        base_project=_percent(came.before) if same_flags else None,
         notes=tuple(notes),
     )
+
+
+@dataclass(frozen=True)
+class _Came:
+    """`here`: of this commit, or carried forward to it; `before`: of the base; `lost`: flags that did not come."""
+
+    here: tuple[_Report, ...]
+    before: tuple[_Report, ...]
+    lost: tuple[CoverageFile, ...]
+
+
+def _sorted(run: CIRun, reports: list[_Report]) -> _Came:
+    """A flag that only the base has is carried forward from it, and lost to the lines of the change."""
+    revisions = run.revisions
+    own, base = {revisions.head, revisions.merge} - {""}, {revisions.base, revisions.merge_base} - {""}
+    here = [r for r in reports if r.file.commit in own or r.file.carried_forward]
+    before = [r for r in reports if r.file.commit in base and not r.file.carried_forward]
+    flags = {r.file.flag for r in here}
+    older = [replace(r, file=replace(r.file, carried_forward=True)) for r in before if r.file.flag not in flags]
+    named = {f.flag: f for f in run.coverage if not f.path and f.commit in own}
+    lost = {r.file.flag: replace(r.file, path="", job="") for r in older} | named
+    return _Came((*here, *older), tuple(before), tuple(lost.values()))
 
 
 def _read(file: CoverageFile, files: Files, paths: frozenset[str], notes: list[Message]) -> _Report | None:

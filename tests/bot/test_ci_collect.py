@@ -236,7 +236,22 @@ def test_what_the_token_may_not_read_is_a_problem(repo, collect, without, proble
     assert saved.required_known == (without != "administration")
     if without == "administration":
         run_of(repo, job("lint"))
-        assert only(collect(administration="")[1], "lint").requirement is Requirement.UNKNOWN
+        # Of what has reported, GitHub itself says whether a merge waits for it.
+        assert only(collect(administration="")[1], "lint").requirement is Requirement.OPTIONAL
+
+
+def test_the_base_s_coverage_comes_along(repo, collect, tmp_path):
+    """By name what came at the head, and what did not; from the base branch's own run and from no pull request's."""
+    base = repo.git.sha("main")
+    run = run_of(repo, job("unit"))
+    run.artifacts.append(state.Artifact("unit-report", zipped(**{"cov.xml": COVERAGE})))
+    for event, names in (("push", ("unit-report", "coverage-gpu", "junit-report")), ("pull_request", ("coverage-x",))):
+        there = run_of(repo, job("unit"), head_sha=base, head_branch="main", event=event)
+        there.artifacts += [state.Artifact(name, zipped(**{"cov.xml": COVERAGE, "b.xml": JUNIT})) for name in names]
+    _, saved = collect()
+    found = [(f.flag, "base" if f.commit == base else "head", f.job != "") for f in saved.coverage]
+    assert found == [("unit-report", "head", True), ("unit-report", "base", False), ("coverage-gpu", "base", False)]
+    assert all((tmp_path / "run" / path).is_file() for path in paths(saved))
 
 
 def test_a_run_without_jobs_waits_for_an_approval(repo, collect):

@@ -130,6 +130,26 @@ def test_project_before_and_after_only_with_the_same_flags():
     assert patch(PYTHON, reports("gpu"), **files).base_project is None
 
 
+def test_a_flag_that_only_the_base_has_is_carried_forward():
+    """Its lines count for the project, and leave open what it would have said about the change."""
+    reports = [
+        CoverageFile("c", "head", "unit"),
+        *(CoverageFile(n, "base", f) for n, f in (("u", "unit"), ("g", "gpu"))),
+    ]
+    lines = {"c": {1: 1, 2: 1, 3: 0}, "u": {1: 1, 2: 1}, "g": {1: 1, 9: 0}}
+    files = {name: lcov({"engine/f.py": hits}) for name, hits in lines.items()}
+    found = patch(PYTHON, reports, **files)
+    assert [(f.flag, f.carried_forward, f.missing) for f in found.flags] == [
+        ("unit", False, False),
+        ("gpu", True, False),
+    ]
+    assert (found.project, round(found.base_project, 1)) == (50.0, 66.7)
+    assert (found.files[0].state, found.files[0].reason) == (CoverageState.UNKNOWN, CoverageReason.NO_REPORT)
+    came = patch(PYTHON, [*reports, CoverageFile("g", "head", "gpu")], **files)
+    assert not any(f.carried_forward for f in came.flags)
+    assert came.files[0].state is CoverageState.MEASURED
+
+
 def test_tests_and_documents_are_not_counted():
     linked = change({}, {"tests/test_f.py": "A = 1\n", "README.md": "x\n", "engine/f.py": BEFORE})
     assert [f.path for f in patch(linked, [CoverageFile("c", "head")], c=lcov({"engine/f.py": {1: 1}})).files] == [
