@@ -61,7 +61,13 @@ def find(app: App, client: Client, order: CommentOrder, number: int) -> Json | N
 
 
 def post(app: App, client: Client, order: CommentOrder, number: int, text: str) -> None:
-    """Post the answer, or make the one that stands say `text`."""
+    """Post the answer, unless one stands: that is this one, or what has come of the command in the meantime."""
+    if find(app, client, order, number) is None:
+        client.post(f"/repos/{order.repository}/issues/{order.number}/comments", {"body": text})
+
+
+def replace(app: App, client: Client, order: CommentOrder, number: int, text: str) -> None:
+    """Make the answer that stands say `text`; post it where none stands yet."""
     known = find(app, client, order, number)
     if known is None:
         client.post(f"/repos/{order.repository}/issues/{order.number}/comments", {"body": text})

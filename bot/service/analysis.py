@@ -20,7 +20,7 @@ from bot.git.revisions import Range
 Json = dict[str, Any]
 # Twenty times what the largest change we know takes.
 LONGEST = 600.0
-_PRIORITY = 10
+_PRIORITY = 5
 _KEPT = ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH")
 
 
@@ -60,7 +60,7 @@ def in_child(module: str, job: Json, still_wanted: Callable[[], bool] = lambda: 
     command = [sys.executable, "-m", module]
     child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)
     # Webhooks and commands are answered first.
-    os.setpriority(os.PRIO_PROCESS, child.pid, _PRIORITY)
+    os.setpriority(os.PRIO_PROCESS, child.pid, os.getpriority(os.PRIO_PROCESS, 0) + _PRIORITY)
     try:
         out = _wait(child, json.dumps(job).encode(), still_wanted)
     finally:

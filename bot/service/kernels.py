@@ -43,15 +43,14 @@ def report_kernels(stored: Json) -> str:
         said = f"**{title}**\n\n{found.text}" if found.text else title
         body = reply.body(order, ours.command, said, here.words("comments.cut"))
         client = here.app.client(order.installation, order.repository_id, COMMENT)
-        step("answer", lambda: reply.post(here.app, client, order, ours.command, body))
+        step("answer", lambda: reply.replace(here.app, client, order, ours.command, body))
         _log.info("kernel run reported", outcome=found.key)
     return found.key
 
 
 def _asked(here: Machine, stored: Json) -> Json | None:
     """Our request for the run, None where we did not ask for it."""
-    repository, run = int(stored["repository_id"]), int(stored["run"])
-    found = here.records.gpu_run(repository, run)
+    found = here.records.gpu_run(int(stored["repository_id"]), int(stored["run"]), str(stored["title"]))
     return None if found is None else asdict(found)
 
 

@@ -150,9 +150,12 @@ class Records:
         with self._engine.begin() as connection:
             connection.execute(_GPU.update().where(_GPU.c.request == request).values(minutes=minutes))
 
-    def gpu_run(self, repository: int, run: int) -> GpuRun | None:
-        """The run that we asked for and that GitHub calls `run`."""
-        found = self._one(_GPU, {"repository_id": repository, "run": run})
+    def gpu_run(self, repository: int, run: int, title: str) -> GpuRun | None:
+        """The run that we asked for and that GitHub calls `run`.
+
+        It may end before its id was written down, by a worker that died in between: then its `title` has the request.
+        """
+        found = self._one(_GPU, {"repository_id": repository, "run": run}) or self._unsent(repository, run, title)
         return None if found is None else GpuRun(**{f.name: found[f.name] for f in fields(GpuRun)})
 
     def gpu_months(self) -> tuple[tuple[str, int, int], ...]:
@@ -164,6 +167,16 @@ class Records:
                 runs, sum_ = months.get(month, (0, 0))
                 months[month] = (runs + 1, sum_ + minutes)
         return tuple((month, *months[month]) for month in sorted(months, reverse=True))
+
+    def _unsent(self, repository: int, run: int, title: str) -> Json | None:
+        with self._engine.connect() as connection:
+            asked = sa.select(_GPU).where(_is(_GPU, {"repository_id": repository, "run": None}))
+            waiting = connection.execute(asked).mappings().all()
+        for one in waiting:
+            if one["request"] in title:
+                self.sent(one["request"], run)
+                return dict(one) | {"run": run}
+        return None
 
     def _one(self, table: sa.Table, key: Json) -> Mapping[str, Any] | None:
         with self._engine.connect() as connection:

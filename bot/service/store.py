@@ -235,8 +235,27 @@ def engine_for(url: str) -> sa.Engine:
     return made
 
 
+def steps_engine(url: str) -> sa.Engine | None:
+    """For what workflows write down of their steps, on SQLite; None where DBOS's own does.
+
+    A step is not waited for until it is on the disk: webhooks wait for the same file. What a power cut takes back of
+    the last moment is a step that is done again, and it looks first whether it has had its effect; a webhook and what
+    may be sent only once are on the disk before the next thing is done.
+    """
+    made = engine_for(url)
+    if made.dialect.name != "sqlite":
+        return None
+    sa.event.listen(made, "connect", _prepare_steps)
+    return made
+
+
 def _prepare_sqlite(connection: Any, _: Any) -> None:
     """Writers wait for each other instead of failing, and readers do not wait for writers."""
     connection.isolation_level = "IMMEDIATE"
     connection.execute("PRAGMA busy_timeout=30000")
     connection.execute("PRAGMA journal_mode=WAL")
+
+
+def _prepare_steps(connection: Any, _: Any) -> None:
+    connection.execute("PRAGMA foreign_keys=ON")
+    connection.execute("PRAGMA synchronous=NORMAL")

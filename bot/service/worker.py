@@ -17,6 +17,7 @@ from bot.service import kernels as kernels  # its workflow registers with DBOS
 from bot.service import metrics, reconcile
 from bot.service import review as review  # its workflow registers with DBOS
 from bot.service.machine import Machine, install
+from bot.service.store import steps_engine
 
 QUEUES = ("reviews", "comments", "ci", "gpu")
 _POLL = 0.25
@@ -40,6 +41,7 @@ class Worker:
             config={
                 "name": "specbot",
                 "system_database_url": self._machine.settings.database,
+                "system_database_engine": steps_engine(self._machine.settings.database),
                 "application_version": bot.__version__,
                 "executor_id": self._name,
                 "serializer": DBOSPortableJSONSerializer(),

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -109,7 +109,10 @@ def application(fake: FakeGitHub) -> Starlette:
     from tests.fake_github import actions, apps, checks, graphql, issues, pulls, repos  # noqa: F401 - they register
 
     async def endpoint(request: Request) -> Response:
-        body = await request.body()
+        try:
+            body = await request.body()
+        except ClientDisconnect:
+            return Response()
         path = unquote(request.url.path)
         fault = fake.take_fault(request.method, path, "before")
         if fault is not None and (struck := await _strike(fault, request)) is not None:

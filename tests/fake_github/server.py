@@ -64,6 +64,7 @@ class Seen:
     status: int
     token: str
     headers: Mapping[str, str]
+    at: float = field(default_factory=time.monotonic)
 
 
 class FakeGitHub:

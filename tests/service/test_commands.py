@@ -195,7 +195,7 @@ def finish(fake: FakeGitHub, repo: Repository, run: WorkflowRun, conclusion: str
     run.status, run.conclusion = "completed", conclusion
     if artifact is not None:
         run.artifacts.append(Artifact(f"kernels-{run.display_title}", artifact))
-    names = ("id", "name", "path", "event", "status", "conclusion", "run_attempt", "head_sha", "head_branch")
+    names = ("id", "name", "display_title", "path", "event", "status", "conclusion", "run_attempt", "head_sha")
     told = {name: value for name, value in shapes.run(repo, run).items() if name in names}
     known = {"action": "completed", "workflow_run": told}
     people.webhook(fake, repo, "workflow_run", known, "ada")
@@ -297,6 +297,20 @@ def test_the_minutes_on_gpus_are_counted(live, gpu, pull):
         assert "Asked for" in ask(live, gpu, pull, "/kernels")
     assert "no GPU time left for 60 minutes, of 240 in all" in ask(live, gpu, pull, "/kernels")
     assert len(gpu.dispatches) == 4
+
+
+def test_a_run_that_ends_before_its_command_does(live, gpu, pull):
+    """Its result is found by the request in its name, and stays the answer."""
+    base = gpu.git.sha("main")
+
+    def ended() -> None:
+        finish(live, gpu, gpu.runs[-1], "success", results(base, pull.head_sha))
+        until(lambda: any("No kernel got worse" in c.body for c in pull.comments))
+
+    live.fault("POST", f"{gpu.name}/actions/workflows/", ended, when="after")
+    ask(live, gpu, pull, "/kernels\n/help", count=2)
+    assert [c.title for c in kernels(gpu, pull)] == ["No kernel got worse"]
+    assert ["No kernel got worse" in c.body for c in pull.comments[1:]] == [True, False]
 
 
 def test_an_unanswered_dispatch_is_found_and_not_sent_again(live, gpu, pull):

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import os
-import random
-import shutil
 import socket
-import subprocess
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -18,11 +14,13 @@ from bot.errors import UserError
 from bot.service.settings import load
 from tests.fake_github import FakeGitHub, people
 from tests.fake_github.state import Pull, Repository
-from tests.service.conftest import SMALL_HEAD, Bot, ended, free_port, small, until
+from tests.service.conftest import SMALL_HEAD, Bot, ended, until
+from tests.service.crashes import tried
+from tests.service.databases import missing, postgres
 
-# Every request of a review, before and after its effect, instead of three of them; how many kills at random moments.
+# Every request of a review, before and after its effect, instead of three of them.
 EVERY_POINT = bool(os.environ.get("SPECBOT_TEST_EVERY_CRASH"))
-RANDOM_KILLS = int(os.environ.get("SPECBOT_TEST_RANDOM_CRASHES", "0"))
+RANDOM_KILLS = 30
 
 
 def kill_at(fake: FakeGitHub, bot: Bot, method: str, path: str, when: str) -> None:
@@ -91,22 +89,10 @@ def test_killed_at_every_request(fake, bot, repo):
             once(repo, pull)
 
 
-@pytest.mark.skipif(not RANDOM_KILLS, reason="SPECBOT_TEST_RANDOM_CRASHES is not set")
-def test_killed_at_random_moments(fake, bot):
-    bot.start()
-    chance = random.Random(7)
-    repo = small(fake)
-    pulls = []
-    for n in range(max(10, RANDOM_KILLS // 5)):
-        repo.git.commit(f"b{n}", {"engine/step.py": f"{SMALL_HEAD}\nother({n})\n"}, parent="main")
-        pulls.append(people.open_pull(fake, repo, f"b{n}"))
-    for _ in range(RANDOM_KILLS):
-        time.sleep(chance.uniform(0.0, 1.5))
-        bot.kill()
-        bot.start()
-    until(lambda: all(ended(repo, p.head_sha) for p in pulls), 600)
-    for pull in pulls:
-        once(repo, pull)
+def test_killed_at_random_moments():
+    """A few of the thousand of `python -m tests.service.crashes`."""
+    found, ended = tried(kills=RANDOM_KILLS, pulls=2, seed=7, database="sqlite")
+    assert found == [] and ended.total() >= RANDOM_KILLS
 
 
 def test_lost_webhooks_are_made_good(fake, bot, repo):
@@ -134,55 +120,16 @@ def test_lost_webhooks_are_made_good(fake, bot, repo):
     assert len(undelivered.reviews) == len(never_sent.reviews) == 1
 
 
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a PostgreSQL of the test's own."""
-    if not all(map(shutil.which, ("initdb", "postgres", "psql"))):
-        pytest.skip("there is no PostgreSQL here")
-    directory = Path(tmp_path_factory.mktemp("postgres"))
-    as_user: list[str] = []
-    if os.getuid() == 0:
-        # PostgreSQL refuses to run as root.
-        if not shutil.which("runuser") or subprocess.run(["id", "postgres"], capture_output=True).returncode:
-            pytest.skip("PostgreSQL does not run as root, and there is no user for it")
-        as_user = ["runuser", "-u", "postgres", "--"]
-        directory = Path("/tmp") / f"specbot-postgres-{os.getpid()}"
-        directory.mkdir()
-        shutil.chown(directory, "postgres")
-    port = free_port()
-    subprocess.run(
-        [*as_user, "initdb", "-A", "trust", "-U", "specbot", "-N", directory / "db"], check=True, capture_output=True
-    )
-    command = [*as_user, "postgres", "-D", directory / "db", "-p", str(port), "-k", directory, "-c", "fsync=off"]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    ready = [
-        "psql",
-        "-h",
-        "127.0.0.1",
-        "-p",
-        str(port),
-        "-U",
-        "specbot",
-        "-d",
-        "postgres",
-        "-c",
-        "CREATE DATABASE specbot",
-    ]
-    try:
-        until(lambda: subprocess.run(ready, capture_output=True).returncode == 0)
-        yield f"postgresql://specbot@127.0.0.1:{port}/specbot"
-    finally:
-        server.terminate()
-        server.wait()
-        shutil.rmtree(directory, ignore_errors=True)
-
-
 @pytest.fixture(params=["sqlite", "postgresql"])
-def database(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str | None]:
+def database(request: pytest.FixtureRequest) -> Iterator[str | None]:
     """A database that two hosts could share; None is the file of the settings."""
     if request.param == "sqlite":
         yield None
-    else:
-        yield from postgres(tmp_path_factory)
+        return
+    if why := missing():
+        pytest.skip(why)
+    with postgres() as url:
+        yield url
 
 
 def test_a_worker_that_dies_for_ever_is_taken_over(fake, bot, repo, database):

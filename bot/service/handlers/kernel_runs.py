@@ -13,6 +13,6 @@ def order(delivery: str, payload: Mapping[str, Any]) -> Order | None:
     run, repository = payload["workflow_run"], payload["repository"]
     if payload["action"] != "completed" or run["event"] != "workflow_dispatch":
         return None
-    stored = {"repository_id": int(repository["id"]), "run": int(run["id"])}
+    stored = {"repository_id": int(repository["id"]), "run": int(run["id"]), "title": str(run["display_title"])}
     number = f"{stored['repository_id']}-{stored['run']}-{int(run['run_attempt'])}"
     return Order("kernels-result", "gpu", f"kernels-{number}", (stored,))

@@ -1,0 +1,58 @@
+"""Lives of a bot that cost little: a process that has imported everything forks one after the other.
+
+It reads a life a line from its standard input, JSON of `environment`, `log`, `strike` and `when`, writes the id of
+the process that lives it, and another line when that has died. With a `strike` the life kills itself at that many
+steps' ends, before or after the step is written down.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+from typing import Any
+
+from dbos._sys_db import SystemDatabase
+
+from bot.cli import main
+
+
+def _strike(number: int, when: str) -> None:
+    """Have this process killed at the `number`th result that it writes down."""
+    record, lock, left = SystemDatabase.record_operation_result, threading.Lock(), [number]
+
+    def recorded(self: SystemDatabase, *args: Any, **named: Any) -> Any:
+        with lock:
+            left[0] -= 1
+            due = left[0] == 0
+        if due and when == "before":
+            os.kill(os.getpid(), signal.SIGKILL)
+        made = record(self, *args, **named)
+        if due:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return made
+
+    SystemDatabase.record_operation_result = recorded  # type: ignore[method-assign]
+
+
+def _live(life: dict[str, Any]) -> None:
+    os.environ.clear()
+    os.environ.update(life["environment"])
+    log = os.open(life["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    for stream, target in ((0, os.open(os.devnull, os.O_RDONLY)), (1, log), (2, log)):
+        os.dup2(target, stream)
+    if life["strike"]:
+        _strike(life["strike"], life["when"])
+    os._exit(main(["serve"]))
+
+
+if __name__ == "__main__":
+    for line in sys.stdin:
+        process = os.fork()
+        if process == 0:
+            _live(json.loads(line))
+        print(process, flush=True)
+        os.waitpid(process, 0)
+        print("ended", flush=True)

@@ -1,0 +1,234 @@
+"""`python -m tests.service.crashes`: kill -9 again and again, and nothing is lost and nothing done twice.
+
+Two hundred deliveries while the bot is killed at the ends of steps (before and after the step is written down), at
+requests to GitHub (before they have their effect and before they are answered), and at any other moment. After each
+death the bot starts again, as the same worker or as another that takes over.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from bot.service.store import engine_for
+from tests.fake_github import FakeGitHub, serving
+from tests.service.conftest import ROOT, Bot
+from tests.service.crash_story import PER_PULL, Story, deliver, wrong
+from tests.service.databases import postgres
+
+SETTINGS = {
+    "SPECBOT_HEARTBEAT_EVERY": "0.3",
+    "SPECBOT_DEAD_AFTER": "1.5",
+    "SPECBOT_CI_GATHER": "0.5",
+    "SPECBOT_GPU_MINUTES_PER_DAY": "1000000",
+}
+# A life that does not come to the point where it is to end has work that takes longer, or none.
+_LONGEST = 2.5
+
+
+@dataclass
+class Zygote:
+    """The process that forks the bot's lives."""
+
+    bot: Bot
+    pid: int = 0
+    _process: subprocess.Popen[str] = field(init=False)
+    _dead: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        command = [sys.executable, "-m", "tests.service.crash_life"]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT, bufsize=1
+        )
+
+    def start(self, worker: str, strike: int = 0, when: str = "") -> None:
+        """Begin a life as `worker`, which kills itself at its step number `strike`, where that is not 0."""
+        kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+        environment = kept | {"PYTHONPATH": str(ROOT)} | self.bot.settings | {"SPECBOT_WORKER_ID": worker}
+        life = {"environment": environment, "log": str(self.bot.log), "strike": strike, "when": when}
+        assert self._process.stdin and self._process.stdout
+        self._process.stdin.write(json.dumps(life) + "\n")
+        self.pid = int(self._process.stdout.readline())
+        self._dead.clear()
+        threading.Thread(target=self._wait, daemon=True).start()
+
+    def _wait(self) -> None:
+        assert self._process.stdout
+        self._process.stdout.readline()
+        self._dead.set()
+
+    def kill(self) -> None:
+        """kill -9, where it is alive."""
+        with suppress(ProcessLookupError):
+            if not self._dead.is_set():
+                os.kill(self.pid, signal.SIGKILL)
+
+    def died(self, within: float) -> bool:
+        return self._dead.wait(within)
+
+    def close(self) -> None:
+        self.kill()
+        self._process.kill()
+        self._process.wait()
+
+
+@dataclass
+class Trial:
+    """One story told to a bot that is killed `kills` times."""
+
+    fake: FakeGitHub
+    bot: Bot
+    kills: int
+    pulls: int
+    chance: random.Random
+    ended: Counter[str] = field(default_factory=Counter)
+    _told: bool = False
+    _stop: bool = False
+
+    def run(self) -> list[str]:
+        """What was wrong in the end."""
+        story, zygote = Story(self.fake), Zygote(self.bot)
+        teller = threading.Thread(target=self._tell, args=(story,), daemon=True)
+        try:
+            teller.start()
+            while self.ended.total() < self.kills or not self._told:
+                self._life(zygote)
+            zygote.start("one")
+            self._end(story)
+            teller.join()
+            return wrong(story)
+        finally:
+            self._stop = True
+            zygote.close()
+
+    def _life(self, zygote: Zygote) -> None:
+        """One life and its end."""
+        kind = self.chance.choice(("step", "step", "request", "request", "moment"))
+        worker = self.chance.choice(("one", "one", "two"))
+        when = self.chance.choice(("before", "after"))
+        number = self.chance.randint(1, 12)
+        faults = self._at_request(zygote.kill, number, when) if kind == "request" else []
+        zygote.start(worker, number if kind == "step" else 0, when)
+        # One in five dies while it starts.
+        if kind != "moment" or self.chance.random() < 0.8:
+            self._ready(zygote)
+        reached = zygote.died(self.chance.uniform(0.0, _LONGEST) if kind == "moment" else _LONGEST)
+        zygote.kill()
+        zygote.died(60)
+        for fault in faults:
+            fault.times = 0
+        self.ended[f"{kind} {when}" if reached and kind != "moment" else "moment"] += 1
+        # GitHub's limits would have the bot wait, and nothing else.
+        self.fake.content_writes.clear()
+        self.fake.rate_remaining = 10**9
+
+    def _ready(self, zygote: Zygote) -> None:
+        while not zygote.died(0.03):
+            with suppress(OSError), socket.create_connection(("127.0.0.1", self.bot.port), 1):
+                return
+
+    def _at_request(self, kill: Callable[[], None], number: int, when: Any) -> list[Any]:
+        left = [number]
+
+        def strike() -> None:
+            left[0] -= 1
+            if left[0] == 0:
+                kill()
+
+        return [self.fake.fault(m, "", strike, when=when, times=10**6) for m in ("GET", "POST", "PATCH", "PUT")]
+
+    def _tell(self, story: Story) -> None:
+        """The deliveries, spread evenly over the kills."""
+        each = self.kills / (self.pulls * PER_PULL)
+        for n, delivery in enumerate(story.told(self.pulls)):
+            while self.ended.total() < n * each and not self._stop:
+                time.sleep(0.02)
+            self._deliver(delivery)
+            for ended in list(story.gpu_runs()):
+                self._deliver(ended)
+        self._told = True
+        while not self._stop:
+            for ended in list(story.gpu_runs()):
+                self._deliver(ended)
+            time.sleep(0.2)
+
+    def _deliver(self, delivery: Any) -> None:
+        def wait() -> None:
+            time.sleep(0.05)
+            if self._stop:
+                raise SystemExit
+
+        deliver(self.fake, delivery, wait)
+
+    def _end(self, story: Story) -> None:
+        """Wait until all work has ended, and no more comes of it."""
+        url = self.bot.settings.get("SPECBOT_DATABASE_URL", f"sqlite:///{self.bot.directory}/data/specbot.sqlite")
+        asked = sa.text(
+            "SELECT count(*) FROM workflow_status WHERE status IN ('ENQUEUED', 'DELAYED', 'PENDING')"
+            " AND workflow_uuid NOT LIKE 'ci-refresh-%'"
+        )
+        engine = engine_for(url)
+
+        def idle() -> bool:
+            self.fake.content_writes.clear()
+            with engine.connect() as connection:
+                return not connection.execute(asked).scalar_one() and not story.gpu_waiting()
+
+        quiet = 0
+        end = time.monotonic() + 400
+        while quiet < 5 and time.monotonic() < end:
+            quiet = quiet + 1 if idle() else 0
+            time.sleep(0.3)
+        self._stop = True
+
+
+def tried(kills: int, pulls: int, seed: int, database: str) -> tuple[list[str], Counter[str]]:
+    """What was wrong, and how the lives ended."""
+    with (
+        tempfile.TemporaryDirectory() as name,
+        postgres() if database == "postgresql" else nullcontext("") as url,
+        serving(FakeGitHub(Path(name) / "github")) as fake,
+    ):
+        (Path(name) / "bot").mkdir()
+        bot = Bot(fake, Path(name) / "bot")
+        bot.settings |= SETTINGS | ({"SPECBOT_DATABASE_URL": url} if url else {})
+        trial = Trial(fake, bot, kills, pulls, random.Random(seed))
+        return trial.run(), trial.ended
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.service.crashes", description=__doc__.split("\n\n")[0])
+    parser.add_argument("--kills", type=int, default=1000, metavar="N", help="how often (default 1000)")
+    parser.add_argument(
+        "--pulls", type=int, default=20, metavar="N", help=f"of {PER_PULL} deliveries each (default 20)"
+    )
+    parser.add_argument("--seed", type=int, default=7, metavar="N", help="another seed, other moments (default 7)")
+    parser.add_argument("--database", choices=("sqlite", "postgresql"), default="sqlite")
+    args = parser.parse_args()
+    begun = time.monotonic()
+    found, ended = tried(args.kills, args.pulls, args.seed, args.database)
+    took, ends = time.monotonic() - begun, ", ".join(f"{count} {kind}" for kind, count in sorted(ended.items()))
+    print(f"{args.database}: {args.pulls * PER_PULL} deliveries, killed {ended.total()} times ({ends}), {took:.0f} s")
+    print("\n".join(found) or "nothing lost, nothing twice")
+    return int(bool(found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
