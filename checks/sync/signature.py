@@ -4,7 +4,8 @@
 
 For every Python function and device op whose parameters the change altered, looks at each call in the tree, and for
 every call that the change wrote, at what it reaches: missing, extra, renamed or unknown arguments are an error that
-will be raised. A new parameter that may be None, is used without a check, and is not passed is one too. So is a name
+will be raised. The same for a function that gives back another number of values than its callers take apart. A new
+parameter that may be None, is used without a check, and is not passed is one too. So is a name
 that the change uses on all hardware but imports on some only, and a list of names that became an index for want of a
 comma.
 
@@ -44,6 +45,7 @@ from checks.ir.unit import Function, Import, Unit
 from checks.ops import OpInfo, Ops, calls_of
 from checks.source import language
 from checks.sync import imports, optional
+from checks.sync.returned import unpacked
 from checks.sync.targets import Misfit, Target, Targets, called, misfit, nearest_imports, signature
 
 ID = "sync.signature"
@@ -68,6 +70,7 @@ def _all(change: ChangeSet, config: Config) -> Iterator[Finding]:
             if misfit(call, target) is None:
                 yield from optional.missing(call, function, unit, target, targets, change, ID)
     yield from _ops(change, config)
+    yield from unpacked(change, config, ID)
     yield from imports.unbound(change, config, ID)
     yield from imports.lost_comma(change, config, ID)
 

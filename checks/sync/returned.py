@@ -1,0 +1,94 @@
+"""How many values a function or op gives back, and callers that take apart another number of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from checks.change import ChangeSet
+from checks.config import Config
+from checks.finding import Confidence, Definition, Finding, Location, Message, Severity
+from checks.ir import expr as E
+from checks.ir.stmt import Assign, Return, flatten
+from checks.ir.unit import Function, Unit
+from checks.ops import Ops
+from checks.source import language
+from checks.sync.targets import Targets, called
+
+
+def unpacked(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
+    """Assignments that unpack what a function returned before this change gave it another number of values."""
+    targets, ops = Targets.of_change(change), Ops.of(change)
+    for old, head in change.changed_functions():
+        if old is None or head is None or config.is_test(head.path):
+            continue
+        was, now = values(old), values(head)
+        if was is None or now is None or was == now:
+            continue
+        python = language(head.path) == "python"
+        names = {called(head)} if python else {o.name for o in ops.of_function(head)}
+        for name in sorted(names):
+            for stmt, call, function, unit in _unpacking(name, change, config):
+                assert isinstance(stmt.target, E.Sequence)
+                target = targets.of(call, function, unit)
+                reached = target is not None and target.function == head if python else target is None
+                if not reached or len(stmt.target.items) == now or (not python and len(stmt.target.items) != was):
+                    continue
+                yield _finding(name, stmt, (was, now), function, head, unit, change, rule)
+
+
+def values(function: Function) -> int | None:
+    """How many values every `return` of `function` gives, None where that is not the same number or not known."""
+    counts: set[int | None] = set()
+    for guarded in flatten(function.body):
+        if isinstance(guarded.stmt, Return):
+            counts.add(_items(guarded.stmt.value))
+    return counts.pop() if len(counts) == 1 else None
+
+
+def _items(value: E.Expr | None) -> int | None:
+    if not isinstance(value, E.Sequence) or any(isinstance(i, E.Unary) and i.op == "*" for i in value.items):
+        return None
+    return len(value.items) if len(value.items) > 1 else None
+
+
+def _unpacking(name: str, change: ChangeSet, config: Config) -> Iterator[tuple[Assign, E.Call, Function, Unit]]:
+    """`a, b = name(...)`, in the product."""
+    for path in sorted({h.path for h in change.head.find(name) if language(h.path) == "python"}):
+        unit = change.unit(path) if not config.is_test(path) else None
+        for function in unit.functions if unit is not None else ():
+            if unit is None or name not in unit.text(function.start_line, function.end_line):
+                continue
+            for guarded in flatten(function.body):
+                stmt = guarded.stmt
+                if not isinstance(stmt, Assign) or not isinstance(stmt.target, E.Sequence):
+                    continue
+                starred = any(isinstance(i, E.Unary) for i in stmt.target.items)
+                if isinstance(stmt.value, E.Call) and E.callee(stmt.value) == name and not starred:
+                    yield stmt, stmt.value, function, unit
+
+
+def _finding(
+    name: str,
+    stmt: Assign,
+    counts: tuple[int, int],
+    function: Function,
+    head: Function,
+    unit: Unit,
+    change: ChangeSet,
+    rule: str,
+) -> Finding:
+    assert isinstance(stmt.target, E.Sequence)
+    home = change.unit(head.path)
+    returns = [g.stmt for g in flatten(head.body) if isinstance(g.stmt, Return)]
+    place = Location(head.path, returns[-1].line)
+    args = {"name": name, "taken": len(stmt.target.items), "now": counts[1], "was": counts[0], "at": place}
+    return Finding(
+        rule=rule,
+        severity=Severity.BUG,
+        confidence=Confidence.HIGH,
+        location=Location(unit.path, stmt.line),
+        message=Message("unpacked", args),
+        symbol=function.qualname,
+        subject=f"{name} {counts[1]}",
+        evidence=(Definition(name, place, str(counts[1]), home.text(place.start_line).strip() if home else ""),),
+    )
