@@ -126,6 +126,29 @@ def test_streamed_ids_are_put_together():
     assert only(stream(chunks)).tokens.tolist() == [5, 6]
 
 
+def test_fields_about_something_else_are_passed_over():
+    """What vLLM says about the prompt, and FastDeploy about its drafts, is no generated token."""
+    prompt = [None, {"9": {"logprob": -3.0, "rank": 2, "decoded_token": "H"}}]
+    logprobs = {"tokens": ["token_id:7"], "token_logprobs": [-0.5], "text_offset": [0]}
+    logprobs["top_logprobs"] = [{"token_id:7": -0.5, "token_id:3": -1.5}]
+    choice = {"index": 0, "text": "a", "logprobs": logprobs, "finish_reason": "length", "stop_reason": None}
+    choice |= {"token_ids": [7], "prompt_token_ids": [9, 9], "prompt_logprobs": prompt}
+    record = only({"id": "x", "object": "text_completion", "choices": [choice], "kv_transfer_params": None})
+    assert (record.ids, record.tokens.tolist(), record.topk_ids.tolist()) == ("token", [7], [[7, 3]])
+
+    drafts = {"content": [entry("d", -0.1), entry("e", -0.2)]}
+    chunks = [
+        {"id": "x", "choices": [{"index": 0, "delta": {"role": "assistant", "prompt_token_ids": [9, 9]}}]},
+        {"id": "x", "choices": [{"index": 0, "delta": {"completion_token_ids": [5, 6]}, "draft_logprobs": drafts}
+         | {"logprobs": {"content": [entry("a", -1.0), entry("b", -2.0)]}, "prompt_logprobs": prompt}]},
+        {"id": "x", "choices": [{"index": 0, "delta": {"content": ""}, "logprobs": None, "finish_reason": "stop"}]},
+        {"id": "x", "choices": [], "usage": {"completion_tokens": 2}},
+    ]  # fmt: skip
+    record = only(stream(chunks))
+    assert (record.tokens.tolist(), record.logprobs.tolist()) == ([5, 6], [-1.0, -2.0])
+    assert (record.accept_num.tolist(), record.finish_reason) == ([2], "stop")
+
+
 def test_sglang_gives_triples():
     meta = {
         "id": "abc",
