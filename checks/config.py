@@ -108,7 +108,10 @@ class GpuJob:
 
     `inputs` give the workflow's inputs, each `input=what` with one of base, head (commits), request (an id for the
     run's name) and pull (the number); `ops` is the input that takes the names of ops, empty where there is none.
-    `minutes` are the most that it takes. It uploads what `specbot kernels compare -o` writes as `kernels-<request>`.
+    `minutes` are the most that it takes. It uploads an artifact `kernels-<request>` with what `specbot kernels compare
+    -o` writes; a job of the repository's own has at least `kernels.json`, `{"base": commit, "head": commit}`, of that.
+    Also in it: `junit`, the file with the tests' results, and `logprobs` and `logprobs_base`, the records of head and
+    of base. A pull request by people who may write that touches `paths` runs it without being asked.
     """
 
     name: str
@@ -116,6 +119,10 @@ class GpuJob:
     inputs: tuple[str, ...] = ("base=base", "head=head", "request=request")
     ops: str = ""
     minutes: int = 60
+    junit: str = ""
+    logprobs: str = ""
+    logprobs_base: str = ""
+    paths: tuple[str, ...] = ()
 
 
 @node

@@ -97,6 +97,7 @@ def planned(task: Task, pull: Json, wanted: Asked) -> Json:
         run=None,
         order=asdict(order),
         command=task.number,
+        files={name: getattr(job, name) for name in ("junit", "logprobs", "logprobs_base")},
     )
     return {"run": asdict(run), "ref": str(pull["base"]["repo"]["default_branch"]), "inputs": inputs}
 

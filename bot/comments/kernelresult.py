@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from bot.comments import results as own
 from bot.comments.archive import members
+from bot.comments.outcome import Outcome, together
 from bot.errors import UserError
 from bot.github.client import Json
 from bot.kernels import results
@@ -17,24 +19,12 @@ from bot.reports import kernelpairs
 from bot.reports.kernelpairs import Judged, Report
 from bot.service.records import GpuRun
 from bot.unzip import BadArchive
+from bot.words import Words
 from checks.kernelrun.comparison import compare
 
 _SUMMARY = "kernels.json"
-_WANTED = re.compile(r"kernels\.json|under-(?:base|head)/(?:base|head)/(?:results\.json|outputs\.safetensors)")
+_KERNELS = r"kernels\.json|under-(?:base|head)/(?:base|head)/(?:results\.json|outputs\.safetensors)"
 _MOST_EDITED = 200
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """GitHub's conclusion, a key of the words for the title, and the report."""
-
-    conclusion: str
-    key: str
-    text: str = ""
-
-
-def artifact_name(run: GpuRun) -> str:
-    return f"kernels-{run.request}"
 
 
 def matches(run: GpuRun, found: Json) -> bool:
@@ -43,16 +33,60 @@ def matches(run: GpuRun, found: Json) -> bool:
     return found["event"] == "workflow_dispatch" and path.rsplit("/", 1)[-1] == run.workflow.rsplit("/", 1)[-1]
 
 
-def outcome(run: GpuRun, archive: bytes, language: str) -> Outcome:
-    """The comparison, made here from the outputs of both sides; what the run itself concluded is not asked."""
+def outcome(run: GpuRun, archive: bytes, words: Words, store: Path) -> Outcome:
+    """The comparison, made here from the outputs of both sides and the baselines of `store`; what the run itself
+    concluded is not asked."""
     try:
-        files = members(archive, _WANTED)
-        told = json.loads(files.get(_SUMMARY, b""))
-        if not isinstance(told, dict) or (told.get("base"), told.get("head")) != (run.base, run.head):
+        files = taken(run, archive)
+        told = summary(run, files)
+        if told is None:
             return Outcome("failure", "kernels-other")
-        report = _report(run, files, told)
+        return together(list(_parts(run, files, told, words, store)))
     except (BadArchive, UserError, ValueError, RecursionError):
         return Outcome("failure", "kernels-unreadable")
+
+
+def taken(run: GpuRun, archive: bytes) -> dict[str, bytes]:
+    """The files of the archive that the job is known to bring. Raises `BadArchive`."""
+    named = [re.escape(name) for name in run.files.values() if name]
+    return members(archive, re.compile("|".join([_KERNELS, *named])))
+
+
+def summary(run: GpuRun, files: dict[str, bytes]) -> dict[str, Any] | None:
+    """What the run says of itself; None where that is about other commits. Raises `ValueError`."""
+    told = json.loads(files.get(_SUMMARY, b""))
+    if not isinstance(told, dict) or (told.get("base"), told.get("head")) != (run.base, run.head):
+        return None
+    return told
+
+
+def _parts(run: GpuRun, files: dict[str, bytes], told: dict[str, Any], words: Words, store: Path) -> Iterator[Outcome]:
+    """One for the kernels, the tests and the logprobs each. What was to come and did not is a failure."""
+    lost = [name for name in run.files.values() if name and name not in files]
+    if lost:
+        yield Outcome("failure", "kernels-nothing", words("comments.run-lost", names=lost))
+        return
+    kinds = {kind: files[name] for kind, name in run.files.items() if name}
+    if not kinds or "under-base/base/results.json" in files:
+        yield _kernels(run, files, told, words.language)
+    if "junit" in kinds:
+        yield own.tests(kinds["junit"], words)
+    if "logprobs" in kinds:
+        with tempfile.TemporaryDirectory(prefix="specbot-logprobs-") as name:
+            yield from own.logprobs(*written(run, files, Path(name)), store, words)
+
+
+def written(run: GpuRun, files: dict[str, bytes], folder: Path) -> tuple[Path, Path | None]:
+    """Head's records and base's, where there are some, as files in `folder`."""
+    sides = [folder / "head.jsonl", folder / "base.jsonl"]
+    for side, kind in zip(sides, ("logprobs", "logprobs_base"), strict=True):
+        if name := run.files.get(kind):
+            side.write_bytes(files[name])
+    return sides[0], sides[1] if sides[1].exists() else None
+
+
+def _kernels(run: GpuRun, files: dict[str, bytes], told: dict[str, Any], language: str) -> Outcome:
+    report = _report(run, files, told)
     text = kernelpairs.render(report, "markdown", language)
     if any(judged.comparison.apart for judged in report.judged):
         return Outcome("neutral", "kernels-apart", text)
@@ -66,8 +100,9 @@ def _report(run: GpuRun, files: dict[str, bytes], told: dict[str, Any]) -> Repor
     with tempfile.TemporaryDirectory(prefix="specbot-results-") as name:
         folder = Path(name)
         for path, data in files.items():
-            (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (folder / path).write_bytes(data)
+            if path.startswith("under-"):
+                (folder / path).parent.mkdir(parents=True, exist_ok=True)
+                (folder / path).write_bytes(data)
         judged = tuple(
             Judged(by, compare(*(results.load(folder / f"under-{by}" / side) for side in ("base", "head"))))
             for by in ("base", "head")

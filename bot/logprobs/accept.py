@@ -36,15 +36,20 @@ def accept(args: argparse.Namespace) -> int:
     if who is None:
         raise UserError("accept-who")
     said = {"accepted": args.at or _now(), "who": who, "why": args.why.strip(), "verdict": _verdict(args.verdict)}
-    root = Path(args.store)
-    with unless_unwritable(root):
-        root.mkdir(parents=True, exist_ok=True)
-        with _alone(root):
-            moved = _move(root, args.record, said)
+    moved = move(Path(args.store), args.record, said)
     words = Words(args.lang)
     key = "logprobs.accepted" if moved["old"] != moved["new"] else "logprobs.accepted-already"
     write_output(words(key, key=label(Key(**moved["key"])), requests=moved["requests"], store=args.store) + "\n", None)
     return 0
+
+
+def move(root: Path, record: str, said: dict[str, Any]) -> dict[str, Any]:
+    """Make the records of the file `record` the baseline in the store `root`; the line of its log, which has `said`:
+    `accepted` (when), `who`, `why` and `verdict`. The same records again change nothing."""
+    with unless_unwritable(root):
+        root.mkdir(parents=True, exist_ok=True)
+        with _alone(root):
+            return _move(root, record, said)
 
 
 def show(args: argparse.Namespace) -> int:

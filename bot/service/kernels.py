@@ -10,19 +10,15 @@ from typing import Any
 import structlog
 from dbos import DBOS
 
-from bot.comments import kernelcheck, kernelresult, reply
-from bot.comments.kernelresult import Outcome
+from bot.comments import kernelcheck, kernelresult, reply, runfiles
 from bot.comments.order import CommentOrder
-from bot.github import GitHubError
+from bot.comments.outcome import Outcome
 from bot.github.app import COMMENT, READ_CI
-from bot.github.download import artifact
 from bot.service.comments import step
 from bot.service.machine import Machine, machine
 from bot.service.records import GpuRun
-from bot.service.retrying import passing
 
 Json = dict[str, Any]
-_LARGEST = 128 << 20
 _log = structlog.get_logger("specbot.kernels")
 
 
@@ -55,26 +51,20 @@ def _asked(here: Machine, stored: Json) -> Json | None:
 
 
 def _fetched(here: Machine, order: CommentOrder, run: GpuRun) -> Outcome:
-    token = here.app.token(order.installation, order.repository_id, READ_CI)
     client = here.app.client(order.installation, order.repository_id, READ_CI)
-    path = f"/repos/{order.repository}/actions/runs/{run.run}"
-    there = client.get(path)
+    there = client.get(f"/repos/{order.repository}/actions/runs/{run.run}")
     here.records.used(run.request, _minutes(there, run.minutes))
     if not kernelresult.matches(run, there):
         return Outcome("failure", "kernels-other")
-    if there["conclusion"] != "success":
-        return Outcome("cancelled" if there["conclusion"] == "cancelled" else "failure", "kernels-failed")
-    name = kernelresult.artifact_name(run)
-    found = [a for a in client.pages(f"{path}/artifacts", "artifacts") if a["name"] == name and not a["expired"]]
-    if not found:
-        return Outcome("failure", "kernels-nothing")
-    try:
-        archive = artifact(here.app.endpoint.api, token, order.repository, int(found[0]["id"]), _LARGEST)
-    except GitHubError as error:
-        if passing(error):
-            raise
-        return Outcome("failure", "kernels-unreadable")
-    return kernelresult.outcome(run, archive, here.settings.language)
+    if there["conclusion"] == "cancelled":
+        return Outcome("cancelled", "kernels-failed")
+    # Tests that failed are results, and may be why the run did.
+    if there["conclusion"] != "success" and not run.files.get("junit"):
+        return Outcome("failure", "kernels-failed")
+    archive = runfiles.readable(here, order, run)
+    if archive is None:
+        return Outcome("failure", "kernels-nothing" if there["conclusion"] == "success" else "kernels-failed")
+    return kernelresult.outcome(run, archive, here.words, here.settings.baselines(run.repository_id))
 
 
 def _minutes(run: Json, reserved: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import sqlalchemy as sa
@@ -51,6 +51,7 @@ _GPU = sa.Table(
     sa.Column("run", sa.BigInteger, index=True),
     sa.Column("order", sa.JSON, nullable=False),
     sa.Column("command", sa.Integer, nullable=False),
+    sa.Column("files", sa.JSON, nullable=False),
 )
 _DAY = 24 * 3600.0
 
@@ -58,7 +59,8 @@ _DAY = 24 * 3600.0
 @dataclass(frozen=True)
 class GpuRun:
     """A run on a GPU that was asked for. `minutes` are those reserved, and those used once it has ended; `run` is
-    GitHub's id of it, None until GitHub gave it; `order` and `command` say who asked."""
+    GitHub's id of it, None until GitHub gave it; `order` and `command` say who asked. `files` are the artifact's for
+    `junit`, `logprobs` and `logprobs_base`, empty names where there are none."""
 
     request: str
     repository_id: int
@@ -71,6 +73,7 @@ class GpuRun:
     run: int | None
     order: Json
     command: int
+    files: Json = field(default_factory=dict)
 
 
 class Records:
@@ -167,6 +170,15 @@ class Records:
                 runs, sum_ = months.get(month, (0, 0))
                 months[month] = (runs + 1, sum_ + minutes)
         return tuple((month, *months[month]) for month in sorted(months, reverse=True))
+
+    def with_logprobs(self, pull: PullKey, head: str) -> GpuRun | None:
+        """The last run of the commit `head` that was asked to bring records of logprobs."""
+        asked = sa.select(_GPU).where(_is(_GPU, asdict(pull) | {"head": head}), _GPU.c.run.is_not(None))
+        with self._engine.connect() as connection:
+            for found in connection.execute(asked.order_by(_GPU.c.at.desc())).mappings():
+                if found["files"].get("logprobs"):
+                    return GpuRun(**{f.name: found[f.name] for f in fields(GpuRun)})
+        return None
 
     def _unsent(self, repository: int, run: int, title: str) -> Json | None:
         with self._engine.connect() as connection:

@@ -45,6 +45,7 @@ class Settings(BaseSettings):
     client_secret: SecretStr | None = None
     database_url: SecretStr | None = None
     data_dir: Path = Path("specbot-data")
+    baselines_dir: Path | None = None
     host: str = "127.0.0.1"
     port: int = Field(8080, ge=0, le=65535)
     language: Literal["zh", "en"] = "en"
@@ -100,6 +101,10 @@ class Settings(BaseSettings):
         if self.client_id is None or self.client_secret is None:
             return None
         return OAuth(self.client_id, self.client_secret, self.github_server_url, self.github_api_url)
+
+    def baselines(self, repository: int) -> Path:
+        """The store of a repository's logprob baselines; for several hosts `baselines_dir` is a folder they share."""
+        return (self.baselines_dir or self.data_dir / "baselines") / str(repository)
 
     @property
     def endpoint(self) -> Endpoint:

@@ -8,6 +8,7 @@ import re
 import stat
 import struct
 import zipfile
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,6 +30,7 @@ from bot.style import Markdown
 from bot.words import LANGUAGES, Words
 from checks.kernelrun.model import Case, Confinement, Run, Status
 
+WORDS = Words("en", Markdown())
 ADA = {"login": "ada", "id": 7, "type": "User"}
 PAYLOAD: dict[str, Any] = {
     "action": "created",
@@ -137,7 +139,7 @@ def told(**changes: Any) -> tuple[str, bytes]:
 
 
 def test_results_as_they_should_be():
-    found = kernelresult.outcome(RUN, good(told()), "en")
+    found = kernelresult.outcome(RUN, good(told()), WORDS, Path("none"))
     assert (found.conclusion, found.key) == ("success", "kernels-fine")
 
 
@@ -211,7 +213,7 @@ BAD = {
 
 @pytest.mark.parametrize("what", BAD)
 def test_results_that_are_refused(what):
-    found = kernelresult.outcome(RUN, BAD[what], "en")
+    found = kernelresult.outcome(RUN, BAD[what], WORDS, Path("none"))
     assert (found.conclusion, found.text) == ("failure", "")
 
 
@@ -239,7 +241,7 @@ ELSEWHERE = [
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_names_that_lead_elsewhere_are_not_read(name):
     try:
-        found = members(archive((name, b"{}")), kernelresult._WANTED)
+        found = kernelresult.taken(RUN, archive((name, b"{}")))
     except BadArchive:
         return
     assert found == {} or set(found) == {"under-base/base/results.json"}
