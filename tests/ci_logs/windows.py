@@ -75,14 +75,16 @@ def write(path: Path, windows: Iterable[Window]) -> None:
 # `later` was written after the first rules, which found 87.0 % of its key lines; the rules were then mended for it.
 # `held-out` was written after that, and no rule was changed for it.
 # `fresh` was written after all of that: key line 83.6 %, category 80.6 %, before the rules were mended for it.
-# `unseen` was written after that in turn, and no rule was changed for it.
-SETS = ("dev", "later", "held-out", "fresh", "unseen")
+# `unseen` was written after that in turn: 93.2 % and 97.7 %, before the rules were mended for it.
+# `last` was written after that, and no rule was changed for it.
+SETS = ("dev", "later", "held-out", "fresh", "unseen", "last")
 _FILES = {
     "dev": ("dev-generated", "dev-own", "gpu-generated"),
     "later": ("later-generated", "later-gpu-generated", "later-own"),
     "held-out": ("held-out-generated", "held-out-own"),
     "fresh": ("fresh-generated", "fresh-own"),
     "unseen": ("unseen-generated", "unseen-own"),
+    "last": ("last-generated", "last-own"),
 }
 
 
