@@ -7,7 +7,8 @@ change touched: a key that shared code needs since this change and one hardware'
 a question about the hardware and now needed without it; a key or field that was taken out and is still read or passed;
 an assignment to a field of a NamedTuple; a new field that a function which goes through all the others (reset, swap,
 reorder) leaves out; a key that only one branch fills any more; a key that one hardware allocates and never updates;
-an attribute that one hardware's runner calls by another name since this change, while others keep the old one.
+an attribute that one hardware's runner calls by another name since this change, while others keep the old one; a member
+of a batch class that is gone, or has fewer dimensions, and is still used as it was.
 
 ## Why it matters
 
@@ -35,7 +36,7 @@ from collections.abc import Iterator
 from checks.change import ChangeSet
 from checks.config import Config
 from checks.finding import Finding
-from checks.sync import key_alloc, key_attributes, key_fields, key_idle, key_lists, key_names, key_writers
+from checks.sync import key_alloc, key_attributes, key_batches, key_fields, key_idle, key_lists, key_names, key_writers
 
 ID = "sync.key"
 SUMMARY = "A key or field is needed where it is not provided"
@@ -53,6 +54,8 @@ def _all(change: ChangeSet, config: Config) -> Iterator[Finding]:
     yield from key_fields.read_only(change, config, ID)
     yield from key_fields.gone(change, config, ID)
     yield from key_attributes.lost(change, config, ID)
+    yield from key_batches.lost_members(change, config, ID)
+    yield from key_batches.flattened(change, config, ID)
     yield from key_lists.record_fields(change, config, ID)
     yield from key_lists.batch_fields(change, config, ID)
     yield from key_writers.removed(change, config, ID)
