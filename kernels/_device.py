@@ -19,16 +19,22 @@ LOG2E = tl.constexpr(1.4426950408889634)
 ORDER_BITS = {torch.bfloat16: 17, torch.float16: 19, torch.float32: 32}
 
 
-def dependent_launch() -> bool:
-    """Whether a kernel may be launched while the one before it still runs, and wait on the device for its results
-    (programmatic dependent launch, Hopper and later): a launch then costs next to nothing.
-    """
-    return not interpreting() and torch.cuda.get_device_capability()[0] >= 9
-
-
 def after_another() -> dict[str, bool]:
-    """Launch options of a kernel that begins with ``gdc_wait``."""
-    return {"PDL": True, "launch_pdl": True} if dependent_launch() else {"PDL": False}
+    """Launch options of a kernel that is launched while the one before it still runs, whosever that is, and waits for
+    it on the device with ``wait_for_another`` (programmatic dependent launch, Hopper and later).
+    """
+    dependent = not interpreting() and torch.cuda.get_device_capability()[0] >= 9
+    return {"PDL": True, "launch_pdl": True} if dependent else {"PDL": False}
+
+
+@triton.jit
+def wait_for_another(PDL: tl.constexpr):
+    """Until the kernel before this one has ended. The next one may start from here on: all that was there before this
+    kernel is there for it too, so of a call's kernels only the first must wait before it reads the call's arguments.
+    """
+    if PDL:
+        tl.extra.cuda.gdc_wait()
+        tl.extra.cuda.gdc_launch_dependents()
 
 
 @triton.jit

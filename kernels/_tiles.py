@@ -48,16 +48,19 @@ def chunks_per_program(rows: int, chunks: int, most: int, programs: int = PROGRA
 
 
 @triton.jit
-def load_tile(row_ptr, stride, chunk, end, vocab, CHUNK: tl.constexpr, PACKED: tl.constexpr):
+def load_tile(row_ptr, stride, chunk, end, vocab, CHUNK: tl.constexpr, PACKED: tl.constexpr, ONCE: tl.constexpr):
     """A chunk's logits as they stand in memory, [CHUNK] or as words [CHUNK // 2]; -inf past the vocabulary, and nothing
-    is read from chunk ``end`` on.
+    is read from chunk ``end`` on. What is read ``ONCE`` leaves the caches first.
     """
     whole = (chunk < end) & ((chunk + 1) * CHUNK <= vocab)
     if PACKED:
         at = chunk * (CHUNK // 2) + tl.arange(0, CHUNK // 2)
         words = tl.multiple_of(row_ptr.to(tl.pointer_type(tl.int32), bitcast=True), 16)  # bytes
         if whole:
-            tile = tl.load(words + at)
+            if ONCE:
+                tile = tl.load(words + at, eviction_policy="evict_first")
+            else:
+                tile = tl.load(words + at)
         else:
             vectors = tl.where(chunk < end, vocab // VECTOR, 0)
             tile = tl.load(words + at, mask=at // (VECTOR // 2) < vectors, other=TWO_MINUS_INFINITIES)
@@ -188,10 +191,10 @@ def stream_stats(
     """Stores (max, second) of the chunks ``first`` to ``end`` of a row at ``out_ptr`` [chunks, 2]: second is the sum of
     exp((x - max) / temperature), or at temperature 0 the bits of the id of the chunk's best token.
     """
-    ahead = load_tile(row_ptr, stride, first, end, vocab, CHUNK, PACKED)
+    ahead = load_tile(row_ptr, stride, first, end, vocab, CHUNK, PACKED, True)
     for chunk in range(first, end):
         tile = ahead
-        ahead = load_tile(row_ptr, stride, chunk + 1, end, vocab, CHUNK, PACKED)
+        ahead = load_tile(row_ptr, stride, chunk + 1, end, vocab, CHUNK, PACKED, True)
         if HAS_CUT:
             tile = cut_tile(tile, chunk, cut_logit, cut_id, CHUNK)
         if temperature == 0.0:

@@ -44,7 +44,7 @@ def logprobs(
 
     logits      bf16/fp16/fp32 [T, V], any strides
     token_ids   int32/int64 [R]   the sampled token of each entry; None: the top-k alone is wanted
-    k           0..64, at most V; a run-time number, not a compile-time one
+    k           0..64, at most V; a run-time number, not a compile-time one (0, nothing to choose, has its own code)
     rows        int64 [R]         row of ``logits`` of each entry, -1 for none; default: entry r is row r, R == T
     temperature float32 [R]       processed mode: logits are divided by it; 0 (greedy) is read as 1
     cut_logit, cut_id  float32 [R], int64 [R]   processed mode: only tokens at least as good as this one count and

@@ -8,15 +8,26 @@ import torch
 import triton
 import triton.language as tl
 
-from .._device import LOG2E, ORDER_BITS, after_another, come_before, logit_of_key, order_key, read_logit
+from .._device import (
+    LOG2E,
+    ORDER_BITS,
+    after_another,
+    come_before,
+    logit_of_key,
+    order_key,
+    read_logit,
+    wait_for_another,
+)
 from .._tiles import VECTOR
 from .entry import entry_of, read_tokens, sampled_logit
 
-WARPS = 4
+WARPS = 8
+SCORE_WARPS = 1  # without top k
 TOGETHER = 64  # tokens that are ordered at a time, and classes of chunks: at least the largest k
 ROOM = 128  # groups and tokens that a threshold may let through
 ROUND = 32  # picked groups looked into at a time
 COUNTS = 4  # words for them in the scratch memory; three are used
+UNIT = tl.constexpr(float(1 << 36))  # of a sum of exponentials up to V = 2**26, the largest of which is 1
 SCAN = 1024  # tokens looked at together when a row is searched
 
 
@@ -30,7 +41,7 @@ def merge_chunks_of_rows(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
     """(logprob, rank, topk_ids, topk_logprobs, logz); see ``kernels.logprobs.Logprobs``."""
     device = logits.device
-    chunks, groups = passed[0].shape[1], passed[2].shape[1]
+    chunks, groups = passed[0].shape[1], passed[2].shape[1]  # no groups without top k
     logprob = torch.empty(2, entries, dtype=torch.float32, device=device)
     rank = torch.empty(entries, dtype=torch.int64, device=device)
     topk_ids = torch.empty(entries, k, dtype=torch.int64, device=device)
@@ -43,7 +54,8 @@ def merge_chunks_of_rows(
             entries, logits.shape[1], chunks, k,
             **options, CHUNKS=wide,
             GROUPS=max(TOGETHER, triton.next_power_of_2(groups)), BITS=ORDER_BITS[logits.dtype],
-            TOGETHER=TOGETHER, ROOM=ROOM, ROUND=ROUND, COUNTS=COUNTS, SCAN=SCAN, num_warps=WARPS, **after_another(),
+            TOGETHER=TOGETHER, ROOM=ROOM, ROUND=ROUND, COUNTS=COUNTS, SCAN=SCAN,
+            TOP=k > 0, num_warps=WARPS if k else SCORE_WARPS, **after_another(),
         )  # fmt: skip
     return logprob[0], rank, topk_ids, topk_logprobs, logprob[1]
 
@@ -66,7 +78,7 @@ def _merge_kernel(
     entries, vocab, chunks, k,
     HAS_CUT: tl.constexpr, CHUNK: tl.constexpr, GROUP: tl.constexpr, CHUNKS: tl.constexpr, GROUPS: tl.constexpr,
     BITS: tl.constexpr, TOGETHER: tl.constexpr, ROOM: tl.constexpr, ROUND: tl.constexpr, COUNTS: tl.constexpr,
-    SCAN: tl.constexpr, PDL: tl.constexpr,
+    SCAN: tl.constexpr, TOP: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     entry = tl.program_id(0).to(tl.int64)
     row, temperature, cut_logit, cut_id = entry_of(
@@ -74,13 +86,14 @@ def _merge_kernel(
         cut_logit_ptr, cut_logit_stride, cut_id_ptr, cut_id_stride,
     )  # fmt: skip
     row_ptr = logits_ptr + row * logits_stride_t
+    known = row < row
+    sampled = tl.full([], 0.0, tl.float32)
     if token_ptr is not None:
         # These are inputs: they need not wait for the other kernel.
         token = tl.load(token_ptr + entry * token_stride).to(tl.int64)
         token = tl.where(row >= 0, token, -1)
         sampled, known = sampled_logit(row_ptr, logits_stride_v, token, vocab, cut_logit, cut_id, HAS_CUT)
-    if PDL:
-        tl.extra.cuda.gdc_wait()
+    wait_for_another(PDL)
     if row < 0:
         place = tl.arange(0, TOGETHER)
         tl.store(logprob_ptr + entry, float("nan"))
@@ -94,43 +107,36 @@ def _merge_kernel(
         at = entry * chunks + chunk
         tops = tl.load(partial_ptr + at * 2, mask=here, other=float("-inf"))
         totals = tl.load(partial_ptr + at * 2 + 1, mask=here, other=0.0)
-        top = tl.max(tops)
-        origin = tl.where(top == float("-inf"), 0.0, top)
-        total = tl.sum(totals * tl.exp2((tops - origin) * (LOG2E / temperature)))
-        log_total = tl.log(total)  # -inf for a row of -inf
-
-        tl.store(logprob_ptr + entries + entry, origin / temperature + log_total)
+        at_least = tl.zeros([CHUNKS], tl.int32)
         if token_ptr is not None:
-            rank = tl.sum(tl.load(at_least_ptr + at, mask=here, other=0)).to(tl.int64)
-            # At -inf everything ties, the lanes past the vocabulary too, which must not be counted.
-            rank = tl.where(sampled == float("-inf"), vocab, rank)
-            lp = tl.where(sampled == float("-inf"), float("-inf"), (sampled - origin) / temperature - log_total)
-            tl.store(logprob_ptr + entry, tl.where(known, lp, float("nan")))
-            tl.store(rank_ptr + entry, tl.where(known, rank, 0))
+            at_least = tl.load(at_least_ptr + at, mask=here, other=0)
+        if not TOP:
+            _score(entry, entries, tops, totals, at_least, sampled, known, temperature, vocab, logprob_ptr, rank_ptr)
         else:
-            tl.store(logprob_ptr + entry, float("nan"))
-            tl.store(rank_ptr + entry, 0)
-
-        if k > 0:
             counts_at = scratch_ptr + entry * (COUNTS + CHUNKS + 3 * ROOM)
             chunks_at = counts_at + COUNTS
             tokens_at = chunks_at + CHUNKS + ROOM
             tl.store(counts_at + tl.arange(0, COUNTS), tl.zeros([COUNTS], tl.int32))
             row_max_ptr = group_max_ptr + entry * chunks * (CHUNK // GROUP)
             threshold = _threshold(tops, chunks, row_max_ptr, k, CHUNK // GROUP, CHUNKS, GROUPS, TOGETHER, BITS)
+            # At -inf nearly everything ties: a row with fewer finite logits than k, or fewer groups. NaN lets none.
+            reach = tops >= tl.where(threshold > float("-inf"), threshold, float("nan"))
+            tl.debug_barrier()
+            slot = _slots(counts_at, reach)
+            # While the slots are on their way.
+            origin, log_total = _score(
+                entry, entries, tops, totals, at_least, sampled, known, temperature, vocab, logprob_ptr, rank_ptr
+            )
+            tl.store(chunks_at + slot, chunk, mask=reach)
+            picked = _groups_of_chunks(
+                threshold, counts_at, chunks_at, row_max_ptr, CHUNK // GROUP, CHUNKS, ROOM, ROUND
+            )
             found = ROOM + 1
-            # At -inf nearly everything ties: a row with fewer finite logits than k, or with fewer groups.
-            if threshold > float("-inf"):
-                tl.debug_barrier()
-                picked = _groups_of_chunks(
-                    tops, threshold, counts_at, chunks_at, row_max_ptr, CHUNK // GROUP, CHUNKS, ROOM, ROUND
-                )
-                found = picked
-                if picked <= ROOM:
-                    found = _tokens_of_groups(
-                        picked, threshold, counts_at + 2, chunks_at + CHUNKS, row_ptr, logits_stride_v, vocab,
-                        cut_logit, cut_id, HAS_CUT, CHUNK, GROUP, ROOM, ROUND,
-                    )  # fmt: skip
+            if (picked > 0) & (picked <= ROOM):
+                found = _tokens_of_groups(
+                    picked, threshold, counts_at + 2, chunks_at + CHUNKS, row_ptr, logits_stride_v, vocab,
+                    cut_logit, cut_id, HAS_CUT, CHUNK, GROUP, ROOM, ROUND,
+                )  # fmt: skip
             if found > ROOM:
                 found = _search_row(
                     order_key(threshold, BITS), k, tokens_at, row_ptr, logits_stride_v, vocab, cut_logit, cut_id,
@@ -147,6 +153,27 @@ def _merge_kernel(
                 wanted = (start + tl.arange(0, TOGETHER) < found) & (order < k)
                 tl.store(topk_ids_ptr + entry * k + order, id.to(tl.int64), mask=wanted)
                 tl.store(topk_logprobs_ptr + entry * k + order, best_lp, mask=wanted)
+
+
+@triton.jit
+def _score(entry, entries, tops, totals, at_least, sampled, known, temperature, vocab, logprob_ptr, rank_ptr):
+    """(origin, log of the sum of exponentials) of a row from its chunks; stores that sum, and the sampled token's
+    logprob and rank.
+    """
+    top = tl.max(tops)
+    origin = tl.where(top == float("-inf"), 0.0, top)
+    # Added up as integers, exactly: a float sum would depend on how many warps add, and so on k.
+    share = totals * tl.exp2((tops - origin) * (LOG2E / temperature)) * UNIT
+    total = tl.sum(share.to(tl.int64)).to(tl.float32) / UNIT
+    log_total = tl.log(total)  # -inf for a row of -inf
+    tl.store(logprob_ptr + entries + entry, origin / temperature + log_total)
+    rank = tl.sum(at_least).to(tl.int64)
+    # At -inf everything ties, the lanes past the vocabulary too, which must not be counted.
+    rank = tl.where(sampled == float("-inf"), vocab, rank)
+    lp = tl.where(sampled == float("-inf"), float("-inf"), (sampled - origin) / temperature - log_total)
+    tl.store(logprob_ptr + entry, tl.where(known, lp, float("nan")))
+    tl.store(rank_ptr + entry, tl.where(known, rank, 0))
+    return origin, log_total
 
 
 @triton.jit
@@ -178,15 +205,12 @@ def _threshold(
 
 @triton.jit
 def _groups_of_chunks(
-    tops, threshold, counts_at, chunks_at, row_max_ptr,
+    threshold, counts_at, chunks_at, row_max_ptr,
     PER_CHUNK: tl.constexpr, CHUNKS: tl.constexpr, ROOM: tl.constexpr, ROUND: tl.constexpr,
 ):  # fmt: skip
-    """Stores the chunks that reach the threshold, and their groups that do, and says how many groups there are; more
+    """Stores those groups of the chunks at ``chunks_at`` that reach the threshold, and says how many they are; more
     than ``ROOM`` where there is no room for all.
     """
-    reach = tops >= threshold
-    slot = _slots(counts_at, reach)
-    tl.store(chunks_at + slot, tl.arange(0, CHUNKS), mask=reach)
     tl.debug_barrier()
     chunks = tl.load(counts_at, volatile=True)
     for start in range(0, chunks, ROUND):

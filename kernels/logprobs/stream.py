@@ -8,10 +8,9 @@ import torch
 import triton
 import triton.language as tl
 
-from .._device import LOG2E, dependent_launch
+from .._device import LOG2E, after_another, wait_for_another
 from .._tiles import (
     WARPS,
-    chunks_per_program,
     count_at_least,
     cut_tile,
     group_max,
@@ -20,6 +19,8 @@ from .._tiles import (
     sum_exponentials,
 )
 from .entry import entry_of, sampled_logit
+
+AT_ONCE = 132 * 20  # programs of one warp and 96 registers that an H200 holds
 
 
 def stream_chunks(
@@ -40,12 +41,18 @@ def stream_chunks(
     groups = chunks * (chunk // options["GROUP"]) if k else 0
     best = torch.empty(entries, groups, dtype=logits.dtype, device=device)
     if entries:
-        per_program = chunks_per_program(entries, chunks, most=2)
+        per_program = _chunks_per_program(entries, chunks)
         _chunk_kernel[(entries * triton.cdiv(chunks, per_program),)](
             *arguments, partial, at_least, best, vocab, chunks, per_program, k,
-            **options, PACKED=packed(logits) and not options["HAS_CUT"], PDL=dependent_launch(), num_warps=WARPS,
+            **options, PACKED=packed(logits) and not options["HAS_CUT"], num_warps=WARPS, **after_another(),
         )  # fmt: skip
     return partial, at_least, best
+
+
+def _chunks_per_program(rows: int, chunks: int) -> int:
+    """As many as it takes to have every program run at once; if those are too many for that, a few."""
+    at_once = triton.cdiv(rows * chunks, AT_ONCE)
+    return at_once if at_once <= 8 else 2
 
 
 @triton.jit(
@@ -64,8 +71,7 @@ def _chunk_kernel(
     vocab, chunks, per_program, k,
     HAS_CUT: tl.constexpr, CHUNK: tl.constexpr, GROUP: tl.constexpr, PACKED: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
-    if PDL:
-        tl.extra.cuda.gdc_launch_dependents()
+    wait_for_another(PDL)
     program = tl.program_id(0)
     programs = tl.cdiv(chunks, per_program)  # of one row
     entry = (program // programs).to(tl.int64)
@@ -77,14 +83,14 @@ def _chunk_kernel(
     if row >= 0:
         row_ptr = logits_ptr + row * logits_stride_t
         end = tl.minimum(first + per_program, chunks)
-        ahead = load_tile(row_ptr, logits_stride_v, first, end, vocab, CHUNK, PACKED)
+        ahead = load_tile(row_ptr, logits_stride_v, first, end, vocab, CHUNK, PACKED, True)
         if token_ptr is not None:
             token = tl.load(token_ptr + entry * token_stride).to(tl.int64)
             sampled, _known = sampled_logit(row_ptr, logits_stride_v, token, vocab, cut_logit, cut_id, HAS_CUT)
         scale = LOG2E / temperature
         for chunk in range(first, end):
             tile = ahead
-            ahead = load_tile(row_ptr, logits_stride_v, chunk + 1, end, vocab, CHUNK, PACKED)
+            ahead = load_tile(row_ptr, logits_stride_v, chunk + 1, end, vocab, CHUNK, PACKED, True)
             if HAS_CUT:
                 tile = cut_tile(tile, chunk, cut_logit, cut_id, CHUNK)
             best = group_max(tile, CHUNK, GROUP, PACKED)

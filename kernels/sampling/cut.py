@@ -8,7 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
-from .._device import LOG2E, ORDER_BITS, after_another, is_kept, order_key, read_logit
+from .._device import LOG2E, ORDER_BITS, after_another, is_kept, order_key, read_logit, wait_for_another
 from ..logprobs import MAX_K
 from ..logprobs.triton import logprobs_triton
 
@@ -112,8 +112,7 @@ def _cut_kernel(
     BITS: tl.constexpr, BLOCK: tl.constexpr, BEST: tl.constexpr,
     PDL: tl.constexpr,
 ):  # fmt: skip
-    if PDL:
-        tl.extra.cuda.gdc_wait()
+    wait_for_another(PDL)
     row = tl.program_id(0).to(tl.int64)
     row_ptr = logits_ptr + row * stride_r
     temperature = tl.load(temperature_ptr + row)

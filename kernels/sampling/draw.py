@@ -8,7 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
-from .._device import LOG2E, after_another, dependent_launch, pick, read_cut, uniforms
+from .._device import LOG2E, after_another, pick, read_cut, uniforms, wait_for_another
 from .._tiles import (
     WARPS,
     best_of_row,
@@ -50,7 +50,7 @@ def sample_triton(
     per_program = chunks_per_program(rows, chunks, most=2)
     _sample_stats_kernel[(rows * triton.cdiv(chunks, per_program),)](
         *arguments, partial, vocab, chunks, per_program,
-        CHUNK=chunk, PACKED=packed(logits) and cut is None, PDL=dependent_launch(), num_warps=WARPS,
+        CHUNK=chunk, PACKED=packed(logits) and cut is None, num_warps=WARPS, **after_another(),
     )  # fmt: skip
     _sample_kernel[(rows,)](
         *arguments, partial, seeds.contiguous(), positions.contiguous(), tokens, vocab, chunks,
@@ -67,8 +67,7 @@ def _sample_stats_kernel(
     vocab, chunks, per_program,
     CHUNK: tl.constexpr, PACKED: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
-    if PDL:
-        tl.extra.cuda.gdc_launch_dependents()
+    wait_for_another(PDL)
     program = tl.program_id(0)
     programs = tl.cdiv(chunks, per_program)  # of one row
     first = (program % programs) * per_program
@@ -94,8 +93,7 @@ def _sample_kernel(
     row = tl.program_id(0).to(tl.int64)
     temperature = tl.load(temperature_ptr + row)
     chunk_uniform, token_uniform = uniforms(tl.load(seed_ptr + row), tl.load(position_ptr + row), STREAM)
-    if PDL:
-        tl.extra.cuda.gdc_wait()
+    wait_for_another(PDL)
     tops, seconds = load_stats(partial_ptr, row, chunks, CHUNKS)
     top = tl.max(tops)
     if temperature == 0.0:
@@ -103,7 +101,7 @@ def _sample_kernel(
     else:
         scale = LOG2E / temperature
         chosen, origin = pick_chunk(tops, seconds, top, scale, chunk_uniform, CHUNKS)
-        x = load_tile(logits_ptr + row * stride_r, stride_v, chosen, chosen + 1, vocab, CHUNK, False)
+        x = load_tile(logits_ptr + row * stride_r, stride_v, chosen, chosen + 1, vocab, CHUNK, False, False)
         if cut_logit_ptr is not None:
             cut_logit, cut_id = read_cut(cut_logit_ptr, cut_id_ptr, row, True)
             x = cut_tile(x, chosen, cut_logit, cut_id, CHUNK)

@@ -6,7 +6,7 @@ import torch
 import triton
 import triton.language as tl
 
-from .._device import LOG2E, after_another, pick, uniforms
+from .._device import LOG2E, after_another, pick, uniforms, wait_for_another
 from .._random import RECOVER as _RECOVER
 from .._tiles import load_stats, mass
 from .judge import drafted_logits, judge, log_mass
@@ -64,8 +64,7 @@ def _finish_kernel(
     seed = tl.load(seed_ptr + b)
     step_idx = tl.load(step_idx_ptr + b)
     drafted_x, drafted_y = drafted_logits(target, draft, b, limit, first_row, drafts, WIDTH, COLUMNS)
-    if PDL:
-        tl.extra.cuda.gdc_wait()
+    wait_for_another(PDL)
     accepted = limit * 0
     last = tl.full([], -1, tl.int64)
     if n > 0:

@@ -6,7 +6,7 @@ import torch
 import triton
 import triton.language as tl
 
-from .._device import LOG2E, after_another, pick, uniforms
+from .._device import LOG2E, after_another, pick, uniforms, wait_for_another
 from .._random import RECOVER as _RECOVER
 from .._tiles import best_of_row, load_stats, mass, pick_chunk
 from .reference import Inputs
@@ -64,9 +64,7 @@ def _draw_kernel(
     column = program % WIDTH
     b = program // WIDTH
     n, limit, first_row, temperature = read_request(request, b, WIDTH, REJECT_ALL)
-    if PDL:
-        tl.extra.cuda.gdc_wait()
-        tl.extra.cuda.gdc_launch_dependents()
+    wait_for_another(PDL)
     if (n > 0) & (column <= limit):
         tops, seconds = load_stats(partial_ptr, program, chunks, CHUNKS)
         top = tl.max(tops)
@@ -93,8 +91,7 @@ def _match_kernel(
     n, limit, _row, _temperature = read_request(request, b, WIDTH, REJECT_ALL)
     column = tl.arange(0, COLUMNS)
     drafts = read_drafts(request, b, WIDTH, COLUMNS)
-    if PDL:
-        tl.extra.cuda.gdc_wait()
+    wait_for_another(PDL)
     drawn = tl.load(drawn_ptr + b * WIDTH + column, mask=column <= tl.where(n > 0, limit, -1), other=-1)
     agree = (drafts >= 0) & (drafts < vocab)
     if not ACCEPT_ALL:

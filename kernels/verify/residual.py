@@ -6,7 +6,7 @@ import torch
 import triton
 import triton.language as tl
 
-from .._device import LOG2E, after_another
+from .._device import LOG2E, after_another, wait_for_another
 from .._tiles import chunks_per_program, cut_tile, load_tile, mass, unpack, without_nan
 from .judge import drafted_logits, judge
 from .reference import Inputs
@@ -26,7 +26,8 @@ from .strategy import Strategy
 
 TOGETHER = 2  # chunks that a program loads at a time
 WARPS = 4
-PROGRAMS = 512  # each judges its request anew before it loads anything, so not many
+REGISTERS = 96  # a few more, and one program fewer fits a multiprocessor
+PROGRAMS = 512  # a row of each request; each judges its request anew before it loads anything, so not many
 
 
 def residual_mass(given: Inputs, partial: torch.Tensor, chunk: int) -> torch.Tensor | None:
@@ -41,12 +42,12 @@ def residual_mass(given: Inputs, partial: torch.Tensor, chunk: int) -> torch.Ten
     rows = width - 1 if block else 1
     residual = torch.empty(batch, rows, chunks, dtype=torch.float32, device=partial.device)
     tiles = triton.cdiv(chunks, TOGETHER)
-    per_program = chunks_per_program(batch * rows, tiles, tiles, PROGRAMS)
+    per_program = chunks_per_program(batch * rows, tiles, tiles, rows * PROGRAMS)
     _residual_kernel[(batch * rows * triton.cdiv(tiles, per_program),)](
         request_of(given), target_of(given), draft_of(given), partial, chunks, tiles, per_program, slots,
         given.seeds.contiguous(), given.step_idx.contiguous(), residual,
         **widths_of(given), BLOCK=block, RESIDUALS=rows, CHUNK=chunk, CHUNKS=triton.next_power_of_2(chunks),
-        TOGETHER=TOGETHER, **packing_of(given), num_warps=WARPS, **after_another(),
+        TOGETHER=TOGETHER, **packing_of(given), num_warps=WARPS, maxnreg=REGISTERS, **after_another(),
     )  # fmt: skip
     return residual
 
@@ -70,7 +71,7 @@ def left_weights(x, y, origin, draft_origin, scale, p_share, q_share):
 @triton.jit
 def load_row(row, chunk, end, CHUNK: tl.constexpr, PACKED: tl.constexpr):
     """``load_tile`` of a ``target_row`` or ``draft_row``."""
-    return load_tile(row[0], row[1], chunk, end, row[2], CHUNK, PACKED)
+    return load_tile(row[0], row[1], chunk, end, row[2], CHUNK, PACKED, False)
 
 
 @triton.jit
@@ -110,9 +111,7 @@ def _residual_kernel(
     x, y = drafted_logits(target, draft, b, limit, first_row, drafts, WIDTH, COLUMNS)
     seed = tl.load(seed_ptr + b)
     step_idx = tl.load(step_idx_ptr + b)
-    if PDL:
-        tl.extra.cuda.gdc_wait()
-        tl.extra.cuda.gdc_launch_dependents()
+    wait_for_another(PDL)
     if (n > 0) & (temperature > 0.0):
         (
             limit, accepted, log_weight, _uniform, origins, totals, draft_origins, draft_totals, _best,

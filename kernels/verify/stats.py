@@ -6,7 +6,7 @@ import torch
 import triton
 import triton.language as tl
 
-from .._device import dependent_launch
+from .._device import after_another, wait_for_another
 from .._tiles import WARPS, chunks_per_program, stream_stats
 from .reference import Inputs
 from .request import draft_of, draft_row, packing_of, read_request, request_of, target_of, target_row
@@ -20,11 +20,11 @@ def row_stats(given: Inputs, chunk: int) -> torch.Tensor:
         vocab, slots = max(vocab, given.draft_logits.shape[2]), 2 * width - 1
     chunks = triton.cdiv(vocab, chunk)
     partial = torch.empty(batch, slots, chunks, 2, dtype=torch.float32, device=given.target_logits.device)
-    per_program = chunks_per_program(batch * slots, chunks, most=4)
+    per_program = chunks_per_program(batch * slots, chunks, most=3)
     _stats_kernel[(batch * slots * triton.cdiv(chunks, per_program),)](
         request_of(given), target_of(given), draft_of(given), partial, chunks, per_program, slots,
-        REJECT_ALL=given.reject_all, WIDTH=width, CHUNK=chunk, **packing_of(given), PDL=dependent_launch(),
-        num_warps=WARPS,
+        REJECT_ALL=given.reject_all, WIDTH=width, CHUNK=chunk, **packing_of(given),
+        num_warps=WARPS, **after_another(),
     )  # fmt: skip
     return partial
 
@@ -36,8 +36,7 @@ def _stats_kernel(
     REJECT_ALL: tl.constexpr, WIDTH: tl.constexpr, CHUNK: tl.constexpr,
     PACKED: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
-    if PDL:
-        tl.extra.cuda.gdc_launch_dependents()
+    wait_for_another(PDL)
     program = tl.program_id(0)
     programs = tl.cdiv(chunks, per_program)  # of one row
     first = (program % programs) * per_program

@@ -1,11 +1,18 @@
-"""Every op over logits once at odd and at real sizes, for a memory checker:
-``compute-sanitizer --tool memcheck python -m tests.kernels.sanitize``
+"""Every op once at odd and at real sizes, for a memory checker: ``compute-sanitizer --tool memcheck python -m
+tests.kernels.sanitize [PART...]``, and the same with ``racecheck``. Each part ends with a line. Run it without a
+checker first, which compiles.
 """
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+
 import torch
 
+from kernels import OPS
 from kernels.accept import accept
 from kernels.logprobs import logprobs
 from kernels.sampling import expand_sampling_params, sample, top_k_top_p_cut, top_p_candidates
@@ -15,8 +22,22 @@ from kernels.verify.triton import verify_triton
 from tests.kernels.verify_cases import Case, make_inputs
 
 
-def score_and_sample(vocab: int, dtype: torch.dtype) -> None:
+def trusted_cases(op: str) -> None:
+    """The cases that ``specbot kernels run`` judges an op by."""
+    for case in import_module(f"kernels.cases.{op}").CASES:
+        case.call(case.build(torch.device("cuda")))
+
+
+def score_and_sample() -> None:
     """accept, logprobs and sampling over three rows, one of them all ties."""
+    for vocab in (151_936, 50_257, 33):
+        for dtype in (torch.bfloat16, torch.float32):
+            _score_and_sample(vocab, dtype)
+    two = torch.ones(2, device="cuda")
+    expand_sampling_params(torch.tensor([0, 3, 5], device="cuda"), 7, two.long(), two, two.long(), two, 24)
+
+
+def _score_and_sample(vocab: int, dtype: torch.dtype) -> None:
     logits = torch.randn(3, vocab, device="cuda").to(dtype)
     logits[1] = 0
     tokens, ids = torch.tensor([0, vocab - 1, -1], device="cuda"), torch.arange(3, device="cuda")
@@ -33,33 +54,34 @@ def score_and_sample(vocab: int, dtype: torch.dtype) -> None:
     accept(torch.zeros(2, 2, dtype=torch.int64, device="cuda"), num, cu, num * 0, logits=logits)
 
 
-def verify_all(strategy: Strategy, vocab: int, draft_vocab: int | None, chunk: int) -> None:
-    """One strategy with and without a cut."""
-    for cut in (False, True):
-        case = Case(
-            strategy, 4, 4, vocab, draft_vocab, torch.bfloat16, "normal", None, cut, True, False, chunk, 7 + vocab
-        )
-        verify_triton(make_inputs(case), chunk=chunk)
+def verify_all(strategy: Strategy) -> None:
+    """One strategy, with and without a cut, and where it takes one with drafts of another vocabulary."""
+    dense = strategy in (Strategy.REJECTION, Strategy.BLOCK)
+    sizes = [(100, 16), (96, 16)] + ([] if strategy == Strategy.TOPP else [(151_936, CHUNK)])
+    for vocab, chunk in sizes:
+        for draft_vocab in (None, vocab, vocab - 5) if dense else (None,):
+            for cut in (False, True):
+                case = Case(
+                    strategy, 4, 4, vocab, draft_vocab, torch.bfloat16, "normal", None, cut, True, False, chunk,
+                    7 + vocab,
+                )  # fmt: skip
+                verify_triton(make_inputs(case), chunk=chunk)
 
 
-def main() -> None:
+PARTS: dict[str, Callable[[], None]] = {
+    **{op: partial(trusted_cases, op) for op in OPS},
+    "sizes": score_and_sample,
+    **{strategy.name: partial(verify_all, strategy) for strategy in Strategy},
+}
+
+
+def main(names: list[str]) -> None:
     """Prints a line after each part, so that a report can be told from its neighbours."""
-    for vocab in (151_936, 50_257, 33):
-        for dtype in (torch.bfloat16, torch.float32):
-            score_and_sample(vocab, dtype)
-            torch.cuda.synchronize()
-            print(vocab, dtype, flush=True)
-    two = torch.ones(2, device="cuda")
-    expand_sampling_params(torch.tensor([0, 3, 5], device="cuda"), 7, two.long(), two, two.long(), two, 24)
-    for strategy in Strategy:
-        sizes = [(100, 16), (96, 16)] + ([] if strategy == Strategy.TOPP else [(151_936, CHUNK)])
-        for vocab, chunk in sizes:
-            dense = strategy in (Strategy.REJECTION, Strategy.BLOCK)
-            for draft_vocab in (None, vocab, vocab - 5) if dense else (None,):
-                verify_all(strategy, vocab, draft_vocab, chunk)
+    for name in names or list(PARTS):
+        PARTS[name]()
         torch.cuda.synchronize()
-        print(strategy.name, flush=True)
+        print(name, flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
