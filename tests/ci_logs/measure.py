@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import io
 import random
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cache
 
 from checks.change import ChangeSet
 from checks.ci.analyse import analyse
 from checks.ci.classify import Scan, scan
 from checks.ci.model import CIRun, Conclusion, Step
-from checks.ci.report import Cause
+from checks.ci.report import Cause, Failure
 from tests.ci.runs import NOW, Files, change, job, run
 from tests.ci_logs.windows import Window
 
@@ -43,6 +43,8 @@ _NOISE = (
     "{a} passed, 2 skipped, 1 xfailed in 12.10s",
     "tests/test_cli.py::test_segmentation_fault_message PASSED",
 )
+# Of the lines before a window there are so many sorts, of so many lines; a whole log has at most so many.
+_LOGS, _BEFORE, _LONGEST = 8, 800, 1_200
 _NOT_THIS_PR = (Cause.BASE, Cause.FLAKY, Cause.INFRASTRUCTURE)
 _AFTER = (
     "Post job cleanup.",
@@ -74,35 +76,43 @@ def noise(chance: random.Random, lines: int) -> list[str]:
     return [chance.choice(_NOISE).format(a=chance.randrange(100)) for _ in range(lines)]
 
 
-def full(window: Window, before: int = 800, after: int = 60) -> bytes:
+def full(window: Window, after: int = 60) -> bytes:
     """The window in a log of a whole job: noise before it, the clean-up after it, and GitHub's time stamps."""
-    chance = random.Random(window.name)
     rest = [*_AFTER, *(f"  unchanged file {n}" for n in range(after))]
-    stamped = []
-    for n, line in enumerate([*noise(chance, before), *window.lines, *rest]):
-        time = (NOW + timedelta(milliseconds=7 * n)).strftime("%Y-%m-%dT%H:%M:%S.%f0Z ")
-        stamped.append(line if line[:2] == "20" and "T" in line[:20] else time + line)
+    lines = [*_before(random.Random(window.name).randrange(_LOGS)), *window.lines, *rest]
+    stamped = (
+        line if line[:2] == "20" and "T" in line[:20] else stamp + line
+        for stamp, line in zip(_stamps(), lines, strict=False)
+    )
     return ("\n".join(stamped) + "\n").encode()
 
 
+@cache
+def _before(seed: int) -> list[str]:
+    return noise(random.Random(seed), _BEFORE)
+
+
+@cache
+def _stamps() -> list[str]:
+    times = (NOW + timedelta(milliseconds=7 * n) for n in range(_LONGEST))
+    return [time.strftime("%Y-%m-%dT%H:%M:%S.%f0Z ") for time in times]
+
+
 def measure(window: Window) -> Result:
+    """What the analysis makes of one window."""
     trimmed, whole = text(window), full(window)
     small, large = scan(io.BytesIO(trimmed)), scan(io.BytesIO(whole))
-    same = _verdict(small) == _verdict(large) and _explained(window, trimmed) == _explained(window, whole)
-    excused, wrongly = 0, []
-    for name, changed in _changes():
-        report = analyse(_run(window), Files(log=text(window)), changed)
-        if report.failed[0].main.cause in _NOT_THIS_PR:
-            excused += 1
-            if window.cause != "not-pr" and (window.cause != "setup" or name == "setup"):
-                wrongly.append(name)
+    found = {name: _main(window, trimmed, changed) for name, changed in _changes().items()}
+    same = _verdict(small) == _verdict(large)
+    excused = [name for name, main in found.items() if main.cause in _NOT_THIS_PR]
+    true = {"not-pr": excused, "setup": [name for name in excused if name != "setup"]}.get(window.cause, [])
     return Result(
         window=window,
         key=small.top is not None and small.top.line.number in window.keys,
         category=_category(small) == window.category,
-        same=same,
-        excused=excused,
-        wrongly=tuple(wrongly),
+        same=same and _said(found["unrelated"]) == _said(_main(window, whole, _changes()["unrelated"])),
+        excused=len(excused),
+        wrongly=tuple(name for name in excused if name not in true),
     )
 
 
@@ -114,9 +124,12 @@ def _verdict(found: Scan) -> tuple[str, str]:
     return (found.top.rule.name, found.top.line.text) if found.top is not None else ("", "")
 
 
-def _explained(window: Window, log: bytes) -> tuple[str, ...]:
-    """What the report says of the job, with a change of another module."""
-    main = analyse(_run(window), Files(log=log), change_of("engine/other_module.py")).failed[0].main
+def _main(window: Window, log: bytes, changed: ChangeSet | None) -> Failure:
+    """What the report says first of the job."""
+    return analyse(_run(window), Files(log=log), changed).failed[0].main
+
+
+def _said(main: Failure) -> tuple[str, ...]:
     return (main.category, main.cause, main.confidence, main.test, main.error, main.signature, main.rerun)
 
 
@@ -125,10 +138,10 @@ def _run(window: Window) -> CIRun:
     return run(job(steps=steps))
 
 
-def _changes() -> Iterable[tuple[str, ChangeSet | None]]:
-    yield "none", None
-    yield "unrelated", change_of("engine/other_module.py")
-    yield "setup", change_of(".github/workflows/ci.yml", "docker/Dockerfile", "requirements.txt")
+@cache
+def _changes() -> dict[str, ChangeSet | None]:
+    setup = change_of(".github/workflows/ci.yml", "docker/Dockerfile", "requirements.txt")
+    return {"none": None, "unrelated": change_of("engine/other_module.py"), "setup": setup}
 
 
 def change_of(*paths: str) -> ChangeSet:
