@@ -71,7 +71,10 @@ def _add(group: Group, base: Path, head: Path, collector: Collector) -> None:
     pairs = []
     for base_line, head_line in group:
         of_base = None if base_line is None else _parsed(base, base_line)
-        of_head = None if head_line is None else _parsed(head, head_line)
+        if base_line is not None and head_line is not None and base_line[1] == head_line[1]:
+            of_head = of_base  # the same bytes are the same record
+        else:
+            of_head = None if head_line is None else _parsed(head, head_line)
         if of_base is None or of_head is None or of_base.id != of_head.id:
             raise OutOfOrder
         pairs.append((of_base, of_head))

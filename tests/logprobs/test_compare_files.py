@@ -52,6 +52,13 @@ def test_exit_codes(save, base, capsysbinary):
     assert (code, told["verdict"], told["safe"]) == (1, "regression", False)
 
 
+def test_one_request_that_differs_is_seen_among_equal_ones(save, base, capsysbinary):
+    head = [swap(r, logprobs=r.logprobs - 1) if n == 40 else r for n, r in enumerate(base)]
+    told = verdict(capsysbinary, save("base", base), save("head", head))[1]
+    assert (told["verdict"], told["counts"]["pairs"], told["counts"]["requests-over"]) == ("regression", 70, 1)
+    assert told["examples"]["worst"][0]["request"] == "request-40"
+
+
 def test_requests_in_another_order_give_the_same_report(save, base, logits, capsysbinary):
     head = records(logits.noisy(np.random.default_rng(3), 3))
     in_step = verdict(capsysbinary, save("base", base), save("head", head))
