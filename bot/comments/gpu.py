@@ -17,7 +17,7 @@ from bot.configuration import configuration
 from bot.errors import UserError
 from bot.git import Blobs, Git, Range
 from bot.git.tree import trees
-from bot.github import GitHubError, Unsure
+from bot.github import Client, GitHubError, Unsure
 from bot.github.app import ANALYSE, READ_CI, RUN
 from bot.service.records import GpuRun
 from checks.config import GpuJob
@@ -57,17 +57,20 @@ def allow(task: Task, pull: Json, sha: str) -> None:
         raise Refusal("kernels-stale", sha=sha, head=head)
     if sha:
         task.here.records.approve(task.order.key, head, task.order.login)
-    elif not trusted(task, pull) and not task.here.records.approved(task.order.key, head):
+    elif not _trusted(task, pull) and not task.here.records.approved(task.order.key, head):
         raise Refusal("kernels-name-it", head=head)
 
 
-def trusted(task: Task, pull: Json) -> bool:
+def _trusted(task: Task, pull: Json) -> bool:
+    return trusted(task.client(METADATA), task.order.repository, task.order.repository_id, pull)
+
+
+def trusted(client: Client, repository: str, repository_id: int, pull: Json) -> bool:
     """Whether only people who may write to the repository could have pushed the head, and its author is one."""
-    author, repository = pull["user"], pull["head"]["repo"]
-    if not author or not repository or int(repository["id"]) != task.order.repository_id:
+    author, source = pull["user"], pull["head"]["repo"]
+    if not author or not source or int(source["id"]) != repository_id:
         return False
-    found = level(task.client(METADATA), task.order.repository, str(author["login"]), int(author["id"]))
-    return found is Level.WRITE
+    return level(client, repository, str(author["login"]), int(author["id"])) is Level.WRITE
 
 
 def planned(task: Task, pull: Json, wanted: Asked) -> Json:

@@ -14,7 +14,10 @@ QUEUE = "comments"
 
 @dataclass(frozen=True)
 class CommentOrder:
-    """Who said what where, as the comment was when it was written. Stored as JSON; `said` are names and arguments."""
+    """Who said what where, as the comment was when it was written. Stored as JSON; `said` are names and arguments.
+
+    `comment` is 0 where nobody had to say it.
+    """
 
     id: str
     installation: int

@@ -14,26 +14,38 @@ import time
 from pathlib import Path
 from typing import Any
 
+from bot.configuration import configuration
 from bot.errors import UserError
 from bot.git import Git, Range
 from bot.reports import format_named
 from bot.reviewing import opened, reviewed
-from checks.change import PullRequest
+from checks.change import ChangeSet, PullRequest
+from checks.config import matches
 
 # Nine times what the largest change we know takes.
 _MEMORY = 4 << 30
 
 
 def result(job: dict[str, Any]) -> dict[str, Any]:
-    """`payload` and `report`, or `error` where it is a person's to put right."""
+    """`payload`, `report` and `gpu_jobs`, or `error` where it is a person's to put right."""
     pull = PullRequest(job["title"], job["body"], target_branch=job["target"], known=True)
     try:
         with opened(Git(Path(job["clone"])), Range(job["base"], job["head"]), pull) as change:
             report = reviewed(change, skips=job["skips"])
             texts = {name: format_named(name).render(report, job["language"]) for name in ("github", "json")}
+            touched = _touched(change)
     except UserError as error:
         return {"error": {"key": error.key, "args": {name: str(value) for name, value in error.args_.items()}}}
-    return {"payload": json.loads(texts["github"]), "report": json.loads(texts["json"])}
+    return {"payload": json.loads(texts["github"]), "report": json.loads(texts["json"]), "gpu_jobs": touched}
+
+
+def _touched(change: ChangeSet) -> list[str]:
+    """The base's GPU jobs whose paths are touched."""
+    try:
+        jobs = configuration(change.base, None, None).gpu_job
+    except UserError:
+        return []
+    return [job.name for job in jobs if any(matches(file.path, job.paths) for file in change.files)]
 
 
 def _end_with(parent: int) -> None:

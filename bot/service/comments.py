@@ -31,9 +31,11 @@ def answer_comment(stored: Json) -> str:
     about = {"workflow": order.id, "pull": f"{order.repository}#{order.number}", "by": order.login}
     ended = []
     with structlog.contextvars.bound_contextvars(**about):
-        _said(order, len(order.said), "eyes", lambda: reply.react(_client(order), order))
+        if order.comment:
+            _said(order, len(order.said), "eyes", lambda: reply.react(_client(order), order))
+        spoken = step("spoken", lambda: _spoken(order))
         for number, said in enumerate(order.commands):
-            outcome, text = _done(Task(order, number, said, machine(), step))
+            outcome, text = _done(Task(order, number, said, machine(), step), spoken)
             ended.append(outcome if _answer(order, number, text) else "unanswered")
             metrics.COMMANDS.labels(said.name, ended[-1]).inc()
             _log.info("command ended", command=said.name, outcome=ended[-1])
@@ -42,10 +44,16 @@ def answer_comment(stored: Json) -> str:
     return " ".join(ended)
 
 
-def _done(task: Task) -> tuple[str, str]:
-    """How the command ended, and what to answer."""
-    command = COMMANDS[task.said.name]
+def _spoken(order: CommentOrder) -> int:
+    return machine().records.spoken(order.id, order.repository_id, order.user, len(order.said))
+
+
+def _done(task: Task, spoken: int) -> tuple[str, str]:
+    """How the command ended, and what to answer. `spoken` are the commands of its author in the last hour."""
+    command, most = COMMANDS[task.said.name], task.here.settings.commands_per_hour
     try:
+        if spoken > most:
+            raise Refusal("too-often", most=most)
         step(f"may {task.number}", lambda: task.needs(command.LEVEL))
         return "done", command.run(task)
     except Refusal as refusal:

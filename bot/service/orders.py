@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from bot.github.posted import PullPlace
+
 
 @dataclass(frozen=True)
 class Order:
@@ -44,6 +46,10 @@ class ReviewOrder:
     repository_id: int
     repository: str
     number: int
+
+    @property
+    def place(self) -> PullPlace:
+        return PullPlace(self.repository, self.number)
 
     def order(self) -> Order:
         key = (self.repository_id, self.number)

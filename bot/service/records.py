@@ -53,7 +53,17 @@ _GPU = sa.Table(
     sa.Column("command", sa.Integer, nullable=False),
     sa.Column("files", sa.JSON, nullable=False),
 )
-_DAY = 24 * 3600.0
+_SPOKEN = sa.Table(
+    "specbot_spoken",
+    _TABLES,
+    sa.Column("id", sa.String(128), primary_key=True),
+    sa.Column("repository_id", sa.BigInteger, nullable=False),
+    sa.Column("user", sa.BigInteger, nullable=False, index=True),
+    sa.Column("at", sa.Float, nullable=False, index=True),
+    sa.Column("commands", sa.Integer, nullable=False),
+)
+_HOUR = 3600.0
+_DAY = 24 * _HOUR
 
 
 @dataclass(frozen=True)
@@ -93,6 +103,17 @@ class Records:
         except sa.exc.IntegrityError:
             return False
         return True
+
+    def spoken(self, comment: str, repository: int, user: int, commands: int) -> int:
+        """Note that `comment` of the account `user` has so many commands; how many it gave in the repository within the
+        last hour, these among them. The same comment again is not counted twice."""
+        now, same = time.time(), sa.and_(_SPOKEN.c.repository_id == repository, _SPOKEN.c.user == user)
+        with self._engine.begin() as connection:
+            connection.execute(_SPOKEN.delete().where(_SPOKEN.c.at < now - _HOUR))
+            if connection.execute(sa.select(_SPOKEN.c.id).where(_SPOKEN.c.id == comment)).first() is None:
+                row = {"id": comment, "repository_id": repository, "user": user, "at": now, "commands": commands}
+                connection.execute(_SPOKEN.insert().values(row))
+            return int(connection.execute(sa.select(sa.func.sum(_SPOKEN.c.commands)).where(same)).scalar_one())
 
     def approve(self, pull: PullKey, head: str, login: str) -> None:
         """Note that `login` has approved the commit `head` for a GPU. Another commit is another approval."""

@@ -8,11 +8,11 @@ import structlog
 from dbos import DBOS, PortableWorkflowError
 from dbos import error as dbos_error
 
+from bot.comments import autorun
 from bot.comments.greeting import FIRST, greet
 from bot.github import GitHubError, check
 from bot.github.app import ANALYSE, COMMENT, PUBLISH, RESOLVE
 from bot.github.client import Client
-from bot.github.posted import PullPlace
 from bot.github.publish import post_review, tidy
 from bot.service import analysis, checkrun, keeping, metrics
 from bot.service.machine import machine
@@ -61,6 +61,8 @@ def _review(order: ReviewOrder, facts: Json) -> str:
         return "broken"
     finish_check(order, run, result)
     remember(order, facts["head"], result["report"])
+    if result["gpu_jobs"]:
+        start_gpu_jobs(order, facts["head"], result["gpu_jobs"])
     keep_pages(order, facts, result["report"])
     if facts["first"]:
         welcome(order, result["report"])
@@ -70,7 +72,7 @@ def _review(order: ReviewOrder, facts: Json) -> str:
 @_step
 def read_pull(order: ReviewOrder) -> Json | None:
     """What the pull request is now; None where there is nothing to review any more."""
-    data = _client(order).get_new(_place(order).path)
+    data = _client(order).get_new(order.place.path)
     if data["state"] != "open" or data["draft"] or not machine().store.is_latest(_key(order), order.id):
         return None
     return {
@@ -110,7 +112,7 @@ def analyse(order: ReviewOrder, facts: Json) -> Json:
 @_step
 def publish(order: ReviewOrder, head: str, payload: Json) -> bool:
     """Post the review, unless the pull request has gone on in the meantime."""
-    client, place = _client(order), _place(order)
+    client, place = _client(order), order.place
     now = client.get(place.path)
     if now["head"]["sha"] != head or now["state"] != "open" or not machine().store.is_latest(_key(order), order.id):
         return False
@@ -122,7 +124,7 @@ def publish(order: ReviewOrder, head: str, payload: Json) -> bool:
 def tidy_up(order: ReviewOrder, result: Json) -> None:
     """Fold older reviews and resolve what was fixed."""
     resolver = machine().app.client_if_granted(order.installation, order.repository_id, RESOLVE)
-    tidy(_client(order), _place(order), result["payload"], result["report"]["findings"], resolver)
+    tidy(_client(order), order.place, result["payload"], result["report"]["findings"], resolver)
 
 
 @_step
@@ -155,11 +157,17 @@ def remember(order: ReviewOrder, head: str, report: Json) -> None:
 
 
 @_step
+def start_gpu_jobs(order: ReviewOrder, head: str, jobs: list[str]) -> None:
+    """Order the runs that the repository wants for what the pull request touches."""
+    autorun.begin(machine(), order, head, jobs)
+
+
+@_step
 def welcome(order: ReviewOrder, report: Json) -> None:
     """Greet who contributes for the first time."""
     here = machine()
     client = here.app.client(order.installation, order.repository_id, COMMENT)
-    greet(here.app, client, _place(order), report, here.words)
+    greet(here.app, client, order.place, report, here.words)
 
 
 @_step
@@ -170,10 +178,6 @@ def keep_pages(order: ReviewOrder, facts: Json, report: Json) -> None:
 
 def _client(order: ReviewOrder) -> Client:
     return machine().app.client(order.installation, order.repository_id, PUBLISH)
-
-
-def _place(order: ReviewOrder) -> PullPlace:
-    return PullPlace(order.repository, order.number)
 
 
 def _key(order: ReviewOrder) -> PullKey:

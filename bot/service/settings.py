@@ -54,6 +54,7 @@ class Settings(BaseSettings):
     write_gap: float = Field(1.0, ge=0.0)
     largest_webhook: int = Field(25 * 1024 * 1024, ge=1024)
     status_hooks: dict[str, SecretStr] = Field(default_factory=dict)
+    commands_per_hour: int = Field(30, ge=1)
     gpu_minutes_per_pull: int = Field(240, ge=0)
     gpu_minutes_per_day: int = Field(1440, ge=0)
     redeliver_every: float = Field(300.0, gt=0.0)

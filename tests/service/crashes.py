@@ -91,12 +91,13 @@ class Zygote:
 
 @dataclass
 class Trial:
-    """One story told to a bot that is killed `kills` times."""
+    """One story told to a bot that is killed `kills` times, but not after `until`."""
 
     fake: FakeGitHub
     bot: Bot
     kills: int
     pulls: int
+    until: float
     chance: random.Random
     ended: Counter[str] = field(default_factory=Counter)
     _told: bool = False
@@ -108,7 +109,7 @@ class Trial:
         teller = threading.Thread(target=self._tell, args=(story,), daemon=True)
         try:
             teller.start()
-            while self.ended.total() < self.kills or not self._told:
+            while not self._told or (self.ended.total() < self.kills and time.monotonic() < self.until):
                 self._life(zygote)
             zygote.start("one")
             self._end(story)
@@ -158,7 +159,7 @@ class Trial:
         """The deliveries, spread evenly over the kills."""
         each = self.kills / (self.pulls * PER_PULL)
         for n, delivery in enumerate(story.told(self.pulls)):
-            while self.ended.total() < n * each and not self._stop:
+            while self.ended.total() < n * each and time.monotonic() < self.until and not self._stop:
                 time.sleep(0.02)
             self._deliver(delivery)
             for ended in list(story.gpu_runs()):
@@ -199,7 +200,7 @@ class Trial:
         self._stop = True
 
 
-def tried(kills: int, pulls: int, seed: int, database: str) -> tuple[list[str], Counter[str]]:
+def tried(kills: int, pulls: int, seed: int, database: str, seconds: float = 1e9) -> tuple[list[str], Counter[str]]:
     """What was wrong, and how the lives ended."""
     with (
         tempfile.TemporaryDirectory() as name,
@@ -209,7 +210,7 @@ def tried(kills: int, pulls: int, seed: int, database: str) -> tuple[list[str], 
         (Path(name) / "bot").mkdir()
         bot = Bot(fake, Path(name) / "bot")
         bot.settings |= SETTINGS | ({"SPECBOT_DATABASE_URL": url} if url else {})
-        trial = Trial(fake, bot, kills, pulls, random.Random(seed))
+        trial = Trial(fake, bot, kills, pulls, time.monotonic() + seconds, random.Random(seed))
         return trial.run(), trial.ended
 
 
@@ -221,9 +222,10 @@ def main() -> int:
     )
     parser.add_argument("--seed", type=int, default=7, metavar="N", help="another seed, other moments (default 7)")
     parser.add_argument("--database", choices=("sqlite", "postgresql"), default="sqlite")
+    parser.add_argument("--seconds", type=float, default=1e9, metavar="S", help="no more kills after so long")
     args = parser.parse_args()
     begun = time.monotonic()
-    found, ended = tried(args.kills, args.pulls, args.seed, args.database)
+    found, ended = tried(args.kills, args.pulls, args.seed, args.database, args.seconds)
     took, ends = time.monotonic() - begun, ", ".join(f"{count} {kind}" for kind, count in sorted(ended.items()))
     print(f"{args.database}: {args.pulls * PER_PULL} deliveries, killed {ended.total()} times ({ends}), {took:.0f} s")
     print("\n".join(found) or "nothing lost, nothing twice")

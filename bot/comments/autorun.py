@@ -1,0 +1,35 @@
+"""GPU runs that nobody had to ask for: of jobs whose `paths` a pull request by people who may write touches."""
+
+from __future__ import annotations
+
+from bot.comments.gpu import trusted
+from bot.comments.grammar import MOST
+from bot.comments.order import CommentOrder
+from bot.comments.who import METADATA
+from bot.github.app import ANALYSE
+from bot.service.machine import Machine
+from bot.service.orders import ReviewOrder
+
+
+def begin(here: Machine, order: ReviewOrder, head: str, jobs: list[str]) -> None:
+    """Order `jobs` for the commit `head`, once, as `/kernels` in a comment of its author would; the code of others
+    waits for such a comment. Whether it is still the head, and who pushed it, is asked again right before."""
+    pull = here.app.client(order.installation, order.repository_id, ANALYSE).get(order.place.path)
+    client = here.app.client(order.installation, order.repository_id, METADATA)
+    if pull["head"]["sha"] != head or not trusted(client, order.repository, order.repository_id, pull):
+        return
+    author = pull["user"]
+    asked = CommentOrder(
+        id=f"touched-{order.repository_id}-{order.number}-{head}",
+        installation=order.installation,
+        repository_id=order.repository_id,
+        repository=order.repository,
+        number=order.number,
+        comment=0,
+        created=str(pull["created_at"]),
+        login=str(author["login"]),
+        user=int(author["id"]),
+        said=[["kernels", job] for job in jobs[:MOST]],
+        left_out=0,
+    )
+    here.store.enqueue(asked.order())
