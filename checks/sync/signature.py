@@ -4,10 +4,10 @@
 
 For every Python function and device op whose parameters the change altered, looks at each call in the tree, and for
 every call that the change wrote, at what it reaches: missing, extra, renamed or unknown arguments are an error that
-will be raised. The same for a function that gives back another number of values than its callers take apart. A new
-parameter that may be None, is used without a check, and is not passed is one too. So is a name
-that the change uses on all hardware but imports on some only, and a list of names that became an index for want of a
-comma.
+will be raised. The same for a function that gives back another number of values than its callers take apart, and for
+one that some hardware puts in the place of a method and that lacks a new parameter. A parameter that may be None, is
+used without a check, and is not passed is one too. So is a name that the change uses on all hardware but imports on
+some only, and a list of names that became an index for want of a comma.
 
 ## Why it matters
 
@@ -44,7 +44,7 @@ from checks.ir import expr as E
 from checks.ir.unit import Function, Import, Unit
 from checks.ops import OpInfo, Ops, calls_of
 from checks.source import language
-from checks.sync import imports, optional
+from checks.sync import imports, optional, stand_ins
 from checks.sync.returned import unpacked
 from checks.sync.targets import Misfit, Target, Targets, called, misfit, nearest_imports, signature
 
@@ -71,6 +71,7 @@ def _all(change: ChangeSet, config: Config) -> Iterator[Finding]:
                 yield from optional.missing(call, function, unit, target, targets, change, ID)
     yield from _ops(change, config)
     yield from unpacked(change, config, ID)
+    yield from stand_ins.lagging(change, config, ID)
     yield from imports.unbound(change, config, ID)
     yield from imports.lost_comma(change, config, ID)
 
