@@ -1,24 +1,17 @@
-"""Templates of sentences: Jinja2, with a short way for those that only put arguments in.
-
-Most sentences are of that kind, and compiling each with Jinja2 takes longer than the rest of a report.
-`tests/test_templates.py` holds both ways against each other.
-"""
+"""Templates of sentences: Jinja2, with a short way for most of them."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from bot.short import short
 from bot.style import Style
 from checks.finding import Location
 
 if TYPE_CHECKING:
     from jinja2.sandbox import ImmutableSandboxedEnvironment
-
-_PLACEHOLDER = re.compile(r"\{\{ *(\w+)(?: *\| *(code|codes|items|hex))? *\}\}")
 
 Phrase = Callable[[Mapping[str, Any]], str]
 
@@ -48,9 +41,7 @@ class Phrases:
     def render(self, source: str, args: Mapping[str, Any]) -> str:
         """The sentence of template `source`."""
         if source not in self._compiled:
-            parts = _PLACEHOLDER.split(source)
-            plain = not any("{" in text or "}" in text for text in parts[::3])
-            self._compiled[source] = _Simple(tuple(parts), self.filters) if plain else self._jinja(source)
+            self._compiled[source] = short(source, self.filters) or self._jinja(source)
         return self._compiled[source](args)
 
     def _jinja(self, source: str) -> Phrase:
@@ -82,21 +73,6 @@ class Phrases:
             )
             self._environment.filters.update((name, f) for name, f in self.filters.items() if name)
         return self._environment
-
-
-@dataclass(frozen=True, slots=True)
-class _Simple:
-    """Text, name, filter, text, name, filter, ..., text."""
-
-    parts: tuple[str | None, ...]
-    filters: Mapping[str | None, Callable[..., Ready]]
-
-    def __call__(self, args: Mapping[str, Any]) -> str:
-        made = [self.parts[0] or ""]
-        for i in range(1, len(self.parts), 3):
-            name, filter_, text = self.parts[i : i + 3]
-            made += (self.filters[filter_](args[name or ""]), text or "")
-        return "".join(made).removesuffix("\n")
 
 
 def _written(write: Callable[[str], str], value: Any) -> Ready:
