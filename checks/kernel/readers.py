@@ -15,7 +15,7 @@ from checks.ir.unit import Function, Unit
 from checks.kernel.deltas import Delta
 from checks.kernel.rows_read import Rows, rows_read
 from checks.kernel.tensors import cut, key_of
-from checks.logprobs.path import called_speculatively, polarity
+from checks.logprobs.speculative import called_speculatively, polarity
 from checks.ops import Ops, arguments, calls_of
 from checks.sync.key_uses import product_files
 

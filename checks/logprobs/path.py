@@ -10,8 +10,10 @@ from checks.config import Config
 from checks.finding import Side
 from checks.ir import expr as E
 from checks.ir.node import node
-from checks.ir.stmt import Assign, ExprStmt, Guarded, If, Return, Stmt, flatten, negate
+from checks.ir.stmt import Assign, ExprStmt, Guarded, If, Return, Stmt, flatten
 from checks.ir.unit import Function, Unit
+from checks.logprobs.speculative import SPECULATIVE, called_speculatively, mode_of
+from checks.logprobs.width import changed_width, other_number
 from checks.ops import expressions
 from checks.source import language
 from checks.sync.key_uses import asks_platform
@@ -28,7 +30,6 @@ _WIDTH = re.compile(
 )
 _SEED = re.compile(r"(?i)(^|_)seeds?($|_)")
 _ORDERS = frozenset({"topk", "top_k", "argmax", "argsort", "sort", "argmin", "stable_sort"})
-_SPECULATIVE = re.compile(r"(?i)specul|spec_(method|decod|config)|proposer|draft|accept_(num|tokens)|\bmtp|_mtp")
 _LOGS = re.compile(r"(?i)^(debug|info|warning|warn|error|print|printf|log|v?log)$|logger|cout|cerr")
 
 
@@ -99,9 +100,9 @@ def _constants(old: Unit, head: Unit, change: ChangeSet) -> Iterator[Altered]:
         if not kind or value is None or was is None or was == value:
             continue
         if change.touches(head.path, constant.line, constant.line):
-            mode = True if _SPECULATIVE.search(name) or name.startswith("SPEC_") else None
+            mode = True if SPECULATIVE.search(name) or name.startswith("SPEC_") else None
             text = head.text(constant.line).strip()
-            certain = kind == WIDTH and _certain(was, value)
+            certain = kind == WIDTH and other_number(was, value)
             yield Altered(head.path, constant.line, text, "", name, kind, mode, certain)
 
 
@@ -125,11 +126,11 @@ def _in_function(
             continue  # the tests that were there do not have it on
         if all(line.strip() in moved for line in unit.lines[stmt.line - 1 : _last(stmt)]):
             continue
-        mode, certain = _mode(guarded, head), False
+        mode, certain = mode_of(guarded, head), False
         if mode is None and called_speculatively(head, change, config):
             mode = True
         if kind == WIDTH and isinstance(stmt, Assign):
-            mode, certain = _width(guarded, before, mode)
+            mode, certain = changed_width(guarded, before, mode)
         text = unit.text(stmt.line).strip()
         calls = isinstance(stmt, ExprStmt)
         where = unit.path, stmt.line, text, head.qualname
@@ -255,98 +256,3 @@ def _targets(stmt: Stmt) -> list[str]:
 
 def _of_logprobs(function: Function) -> bool:
     return bool(_LOGPROB.search(function.qualname)) or any(_LOGPROB.search(p.name) for p in function.params)
-
-
-def _mode(guarded: Guarded, function: Function) -> bool | None:
-    """True where only speculative decoding runs the statement, False where only decoding without it does."""
-    for guard in guarded.guards:
-        mode = polarity(guard)
-        if mode is not None:
-            return mode
-    where = f"{function.path.rsplit('/', 1)[-1]} {function.qualname}"
-    if _SPECULATIVE.search(where) or any(_SPECULATIVE.search(p.name) for p in function.params):
-        return True
-    used = {n for top in expressions(guarded.stmt) for e in E.walk(top) for n in _words(e)}
-    return True if any(_SPECULATIVE.search(w) for w in used) else None
-
-
-def called_speculatively(function: Function, change: ChangeSet, config: Config) -> bool:
-    """Whether every caller that goes by this name is of speculative decoding."""
-    if function.owner or language(function.path) != "python":
-        return False
-    callers: list[str] = []
-    for hit in change.head.find(function.name):
-        if f"{function.name}(" in hit.text and f"def {function.name}(" not in hit.text and not config.is_test(hit.path):
-            unit = change.unit(hit.path)
-            caller = unit.function_at(hit.line) if unit is not None else None
-            callers.append(caller.qualname if caller is not None else "")
-    return bool(callers) and all(_SPECULATIVE.search(c) for c in callers)
-
-
-def _words(expr: E.Expr) -> Iterator[str]:
-    match expr:
-        case E.Name(id=name) | E.Attr(name=name) | E.Const(value=str() as name):
-            yield name
-
-
-def polarity(test: E.Expr) -> bool | None:
-    """Whether a condition holds only under speculative decoding (True), only without it (False), or says nothing."""
-    match test:
-        case E.Unary(op="not", operand=operand):
-            inner = polarity(operand)
-            return None if inner is None else not inner
-        case E.Binary(op="and", left=left, right=right):
-            known = [p for p in (polarity(left), polarity(right)) if p is not None]
-            return known[0] if known else None
-        case E.Binary(op="is" | "==" as op, left=left, right=E.Const(value=None | False)) if op:
-            inner = polarity(left)
-            return None if inner is None else not inner
-        case E.Binary(op="is-not" | "!=", left=left, right=E.Const(value=None | False)):
-            return polarity(left)
-        case E.Binary(op="==" | "is" | "in", left=left):
-            return True if polarity(left) else None
-        case E.Name() | E.Attr() | E.Index() | E.Call():
-            whole = E.dotted(test) or " ".join(w for e in E.walk(test) for w in _words(e))
-            return True if _SPECULATIVE.search(whole) else None
-        case _:
-            return None
-
-
-def _width(guarded: Guarded, before: list[Guarded], mode: bool | None) -> tuple[bool | None, bool]:
-    """(mode, whether the number of columns certainly changed) of a changed width.
-
-    Against `x if not speculative else 20`, a plain `x` changes only what the other arm was.
-    """
-    stmt = guarded.stmt
-    assert isinstance(stmt, Assign)
-    olds = [g for g in before if isinstance(g.stmt, Assign) and g.stmt.target == stmt.target and g.stmt.value]
-    olds = [g for g in olds if g.guards == guarded.guards] or olds
-    if len(olds) != 1 or stmt.value is None or olds[0].stmt.value is None:  # type: ignore[union-attr]
-        return mode, False
-    old: E.Expr = olds[0].stmt.value  # type: ignore[union-attr]
-    differ = list(_differences(old, stmt.value))
-    modes = {polarity(test) if test is not None else None for test, _, _ in differ}
-    told = modes.pop() if len(modes) == 1 else None
-    return (told if told is not None else mode), any(_certain(a, b) for _, a, b in differ)
-
-
-def _differences(old: E.Expr, new: E.Expr) -> Iterator[tuple[E.Expr | None, E.Expr, E.Expr]]:
-    """(condition, before, after) for each arm of a conditional value that differs."""
-    if old == new:
-        return
-    match old, new:
-        case E.Ternary(test=a, then=x, orelse=y), E.Ternary(test=b, then=u, orelse=v) if a == b:
-            arms = ((a, x, u), (negate(a), y, v))
-        case E.Ternary(test=a, then=x, orelse=y), _:
-            arms = ((a, x, new), (negate(a), y, new))
-        case _, E.Ternary(test=b, then=u, orelse=v):
-            arms = ((b, old, u), (negate(b), old, v))
-        case _:
-            yield None, old, new
-            return
-    yield from ((test, before, after) for test, before, after in arms if before != after)
-
-
-def _certain(old: E.Expr, new: E.Expr) -> bool:
-    """Two numbers, or a number against what depends on the request."""
-    return isinstance(old, E.Const) != isinstance(new, E.Const) or (isinstance(old, E.Const) and old != new)
