@@ -69,13 +69,13 @@ def _groups(pairs: Iterator[tuple[Line | None, Line | None]]) -> Iterator[Group]
 
 def _add(group: Group, base: Path, head: Path, collector: Collector) -> None:
     pairs = []
-    for base_line, head_line in group:
-        of_base = None if base_line is None else _parsed(base, base_line)
-        if base_line is not None and head_line is not None and base_line[1] == head_line[1]:
-            of_head = of_base  # the same bytes are the same record
-        else:
-            of_head = None if head_line is None else _parsed(head, head_line)
-        if of_base is None or of_head is None or of_base.id != of_head.id:
+    for at_base, at_head in group:
+        if at_base is None or at_head is None:
+            raise OutOfOrder
+        of_base = _parsed(base, at_base)
+        # The same bytes are the same record.
+        of_head = of_base if at_head[1] == at_base[1] else _parsed(head, at_head)
+        if of_base.id != of_head.id:
             raise OutOfOrder
         pairs.append((of_base, of_head))
     collector.add(pairs)
