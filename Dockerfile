@@ -1,6 +1,6 @@
 # SpecBot for the App's operators. One image is web or worker, by its argument:
 #
-#   docker build -t specbot .                       specbot serve | serve --role web | worker --queues reviews,comments,ci
+#   docker build -t specbot .                       specbot serve | serve --role web | worker
 #   docker build -t specbot-gpu --target gpu .      worker --queues gpu
 #
 # No secret is in it: settings come as SPECBOT_* or as a file (SPECBOT_CONFIG_FILE) when it runs. Everything that is

@@ -12,7 +12,10 @@
 VENV ?= .venv
 BUILD ?= build
 EXAMPLE := tests/example/variants/first-push
-PYTEST_ARGS ?= -n auto
+PYTEST_ARGS ?= -n auto --dist worksteal
+
+# Set, it would have each of the processes that the tests start compile all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 
 ifndef PYTHON
 PYTHON := $(shell for p in python3 python3.13 python3.12 python3.11; do \
@@ -25,7 +28,8 @@ endif
 PY_VERSION := $(shell "$(PYTHON)" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install
+# Most of what is installed is never imported: Python compiles the rest when it is.
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --no-compile
 # The version is in the stamps' names, so another PYTHON makes the environment anew.
 STAMP := $(VENV)/.made-$(PY_VERSION)
 
@@ -67,6 +71,8 @@ bench: dev
 	$(BIN)/python -m tests.bench
 	$(BIN)/python -m tests.bench.logprobs
 	$(BIN)/python -m tests.bench.ci
+	$(BIN)/python -m tests.bench.service
+	$(BIN)/python -m tests.bench.service_review
 
 lock: $(STAMP)
 	$(PIP) uv
@@ -79,13 +85,14 @@ $(STAMP):
 	$(PYTHON) -m venv --clear $(VENV)
 	@touch $@
 
+# The locks name everything, so there is nothing to resolve; but for the NVIDIA packages that a CUDA build of torch pins.
 $(STAMP)-base: $(STAMP) requirements/base.txt requirements/build.txt pyproject.toml
-	$(PIP) -r requirements/base.txt -r requirements/build.txt
+	$(PIP) --no-deps -r requirements/base.txt -r requirements/build.txt
 	$(PIP) --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(STAMP)-dev: $(STAMP)-base requirements/dev.txt
-	$(PIP) -r requirements/dev.txt
+	$(PIP) --no-deps -r requirements/dev.txt
 	@touch $@
 
 $(STAMP)-kernels: $(STAMP)-base requirements/kernels.txt requirements/interpreter.txt

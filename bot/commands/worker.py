@@ -6,6 +6,8 @@ import argparse
 import signal
 import threading
 
+from prometheus_client import start_http_server
+
 from bot.errors import UserError
 from bot.service import logs
 from bot.service.machine import Machine
@@ -25,6 +27,8 @@ def run(args: argparse.Namespace) -> int:
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     store = open_store(settings)
     worker = Worker(Machine.build(settings, store), queues, settings.executor("-".join(queues)))
+    if settings.metrics_port is not None:
+        _tell_numbers(settings.host, settings.metrics_port)
     ended = threading.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, lambda *_: ended.set())
@@ -35,3 +39,11 @@ def run(args: argparse.Namespace) -> int:
         worker.stop()
         store.close()
     return 0
+
+
+def _tell_numbers(host: str, port: int) -> None:
+    """Serve `/metrics`, which a host that only works has no web side for."""
+    try:
+        start_http_server(port, host)
+    except OSError as error:
+        raise UserError("no-port", host=host, port=port, reason=error.strerror or str(error)) from None

@@ -11,7 +11,7 @@ import structlog
 
 from bot.github import GitHubError
 from bot.github.app import ANALYSE
-from bot.service import cimissed, metrics
+from bot.service import cimissed, commentsmissed, metrics
 from bot.service.machine import Machine
 from bot.service.orders import ReviewOrder
 from bot.service.store import PullKey
@@ -46,8 +46,8 @@ def redeliver(machine: Machine) -> None:
 
 
 def compare(machine: Machine) -> None:
-    """Order a review of every open pull request whose head is not the one that was last reported, and a CI report of
-    every one whose checks have gone on since."""
+    """Order a review of every open pull request whose head is not the one that was last reported, a CI report of every
+    one whose checks have gone on since, and the commands of comments that were not heard."""
     for installation in machine.app.itself.pages("/app/installations"):
         if installation["suspended_at"] is not None:
             continue
@@ -65,6 +65,7 @@ def _compare_installation(machine: Machine, installation: int) -> None:
             if _moment(pull["updated_at"]) < machine.store.since:
                 break
             _compare_pull(machine, installation, repository, pull)
+        commentsmissed.compare(machine, installation, repository)
         cimissed.compare(machine, installation, repository)
 
 

@@ -48,6 +48,7 @@ class Settings(BaseSettings):
     baselines_dir: Path | None = None
     host: str = "127.0.0.1"
     port: int = Field(8080, ge=0, le=65535)
+    metrics_port: int | None = Field(None, ge=1, le=65535)
     language: Literal["zh", "en"] = "en"
     worker_id: str | None = None
     reviews_at_once: int = Field(2, ge=1)

@@ -146,6 +146,10 @@ class Store:
         order: str | None = self._pull(pull).get("order_id")
         return order is not None and self.runs(order)
 
+    def known(self, order: str) -> bool:
+        """Whether the order was given before."""
+        return bool(self.client.list_workflows(workflow_ids=[order]))
+
     def runs(self, order: str) -> bool:
         """Whether the order waits or is being done."""
         found = self.client.list_workflows(workflow_ids=[order])

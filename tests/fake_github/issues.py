@@ -33,6 +33,18 @@ def list_comments(call: Call) -> Answer:
     return Answer(200, page, link)
 
 
+@handles("issues/list-comments-for-repo", issues="read", pull_requests="read")
+def list_of_repository(call: Call) -> Answer:
+    made = []
+    for pr in call.repo.pulls.values():
+        url = f"{shapes.URL}/{call.repo.full_name}/pull/{pr.number}#issuecomment-"
+        for one in pr.comments:
+            if one.updated_at >= call.query.get("since", ""):
+                made.append(shapes.comment(call.repo, one) | {"html_url": f"{url}{one.id}"})
+    page, link = call.page(made)
+    return Answer(200, page, link)
+
+
 @handles("issues/create-comment", issues="write", pull_requests="write")
 def create(call: Call) -> Answer:
     if not call.body["body"].strip():

@@ -7,14 +7,16 @@ import socket
 import time
 from collections.abc import Iterator
 
+import httpx
 import pytest
+import sqlalchemy as sa
 
 from bot.cli import main
 from bot.errors import UserError
 from bot.service.settings import load
 from tests.fake_github import FakeGitHub, people
 from tests.fake_github.state import Pull, Repository
-from tests.service.conftest import SMALL_HEAD, Bot, ended, until
+from tests.service.conftest import SMALL_HEAD, Bot, ended, free_port, until
 from tests.service.crashes import tried
 from tests.service.databases import missing, postgres
 
@@ -120,6 +122,29 @@ def test_lost_webhooks_are_made_good(fake, bot, repo):
     assert len(undelivered.reviews) == len(never_sent.reviews) == 1
 
 
+def test_a_lost_comment_is_answered_and_no_other(fake, bot, repo):
+    """Not one that was answered, not one that was edited, not one from before the bot's time."""
+    repo.roles["ada"] = "read"
+    pull = people.open_pull(fake, repo, "feature", draft=True, send=False)
+    old = people.comment(fake, repo, pull, "ada", "/help", send=False)
+    old.created_at = old.updated_at = "2020-01-01T00:00:00Z"
+    bot.start(SPECBOT_RECONCILE_EVERY="0.5")
+    heard = people.comment(fake, repo, pull, "ada", "/help")
+    until(lambda: len(pull.comments) == 3)
+    lost, edited = (people.comment(fake, repo, pull, "ada", "/help", send=False) for _ in range(2))
+    ago = time.time() - 60
+    with sa.create_engine(f"sqlite:///{bot.directory}/data/specbot.sqlite").begin() as connection:
+        connection.execute(sa.text("UPDATE specbot_since SET at = :at"), {"at": ago - 60})
+    for one in (heard, lost, edited):
+        one.created_at = one.updated_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(ago))
+    edited.updated_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(ago + 1))
+    until(lambda: len(pull.comments) > 5)
+    looked = len(fake.asked("issues/list-comments-for-repo"))
+    until(lambda: len(fake.asked("issues/list-comments-for-repo")) > looked + 2)
+    answered = [c.body.split(" ")[2] for c in pull.comments if c.user is fake.bot]
+    assert answered == [str(heard.id), str(lost.id)]
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database(request: pytest.FixtureRequest) -> Iterator[str | None]:
     """A database that two hosts could share; None is the file of the settings."""
@@ -141,9 +166,12 @@ def test_a_worker_that_dies_for_ever_is_taken_over(fake, bot, repo, database):
     fake.fault("POST", "/reviews$", first.kill, when="after")
     pull = people.open_pull(fake, repo, "feature")
     until(lambda: first.poll() is not None)
-    bot.run("worker", "--queues", "reviews", SPECBOT_WORKER_ID="second", SPECBOT_DEAD_AFTER="2")
+    told = str(free_port())
+    bot.run("worker", SPECBOT_WORKER_ID="second", SPECBOT_DEAD_AFTER="2", SPECBOT_METRICS_PORT=told)
     until(lambda: ended(repo, pull.head_sha))
     once(repo, pull)
+    numbers = httpx.get(f"http://127.0.0.1:{told}/metrics", trust_env=False, verify=False).text
+    assert "specbot_takeovers_total 1.0" in numbers
     assert bool(list(bot.directory.glob("data/*.sqlite"))) == (database is None)
 
 

@@ -18,22 +18,28 @@ def order(delivery: str, payload: Mapping[str, Any]) -> Order | None:
     An edited comment is none, for whoever may edit it would speak in its author's name; nor is one of an App.
     """
     comment, issue = payload["comment"], payload["issue"]
-    person, repository = comment["user"], payload["repository"]
+    person = comment["user"]
     if payload["action"] != "created" or "pull_request" not in issue:
         return None
-    if not person or person["type"] != "User" or comment.get("performed_via_github_app"):
+    if person and payload["sender"]["id"] != person["id"]:
         return None
-    if payload["sender"]["id"] != person["id"]:
+    return said(comment, payload["repository"], int(issue["number"]), int(payload["installation"]["id"]))
+
+
+def said(comment: Mapping[str, Any], repository: Mapping[str, Any], number: int, installation: int) -> Order | None:
+    """The commands of GitHub's `comment` on pull request `number`; None where a person gave none."""
+    person = comment["user"]
+    if not person or person["type"] != "User" or comment.get("performed_via_github_app"):
         return None
     found = read(str(comment["body"] or ""), COMMANDS)
     if not found.said:
         return None
     return CommentOrder(
         id=f"comment-{int(repository['id'])}-{int(comment['id'])}",
-        installation=int(payload["installation"]["id"]),
+        installation=installation,
         repository_id=int(repository["id"]),
         repository=str(repository["full_name"]),
-        number=int(issue["number"]),
+        number=number,
         comment=int(comment["id"]),
         created=str(comment["created_at"]),
         login=str(person["login"]),
