@@ -21,7 +21,6 @@ from bot.service.store import Store, open_store
 from bot.service.web import application
 from bot.service.worker import QUEUES, Worker
 
-
 # Seconds. Each of a webhook's few system calls gives Python's lock away, and then waits so long for a thread that
 # stores the webhooks before it: with Python's own five milliseconds, a burst waits for nothing else.
 _SWITCH = 0.0005
