@@ -24,20 +24,29 @@ def lost_members(change: ChangeSet, config: Config, rule: str) -> Iterator[Findi
             before = [c for c in old.classes if c.name == cls.name] if old is not None else []
             if len(before) != 1 or old is None or set(cls.bases) - {"object", "dict"}:
                 continue
-            lost = _members(before[0], old) - _members(cls, unit)
+            lost = _lost(before[0], old, cls, unit)
             for path in product_files(cls.name, change, config) if lost else ():
                 other = change.unit(path)
                 if other is not None:
                     yield from _still_used(cls, unit, lost, other, change, rule)
 
 
-def _members(cls: Class, unit: Unit) -> set[str]:
-    own = {u.key for f in unit.functions if f.owner == cls.name for u in uses(f) if u.holder == "self" and u.sets}
-    return (
-        own
-        | {c.name for c in unit.constants if c.owner == cls.name}
-        | {f.name for f in unit.functions if f.owner == cls.name}
-    )
+def _lost(before: Class, old: Unit, cls: Class, unit: Unit) -> set[str]:
+    """What the class had and has no more. Methods that did not change lose nothing, and need not be looked into."""
+    methods = [(f, unit.text(f.start_line, f.end_line)) for f in unit.functions if f.owner == cls.name]
+    same = {text for _, text in methods}
+    gone = [f for f in old.functions if f.owner == before.name and old.text(f.start_line, f.end_line) not in same]
+    lost = {c.name for c in old.constants if c.owner == before.name} | {f.name for f in gone}
+    lost |= {key for f in gone for key in _set(f)}
+    lost -= {c.name for c in unit.constants if c.owner == cls.name} | {f.name for f, _ in methods}
+    for method, text in methods:
+        if any(key in text for key in lost):
+            lost -= _set(method)
+    return lost
+
+
+def _set(method: Function) -> set[str]:
+    return {u.key for u in uses(method) if u.holder == "self" and u.sets}
 
 
 def _still_used(cls: Class, unit: Unit, lost: set[str], other: Unit, change: ChangeSet, rule: str) -> Iterator[Finding]:
@@ -45,6 +54,7 @@ def _still_used(cls: Class, unit: Unit, lost: set[str], other: Unit, change: Cha
     holders = {
         stmt.target.name
         for f in other.functions
+        if cls.name in other.text(f.start_line, f.end_line)
         for stmt in (g.stmt for g in flatten(f.body))
         if isinstance(stmt, Assign)
         and isinstance(stmt.target, E.Attr)
@@ -94,7 +104,8 @@ def _dims(unit: Unit) -> _Dims:
     """(dimensions, line) of the members that are made with a list of sizes, where all places agree."""
     found: dict[str, set[tuple[int, int]]] = {}
     for function in unit.functions:
-        for use in uses(function):
+        text = unit.text(function.start_line, function.end_line)
+        for use in uses(function) if any(maker in text for maker in _MAKERS) else ():
             if use.sets and isinstance(use.value, E.Call) and E.callee(use.value) in _MAKERS:
                 count = _sizes(use.value)
                 if count:
