@@ -6,11 +6,13 @@ import torch
 import triton
 import triton.language as tl
 
+from .._device import after_another, wait_for_another
+
 # Requests per program. Each program sums the counts of the whole batch by itself, which costs less than a
 # second launch or a grid-wide barrier: 4,096 requests are 64 KB of counts, all of it in L2.
 TILE = 64
 SCAN = 1024
-COPY = 8192
+COPY = 2048
 
 
 def accept_triton(
@@ -31,7 +33,7 @@ def accept_triton(
         cu_seqlens_q_output, cu_seqlens_q_output.stride(0),
         seq_lens_encoder, seq_lens_encoder.stride(0),
         token_ids, row_index, cu_tokens, batch, width,
-        TILE=TILE, SCAN=SCAN, WIDTH=triton.next_power_of_2(max(1, width)), num_warps=4,
+        TILE=TILE, SCAN=SCAN, WIDTH=triton.next_power_of_2(max(1, width)), num_warps=4, **after_another(),
     )  # fmt: skip
     if logits is None:
         return token_ids, row_index, cu_tokens, None
@@ -40,7 +42,7 @@ def accept_triton(
     if rows.numel():
         _copy_rows_kernel[(batch * width, triton.cdiv(vocab, COPY))](
             logits, logits.stride(0), logits.stride(1), row_index, rows, rows.stride(0), vocab,
-            BLOCK=COPY, num_warps=8,
+            BLOCK=COPY, num_warps=8, **after_another(),
         )  # fmt: skip
     return token_ids, row_index, cu_tokens, rows
 
@@ -72,8 +74,9 @@ def _accept_kernel(
     enc_ptr, enc_stride,  # int32 [B]
     token_ids_ptr, row_index_ptr, cu_tokens_ptr,  # out: int64 [B*S] twice, int32 [B+1]
     batch, width,
-    TILE: tl.constexpr, SCAN: tl.constexpr, WIDTH: tl.constexpr,
+    TILE: tl.constexpr, SCAN: tl.constexpr, WIDTH: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
+    wait_for_another(PDL)
     tile = tl.program_id(0)
     first_request = tile * TILE
 
@@ -115,8 +118,9 @@ def _copy_rows_kernel(
     row_index_ptr,  # int64 [R]
     rows_ptr, rows_stride,  # out [R, V]
     vocab,
-    BLOCK: tl.constexpr,
+    BLOCK: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
+    wait_for_another(PDL)
     slot = tl.program_id(0).to(tl.int64)
     row = tl.load(row_index_ptr + slot)
     if row >= 0:
