@@ -38,9 +38,9 @@ def of_patch(run: CIRun, files: Files, change: ChangeSet, config: Config) -> Pat
     came = _sorted(run, reports)
     others = (r for r in reports if r not in (*came.here, *came.before))
     notes += [Message(Note.COVERAGE_OTHER_COMMIT, {"path": r.file.path, "commit": r.file.commit}) for r in others]
-    died = any((job := run.job(f.job)) is None or job.failed for f in came.lost if f.job)
-    fresh = (r.lines for r in came.here if not r.file.carried_forward)
-    patch = _Patch(change, covfile.merged(fresh), covfile.merged(r.lines for r in came.here), bool(came.lost), died)
+    died = any((job := run.job(f.job)) is None or job.failed for f in came.lost)
+    fresh, older = ([r.lines for r in came.here if r.file.carried_forward is old] for old in (False, True))
+    patch = _Patch(change, covfile.merged(fresh), covfile.merged(older), bool(came.lost), died)
     shown = {r.file.flag for r in came.here}
     same_flags = {r.file.flag for r in came.before} == shown
     return PatchCoverage(
@@ -65,16 +65,15 @@ class _Came:
 
 
 def _sorted(run: CIRun, reports: list[_Report]) -> _Came:
-    """A flag that only the base has is carried forward from it, and lost to the lines of the change."""
+    """A flag that only the base has is carried forward from it."""
     revisions = run.revisions
     own, base = {revisions.head, revisions.merge} - {""}, {revisions.base, revisions.merge_base} - {""}
     here = [r for r in reports if r.file.commit in own or r.file.carried_forward]
     before = [r for r in reports if r.file.commit in base and not r.file.carried_forward]
     flags = {r.file.flag for r in here}
     older = [replace(r, file=replace(r.file, carried_forward=True)) for r in before if r.file.flag not in flags]
-    named = {f.flag: f for f in run.coverage if not f.path and f.commit in own}
-    lost = {r.file.flag: replace(r.file, path="", job="") for r in older} | named
-    return _Came((*here, *older), tuple(before), tuple(lost.values()))
+    lost = tuple(f for f in run.coverage if not f.path and f.commit in own)
+    return _Came((*here, *older), tuple(before), lost)
 
 
 def _read(file: CoverageFile, files: Files, paths: frozenset[str], notes: list[Message]) -> _Report | None:
@@ -100,11 +99,12 @@ def _counts(file: FileChange, config: Config) -> bool:
 
 @dataclass(frozen=True)
 class _Patch:
-    """`fresh`: lines by this commit's own reports; `any`: with those carried forward; `lost`: a report did not come."""
+    """Lines by this commit's own reports, and by those that are carried forward: these know the file, and what they
+    would say of it now is open. `lost`: a report did not come; `died`: for its job did not end well."""
 
     change: ChangeSet
     fresh: Lines
-    any: Lines
+    older: Lines
     lost: bool
     died: bool
 
@@ -125,10 +125,10 @@ class _Patch:
             return CoverageReason.DEVICE
         if self.lost and (missing or not known):
             return CoverageReason.JOB_DIED if self.died else CoverageReason.NO_REPORT
+        if path in self.older and (missing or not known):
+            return CoverageReason.CARRIED
         if known:
             return None
-        if path in self.any:
-            return CoverageReason.CARRIED
         return CoverageReason.NOT_IN_REPORT if self.fresh else CoverageReason.NO_REPORT
 
     def _triton(self, path: str) -> Iterator[int]:

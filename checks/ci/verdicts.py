@@ -81,12 +81,12 @@ def _whole(failure: Failure, seen: tuple[Seen, ...]) -> bool:
 
 
 def _lines(main: Failure, failures: tuple[Failure, ...]) -> tuple[LogLine, ...]:
-    """Ten lines at most: the main failure's, then one of every other, each text once."""
+    """Ten lines at most, of the main failure, then one of every other, each text once; as the log has them."""
     rest = [_telling(f) for f in failures if f is not main and f.lines]
     found: dict[str, LogLine] = {}
     for line in [*main.lines, *rest]:
         found.setdefault(line.text, line)
-    return tuple(found.values())[:MOST_LINES]
+    return tuple(sorted(list(found.values())[:MOST_LINES], key=lambda line: line.number))
 
 
 def _telling(failure: Failure) -> LogLine:

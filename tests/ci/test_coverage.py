@@ -144,7 +144,9 @@ def test_a_flag_that_only_the_base_has_is_carried_forward():
         ("gpu", True, False),
     ]
     assert (found.project, round(found.base_project, 1)) == (50.0, 66.7)
-    assert (found.files[0].state, found.files[0].reason) == (CoverageState.UNKNOWN, CoverageReason.NO_REPORT)
+    assert (found.files[0].state, found.files[0].reason) == (CoverageState.UNKNOWN, CoverageReason.CARRIED)
+    elsewhere = patch(PYTHON, reports, **files | {"g": lcov({"engine/other.py": {1: 1}})})
+    assert elsewhere.files[0].state is CoverageState.MEASURED
     came = patch(PYTHON, [*reports, CoverageFile("g", "head", "gpu")], **files)
     assert not any(f.carried_forward for f in came.flags)
     assert came.files[0].state is CoverageState.MEASURED

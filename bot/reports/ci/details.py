@@ -50,7 +50,7 @@ def _job(failed: FailedJob, words: Words, level: Level) -> Iterator[Block]:
         yield Code(tuple(_line(n.number, n.text) for n in failed.lines[: level.lines]), "text")
         if len(failed.lines) > level.lines:
             yield Text(words("ci.log-shortened", count=level.lines))
-    todo = tuple(dict.fromkeys(a for f in failed.failures[: level.failures] for a in advice(f, words)))
+    todo = advice((s for f in failed.failures[: level.failures] for s in f.suggestions), words)
     if todo:
         yield Text(words("ci.suggestions"))
         yield Items(todo[: max(level.failures, 3)], numbered=True)

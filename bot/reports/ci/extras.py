@@ -79,7 +79,8 @@ def _flag(flag: FlagCoverage, words: Words) -> str:
 def _file(file: FileCoverage, words: Words) -> tuple[str, ...]:
     if file.state is CoverageState.UNKNOWN:
         reason = words(f"ci.coverage-reason-{file.reason}")
-        return words.style.code(file.path), f"{file.added}", words("ci.coverage-unknown", reason=Ready(reason))
+        lines = f"{file.covered}/{file.executable}" if file.executable else f"{file.added}"
+        return words.style.code(file.path), lines, words("ci.coverage-unknown", reason=Ready(reason))
     if not file.executable:
         return words.style.code(file.path), f"{file.added}", words("ci.coverage-reason-no-code")
     missing = words.style.code(", ".join(_ranges(file.missing))) if file.missing else words("ci.coverage-all")

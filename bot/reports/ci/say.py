@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from bot.phrases import place
 from bot.words import Words
 from checks.ci.model import Job, Status
-from checks.ci.report import Failure
+from checks.ci.report import Failure, Suggestion
 from checks.finding import Location, Message
 
 
@@ -34,6 +35,7 @@ LEVELS = (
     Level(rows=15, failures=2, lines=0, evidence=0, optional=False, coverage=False, past=False),
 )
 _LONGEST = 300
+_MOST_PLACES = 8
 
 
 def root(failure: Failure, words: Words) -> str:
@@ -41,11 +43,11 @@ def root(failure: Failure, words: Words) -> str:
     return message(failure.root, words)
 
 
-def message(said: Message, words: Words, at: Location | None = None) -> str:
+def message(said: Message, words: Words, places: Sequence[str] = ()) -> str:
     """A sentence of the analysis; long values from a log are cut."""
     args = {name: cut(value, _LONGEST) if isinstance(value, str) else value for name, value in said.args.items()}
     if said.key.startswith("advice-"):
-        args["place"] = place(at) if at is not None else ""
+        args["places"] = list(places)
     if said.key == "note-no-change":
         args["option"] = "--repo, --base, --head"
     return words(f"ci.{said.key}", **args)
@@ -55,8 +57,22 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def advice(failure: Failure, words: Words) -> tuple[str, ...]:
-    return tuple(message(s.message, words, s.location) for s in failure.suggestions)
+def advice(suggestions: Iterable[Suggestion], words: Words) -> tuple[str, ...]:
+    """What to do, each thing once with all its places."""
+    found: dict[str, tuple[Message, list[Location]]] = {}
+    for one in suggestions:
+        _, places = found.setdefault(message(one.message, words), (one.message, []))
+        if one.location is not None and one.location not in places:
+            places.append(one.location)
+    return tuple(message(said, words, _places(places[:_MOST_PLACES])) for said, places in found.values())
+
+
+def _places(locations: Sequence[Location]) -> list[str]:
+    """`file:38/65-67` of each file."""
+    lines: dict[str, list[str]] = {}
+    for one in sorted(locations, key=lambda at: at.start_line):
+        lines.setdefault(one.path, []).append(place(one).removeprefix(f"{one.path}:"))
+    return [path if own == [path] else f"{path}:{'/'.join(own)}" for path, own in lines.items()]
 
 
 def state(job: Job, words: Words) -> str:

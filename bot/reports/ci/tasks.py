@@ -54,7 +54,7 @@ def _row(
     why = what = ""
     took = duration(job.seconds, words)
     if failed is not None:
-        why, what = root(failed.main, words), next(iter(advice(failed.main, words)), "")
+        why, what = root(failed.main, words), next(iter(advice(failed.main.suggestions, words)), "")
     elif missing is not None and missing.waited is not None:
         why = words("ci.missing-waited", time=duration(missing.waited, words))
     elif running is not None:
