@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from types import FrameType
 
 import pytest
 from hypothesis import example, given, settings
@@ -153,15 +153,25 @@ def test_nesting_at_file_level(source: str) -> None:
     exercise(source.encode())
 
 
-def test_time_grows_with_size() -> None:
-    def seconds(times: int) -> float:
-        data = SAMPLE * times
-        start = time.process_time()
-        for function in parse_cpp("f.cu", data).functions:
-            function.lower()
-        return time.process_time() - start
+def test_work_grows_with_size() -> None:
+    def lines(times: int) -> int:
+        """How many lines of Python the analysis runs."""
+        count = 0
 
-    seconds(1)
-    small, large = min(seconds(4) for _ in range(3)), min(seconds(40) for _ in range(2))
-    # Ten times the size, with room for a noisy machine; quadratic growth would be a hundred times.
-    assert large < 40 * small
+        def trace(frame: FrameType, event: str, argument: object) -> Callable[..., object]:
+            nonlocal count
+            count += event == "line"
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            for function in parse_cpp("f.cu", SAMPLE * times).functions:
+                function.lower()
+        finally:
+            sys.settrace(before)
+        return count
+
+    lines(1)  # what is made once
+    # Ten times the size; quadratic growth would be a hundred times.
+    assert lines(20) < 15 * lines(2)
