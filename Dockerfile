@@ -5,6 +5,9 @@
 #
 # No secret is in it: settings come as SPECBOT_* or as a file (SPECBOT_CONFIG_FILE) when it runs. Everything that is
 # written goes to /data and /tmp, so the root file system can be read-only.
+#
+# The images are named by tags that move with their security fixes; packages are pinned in requirements/. Who wants the
+# same bytes each time names a digest: --build-arg PYTHON_IMAGE=python@sha256:...
 ARG PYTHON_IMAGE=python:3.12-slim-bookworm
 
 FROM ${PYTHON_IMAGE} AS build

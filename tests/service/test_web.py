@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 import uuid
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from pydantic import SecretStr
 from starlette.testclient import TestClient
 
+from bot.service.ciorders import CommitOrder
 from bot.service.orders import Delivery
 from bot.service.store import PullKey, Store
 from bot.service.web import application
@@ -246,3 +248,22 @@ def test_a_burst_is_stored_together_and_one_that_fails_fails_alone(store, opened
     before = len(commits)
     assert all(store.receive([Delivery(f"e{n}", "push", None) for n in range(100)]))
     assert len(commits) == before + 1
+
+
+def test_a_commits_hundred_events_are_one_order(store, monkeypatch):
+    """The first of them adds it, in whichever burst the others come; each is stored for itself."""
+    enqueue, added = store.client.enqueue_in_transaction, []
+
+    def counted(connection, options, *args):
+        added.append(options["workflow_id"])
+        return enqueue(connection, options, *args)
+
+    monkeypatch.setattr(store.client, "enqueue_in_transaction", counted)
+    monkeypatch.setattr(time, "time", lambda: 1_000_000.0)
+    order = CommitOrder(1, 2, "octo/engine", "a" * 40).order()
+    for burst in range(3):
+        assert all(store.receive([Delivery(f"{burst}-{n}", "workflow_job", order) for n in range(40)]))
+    assert len(added) == 1 and added == orders(store)
+    monkeypatch.setattr(time, "time", lambda: 1_000_060.0)
+    assert store.receive([Delivery("later", "workflow_job", order)]) == [True]
+    assert len(orders(store)) == 2
