@@ -62,7 +62,7 @@ def results(
 
 def of_base(asking: Asking, into: Path, commit: str, made: Results) -> None:
     """Add the coverage files of the base's own runs: what the project had before, and which flags did not come now."""
-    runs = asking.optional(Problem.ARTIFACTS, lambda: asking.source.runs(head_sha=commit, per_page=30), [])
+    runs: list[Json] = asking.optional(Problem.ARTIFACTS, lambda: asking.source.runs(head_sha=commit, per_page=30), [])
     listed = (a for run in runs if run["event"] != "pull_request" for a in _listed(asking, int(run["id"])))
     flags = {file.flag for file in made.coverage}
     wanted = (a for a in listed if _wanted(a) and (a["name"] in flags or _COVERAGE.search(a["name"])))

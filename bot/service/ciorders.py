@@ -20,8 +20,8 @@ class CommitOrder:
     head: str
 
     def order(self) -> Order:
-        partition = f"{self.repository}@{self.head}"
-        return Order("ci-commit", QUEUE, f"ci-{self.repository_id}-{self.head}", (asdict(self),), partition, None, True)
+        id, partition = f"ci-{self.repository_id}-{self.head}", f"{self.repository}@{self.head}"
+        return Order("ci-commit", QUEUE, id, (asdict(self),), partition, gathered=True)
 
 
 @dataclass(frozen=True)

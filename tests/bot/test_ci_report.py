@@ -12,7 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bot.reports.ci import LARGEST, CIView, comment
+from bot.reports.ci.say import advice
 from bot.reports.fitting import size
+from bot.style import Markdown
+from bot.words import Words
 from checks.ci.folder import RUN, dump
 from checks.ci.model import Attempt, CIRun, Conclusion, Job, LogState, Past, Pull, Requirement, Revisions, Status, Where
 from checks.ci.report import (
@@ -27,8 +30,10 @@ from checks.ci.report import (
     FlagCoverage,
     LogLine,
     PatchCoverage,
+    Suggestion,
     Totals,
 )
+from checks.ci.sentences import Advice
 from checks.finding import Confidence, Location, Message
 
 AT = datetime(2026, 5, 22, 13, 8, 27, tzinfo=UTC)
@@ -237,6 +242,14 @@ def test_coverage_is_never_whole_where_something_is_not_known(specbot):
     assert "4 of 4 executable lines of the change" in body
     assert "the coverage of 1 file is not known" in body
     assert "device code, which no coverage tool sees" in body
+
+
+def test_one_thing_to_do_is_said_once_with_all_its_places():
+    places = (Location("a.py", 9), Location("b.py", 3, 5), Location("a.py", 2), Location("a.py", 9))
+    found = [Suggestion(Message(Advice.LOOK_AT_FILE), at) for at in places]
+    told = (*found, Suggestion(Message(Advice.NEVER_RERUN)))
+    first, second = advice(told, Words("en", Markdown()))
+    assert first == "look at `a.py:2/9`, `b.py:3-5`" and "rerun" in second
 
 
 def test_every_sentence_of_the_analysis_has_its_words():

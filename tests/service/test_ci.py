@@ -59,11 +59,14 @@ def engine(quick: Bot) -> state.Repository:
 
 def test_a_run_from_its_first_failure_to_its_rerun(quick, engine):
     fake, pull = quick.fake, opened(quick.fake, engine, draft=False)
-    red, slow = job("unit", "failure", log=LOG, at=90), job("lint", None)
+    engine.rulesets["main"].append(("docs", None))
+    run_of(engine, job("lint", at=200), head_sha=engine.git.sha("main"), head_branch="main", event="push")
+    red, slow = job("unit", "failure", log=LOG, at=90), job("lint", None, at=1)
     run = run_of(engine, red, slow)
     job_ended(fake, engine, run, red)
     until(lambda: UNIT in said(pull))
     assert "Since the last report" not in said(pull)
+    assert "never started" in said(pull) and "to go (median of 1 past run)" in said(pull)
     page = f"{quick.url}/pr/{engine.full_name}/1?tab=ci&lang=en"
     until(lambda: UNIT in httpx.get(page, trust_env=False).text)
 
@@ -74,6 +77,7 @@ def test_a_run_from_its_first_failure_to_its_rerun(quick, engine):
     run.jobs.append(job("unit", at=30, attempt=2))
     job_ended(fake, engine, run, run.jobs[-1])
     until(lambda: "failed before and passed now: `unit`" in said(pull))
+    assert "| 3(1) | 3 |" in said(pull)
     assert len(next(c for c in pull.comments if c.body == said(pull)).edits) == 2
     until(lambda: "failed before and passed now" in httpx.get(page, trust_env=False).text)
 
