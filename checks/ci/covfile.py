@@ -5,7 +5,7 @@ diff-cover reads the same formats, but by running git in the current folder; a t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import BinaryIO
 from xml.etree.ElementTree import ParseError
 
@@ -80,7 +80,7 @@ def _lcov(stream: BinaryIO) -> Lines:
     return found
 
 
-def merged(reports: Iterator[Mapping[str, Mapping[int, int]]]) -> Lines:
+def merged(reports: Iterable[Mapping[str, Mapping[int, int]]]) -> Lines:
     """Several reports as one: a line is executed where any of them says so."""
     found: Lines = {}
     for report in reports:
