@@ -138,10 +138,11 @@ def _tests_of(entries: dict[str, set[str]], change: ChangeSet, config: Config) -
     wanted: dict[str, set[str]] = {}
     for module, names in sorted(entries.items()):
         files = {h.path for h in change.head.find(module) if config.is_test(h.path) and language(h.path) == "python"}
-        for name in sorted(names) if files else ():
-            for path in sorted(files):
-                if find_word(change.head.read(path) or b"", name):
-                    wanted.setdefault(path, set()).add(name)
+        for path in files:
+            data = change.head.read(path) or b""
+            named = {name for name in names if name.encode() in data and find_word(data, name)}
+            if named:
+                wanted.setdefault(path, set()).update(named)
     found: list[tuple[Unit, Function]] = []
     for path in sorted(wanted, key=lambda p: (change.changed(p) is None, p))[:MOST_FILES]:
         unit = change.unit(path)

@@ -69,6 +69,8 @@ def _lacking(name: str, guards: tuple[E.Expr, ...], unit: Unit, branches: dict[s
 def _set_apart(name: str, unit: Unit) -> bool:
     """Whether the file binds the name itself where it is not imported: `name = None`."""
     start = f"{name} = "
+    if start not in unit.text(1, len(unit.lines)):
+        return False
     return any(line[:1].isspace() and line.lstrip().startswith(start) for line in unit.lines)
 
 

@@ -101,7 +101,8 @@ def _callers(name: str, change: ChangeSet, config: Config) -> Iterator[tuple[Uni
     for path in sorted(paths):
         unit = change.unit(path)
         for function in unit.functions if unit is not None else ():
-            if unit is None or not written.search(unit.text(function.start_line, function.end_line)):
+            text = unit.text(function.start_line, function.end_line) if unit is not None else ""
+            if unit is None or name not in text or not written.search(text):
                 continue
             for call, _ in calls_of(function.body):
                 if E.callee(call) == name and unit.function_at(call.line) is function:
