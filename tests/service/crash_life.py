@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from typing import Any
 
 from dbos._sys_db import SystemDatabase
@@ -37,7 +38,19 @@ def _strike(number: int, when: str) -> None:
     SystemDatabase.record_operation_result = recorded  # type: ignore[method-assign]
 
 
-def _live(life: dict[str, Any]) -> None:
+def _end_with(parent: int) -> None:
+    """Nobody is left over when the trial is cut off."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _live(parent: int, life: dict[str, Any]) -> None:
+    _end_with(parent)
     os.environ.clear()
     os.environ.update(life["environment"])
     log = os.open(life["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -49,10 +62,14 @@ def _live(life: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
+    here, trial = os.getpid(), os.getppid()
     for line in sys.stdin:
         process = os.fork()
         if process == 0:
-            _live(json.loads(line))
+            _live(here, json.loads(line))
         print(process, flush=True)
-        os.waitpid(process, 0)
+        while os.waitpid(process, os.WNOHANG) == (0, 0):
+            if os.getppid() != trial:
+                sys.exit(1)
+            time.sleep(0.01)
         print("ended", flush=True)

@@ -124,7 +124,7 @@ class Trial:
         kind = self.chance.choice(("step", "step", "request", "request", "moment"))
         worker = self.chance.choice(("one", "one", "two"))
         when = self.chance.choice(("before", "after"))
-        number = self.chance.randint(1, 12)
+        number = self.chance.randint(1, 6)
         faults = self._at_request(zygote.kill, number, when) if kind == "request" else []
         zygote.start(worker, number if kind == "step" else 0, when)
         # One in five dies while it starts.
