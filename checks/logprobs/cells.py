@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,8 +19,7 @@ class ResponseError(ValueError):
         self.args_ = args
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(NamedTuple):
     """A token and its logprob. `id` or `text` is None where the engine did not say it."""
 
     logprob: float
@@ -29,8 +27,7 @@ class Cell:
     text: bytes | None
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """A generated token and the best tokens of its place, in the engine's order."""
 
     sampled: Cell
@@ -47,27 +44,23 @@ def arrays(tokens: Sequence[Token]) -> dict[str, Any]:
     by_id = all(cell.id is not None for cell in every)
     if not by_id and not all(cell.text for cell in every):
         raise ResponseError("no-names")
+    of_text = {} if by_id else {text: text_id(text) for text in {cell.text or b"" for cell in every}}
+
+    def id_of(cell: Cell) -> int:
+        return (cell.id or 0) if by_id else of_text[cell.text or b""]
+
     n, k = len(tokens), max((len(token.top) for token in tokens), default=0)
     topk_ids, topk_logprobs = np.full((n, k), ABSENT, np.int64), np.full((n, k), np.nan)
     for row, token in enumerate(tokens):
-        for column, cell in enumerate(token.top):
-            topk_ids[row, column] = _id(cell, by_id)
-            topk_logprobs[row, column] = cell.logprob
+        topk_ids[row, : len(token.top)] = [id_of(cell) for cell in token.top]
+        topk_logprobs[row, : len(token.top)] = [cell.logprob for cell in token.top]
     sampled = [token.sampled for token in tokens]
+    named = sampled if by_id else every  # where an id says nothing, all of them
     return {
         "ids": "token" if by_id else "text",
-        "tokens": np.array([_id(cell, by_id) for cell in sampled], np.int64),
+        "tokens": np.array([id_of(cell) for cell in sampled], np.int64),
         "logprobs": np.array([cell.logprob for cell in sampled], np.float64),
         "topk_ids": topk_ids,
         "topk_logprobs": topk_logprobs,
-        "texts": _texts(sampled if by_id else every, by_id),
+        "texts": {id_of(cell): cell.text.decode("utf-8", "replace") for cell in named if cell.text},
     }
-
-
-def _id(cell: Cell, by_id: bool) -> int:
-    return (cell.id or 0) if by_id else text_id(cell.text or b"")
-
-
-def _texts(cells: Iterable[Cell], by_id: bool) -> dict[int, str]:
-    """Of the generated tokens, and of all of them where an id alone would say nothing."""
-    return {_id(cell, by_id): cell.text.decode("utf-8", "replace") for cell in cells if cell.text}
