@@ -47,7 +47,40 @@ def refute(pack: Pack, unpack: Unpack, bits: int = 32) -> Refuted | None:
         wanted = values[pack.parts.index(part)] if part is not None else None
         if got != wanted:
             return Refuted(part, values, word, got)
-    return _solve(pack, unpack, part, rooms, bits)
+    return None if _exact(pack, unpack, part, rooms, bits) else _solve(pack, unpack, part, rooms, bits)
+
+
+# One bit: the bits of the fields that are OR-ed into it, as (field, place); the one that is always set is `_SET`.
+_Bit = frozenset[tuple[int, int]]
+_SET: _Bit = frozenset({(-1, -1)})
+_CLEAR: _Bit = frozenset()
+
+
+def _exact(pack: Pack, unpack: Unpack, part: Part | None, rooms: dict[Part, int], bits: int) -> bool:
+    """Whether each bit that comes out is the one that went in, followed bit by bit: masks, shifts and ORs do nothing
+    else, and bits of fields are independent, so that this is so for every value or not at all. It spares reading the
+    solver, which is asked for the values where it is not so."""
+    fields = [[_bit(n, p, i, rooms[p]) for i in range(bits)] for n, p in enumerate(pack.parts)]
+    word = [_CLEAR] * bits
+    for field, p in zip(fields, pack.parts, strict=True):
+        for i in range(bits - p.shift):
+            if p.mask is None or p.mask >> i & 1:
+                word[i + p.shift] = _SET if _SET in (field[i], word[i + p.shift]) else word[i + p.shift] | field[i]
+    wide = word + [word[-1]] * (64 - bits)
+    wanted = fields[pack.parts.index(part)] if part is not None else []
+    for i in range(64):
+        kept = unpack.mask is None or unpack.mask >> i & 1
+        got = wide[min(i + unpack.shift, 63)] if kept else _CLEAR
+        if got != (wanted[i] if i < len(wanted) else _CLEAR):
+            return False
+    return True
+
+
+def _bit(number: int, part: Part, place: int, room: int) -> _Bit:
+    """One bit of a field before it is packed."""
+    if part.constant is not None:
+        return _SET if part.constant >> place & 1 else _CLEAR
+    return frozenset({(number, place)}) if place < room else _CLEAR
 
 
 def _candidates(pack: Pack, part: Part | None, rooms: dict[Part, int]) -> Iterator[tuple[int, ...]]:
