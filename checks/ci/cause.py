@@ -82,7 +82,8 @@ def decide(case: Case) -> Verdict:
 
 def _person(case: Case) -> Verdict | None:
     if case.seen.category is Category.APPROVAL:
-        return Verdict(Cause.PERSON, Confidence.HIGH, Message(Root.APPROVAL, {"name": case.job.name}))
+        said = case.seen.error if case.seen.origin is Origin.PERSON else ""
+        return Verdict(Cause.PERSON, Confidence.HIGH, Message(Root.APPROVAL, {"name": case.job.name, "said": said}))
     if case.seen.category is Category.PR_TEMPLATE or case.seen.origin is Origin.PERSON:
         return Verdict(Cause.PERSON, Confidence.HIGH, Message(Root.PERSON, {"error": case.seen.error or case.job.name}))
     return None
@@ -244,7 +245,7 @@ def without_log(case: Case) -> Verdict:
     """A failed job of which nothing could be read. "No log" is never a reason to call it flaky."""
     job = case.job
     if job.conclusion is Conclusion.ACTION_REQUIRED:
-        return Verdict(Cause.PERSON, Confidence.HIGH, Message(Root.APPROVAL, {"name": job.name}))
+        return Verdict(Cause.PERSON, Confidence.HIGH, Message(Root.APPROVAL, {"name": job.name, "said": ""}))
     settled = _person(case) or _needs(case)
     if settled is not None:
         return settled

@@ -27,7 +27,7 @@ class Root(StrEnum):
     FLAKY_OTHERS = "root-flaky-others"  # error, count
     INFRASTRUCTURE = "root-infrastructure"  # error, category
     NEVER_STARTED = "root-never-started"  # step
-    APPROVAL = "root-approval"  # name
+    APPROVAL = "root-approval"  # name, said: what the log says of who must, or empty
     PERSON = "root-person"  # error
     CONSEQUENCE = "root-consequence"  # error, first: of the failure `first`
     NEED = "root-need"  # needs: names of the failed jobs it waits for

@@ -53,7 +53,7 @@ def _failure(case: Case, verdict: Verdict) -> Failure:
         Message(Reason.JUNIT, {"test": seen.test})
         if seen.structured
         else Message(Reason.RULE, {"rule": seen.rule, "category": str(seen.category)}),
-        line=seen.lines[-1] if seen.lines else None,
+        line=_telling(seen) if seen.lines else None,
     )
     return Failure(
         category=seen.category,
@@ -89,7 +89,7 @@ def _lines(main: Failure, failures: tuple[Failure, ...]) -> tuple[LogLine, ...]:
     return tuple(sorted(list(found.values())[:MOST_LINES], key=lambda line: line.number))
 
 
-def _telling(failure: Failure) -> LogLine:
+def _telling(failure: Failure | Seen) -> LogLine:
     """The line that has the error, else the last."""
     errors = [line for line in failure.lines if failure.error and failure.error in line.text]
     return (errors or failure.lines)[-1]

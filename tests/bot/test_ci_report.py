@@ -127,6 +127,14 @@ def test_what_never_started_and_what_runs(specbot, saved):
     assert "about 7m0s to go (median of 3 past runs)" in out
 
 
+def test_an_approval_names_who_must_give_it(specbot, saved):
+    folder = saved(run_of(job("Approval", Conclusion.FAILURE, log="logs/a.log", log_state=LogState.PRESENT)))
+    who = "You must have one RD (ada or grace) approval for modifying custom_ops."
+    (folder / "logs/a.log").write_text(f"***\n{who}\nThere are 1 approved errors.\n", "utf-8")
+    done = specbot("ci", "report", folder, "--format", "markdown")
+    assert f"`Approval` waits for an approval: `{who}`" in done.out
+
+
 def test_unknown_requirements_are_not_called_optional(specbot, saved):
     run = run_of(job("unit", Conclusion.FAILURE, requirement=Requirement.UNKNOWN), required_known=False)
     out = specbot("ci", "report", saved(run), "--format", "markdown").out
