@@ -18,8 +18,8 @@ from sqlalchemy.engine import make_url
 from bot.app.wanted import events, lacking
 from bot.github import App, Client, GitHubError
 from bot.redact import redact
+from bot.service.database import engine_for
 from bot.service.settings import Settings
-from bot.service.store import engine_for
 from checks.ir.node import node
 
 _TIMEOUT = httpx.Timeout(10.0)

@@ -9,7 +9,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from bot.service.store import PullKey, lock
+from bot.service.database import lock
+from bot.service.store import PullKey
 
 Json = dict[str, Any]
 _TABLES = sa.MetaData()

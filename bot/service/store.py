@@ -16,6 +16,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from bot.errors import UserError
 from bot.redact import redact
+from bot.service.database import engine_for, lock
 from bot.service.orders import Delivery, Order
 from bot.service.settings import Settings
 
@@ -207,12 +208,6 @@ def open_store(settings: Settings) -> Store:
         raise UserError("database", reason=redact(str(error).splitlines()[0])) from None
 
 
-def lock(connection: sa.Connection, number: int) -> None:
-    """Go on alone until the transaction ends: as one of those that ask for `number`, or, on SQLite, of all."""
-    postgres = connection.dialect.name == "postgresql"
-    connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({number})" if postgres else "BEGIN IMMEDIATE"))
-
-
 def gathered(order: Order, period: float, now: float) -> Order:
     """The order that `order` is part of: one for each `period`, which begins when the period of `now` is over.
 
@@ -229,37 +224,3 @@ def _here(pull: PullKey) -> sa.ColumnElement[bool]:
 def _insert(engine: sa.Engine) -> Callable[[sa.Table], sqlite.Insert | postgresql.Insert]:
     """The dialect's INSERT, which can leave alone what is there."""
     return postgresql.insert if engine.dialect.name == "postgresql" else sqlite.insert
-
-
-def engine_for(url: str) -> sa.Engine:
-    """The database of SQLAlchemy's `url`, not yet connected to."""
-    made = sa.create_engine(url.replace("postgresql://", "postgresql+psycopg://", 1), pool_pre_ping=True)
-    if made.dialect.name == "sqlite":
-        sa.event.listen(made, "connect", _prepare_sqlite)
-    return made
-
-
-def steps_engine(url: str) -> sa.Engine | None:
-    """For what workflows write down of their steps, on SQLite; None where DBOS's own does.
-
-    A step is not waited for until it is on the disk: webhooks wait for the same file. What a power cut takes back of
-    the last moment is a step that is done again, and it looks first whether it has had its effect; a webhook and what
-    may be sent only once are on the disk before the next thing is done.
-    """
-    made = engine_for(url)
-    if made.dialect.name != "sqlite":
-        return None
-    sa.event.listen(made, "connect", _prepare_steps)
-    return made
-
-
-def _prepare_sqlite(connection: Any, _: Any) -> None:
-    """Writers wait for each other instead of failing, and readers do not wait for writers."""
-    connection.isolation_level = "IMMEDIATE"
-    connection.execute("PRAGMA busy_timeout=30000")
-    connection.execute("PRAGMA journal_mode=WAL")
-
-
-def _prepare_steps(connection: Any, _: Any) -> None:
-    connection.execute("PRAGMA foreign_keys=ON")
-    connection.execute("PRAGMA synchronous=NORMAL")

@@ -16,8 +16,8 @@ from bot.service import comments as comments  # its workflow registers with DBOS
 from bot.service import kernels as kernels  # its workflow registers with DBOS
 from bot.service import metrics, reconcile
 from bot.service import review as review  # its workflow registers with DBOS
+from bot.service.database import steps_engine
 from bot.service.machine import Machine, install
-from bot.service.store import steps_engine
 
 QUEUES = ("reviews", "comments", "ci", "gpu")
 _POLL = 0.25

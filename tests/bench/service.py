@@ -23,7 +23,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from bot.service.store import engine_for
+from bot.service.database import engine_for
 from tests.bench.service_sender import fire
 from tests.bench.service_traffic import MIX, Traffic
 from tests.fake_github import FakeGitHub, people, serving

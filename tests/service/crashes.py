@@ -27,7 +27,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from bot.service.store import engine_for
+from bot.service.database import engine_for
 from tests.fake_github import FakeGitHub, serving
 from tests.service.conftest import ROOT, Bot
 from tests.service.crash_story import PER_PULL, Story, deliver, wrong
