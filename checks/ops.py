@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -67,7 +68,10 @@ class Ops:
         return self._known[name]
 
     def _search(self, name: str) -> Iterator[OpInfo]:
-        paths = sorted({h.path for h in self.change.tree(self.side).find(name) if language(h.path) == "cpp"})
+        # Where it is the first argument, or a string: most words are neither, and reading their files takes long.
+        registered = re.compile(rf'"{re.escape(name)}"|(?:\(|^)\s*{re.escape(name)}\s*(?:[),]|$)')
+        hits = (h for h in self.change.tree(self.side).find(name) if language(h.path) == "cpp")
+        paths = sorted({h.path for h in hits if registered.search(h.text)})
         seen: set[tuple[str, int]] = set()
         for path in paths:
             unit = self.change.unit(path, self.side)

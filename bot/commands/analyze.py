@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bot.analysing import analysed
 from bot.commands.review import asked
 from bot.errors import UserError
 from bot.files import write_output
 from bot.git import Git
-from bot.git.history import history
 from bot.git.revisions import object_id
 from bot.reports import analysis as reports
 from bot.reviewing import progress_on_terminal, reviewed
 from bot.words import Words
-from checks.analysis import analyse
 from checks.analysis.discussion import Thread
 
 if TYPE_CHECKING:
@@ -29,14 +29,15 @@ def run(args: argparse.Namespace) -> int:
         _compare(args, pulled)
     known = pulled.pull if pulled is not None and args.title is None else None
     with asked(args, known) as (git, compared, change):
-        report = reviewed(
+        review = partial(
+            reviewed,
             change,
             config_file=args.config,
             profile=args.profile,
             progress=progress_on_terminal(Words(args.lang)),
         )
-        found = analyse(report.review, report.facts, history(git, compared, change), threads)
-        text = reports.render(reports.AnalysisReport(report, found), args.format, args.lang)
+        view = analysed(git, compared, change, review, threads, drawn=args.format == "html")
+        text = reports.render(view, args.format, args.lang)
     write_output(text, args.output)
     return 0
 

@@ -26,6 +26,8 @@ _MOST_FILES = 8
 _MOST_EARLIER = 8
 _MOST_REFERENCES = 10
 _LOG = 300
+# One walk for all files. A merge is named where it made a file unlike that of each parent.
+_BY_FILE = ("--no-renames", "--name-only", "-c", "--format=%x00%H %s")
 
 
 def history(git: Git, compared: Range, change: ChangeSet) -> History:
@@ -33,9 +35,11 @@ def history(git: Git, compared: Range, change: ChangeSet) -> History:
     message = _text(git.attempt("log", "-1", "--format=%B", compared.head))
     said = _text(git.attempt("log", "--format=%B", f"{compared.base}..{compared.head}")) or message
     files = _telling(change)
-    logs = {f: git.start("log", f"-{_LOG}", "--format=%H %s", compared.base, "--", f.base_path or "") for f in files}
+    paths = [f.base_path or "" for f in files]
+    log = git.start("log", *_BY_FILE, compared.base, "--", *paths) if paths else None
     blames = {f: git.start("blame", "-l", "-s", *_ranges(f), compared.base, "--", f.base_path or "") for f in files}
-    commits = {f: _commits(_out(p)) for f, p in logs.items()}
+    listed = _by_path(_out(log)) if log is not None else {}
+    commits = {f: listed.get(f.base_path or "", {}) for f in files}
     written = {f: _out(p) for f, p in blames.items()}
     subject = message.split("\n", 1)[0]
     return History(
@@ -76,6 +80,19 @@ def _commits(log: str) -> dict[str, Commit]:
     for line in log.splitlines():
         name, _, subject = line.partition(" ")
         found[name] = _commit(name, subject)
+    return found
+
+
+def _by_path(log: str) -> dict[str, dict[str, Commit]]:
+    """The commits that touched each path, the newest first."""
+    found: dict[str, dict[str, Commit]] = {}
+    for record in log.split("\0")[1:]:
+        told, *paths = record.splitlines()
+        name, _, subject = told.partition(" ")
+        for path in filter(None, paths):
+            touched = found.setdefault(path, {})
+            if len(touched) < _LOG:
+                touched[name] = _commit(name, subject)
     return found
 
 

@@ -8,17 +8,17 @@ import os
 import resource
 import sys
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from bot.analysing import analysed
 from bot.git import Git, Range
-from bot.git.history import history
 from bot.pages.bodies import of_pushes
 from bot.reports import analysis, document, html
 from bot.reports.pictures import Push
 from bot.reviewing import opened, reviewed
 from bot.words import LANGUAGES
-from checks.analysis import analyse
 from checks.analysis.discussion import Comment, Thread
 from checks.change import PullRequest
 from checks.finding import Severity
@@ -34,10 +34,10 @@ def pages(job: dict[str, Any]) -> dict[str, dict[str, str]]:
     pull = PullRequest(job["title"], job["body"], target_branch=job["target"], known=True)
     compared, git = Range(job["base"], job["head"]), Git(Path(job["clone"]))
     with opened(git, compared, pull) as change:
-        report = reviewed(change, skips=job.get("skips", ()))
         threads = [_thread(t) for t in job["threads"]] if job.get("threads") is not None else None
-        found = analyse(report.review, report.facts, history(git, compared, change), threads)
-        view = analysis.AnalysisReport(report, found)
+        review = partial(reviewed, change, skips=job.get("skips", ()))
+        view = analysed(git, compared, change, review, threads, drawn=True)
+        report = view.report
         made: dict[str, dict[str, str]] = {"analysis": {}, "review": {}}
         for language in LANGUAGES:
             words = html.words_for(language)

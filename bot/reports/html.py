@@ -69,7 +69,9 @@ def write(block: Block) -> str:
         case Picture(svg, alt):
             # As an image of its own: what it styles and names stays in it, and no policy has to allow inline styles.
             data = base64.b64encode(svg.encode()).decode()
-            return f'<figure tabindex="0"><img alt="{html.escape(alt)}" src="data:image/svg+xml;base64,{data}"></figure>'
+            return (
+                f'<figure tabindex="0"><img alt="{html.escape(alt)}" src="data:image/svg+xml;base64,{data}"></figure>'
+            )
 
 
 def anchor(text: str) -> str:

@@ -44,12 +44,15 @@ _TELLING = (
 
 
 def analyse(review: Review, facts: Facts, history: History, threads: Sequence[Thread] | None = None) -> Analysis:
-    """The analysis of a reviewed change; `threads` is what people said about it, None where nobody was asked."""
+    """The analysis of a reviewed change, without the risks in code that it newly calls, which are `risks.reached`.
+
+    `threads` is what people said about it, None where nobody was asked.
+    """
     change, config = review.change, review.config
     found = claims(change, config, facts, replacements(change, config))
     made = steps(change, found)
     dangers = risks(review)
-    files = cards(change, config, facts, made, (r.finding for r in dangers if not r.reached), history)
+    files = cards(change, config, facts, made, (r.finding for r in dangers), history)
     return Analysis(
         facts=facts,
         summary=_summary(found),

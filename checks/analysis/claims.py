@@ -190,7 +190,8 @@ def _functions(facts: Facts, split: set[str]) -> Iterator[Claim]:
         if f.what == "renamed":
             yield Claim(Message("function-renamed", {**args, "old": f.old_name}), where, (name, f.old_name))
         elif f.what == "signature":
-            yield Claim(_signature(f, args), where, (name, *map(_name, f.added_params)))
+            kept = set(map(_name, f.removed_params))
+            yield Claim(_signature(f, args), where, (name, *(n for n in map(_name, f.added_params) if n not in kept)))
         elif f.what == "added" and name.rsplit(".", 1)[-1] not in split:
             yield Claim(Message("function-added", args), where, (name,))
         elif f.what == "removed":

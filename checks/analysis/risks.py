@@ -25,11 +25,15 @@ _SETTINGS = {
 
 
 def risks(review: Review) -> tuple[Risk, ...]:
-    """Open findings of the review, then what the device rules say of code that the change newly calls."""
-    own = [Risk(f) for f in review.findings if f.severity is not Severity.CONVENTION and not f.answered]
-    known = {f.finding.fingerprint for f in own}
-    reached = [Risk(f, reached=True) for f in _reached(review) if f.fingerprint not in known]
-    return (*own, *sorted(reached, key=lambda r: r.finding.sort_key))
+    """Open findings of the review."""
+    return tuple(Risk(f) for f in review.findings if f.severity is not Severity.CONVENTION and not f.answered)
+
+
+def reached(review: Review) -> tuple[Risk, ...]:
+    """What the device rules say besides of code that the change newly calls."""
+    known = {r.finding.fingerprint for r in risks(review)}
+    found = [Risk(f, reached=True) for f in _reached(review) if f.fingerprint not in known]
+    return tuple(sorted(found, key=lambda r: r.finding.sort_key))
 
 
 def _reached(review: Review) -> Iterator[Finding]:

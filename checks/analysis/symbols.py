@@ -143,7 +143,9 @@ def calls(change: ChangeSet, config: Config) -> Iterator[Calls]:
 
 
 def _callees(function: Function) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for c, _ in calls_of(function.body) if (name := E.callee(c))))
+    """The names that it calls; C++'s `new` and `delete` are operators."""
+    named = (E.callee(c) for c, _ in calls_of(function.body))
+    return tuple(dict.fromkeys(n for n in named if n and n not in ("new", "delete")))
 
 
 def newly_called(change: ChangeSet, config: Config) -> tuple[tuple[str, Function], ...]:

@@ -1,0 +1,47 @@
+"""From a change to its review and analysis, with two processes where the machine has two cores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from bot.git import Git, Range
+from bot.git.history import history
+from bot.reports import Report
+from bot.reports.analysis import AnalysisReport
+from bot.spread import spread
+from checks.analysis import Analysis, analyse
+from checks.analysis.discussion import Thread
+from checks.analysis.risks import reached
+from checks.change import ChangeSet
+
+
+def analysed(
+    git: Git,
+    compared: Range,
+    change: ChangeSet,
+    review: Callable[[], Report],
+    threads: Sequence[Thread] | None = None,
+    *,
+    drawn: bool,
+) -> AnalysisReport:
+    """The analysis of the change and the review that it stands on; `drawn` says that its pictures will be.
+
+    Git looks into the past while `review` runs, and code that the change newly calls is read beside the rest.
+    """
+    report, past = _both(review, lambda: history(git, compared, change))
+
+    def rest() -> Analysis:
+        if drawn:
+            # The half of a second that reading it takes is had while the other process reads code.
+            import matplotlib.figure  # noqa: F401
+        return analyse(report.review, report.facts, past, threads)
+
+    made, more = _both(rest, lambda: reached(report.review))
+    return AnalysisReport(report, replace(made, risks=(*made.risks, *more)))
+
+
+def _both(first: Callable[[], Any], second: Callable[[], Any]) -> list[Any]:
+    """What both give; the second in a process of its own."""
+    return spread(lambda part: part(), (first, second))
