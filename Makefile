@@ -71,6 +71,7 @@ bench: dev
 	$(BIN)/python -m tests.bench
 	$(BIN)/python -m tests.bench.logprobs
 	$(BIN)/python -m tests.bench.ci
+	$(BIN)/python -m tests.bench.pages
 	$(BIN)/python -m tests.bench.service
 	$(BIN)/python -m tests.bench.service_review
 

@@ -1,0 +1,105 @@
+"""Prints how fast pages are: from the archive, the board over a thousand pull requests, and one built fresh.
+
+python -m tests.bench.pages [--repo DIR --base REV --head REV] [-n TIMES]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median, quantiles
+
+import httpx
+
+from bot.pages.access import Access
+from bot.pages.archive import Report
+from tests.example.build import build
+from tests.pages import reports
+from tests.pages.conftest import NOW, archive_at, pull, serve
+
+ROOT = Path(__file__).resolve().parents[2]
+PULLS = 1000
+# Of the issue, on two quiet cores, in seconds.
+CACHED, BOARD, FRESH = 0.05, 0.2, 2.0
+_CI = ("passed", "failed", "running")
+# A page of a change with forty files is as large.
+_LARGE = 300_000
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.pages", description=__doc__.split("\n\n")[0])
+    parser.add_argument("--repo", type=Path, help="a checkout; without it the bundled example")
+    parser.add_argument("--base", default="base")
+    parser.add_argument("--head", default="head")
+    parser.add_argument("-n", "--times", type=int, default=50, help="requests for each number (default 50)")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        repo = args.repo or build(folder / "example", "first-push").repo
+        _served(folder, args.times)
+        _show(
+            "built fresh, a process from its start",
+            *_timed(lambda: _fresh(repo, args.base, args.head, folder), 5),
+            FRESH,
+        )
+
+
+def _served(folder: Path, times: int) -> None:
+    """Pages over HTTP, from a database of a thousand pull requests with a report each."""
+    archive, _ = archive_at(folder / "pages.sqlite")
+    bodies = {language: "<p>word</p>" * (_LARGE // 11) for language in ("zh", "en")}
+    for number in range(1, PULLS + 1):
+        one = pull(number, verdict=("pass", "discuss", "block")[number % 3])
+        archive.keep_pull(one)
+        small = {"zh": "", "en": ""}
+        archive.keep_report(Report("octo/engine", number, "ci", one.head, NOW, small, _CI[number % 3]))
+    archive.keep_report(Report("octo/engine", 1, "analysis", f"{1:040x}", NOW, bodies, "block"))
+    for kind, (made, verdict) in reports.made("a word").items():
+        archive.keep_report(Report("octo/engine", 1, kind, f"{1:040x}", NOW, made, verdict))
+    for url in serve(archive, Access(None)):
+        with httpx.Client(base_url=url) as client:
+
+            def ask(path: str) -> None:
+                client.get(path).raise_for_status()
+
+            print(f"Over HTTP, {PULLS} pull requests, {times} requests each; {os.cpu_count()} cores")
+            print(f"{'':44}{'median ms':>10}{'95 % ms':>10}  limit")
+            for path, limit in (
+                ("/pr/octo/engine/1", CACHED),
+                ("/pr/octo/engine/1?tab=ci", CACHED),
+                ("/pr/octo/engine/1?tab=history", CACHED),
+                ("/", BOARD),
+                ("/?q=word+7&state=all&waiting=author&ci=failed", BOARD),
+                ("/?state=all&page=20", BOARD),
+            ):
+                ask(path)
+                _show(path, *_timed(lambda path=path: ask(path), times), limit)  # type: ignore[misc]
+
+
+def _fresh(repo: Path, base: str, head: str, folder: Path) -> None:
+    args = ["--repo", str(repo), "--base", base, "--head", head, "--format", "html", "-o", str(folder / "page.html")]
+    subprocess.run([sys.executable, "-m", "bot", "analyze", *args], cwd=ROOT, check=True)
+
+
+def _timed(act: Callable[[], None], times: int) -> tuple[float, float]:
+    """(median, 95 of 100) in seconds."""
+    spent = []
+    for _ in range(times):
+        started = time.perf_counter()
+        act()
+        spent.append(time.perf_counter() - started)
+    return median(spent), quantiles(spent, n=20, method="inclusive")[-1]
+
+
+def _show(name: str, middle: float, most: float, limit: float) -> None:
+    print(f"{name:44}{1000 * middle:10.1f}{1000 * most:10.1f}  {1000 * limit:.0f}")
+
+
+if __name__ == "__main__":
+    main()
