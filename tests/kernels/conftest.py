@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 import torch
@@ -15,6 +16,9 @@ from hypothesis import settings
 HAS_GPU = torch.cuda.is_available()
 if not HAS_GPU:
     os.environ["TRITON_INTERPRET"] = "1"
+
+# Tensors this small lose time to a second thread, and test processes side by side have no core for it.
+torch.set_num_threads(1)
 
 # `--hypothesis-profile=gpu` is what a GPU run passes; properties.py reads it.
 settings.register_profile("gpu", max_examples=10_000, derandomize=True, deadline=None, database=None)
@@ -55,3 +59,8 @@ def device() -> str:
 
 
 gpu_only = pytest.mark.skipif(not HAS_GPU, reason="needs a GPU")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """These first: nothing else takes as long, and a long test that starts last leaves the other processes idle."""
+    items.sort(key=lambda item: Path(__file__).parent not in item.path.parents)

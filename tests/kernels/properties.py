@@ -47,16 +47,15 @@ def property_test(cases: SearchStrategy[Case]) -> Callable[[Callable[[Case], Non
 
 
 def bounded(
-    cases: SearchStrategy[Case], check: Callable[[Case], None], count: int, *, shrink: bool = True, name: str = ""
+    cases: SearchStrategy[Case], check: Callable[[Case], None], count: int, *, name: str = ""
 ) -> Callable[[], None]:
     """A test of no arguments that runs ``check`` on ``count`` cases, the same ones every time."""
-    phases = (Phase.explicit, Phase.generate) + ((Phase.shrink,) if shrink else ())
     options = settings(
         max_examples=count,
         derandomize=True,
         deadline=None,
         database=None,
-        phases=phases,
+        phases=[Phase.generate],  # a seed has nothing to shrink: see `independent`
         report_multiple_bugs=False,
         suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
     )

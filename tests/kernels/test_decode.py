@@ -24,15 +24,6 @@ from tests.kernels.properties import DEVICE
 SPECULATING = ("ngram", "suffix", "mtp", "hybrid")
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    """Threads that wait for each other cost more than these small matrices do."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 @pytest.fixture
 def references(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """On a CPU the references answer, which are the law and much faster than interpreted kernels."""

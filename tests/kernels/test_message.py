@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
+from random import Random
 
 import pytest
 import torch
@@ -28,7 +29,7 @@ from kernels.message.reference import pack_reference
 from tests.kernels.conftest import gpu_only
 from tests.kernels.gpu_checks import assert_graph_replays, assert_no_recompilation, assert_no_sync
 from tests.kernels.properties import DEVICE, property_test, same
-from tests.kernels.strategies import mostly
+from tests.kernels.strategies import coin, independent, mostly
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -62,24 +63,28 @@ class Case:
     seed: int
 
 
-CASES = st.builds(
-    Case,
-    batch=mostly(st.integers(1, 4), st.sampled_from([33, 256, 257, 512] if DEVICE == "cuda" else [9])),
-    most=st.integers(1, 6 if DEVICE == "cuda" else 4),
-    available=st.one_of(st.integers(1, 4), st.just(21 if DEVICE == "cuda" else 9)),
-    columns=st.one_of(st.none(), st.integers(1, 9)),
-    spare=st.integers(0, 5),
-    flag=st.one_of(st.sampled_from([TARGET, DRAFT]), st.integers(0, 255)),
-    message_id=st.sampled_from([1, 3, 2**31 - 1]),
-    running=st.booleans(),
-    running_on_device=st.booleans(),
-    skips=st.booleans(),
-    preempts=st.booleans(),
-    wide=st.booleans(),
-    strided=st.booleans(),
-    wild=st.booleans(),
-    seed=st.integers(0, 2**31),
-)
+def draw_case(rng: Random) -> Case:
+    gpu = DEVICE == "cuda"
+    return Case(
+        batch=mostly(rng, range(1, 5), [33, 256, 257, 512] if gpu else [9]),
+        most=rng.randint(1, 6 if gpu else 4),
+        available=rng.choice([rng.randint(1, 4), 21 if gpu else 9]),
+        columns=rng.choice([None, rng.randint(1, 9)]),
+        spare=rng.randint(0, 5),
+        flag=rng.choice([TARGET, DRAFT, rng.randint(0, 255)]),
+        message_id=rng.choice([1, 3, 2**31 - 1]),
+        running=coin(rng),
+        running_on_device=coin(rng),
+        skips=coin(rng),
+        preempts=coin(rng),
+        wide=coin(rng),
+        strided=coin(rng),
+        wild=coin(rng),
+        seed=rng.getrandbits(31),
+    )
+
+
+CASES = independent(draw_case)
 
 
 def inputs(case: Case) -> dict[str, torch.Tensor | None]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from random import Random
 
 import pytest
 import torch
-from hypothesis import strategies as st
 
 from kernels.schedule import (
     OutputSchedule,
@@ -24,7 +24,7 @@ from kernels.schedule.reference import (
 from tests.kernels.conftest import gpu_only
 from tests.kernels.gpu_checks import assert_graph_replays, assert_no_recompilation, assert_no_sync
 from tests.kernels.properties import DEVICE, property_test, same
-from tests.kernels.strategies import mostly
+from tests.kernels.strategies import coin, independent, mostly
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -41,7 +41,8 @@ def small_blocks() -> Iterator[None]:
     patch.undo()
 
 
-BATCHES = mostly(st.integers(1, 9), st.sampled_from([31, 64, 255, 256, 257, 512] if DEVICE == "cuda" else [16, 17]))
+def batch_of(rng: Random) -> int:
+    return mostly(rng, range(1, 10), [31, 64, 255, 256, 257, 512] if DEVICE == "cuda" else [16, 17])
 
 
 @dataclass(frozen=True)
@@ -52,13 +53,16 @@ class ScheduleCase:
     seed: int
 
 
-SCHEDULE_CASES = st.builds(
-    ScheduleCase,
-    batch=BATCHES if DEVICE == "cuda" else st.integers(1, 9),  # a program per slot is slow to interpret
-    width=st.integers(1, 7),
-    room=st.integers(-3, 300),
-    seed=st.integers(0, 2**31),
-)
+def draw_schedule(rng: Random) -> ScheduleCase:
+    return ScheduleCase(
+        batch=batch_of(rng) if DEVICE == "cuda" else rng.randint(1, 9),  # a program per slot is slow to interpret
+        width=rng.randint(1, 7),
+        room=rng.randint(-3, 300),
+        seed=rng.getrandbits(31),
+    )
+
+
+SCHEDULE_CASES = independent(draw_schedule)
 
 
 def schedule_inputs(case: ScheduleCase) -> tuple[torch.Tensor, torch.Tensor]:
@@ -95,15 +99,18 @@ class GatherCase:
     seed: int
 
 
-GATHER_CASES = st.builds(
-    GatherCase,
-    tokens=st.integers(0, 40),
-    hidden=st.sampled_from([1, 31, 64, 1025] if DEVICE == "cuda" else [1, 31, 64, 65]),
-    rows=st.integers(0, 9),
-    dtype=st.sampled_from([torch.bfloat16, torch.float16, torch.float32, torch.float64]),
-    transposed=st.booleans(),
-    seed=st.integers(0, 2**31),
-)
+def draw_gather(rng: Random) -> GatherCase:
+    return GatherCase(
+        tokens=rng.randint(0, 40),
+        hidden=rng.choice([1, 31, 64, 1025] if DEVICE == "cuda" else [1, 31, 64, 65]),
+        rows=rng.randint(0, 9),
+        dtype=rng.choice([torch.bfloat16, torch.float16, torch.float32, torch.float64]),
+        transposed=coin(rng),
+        seed=rng.getrandbits(31),
+    )
+
+
+GATHER_CASES = independent(draw_gather)
 
 
 def check_gather_next_token(case: GatherCase) -> None:
@@ -136,20 +143,23 @@ class UpdateCase:
     seed: int
 
 
-UPDATE_CASES = st.builds(
-    UpdateCase,
-    batch=BATCHES,
-    width=st.integers(1, 7),
-    length=st.sampled_from([1, 8, 33]),
-    ends=st.integers(0, 3),
-    blocked=st.booleans(),
-    prefill_stop=st.booleans(),
-    end_when_full=st.booleans(),
-    wide=st.booleans(),
-    strided=st.booleans(),
-    wild=st.booleans(),
-    seed=st.integers(0, 2**31),
-)
+def draw_update(rng: Random) -> UpdateCase:
+    return UpdateCase(
+        batch=batch_of(rng),
+        width=rng.randint(1, 7),
+        length=rng.choice([1, 8, 33]),
+        ends=rng.randint(0, 3),
+        blocked=coin(rng),
+        prefill_stop=coin(rng),
+        end_when_full=coin(rng),
+        wide=coin(rng),
+        strided=coin(rng),
+        wild=coin(rng),
+        seed=rng.getrandbits(31),
+    )
+
+
+UPDATE_CASES = independent(draw_update)
 
 
 def update_inputs(case: UpdateCase) -> dict[str, torch.Tensor]:

@@ -13,12 +13,11 @@ from tests.kernels.logits import far_rows
 from tests.kernels.properties import DEVICE, property_test
 from tests.kernels.verify_cases import Case, cases, check, compare, make_inputs
 
-test_rejection_and_block_match_the_reference = property_test(cases(strategies=(Strategy.REJECTION, Strategy.BLOCK)))(
-    check
-)
-test_greedy_target_match_and_topp_match_the_reference = property_test(
-    cases(strategies=(Strategy.GREEDY, Strategy.TARGET_MATCH, Strategy.TOPP))
-)(check)
+RATIO_CASES = cases(strategies=(Strategy.REJECTION, Strategy.BLOCK))
+EQUALITY_CASES = cases(strategies=(Strategy.GREEDY, Strategy.TARGET_MATCH, Strategy.TOPP))
+
+test_rejection_and_block_match_the_reference = property_test(RATIO_CASES)(check)
+test_greedy_target_match_and_topp_match_the_reference = property_test(EQUALITY_CASES)(check)
 
 
 def small(strategy: Strategy, drafts: list[int], best: list[int], **change: object) -> dict[str, object]:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import product
+from random import Random
 
 import torch
-from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
 
 from kernels.verify.reference import Inputs, verify_reference
 from kernels.verify.strategy import Strategy
 from tests.kernels.logits import make_logits
-from tests.kernels.properties import DEVICE, for_the_law
+from tests.kernels.properties import DEVICE, examples, for_the_law
+from tests.kernels.strategies import coin, independent, mostly
 
 DTYPES = [torch.bfloat16, torch.float16, torch.float32]
-# What a kernel is compiled for varies less on a GPU, where each variant costs a second of compiling.
+# What a kernel is compiled for varies less on a GPU, where each variant costs seconds of compiling.
 GPU = DEVICE == "cuda"
+KINDS = 32 + examples() // 80
 
 
 @dataclass(frozen=True)
@@ -34,25 +38,42 @@ class Case:
     seed: int
 
 
-@st.composite
-def cases(draw: st.DrawFn, batch: int = 4, strategies: tuple[Strategy, ...] = tuple(Strategy)) -> Case:
-    strategy = draw(st.sampled_from(strategies))
-    vocab = draw(st.sampled_from([31, 96, 100] if GPU else [2, 8, 16, 31, 33, 100]))
-    dense = strategy in (Strategy.REJECTION, Strategy.BLOCK) and draw(st.booleans())
+# (batch, width) and (vocabulary, chunk) for the interpreter, whose time is that of requests x columns x chunks: most
+# cases are small in both, and few are large in one.
+FEW = [(1, 1), (1, 3), (1, 4), (2, 2), (2, 3), (3, 2)]
+SHORT = [(2, 16), (8, 16), (16, 16), (31, 16), (33, 16), (33, 64), (100, 64)]
+LONG = [(65, 16), (100, 16)]
+
+
+def cases(batch: int = 4, strategies: tuple[Strategy, ...] = tuple(Strategy)) -> SearchStrategy[Case]:
+    return independent(lambda rng: draw(rng, batch, strategies))
+
+
+def draw(rng: Random, batch: int, strategies: tuple[Strategy, ...]) -> Case:
+    # On a GPU all that a kernel is compiled for comes from the case's kind.
+    kind = Random(rng.randrange(KINDS)) if GPU else rng
+    strategy = kind.choice(strategies)
+    if GPU:
+        sizes, (vocab, chunk) = (rng.randint(1, batch), kind.choice([2, 4])), (kind.choice([31, 96, 100]), 16)
+    else:
+        sizes = mostly(rng, FEW, list(product(range(1, batch + 1), range(1, 7))))
+        vocab, chunk = mostly(rng, SHORT, LONG)
+    dense = strategy in (Strategy.REJECTION, Strategy.BLOCK) and coin(kind)
     return Case(
         strategy=strategy,
-        batch=draw(st.integers(1, batch)),
-        width=draw(st.sampled_from([2, 4]) if GPU else st.integers(1, 6)),
+        batch=sizes[0],
+        width=sizes[1],
         vocab=vocab,
-        draft_vocab=max(1, vocab + draw(st.sampled_from([0, 0, 0, -5, 6]))) if dense else None,
-        dtype=draw(st.sampled_from(DTYPES[::2] if GPU else DTYPES)),
-        values=draw(st.sampled_from(["normal", "flat", "ties", "few finite", "specials", "nan"])),
-        temperature=draw(st.sampled_from([None, 0.0, 0.6, 1.0])),
-        cut=draw(st.booleans()),
-        flags=draw(st.booleans()),
-        strided=draw(st.booleans()),
-        chunk=16 if GPU else draw(st.sampled_from([16, 64])),
-        seed=draw(st.integers(0, 2**31)),
+        draft_vocab=max(1, vocab + kind.choice([0, 0, 0, -5, 6])) if dense else None,
+        dtype=kind.choice(DTYPES[::2] if GPU else DTYPES),
+        values=rng.choice(["normal", "flat", "flat", "ties", "few finite", "specials", "nan"]),
+        temperature=rng.choice([None, None, 0.0, 0.6, 0.6, 1.0]),
+        cut=coin(kind),
+        flags=coin(kind),
+        strided=coin(kind),
+        chunk=chunk,
+        # odd: the offsets are int32
+        seed=2 * rng.getrandbits(30) + kind.getrandbits(1) if GPU else rng.getrandbits(31),
     )
 
 
@@ -63,7 +84,7 @@ def make_inputs(case: Case) -> Inputs:
         return torch.randint(low, high, shape, generator=gen)
 
     batch, width, vocab = case.batch, case.width, case.vocab
-    n = ints(0, width + 1, batch)
+    n = torch.where(torch.rand(batch, generator=gen) < 0.7, width, ints(0, width + 1, batch))
     first = ints(0, 3, 1)
     cu = torch.cat([torch.zeros(1, dtype=torch.int64), n.cumsum(0)]) + first
     rows = int(cu[-1]) + 1
@@ -75,6 +96,7 @@ def make_inputs(case: Case) -> Inputs:
     if case.temperature is not None:
         temperature = torch.full((batch,), case.temperature)
     step_idx = ints(0, 50, batch)
+    room = torch.where(ints(0, 3, batch) == 0, ints(0, width + 2, batch), 99)  # for tokens, until max_dec_len
     flags = case.flags
     topp = case.strategy == Strategy.TOPP
     columns = min(vocab, int(ints(1, 6, 1)))
@@ -86,13 +108,16 @@ def make_inputs(case: Case) -> Inputs:
         likely = torch.rand(batch, width - 1, generator=gen) < 0.9
         ids[:, 1:] = torch.where(likely, candidates[row, place], ids[:, 1:])
     scores = torch.rand(rows, columns, generator=gen).sort(dim=1, descending=True).values / columns
+    ends = 0
+    if flags:
+        ends = (vocab + width) % 3 if GPU else int(ints(0, 3, 1))
     made = Inputs(
         step_input_ids=ids,
         seq_lens_this_time=n.int(),
         cu_seqlens_q_output=cu.int() if case.seed % 2 else cu,
         step_idx=step_idx,
-        max_dec_len=step_idx + (ints(0, width + 2, batch) if flags else 99),
-        end_tokens=ints(0, vocab, int(ints(0, 3, 1))) if flags else torch.zeros(0, dtype=torch.int64),
+        max_dec_len=step_idx + (room if flags else 99),
+        end_tokens=ints(0, vocab, ends),
         seeds=ints(-(2**62), 2**62, batch),
         target_logits=None if topp else target,
         draft_logits=draft,
@@ -106,8 +131,8 @@ def make_inputs(case: Case) -> Inputs:
         candidate_lens=ints(0, columns + 2, rows).int(),
         top_p=torch.rand(batch, generator=gen),
         seq_lens_encoder=(ints(0, 4, batch) == 0).int() * 7 if flags else None,
-        stop_flags=ints(0, 5, batch) == 0 if flags else None,
-        is_block_step=ints(0, 5, batch) == 0 if flags else None,
+        stop_flags=ints(0, 9, batch) == 0 if flags else None,
+        is_block_step=ints(0, 9, batch) == 0 if flags else None,
         reasoning_status=ints(0, 3, batch).int() if flags else None,
         strategy=case.strategy,
         verify_window=int(ints(1, 4, 1)),
@@ -129,6 +154,8 @@ def _logits(case: Case, shape: tuple[int, ...], gen: torch.Generator) -> torch.T
     flat = (int(torch.tensor(wide[:-1]).prod()), wide[-1])
     if case.values == "flat":
         values = torch.randn(flat, generator=gen) * 0.3
+    elif case.values == "ties":  # at the top above all
+        values = torch.randn(flat, generator=gen).round()
     elif case.values == "nan":
         values = make_logits("normal", flat, gen)
         values[torch.rand(flat[0], generator=gen) < 0.3] = float("nan")
@@ -144,9 +171,15 @@ def _draft_ids(
     batch, width = case.batch, case.width
     rows = (cu[:-1, None] + torch.arange(width)).clamp(max=target.shape[0] - 1)
     best = target.cpu().float().nan_to_num(-1e30).argmax(dim=1)[rows]
+    declared = target.cpu()[rows]
+    if draft is not None and width > 1:
+        declared = torch.cat([draft, draft[:, :1]], dim=1).cpu()
+    noise = -torch.empty(declared.shape).exponential_(generator=gen).log()
+    likely = (declared.float().nan_to_num(-1e30, 1e30, -1e30) + noise).argmax(dim=2).clamp(max=case.vocab - 1)
     anything = torch.randint(-1, case.vocab + 2, (batch, width), generator=gen)
     kind = torch.rand(batch, width, generator=gen)
-    ids = torch.where(kind < 0.4, best, anything.clamp(0, case.vocab - 1))
+    ids = torch.where(kind < 0.4, best, likely)
+    ids = torch.where(kind > 0.8, anything.clamp(0, case.vocab - 1), ids)
     ids = torch.where(kind > 0.95, anything, ids)
     ids = torch.cat([torch.zeros(batch, 1, dtype=torch.int64), ids[:, : width - 1]], dim=1)
     return torch.cat([ids, ids], dim=1)[:, :width] if case.strided else ids

@@ -17,7 +17,7 @@ import pytest
 import kernels
 from kernels.verify.strategy import Strategy
 from tests.kernels import test_accept, test_logprobs, test_sampling, test_verify, verify_cases
-from tests.kernels.properties import bounded
+from tests.kernels.mutations.drawn import Holds, over
 
 ROOT = Path(*kernels.__path__)
 # Each holds the originals of what it imports from those before it, until it is loaded again.
@@ -68,20 +68,21 @@ def _load(name: str, path: Path, patch: pytest.MonkeyPatch) -> ModuleType:
     return module
 
 
-def _property(cases: object, check: Callable[[object], None]) -> Test:
-    """The op's own property test, without the shrinking."""
-    return bounded(cases, check, 300, shrink=False)
+def _verify(*strategies: Strategy, count: int | None = None, **where: Holds) -> Test:
+    """The property test of the strategies; of more cases, if ``count`` says so, for a mistake that shows seldom."""
+    cases = test_verify.RATIO_CASES if strategies[0] in RATIO else test_verify.EQUALITY_CASES
+    return over(cases, verify_cases.check, count, strategy=lambda strategy: strategy in strategies, **where)
 
 
-def _verify(*strategies: Strategy, **fixed: object) -> Test:
-    cases = verify_cases.cases(batch=3, strategies=strategies)
-    if fixed:
-        cases = cases.filter(lambda case: all(wanted(getattr(case, name)) for name, wanted in fixed.items()))
-    return _property(cases, verify_cases.check)
-
-
-DENSE = {"draft_vocab": lambda vocab: vocab is not None}
-ONE_HOT = {"draft_vocab": lambda vocab: vocab is None}
+RATIO = (Strategy.REJECTION, Strategy.BLOCK)
+DRAFTS = {"width": lambda width: width > 1}
+SEVERAL = {"width": lambda width: width > 2}
+WARM = {"temperature": lambda temperature: temperature != 0.0}
+DENSE = WARM | DRAFTS | {"draft_vocab": lambda vocab: vocab is not None}
+ONE_HOT = WARM | DRAFTS | {"draft_vocab": lambda vocab: vocab is None}
+FLAT = {"values": lambda values: values == "flat"}
+TIES = {"values": lambda values: values == "ties"}
+WHOLE = {"cut": lambda cut: not cut}
 FLAGS = {"flags": lambda flags: flags}
 ACCEPT, DEVICE, TILES = "kernels.accept.triton", "kernels._device", "kernels._tiles"
 ENTRY, STREAM, MERGE = (f"kernels.logprobs.{name}" for name in ("entry", "stream", "merge"))
@@ -89,12 +90,12 @@ REQUEST, JUDGE, RESIDUAL, FINISH, TOPP = (
     f"kernels.verify.{name}" for name in ("request", "judge", "residual", "finish", "topp")
 )
 CUT, CANDIDATES, EXPAND = (f"kernels.sampling.{name}" for name in ("cut", "candidates", "expand"))
-ACCEPT_TEST = _property(test_accept.CASES, test_accept.check)
-LOGPROBS_TEST = _property(test_logprobs.CASES, test_logprobs.check)
-PREFIX_TEST = _property(test_logprobs.PREFIX_CASES, test_logprobs.check_prefix)
-SAMPLING_TEST = _property(test_sampling.CASES, test_sampling.check)
-CANDIDATES_TEST = _property(test_sampling.CASES, test_sampling.check_candidates)
-EXPAND_TEST = _property(test_sampling.EXPAND_CASES, test_sampling.check_expand)
+ACCEPT_TEST = over(test_accept.CASES, test_accept.check)
+LOGPROBS_TEST = over(test_logprobs.CASES, test_logprobs.check)
+PREFIX_TEST = over(test_logprobs.PREFIX_CASES, test_logprobs.check_prefix, count=test_logprobs.PREFIXES)
+SAMPLING_TEST = over(test_sampling.CASES, test_sampling.check)
+CANDIDATES_TEST = over(test_sampling.CASES, test_sampling.check_candidates, count=test_sampling.CANDIDATES)
+EXPAND_TEST = over(test_sampling.EXPAND_CASES, test_sampling.check_expand)
 
 MUTATIONS = (
     # FastDeploy's gather: a prefill slot wrote row cu[b] although nothing was accepted
@@ -135,7 +136,7 @@ MUTATIONS = (
     Mutation("logprobs_one_class_too_few", MERGE, "come_before(fold, place, fold, place) == k - 1", "come_before(fold, place, fold, place) == k - 2", LOGPROBS_TEST),
     Mutation("logprobs_ties_one_short", MERGE, "(number <= room)", "(number < room)", LOGPROBS_TEST),
     Mutation("logprobs_rows_ignored", ENTRY, "row = tl.load(rows_ptr + entry * rows_stride)", "row = entry", LOGPROBS_TEST),
-    Mutation("logprobs_raw_for_processed", MERGE, "(tops - origin) * (LOG2E / temperature)", "(tops - origin) * LOG2E", LOGPROBS_TEST),
+    Mutation("logprobs_raw_for_processed", MERGE, "(tops - origin) * (LOG2E / temperature)", "(tops - origin) * LOG2E", over(test_logprobs.CASES, test_logprobs.check, temperature=bool)),
     # vLLM #47594: a block of -inf or NaN
     Mutation(
         "logprobs_nan_in_the_sum", TILES, 
@@ -148,13 +149,13 @@ MUTATIONS = (
         test_verify.check_far_rows,
     ),
     # vLLM #47386: the recovered token was drawn with the draft's noise
-    Mutation("verify_shares_the_drafts_noise", FINISH, "RECOVER = tl.constexpr(_RECOVER)", "RECOVER = tl.constexpr(2)", _verify(Strategy.REJECTION)),
-    Mutation("verify_no_residual", RESIDUAL, "tl.maximum(tl.fma(p, p_share, -(q * q_share)), 0.0)", "p * p_share", _verify(Strategy.REJECTION, **DENSE)),
+    Mutation("verify_shares_the_drafts_noise", FINISH, "RECOVER = tl.constexpr(_RECOVER)", "RECOVER = tl.constexpr(2)", _verify(Strategy.REJECTION, **WARM)),
+    Mutation("verify_no_residual", RESIDUAL, "tl.maximum(tl.fma(p, p_share, -(q * q_share)), 0.0)", "p * p_share", _verify(Strategy.REJECTION, **DENSE, **FLAT)),
     # DeepSpec #31, vLLM #40269: the declared distribution was not the sampled one
     Mutation(
         "verify_draft_at_another_temperature", JUDGE,
         "log_q = log_mass(y, draft_origin, draft_total, scale)", "log_q = log_mass(y, draft_origin, draft_total, 1.0)",
-        _verify(Strategy.REJECTION, **DENSE),
+        _verify(Strategy.REJECTION, count=2000, **DENSE, **FLAT, **WHOLE),
     ),
     # vLLM #41834: a NaN draft row
     Mutation("verify_trusts_an_empty_draft_row", JUDGE, "drafted & (tl.exp(log_q) > 0)", "drafted", _verify(Strategy.REJECTION, Strategy.BLOCK, **DENSE)),
@@ -162,25 +163,25 @@ MUTATIONS = (
         "verify_emits_the_rejected_token_again", FINISH,
         "p = tl.where(token == refused, 0.0, mass(x, origin, scale))", "p = mass(x, origin, scale)", _verify(Strategy.REJECTION, **ONE_HOT),
     ),
-    Mutation("verify_accepts_whatever_is_possible", JUDGE, "stays = log_uniform < log_ratio", "stays = log_ratio > -80.0", _verify(Strategy.REJECTION)),
-    Mutation("verify_step_idx_off_by_one", JUDGE, "uniforms(seed, step_idx + column, ACCEPT)", "uniforms(seed, step_idx + column + 1, ACCEPT)", _verify(Strategy.REJECTION)),
-    Mutation("verify_runs_past_the_end_token", REQUEST, "stops & (column <= accepted)", "stops & (column < 0)", _verify(Strategy.GREEDY, **FLAGS)),
-    Mutation("verify_one_token_over_the_limit", REQUEST, "tl.load(max_dec_ptr + b) - step_idx", "tl.load(max_dec_ptr + b) - step_idx + 1", _verify(Strategy.GREEDY, **FLAGS)),
-    Mutation("verify_drafts_in_prefill", REQUEST, "tl.load(encoder_ptr + b) > 0, 0, limit", "tl.load(encoder_ptr + b) > 0, limit, limit", _verify(Strategy.GREEDY, **FLAGS)),
-    Mutation("verify_drafts_while_reasoning", REQUEST, "tl.load(reasoning_ptr + b) == 1", "tl.load(reasoning_ptr + b) == 9", _verify(Strategy.GREEDY, **FLAGS)),
+    Mutation("verify_accepts_whatever_is_possible", JUDGE, "stays = log_uniform < log_ratio", "stays = log_ratio > -80.0", _verify(Strategy.REJECTION, **WARM, **DRAFTS)),
+    Mutation("verify_step_idx_off_by_one", JUDGE, "uniforms(seed, step_idx + column, ACCEPT)", "uniforms(seed, step_idx + column + 1, ACCEPT)", _verify(Strategy.REJECTION, **WARM, **DRAFTS)),
+    Mutation("verify_runs_past_the_end_token", REQUEST, "stops & (column <= accepted)", "stops & (column < 0)", _verify(Strategy.GREEDY, **FLAGS, **DRAFTS)),
+    Mutation("verify_one_token_over_the_limit", REQUEST, "tl.load(max_dec_ptr + b) - step_idx", "tl.load(max_dec_ptr + b) - step_idx + 1", _verify(Strategy.GREEDY, **FLAGS, **DRAFTS)),
+    Mutation("verify_drafts_in_prefill", REQUEST, "tl.load(encoder_ptr + b) > 0, 0, limit", "tl.load(encoder_ptr + b) > 0, limit, limit", _verify(Strategy.GREEDY, **FLAGS, **DRAFTS)),
+    Mutation("verify_drafts_while_reasoning", REQUEST, "tl.load(reasoning_ptr + b) == 1", "tl.load(reasoning_ptr + b) == 9", _verify(Strategy.GREEDY, **FLAGS, **DRAFTS)),
     Mutation("verify_greedy_ties_by_higher_id", TILES, 
         "tl.min(tl.where(tile.to(tl.float32) == top, token, 2147483647))",
-        "tl.max(tl.where(tile.to(tl.float32) == top, token, -1))", _verify(Strategy.GREEDY)),
+        "tl.max(tl.where(tile.to(tl.float32) == top, token, -1))", _verify(Strategy.GREEDY, **TIES)),
     Mutation(
         "verify_block_judged_by_the_wrong_uniform", FINISH,
-        "column[None, :] == column[:, None] - 1", "column[None, :] == column[:, None]", _verify(Strategy.BLOCK),
+        "column[None, :] == column[:, None] - 1", "column[None, :] == column[:, None]", _verify(Strategy.BLOCK, **WARM, **SEVERAL),
     ),
-    Mutation("verify_block_weight_unbounded", JUDGE, "until - highest, log_uniform", "until, log_uniform", _verify(Strategy.BLOCK)),
-    Mutation("verify_window_off_by_one", TOPP, "following >= window", "following > window", _verify(Strategy.TOPP)),
+    Mutation("verify_block_weight_unbounded", JUDGE, "until - highest, log_uniform", "until, log_uniform", _verify(Strategy.BLOCK, count=2000, **DENSE | SEVERAL | WHOLE)),
+    Mutation("verify_window_off_by_one", TOPP, "following >= window", "following > window", _verify(Strategy.TOPP, **SEVERAL)),
     # FastDeploy's top_p_candidates: an empty set when top_p is not reached
     Mutation("sampling_empty_candidates", CANDIDATES, "tl.where(reached, column + 1, columns)", "tl.where(reached, column + 1, 0)", CANDIDATES_TEST),
     Mutation("sampling_seeds_one_apart", EXPAND, "_add_seed(seed, 4 * step)", "_add_seed(seed, step)", EXPAND_TEST),
     # vLLM #50979: a threshold on values keeps every tie
     Mutation("sampling_top_k_keeps_ties", CUT, "wanted = tl.minimum(tl.maximum(wanted, 1), tl.sum(ties))", "wanted = tl.sum(ties)", test_sampling.check_ties_past_the_best_64),
-    Mutation("sampling_top_p_without_top_k", CUT, "tl.where(k <= best, tl.max(until), 1.0)", "1.0", SAMPLING_TEST),
+    Mutation("sampling_top_p_without_top_k", CUT, "tl.where(k <= best, tl.max(until), 1.0)", "1.0", over(test_sampling.CASES, test_sampling.check, top_k=bool, top_p=bool)),
 )  # fmt: skip

@@ -15,13 +15,12 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 
 import pytest
-from hypothesis import Phase, given, settings
 
 import kernels
 from tests.kernels import test_decode, test_message, test_ngram, test_schedule
+from tests.kernels.mutations.drawn import over
 from tests.kernels.properties import DEVICE
 
-EXAMPLES = 150
 SMALL = {
     "kernels.ngram.triton": {"BLOCK": 16, "FEW_ROWS": (4, 2), "MANY_ROWS": (8, 2)},
     "kernels.schedule.triton": {"SCAN_BLOCK": 4, "GATHER_BLOCK": 32, "UPDATE_ROWS": 4},
@@ -74,19 +73,6 @@ class Mutation:
                     patch.setattr(user, name, value)
 
 
-def _property(module: ModuleType, cases: str, check: str) -> Test:
-    """The op's own property, up to the first case that fails."""
-    options = settings(
-        max_examples=EXAMPLES, derandomize=True, deadline=None, database=None,
-        phases=(Phase.generate,), report_multiple_bugs=False,
-    )  # fmt: skip
-
-    def run(case: object) -> None:
-        getattr(module, check)(case)
-
-    return options(given(getattr(module, cases))(run))
-
-
 def _law(test: Callable[..., None], **arguments: object) -> Test:
     """A test of the loop, with the references to answer for the ops that are not the point."""
 
@@ -99,11 +85,11 @@ def _law(test: Callable[..., None], **arguments: object) -> Test:
     return run
 
 
-NGRAM_TEST = _property(test_ngram, "CASES", "check")
-MESSAGE_TEST = _property(test_message, "CASES", "check")
-SCHEDULE_TEST = _property(test_schedule, "SCHEDULE_CASES", "check_output_schedule")
-UPDATE_TEST = _property(test_schedule, "UPDATE_CASES", "check_update_status")
-GATHER_TEST = _property(test_schedule, "GATHER_CASES", "check_gather_next_token")
+NGRAM_TEST = over(test_ngram.CASES, test_ngram.check)
+MESSAGE_TEST = over(test_message.CASES, test_message.check)
+SCHEDULE_TEST = over(test_schedule.SCHEDULE_CASES, test_schedule.check_output_schedule)
+UPDATE_TEST = over(test_schedule.UPDATE_CASES, test_schedule.check_update_status)
+GATHER_TEST = over(test_schedule.GATHER_CASES, test_schedule.check_gather_next_token)
 NGRAM, SCHEDULE, MESSAGE = (f"kernels.{op}.triton" for op in ("ngram", "schedule", "message"))
 WORKER, PROPOSE, LAUNCH = "kernels.decode.worker", "kernels.decode.propose", "kernels.schedule.launch"
 
