@@ -16,11 +16,14 @@ from playwright.sync_api import sync_playwright
 from bot.git import Git, Range
 from bot.pages.access import Access
 from bot.pages.archive import Report
+from bot.pages.bodies import of_ci
 from bot.pages.making import pages
 from bot.reports import format_named
+from bot.reports.ci import CIView
 from bot.reviewing import opened, reviewed
 from checks.change import PullRequest
 from tests.example.build import VARIANTS, Example, build
+from tests.pages import reports
 from tests.pages.conftest import archive_at, pull, serve
 
 FOLDER = Path(__file__).parent / "screenshots"
@@ -36,6 +39,7 @@ def main() -> int:
         folder = Path(name)
         archive, _ = archive_at(folder / "pages.sqlite")
         now = time.time()
+        bodies_of_ci = of_ci(CIView(reports.ci("packed 3 instead of 5123")))
         for number, variant in enumerate(sorted(VARIANTS), 408):
             made = build(folder / variant, variant)
             bodies = pages(
@@ -63,19 +67,11 @@ def main() -> int:
                 updated_at=now - number,
             )
             archive.keep_pull(shown)
+            where, how = ("lantern/engine", number), (verdict, shown.bugs, shown.suggestions, shown.questions)
             for kind, texts in bodies.items():
-                archive.keep_report(
-                    Report(
-                        "lantern/engine",
-                        number,
-                        kind,
-                        shown.head,
-                        now,
-                        texts,
-                        verdict,
-                        *(counts[s] for s in ("bug", "suggestion", "question")),
-                    )
-                )
+                archive.keep_report(Report(*where, kind, shown.head, now, texts, *how))
+            stands = "failed" if counts["bug"] else "passed"
+            archive.keep_report(Report(*where, "ci", shown.head, now, bodies_of_ci, stands))
         first = 408 + sorted(VARIANTS).index("first-push")
         for url in serve(archive, Access(None)):
             with sync_playwright() as playwright:
