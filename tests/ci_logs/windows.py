@@ -73,7 +73,7 @@ def write(path: Path, windows: Iterable[Window]) -> None:
 
 
 # `later` was written after the first rules, which found 87.0 % of its key lines; the rules were then mended for it.
-# `held-out` was written after that, and no rule was changed for it.
+# `held-out` was written after that: 94.5 %, before two rules were mended for it.
 # `fresh` was written after all of that: key line 83.6 %, category 80.6 %, before the rules were mended for it.
 # `unseen` was written after that in turn: 93.2 % and 97.7 %, before the rules were mended for it.
 # `last` was written after that, and no rule was changed for it.
