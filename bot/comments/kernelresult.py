@@ -11,10 +11,11 @@ from typing import Any
 
 from bot.comments import results as own
 from bot.comments.archive import members
-from bot.comments.outcome import Outcome, together
+from bot.comments.outcome import Outcome, Tab, together
 from bot.errors import UserError
 from bot.github.client import Json
 from bot.kernels import results
+from bot.pages import bodies
 from bot.reports import kernelpairs
 from bot.reports.kernelpairs import Judged, Report
 from bot.service.records import GpuRun
@@ -25,6 +26,7 @@ from checks.kernelrun.comparison import compare
 _SUMMARY = "kernels.json"
 _KERNELS = r"kernels\.json|under-(?:base|head)/(?:base|head)/(?:results\.json|outputs\.safetensors)"
 _MOST_EDITED = 200
+_CONCLUSIONS = {"apart": "neutral", "worse": "failure", "fine": "success"}
 
 
 def matches(run: GpuRun, found: Json) -> bool:
@@ -88,9 +90,9 @@ def written(run: GpuRun, files: dict[str, bytes], folder: Path) -> tuple[Path, P
 def _kernels(run: GpuRun, files: dict[str, bytes], told: dict[str, Any], language: str) -> Outcome:
     report = _report(run, files, told)
     text = kernelpairs.render(report, "markdown", language)
-    if any(judged.comparison.apart for judged in report.judged):
-        return Outcome("neutral", "kernels-apart", text)
-    return Outcome("failure", "kernels-worse", text) if report.worse else Outcome("success", "kernels-fine", text)
+    verdict = bodies.kernels_verdict(report)
+    tabs = (Tab("kernels", verdict, bodies.of_kernels(report)),)
+    return Outcome(_CONCLUSIONS[verdict], f"kernels-{verdict}", text, tabs)
 
 
 def _report(run: GpuRun, files: dict[str, bytes], told: dict[str, Any]) -> Report:

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 
-from bot.comments.outcome import Outcome
+from bot.comments.outcome import Outcome, Tab
 from bot.errors import UserError
 from bot.logprobs.diff import compare
 from bot.logprobs.files import read_records
 from bot.logprobs.store import FolderStore, find
+from bot.pages import bodies
 from bot.reports import logprobs as report
 from bot.words import Words
 from checks.ci.junit import read
@@ -42,6 +43,9 @@ def logprobs(head: Path, base: Path | None, store: Path, words: Words) -> Iterat
     found = compared(head, base, store)
     if not found:
         yield Outcome("neutral", "run-no-baseline", words("comments.run-no-baseline"))
+    worst = min(found.values(), key=lambda one: one.safe, default=None)
+    if worst is not None:
+        yield Outcome("success", "run-fine", tabs=(Tab("logprobs", str(worst.verdict), bodies.of_logprobs(found)),))
     for key, one in found.items():
         text = f"## {words(f'comments.{key}')}\n\n{report.render(one, 'markdown', words.language)}"
         yield Outcome("success", "run-fine", text) if one.safe else Outcome("failure", "run-logprobs", text)

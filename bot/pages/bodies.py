@@ -5,13 +5,13 @@ Whoever has such a report keeps it: `Archive.keep_report(Report(repository, numb
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from bot.redact import redact
 from bot.reports import ci as ci_report
 from bot.reports import html, kernelpairs, logprobs, logprobs_pictures, pictures
-from bot.reports.blocks import Block
+from bot.reports.blocks import Block, Heading
 from bot.reports.ci import CIView
 from bot.reports.pictures import Push
 from bot.words import LANGUAGES, Words
@@ -50,10 +50,16 @@ def kernels_verdict(report: kernelpairs.Report) -> str:
     return "worse" if report.worse else "fine"
 
 
-def of_logprobs(outcome: Outcome) -> Bodies:
-    """The tab `logprobs`: the verdict of `specbot logprobs diff`."""
-    drawn = logprobs_pictures.pictures
-    return _written(lambda words: chain(logprobs.blocks(outcome, words), drawn(outcome, words)))
+def of_logprobs(found: Mapping[str, Outcome]) -> Bodies:
+    """The tab `logprobs`: verdicts of `specbot logprobs diff` by what head was compared with, a key of `comments`."""
+
+    def document(words: Words) -> Iterator[Block]:
+        for key, outcome in found.items():
+            yield Heading(2, words(f"comments.{key}"))
+            yield from logprobs.blocks(outcome, words)
+            yield from logprobs_pictures.pictures(outcome, words)
+
+    return _written(document)
 
 
 def of_pushes(pushes: Sequence[Push]) -> Bodies:

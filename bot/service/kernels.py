@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
+import time
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 
@@ -14,6 +15,7 @@ from bot.comments import kernelcheck, kernelresult, reply, runfiles
 from bot.comments.order import CommentOrder
 from bot.comments.outcome import Outcome
 from bot.github.app import COMMENT, READ_CI
+from bot.pages.archive import Archive, Report
 from bot.service.comments import step
 from bot.service.machine import Machine, machine
 from bot.service.records import GpuRun
@@ -64,7 +66,11 @@ def _fetched(here: Machine, order: CommentOrder, run: GpuRun) -> Outcome:
     archive = runfiles.readable(here, order, run)
     if archive is None:
         return Outcome("failure", "kernels-nothing" if there["conclusion"] == "success" else "kernels-failed")
-    return kernelresult.outcome(run, archive, here.words, here.settings.baselines(run.repository_id))
+    found = kernelresult.outcome(run, archive, here.words, here.settings.baselines(run.repository_id))
+    for tab in found.tabs:
+        kept = Report(order.repository, order.number, tab.kind, run.head, time.time(), tab.bodies, tab.verdict)
+        Archive(here.store.engine).keep_report(kept)
+    return replace(found, tabs=())
 
 
 def _minutes(run: Json, reserved: int) -> int:

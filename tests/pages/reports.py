@@ -82,6 +82,6 @@ def made(text: str) -> dict[str, tuple[bodies.Bodies, str]]:
     return {
         "ci": (bodies.of_ci(CIView(report)), bodies.ci_verdict(report)),
         "kernels": (bodies.of_kernels(pairs), bodies.kernels_verdict(pairs)),
-        "logprobs": (bodies.of_logprobs(outcome), str(outcome.verdict)),
+        "logprobs": (bodies.of_logprobs({"run-against-base": outcome}), str(outcome.verdict)),
         "history": (bodies.of_pushes(PUSHES), ""),
     }

@@ -7,6 +7,7 @@ import json
 import zipfile
 from collections.abc import Mapping
 
+import httpx
 import numpy as np
 import pytest
 
@@ -117,7 +118,7 @@ def test_who_asks_too_often_is_told_so(live, engine, pull):
 def test_what_touches_its_paths_runs_when_only_trusted_people_could_push_it(live, engine, pull):
     files = {"engine/ops/new.py": "x = 1\n"}
     engine.git.commit("ops", files, parent="main")
-    fork = live.repository(f"mallory/{engine.name}", installed=False, fork=True)
+    fork = live.repository(f"mallory/{engine.full_name}", installed=False, fork=True)
     fork.git.adopt(engine.git.directory, main=engine.git.sha("main"))
     fork.git.commit("ops", files, parent="main")
     theirs = people.open_pull(live, engine, "ops", fork=fork, author="mallory")
@@ -129,3 +130,17 @@ def test_what_touches_its_paths_runs_when_only_trusted_people_could_push_it(live
     untouched = people.open_pull(live, engine, "own")
     until(lambda: ended(engine, untouched.head_sha) and len(ours.live_reviews()) == 1 and len(ours.reviews) == 2)
     assert len(engine.dispatches) == 1 and not theirs.comments
+
+
+def test_the_page_shows_what_was_compared(running, live, engine, pull, run):
+    ask(live, engine, pull, "/review")
+    assert run(report=PASSED, head=records()) == "There are logprob records and nothing to compare them with"
+    ask(live, engine, pull, "/baseline accept the first one")
+    assert run(report=PASSED, head=records()) == "The run on the GPU found nothing wrong"
+
+    def tab() -> str:
+        there = f"{running.url}/pr/{engine.full_name}/{pull.number}?tab=logprobs"
+        return httpx.get(there, headers={"Accept-Language": "en"}, trust_env=False, verify=False).text
+
+    until(lambda: "Logprobs against the accepted baseline" in tab())
+    assert "Verdict: <code>identical</code>" in tab()
