@@ -166,7 +166,7 @@ def misfit(call: E.Call, target: Target) -> Misfit | None:
     given = len(call.args) + len(call.keywords)
     wanted = len([p for p in params if p.kind in ("positional", "keyword")])
     if len(call.args) > len(positional) and not any(p.kind == "args" for p in params):
-        return Misfit("many", "", given, wanted)
+        return Misfit("many", "", len(call.args), len(positional))
     names = {p.name for p in params if p.kind in ("positional", "keyword")}
     passed = {p.name for p in positional[: len(call.args)]}
     for keyword, _ in call.keywords:
