@@ -31,11 +31,13 @@ _MARGIN = 600.0
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where GitHub is: its API, and the server that git talks to. `gap` is the pause between writes, in seconds."""
+    """Where GitHub is: its API, and the server that git talks to. `gap` is the pause between writes, in seconds;
+    `hourly` is how many writes an installation may have in an hour."""
 
     api: str = "https://api.github.com"
     server: str = "https://github.com"
     gap: float = 1.0
+    hourly: int = 400
 
 
 @dataclass
@@ -61,12 +63,12 @@ class App:
         """The App's own client: installations, deliveries."""
         # 60 s into the past, because GitHub refuses a token of a clock that runs ahead.
         auth = Auth.AppAuth(self.id, self._key, jwt_issued_at=-60, jwt_expiry=300)
-        return Client(self.endpoint.api, auth, Pace(self.endpoint.gap), self._cache)
+        return Client(self.endpoint.api, auth, Pace(self.endpoint.gap, self.endpoint.hourly), self._cache)
 
     def client(self, installation: int, repository: int, permissions: Mapping[str, str]) -> Client:
         """A client for one repository that may do what `permissions` say."""
         with self._lock:
-            pace = self._paces.setdefault(installation, Pace(self.endpoint.gap))
+            pace = self._paces.setdefault(installation, Pace(self.endpoint.gap, self.endpoint.hourly))
         return Client(
             self.endpoint.api, Auth.Token(self.token(installation, repository, permissions)), pace, self._cache
         )
@@ -83,7 +85,7 @@ class App:
     def listing(self, installation: int) -> Client:
         """A client that may list the installation's repositories and nothing else."""
         token = self.token(installation, None, {"metadata": "read"})
-        return Client(self.endpoint.api, Auth.Token(token), Pace(self.endpoint.gap), self._cache)
+        return Client(self.endpoint.api, Auth.Token(token), Pace(self.endpoint.gap, self.endpoint.hourly), self._cache)
 
     def token(self, installation: int, repository: int | None, permissions: Mapping[str, str]) -> str:
         """An installation token for that, used again as long as it lives; for all its repositories where none is

@@ -53,6 +53,7 @@ class Settings(BaseSettings):
     worker_id: str | None = None
     reviews_at_once: int = Field(2, ge=1)
     write_gap: float = Field(1.0, ge=0.0)
+    writes_per_hour: int = Field(400, ge=1)
     largest_webhook: int = Field(25 * 1024 * 1024, ge=1024)
     status_hooks: dict[str, SecretStr] = Field(default_factory=dict)
     commands_per_hour: int = Field(30, ge=1)
@@ -110,7 +111,7 @@ class Settings(BaseSettings):
 
     @property
     def endpoint(self) -> Endpoint:
-        return Endpoint(self.github_api_url, self.github_server_url, self.write_gap)
+        return Endpoint(self.github_api_url, self.github_server_url, self.write_gap, self.writes_per_hour)
 
     @property
     def database(self) -> str:

@@ -60,6 +60,7 @@ class Bot:
             "SPECBOT_DATA_DIR": str(directory / "data"),
             "SPECBOT_PORT": str(self.port),
             "SPECBOT_WRITE_GAP": "0",
+            "SPECBOT_WRITES_PER_HOUR": "100000",  # one service for all of these tests
             "SPECBOT_HEARTBEAT_EVERY": "0.5",
         }
 
