@@ -118,7 +118,7 @@ def test_who_asks_too_often_is_told_so(live, engine, pull):
 def test_what_touches_its_paths_runs_when_only_trusted_people_could_push_it(live, engine, pull):
     files = {"engine/ops/new.py": "x = 1\n"}
     engine.git.commit("ops", files, parent="main")
-    fork = live.repository(f"mallory/{engine.full_name}", installed=False, fork=True)
+    fork = live.repository(f"mallory/{engine.name}", installed=False, fork=True)
     fork.git.adopt(engine.git.directory, main=engine.git.sha("main"))
     fork.git.commit("ops", files, parent="main")
     theirs = people.open_pull(live, engine, "ops", fork=fork, author="mallory")
