@@ -5,38 +5,20 @@ Floors count each input once and each output once; what an op re-reads counts ag
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-
 import torch
 
 from ..accept import accept
 from ..logprobs import logprobs
 from ..sampling import DRAFT, sample, top_k_top_p_cut
 from ..verify import Strategy, verify
+from .small import small_workloads
+from .workload import Call, Workload
 
-Call = Callable[[], object]
 VOCAB = 151_936
-
-
-@dataclass(frozen=True)
-class Workload:
-    """One row of the table. ``build(i)`` makes the i-th input set and the calls over it."""
-
-    name: str
-    op: str  # whose tests must be green
-    bytes: int  # what it must read and write
-    build: Callable[[int], dict[str, Call]]  # "ours", and peers by name
-    at_most_floor: float | None = None  # target as a multiple of the floor
-    at_most_us: float | None = None  # target in microseconds
-    compiled: bool = False  # torch.compile of the "torch" call is measured too
-    tags: tuple[str, ...] = field(default=())
 
 
 def workloads() -> list[Workload]:
     """All of them, in the order of the table."""
-    from .small import small_workloads
-
     found = []
     for rows, floor, micros in ((32, None, 12.0), (256, 1.33, None), (1024, 1.33, None)):
         found.append(_logprobs(rows, 20, floor, micros, compiled=rows != 1024))

@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
-from .cases import Workload
 from .gate import Outcome
 from .measure import copy_bandwidth, device_key, eager_seconds, graph_seconds, sets_needed
+from .workload import Workload
 
 
 def run_bench(chosen: list[Workload], tests: dict[str, Outcome], compiled: bool) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from ..accept import accept
 from ..message import pack_message
 from ..ngram import ngram_propose
 from ..schedule import output_schedule, update_status
-from .cases import Call, Workload
+from .workload import Call, Workload
 
 
 def small_workloads() -> list[Workload]:

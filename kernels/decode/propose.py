@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 
 from kernels.decode.model import Model
 from kernels.decode.settings import Settings
+from kernels.decode.slots import Guess, Slots
 from kernels.ngram import NO_DRAFT, ngram_append, ngram_propose
 from kernels.sampling import DRAFT, sample, top_k_top_p_cut
-
-if TYPE_CHECKING:
-    from kernels.decode.worker import Guess, Slots
 
 SUFFIX = 16
 

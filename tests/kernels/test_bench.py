@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kernels.bench import gate, report, run
-from kernels.bench.cases import Call, Workload
 from kernels.bench.gate import Outcome, run_tests
+from kernels.bench.workload import Call, Workload
 
 DEVICE_KEY = {"gpu": "a GPU", "torch": "2", "triton": "3", "cuda": "13"}
 
