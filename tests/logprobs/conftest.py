@@ -10,7 +10,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from checks.logprobs.record import Record
+from tests.logprobs.simulated import Logits, records
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -58,6 +62,16 @@ def references():
     yield
     if kept is not None:
         os.environ["TRITON_INTERPRET"] = kept
+
+
+@pytest.fixture(scope="module")
+def logits() -> Logits:
+    return Logits.random(np.random.default_rng(7))
+
+
+@pytest.fixture(scope="module")
+def base(logits: Logits) -> list[Record]:
+    return records(logits)
 
 
 @pytest.fixture(scope="session")

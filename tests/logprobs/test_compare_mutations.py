@@ -25,16 +25,6 @@ from tests.logprobs.simulated import ULP, Logits, bfloat16, columns, compared, k
 V = Verdict
 
 
-@pytest.fixture(scope="module")
-def logits():
-    return Logits.random(np.random.default_rng(7))
-
-
-@pytest.fixture(scope="module")
-def base(logits):
-    return records(logits)
-
-
 # name: (change of one record, which records, verdict, a cause that is named)
 EACH = {
     "nothing": (lambda r: r, slice(None), V.IDENTICAL, None),

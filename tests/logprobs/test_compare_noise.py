@@ -12,16 +12,6 @@ from tests.logprobs.simulated import ULP, Logits, bfloat16, compared, keys, reco
 V = Verdict
 
 
-@pytest.fixture(scope="module")
-def logits():
-    return Logits.random(np.random.default_rng(7))
-
-
-@pytest.fixture(scope="module")
-def base(logits):
-    return records(logits)
-
-
 def rng():
     return np.random.default_rng(11)
 
