@@ -13,7 +13,7 @@ from checks.change import ChangeSet
 from checks.config import Config
 from checks.finding import Side
 from checks.ir import expr as E
-from checks.ir.stmt import Guarded, flatten
+from checks.ir.stmt import Assign, Guarded, flatten
 from checks.ir.unit import Function, Unit
 
 _NOISE = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"", re.S)
@@ -147,6 +147,14 @@ def same(a: object, b: object) -> bool:
         names = [f.name for f in fields(a) if f.name not in ("line", "end_line")]
         return all(same(getattr(a, n), getattr(b, n)) for n in names)
     return a == b
+
+
+def locals_in(flat: list[Guarded]) -> Iterator[tuple[str, E.Expr]]:
+    """(name, value) of every assignment to a plain name, in order."""
+    for guarded in flat:
+        stmt = guarded.stmt
+        if isinstance(stmt, Assign) and isinstance(stmt.target, E.Name) and stmt.value is not None:
+            yield stmt.target.id, stmt.value
 
 
 def names_in(expr: E.Expr | None) -> set[str]:

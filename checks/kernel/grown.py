@@ -10,7 +10,7 @@ from checks.config import Config
 from checks.finding import Confidence, Finding, Location, Message, Related, Severity
 from checks.ir import expr as E
 from checks.ir.stmt import Assign, ExprStmt, Return
-from checks.kernel.deltas import Delta, deltas, names_in, same
+from checks.kernel.deltas import Delta, deltas, locals_in, names_in, same
 from checks.kernel.readers import CUT, KEPT, MOVED, PAST, readers, steps
 from checks.kernel.tensors import VOCABULARY, cut, key_of, largest, made
 from checks.ops import expressions
@@ -19,16 +19,11 @@ from checks.protocol.ranges import show
 _LOGITS = re.compile(r"(?i)logit|vocab")
 
 
-def local_values(delta: Delta) -> dict[str, E.Expr]:
-    pairs = [(g.stmt.target, g.stmt.value) for g in delta.flat if isinstance(g.stmt, Assign)]
-    return {t.id: v for t, v in pairs if isinstance(t, E.Name) and v is not None}
-
-
 def grown(delta: Delta, change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
     """Tensors that were exact and are now made for the largest case."""
     if delta.base is None or "max" not in delta.code:
         return
-    local = local_values(delta)
+    local = dict(locals_in(delta.flat))
     found: list[tuple[Assign, str, E.Expr]] = []
     for guarded in delta.flat:
         stmt = guarded.stmt
@@ -45,11 +40,7 @@ def grown(delta: Delta, change: ChangeSet, config: Config, rule: str) -> Iterato
 
 def _was_exact(name: str, delta: Delta) -> bool:
     """Whether the base set the same name to something whose rows were counted."""
-    local = {
-        g.stmt.target.id: g.stmt.value
-        for g in delta.flat_base
-        if isinstance(g.stmt, Assign) and isinstance(g.stmt.target, E.Name) and g.stmt.value is not None
-    }
+    local = dict(locals_in(delta.flat_base))
     old = local.get(name)
     if old is None:
         return False
@@ -107,7 +98,7 @@ def _factors(rows: E.Expr) -> list[str]:
 
 def _users(names: set[str], delta: Delta) -> tuple[str, list[str]]:
     """The first function that gets the tensors for what it does to them, and those that get them to read."""
-    filler, readers = "", list[str]()
+    filler, takers = "", list[str]()
     for guarded in delta.flat:
         stmt = guarded.stmt
         if not isinstance(stmt, ExprStmt | Assign | Return) or stmt.value is None:
@@ -120,9 +111,9 @@ def _users(names: set[str], delta: Delta) -> tuple[str, list[str]]:
                 continue
             if isinstance(stmt, ExprStmt) and not filler:
                 filler = E.callee(e)
-            elif filler and E.callee(e) not in readers and E.callee(e) != "print":
-                readers.append(E.callee(e))
-    return filler, readers
+            elif filler and E.callee(e) not in takers and E.callee(e) != "print":
+                takers.append(E.callee(e))
+    return filler, takers
 
 
 def _offsets(delta: Delta) -> str:

@@ -38,8 +38,8 @@ from checks.config import Config
 from checks.finding import Confidence, Finding, Location, Message, Severity, Side
 from checks.ir import expr as E
 from checks.ir.stmt import Assign
-from checks.kernel.deltas import Delta, deltas, names_in, same
-from checks.kernel.grown import grown, local_values
+from checks.kernel.deltas import Delta, deltas, locals_in, names_in, same
+from checks.kernel.grown import grown
 from checks.kernel.lengths import dropped
 from checks.kernel.tensors import buffers, cut, key_of, largest, made
 from checks.ops import expressions
@@ -112,7 +112,7 @@ def _combined(key: str, at: Location, change: ChangeSet, config: Config) -> Iter
     for delta in deltas(change, config):
         if not delta.python or key not in delta.code:
             continue
-        alias = {n for n, v in local_values(delta).items() if key_of(v) == key}
+        alias = {n for n, v in dict(locals_in(delta.flat)).items() if key_of(v) == key}
         for guarded in delta.flat:
             hit = next((e for top in expressions(guarded.stmt) for e in _meets(top, key, alias)), None)
             if hit is not None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from checks.finding import Location
 from checks.ir import expr as E
 from checks.ir.node import node
-from checks.ir.stmt import Assign, For, Guarded, flatten
+from checks.ir.stmt import For, Guarded, flatten
 from checks.ir.unit import Function
+from checks.kernel.deltas import locals_in
 from checks.ops import expressions
 from checks.protocol.ranges import show
 
@@ -29,7 +28,7 @@ def rows_read(function: Function, tensors: set[str], offsets: str) -> Rows | Non
     does; None where `function` reads none of them itself."""
     flat = list(flatten(function.body))
     pointers, starts = _handed_on(tensors, flat), _handed_on({offsets}, flat)
-    behind = {n for n, v in _assigned(flat) if any(isinstance(e, E.Index) and E.root(e) in starts for e in E.walk(v))}
+    behind = {n for n, v in locals_in(flat) if any(isinstance(e, E.Index) and E.root(e) in starts for e in E.walk(v))}
     found: list[Rows] = []
     for guarded in flat:
         for top in expressions(guarded.stmt):
@@ -40,17 +39,10 @@ def rows_read(function: Function, tensors: set[str], offsets: str) -> Rows | Non
     return next((r for r in found if not r.count), found[0] if found else None)
 
 
-def _assigned(flat: list[Guarded]) -> Iterator[tuple[str, E.Expr]]:
-    for guarded in flat:
-        stmt = guarded.stmt
-        if isinstance(stmt, Assign) and isinstance(stmt.target, E.Name) and stmt.value is not None:
-            yield stmt.target.id, stmt.value
-
-
 def _handed_on(names: set[str], flat: list[Guarded]) -> set[str]:
     """`names`, and what holds the same memory or a copy of it: `p = t.copy_to(...)`, `q = p.data<float>()`."""
     found = set(names)
-    for name, value in _assigned(flat):
+    for name, value in locals_in(flat):
         while isinstance(value, E.Cast):
             value = value.operand
         while isinstance(value, E.Call) and isinstance(value.func, E.Attr) and value.func.name in _HANDS_ON:
@@ -85,7 +77,7 @@ def _count(counter: str, loops: tuple[For, ...], flat: list[Guarded], first: boo
             continue
         stops = [loop.stop]
         if isinstance(loop.stop, E.Name):
-            stops = [v for n, v in _assigned(flat) if n == loop.stop.id and v != E.Const(0)]
+            stops = [v for n, v in locals_in(flat) if n == loop.stop.id and v != E.Const(0)]
         counts = [next((e for e in E.walk(v) if isinstance(e, E.Index) and (first or e is v)), None) for v in stops]
         if counts and counts[0] is not None and None not in counts:
             return show(counts[0])

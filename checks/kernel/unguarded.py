@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from checks.finding import Confidence, Finding, Location, Message, Severity
 from checks.ir import expr as E
 from checks.ir.stmt import Assign, For
-from checks.kernel.deltas import Delta, names_in
+from checks.kernel.deltas import Delta, locals_in, names_in
 from checks.ops import calls_of, expressions
 from checks.protocol.ranges import show
 
@@ -22,7 +22,7 @@ def stores(delta: Delta, rule: str) -> Iterator[Finding]:
 
 def _threads(delta: Delta, rule: str) -> Iterator[Finding]:
     """`i = blockIdx.x * blockDim.x + threadIdx.x; out[i] = ...` with nothing that compares `i`."""
-    index = next((n for n, v in _locals(delta) if _global_index(v)), None)
+    index = next((n for n, v in locals_in(delta.flat) if _global_index(v)), None)
     if index is None or not _rounded_up(delta):
         return
     compared = any(index in names_in(t) for g in delta.flat for t in g.guards) or any(
@@ -35,13 +35,6 @@ def _threads(delta: Delta, rule: str) -> Iterator[Finding]:
                 if out in {p.name for p in delta.head.params} and delta.touched(stmt.line):
                     yield _finding("thread", {"out": out, "index": index}, stmt.line, delta, rule)
                     return
-
-
-def _locals(delta: Delta) -> Iterator[tuple[str, E.Expr]]:
-    for guarded in delta.flat:
-        stmt = guarded.stmt
-        if isinstance(stmt, Assign) and isinstance(stmt.target, E.Name) and stmt.value is not None:
-            yield stmt.target.id, stmt.value
 
 
 def _global_index(value: E.Expr) -> bool:
@@ -86,13 +79,15 @@ def _masks(delta: Delta, rule: str) -> Iterator[Finding]:
 
 def _vector(pointer: E.Expr, delta: Delta) -> set[str]:
     """The names in a pointer that stand for a range (`offs = pid * BLOCK + tl.arange(0, BLOCK)`)."""
-    ranges = {n for n, v in _locals(delta) if any(isinstance(e, E.Call) and E.callee(e) == "arange" for e in E.walk(v))}
+    ranges = {
+        n for n, v in locals_in(delta.flat) if any(isinstance(e, E.Call) and E.callee(e) == "arange" for e in E.walk(v))
+    }
     return E.names(pointer) & ranges
 
 
 def _behind(mask: E.Expr, delta: Delta) -> set[str]:
     """Names in a mask, followed through one local."""
-    local = dict(_locals(delta))
+    local = dict(locals_in(delta.flat))
     found = set(E.names(mask))
     for name in list(found):
         if name in local:
