@@ -157,7 +157,7 @@ def _likeness(old: Effect, new: Effect) -> float:
         return float(isinstance(old.form, tuple) and isinstance(new.form, tuple) and bool(old.form[1] & new.form[1]))
     if isinstance(old.form, E.Call) and isinstance(new.form, E.Call) and old.kind == "call":
         return alike(old.form, new.form)
-    left, right = Counter(_atoms(old.form)), Counter(_atoms(new.form))
+    left, right = Counter(symbols(old.form)), Counter(symbols(new.form))
     return sum((left & right).values()) / max(1, sum(left.values()))
 
 
@@ -171,7 +171,8 @@ def alike(left: E.Call, right: E.Call) -> float:
     return (same + sum(words.get(k) == v for k, v in left.keywords)) / total
 
 
-def _atoms(e: E.Expr) -> Iterator[object]:
+def symbols(e: E.Expr) -> Iterator[object]:
+    """The names and constants in an expression."""
     for part in E.walk(e):
         match part:
             case E.Name(id=name) | E.Attr(name=name):
@@ -184,7 +185,7 @@ def _atoms(e: E.Expr) -> Iterator[object]:
 
 def weight(e: E.Expr) -> int:
     """The number of names and constants in an expression: how much it takes for two to be the same by chance."""
-    return sum(1 for _ in _atoms(e))
+    return sum(1 for _ in symbols(e))
 
 
 def _altered(function: Function, old: Effect, new: Effect) -> Alteration:

@@ -13,7 +13,7 @@ from checks.ir import expr as E
 from checks.ir.node import node
 from checks.ir.stmt import Assign, ExprStmt, For, Guarded, If, Return, flatten
 from checks.ir.unit import Function
-from checks.sync.effects import weight
+from checks.sync.effects import symbols, weight
 
 LEAST_ALIKE = 0.4
 MOST_GONE = 0.5
@@ -175,20 +175,9 @@ def _successor(atom: Atom, come: list[Atom]) -> Atom | None:
 
 def alike(left: E.Expr, right: E.Expr) -> float:
     """How much of `left`'s names and constants `right` keeps, or the other way round where that is more; 0 to 1."""
-    one, two = Counter(_words(left)), Counter(_words(right))
+    one, two = Counter(symbols(left)), Counter(symbols(right))
     common = sum((one & two).values())
     return common / max(1, min(sum(one.values()), sum(two.values())))
-
-
-def _words(expr: E.Expr) -> Iterator[object]:
-    for e in E.walk(expr):
-        match e:
-            case E.Name(id=name) | E.Attr(name=name):
-                yield name
-            case E.Const(value=value):
-                yield value
-            case _:
-                pass
 
 
 def _allocates(form: E.Expr) -> bool:
