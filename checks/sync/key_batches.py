@@ -21,22 +21,21 @@ def lost_members(change: ChangeSet, config: Config, rule: str) -> Iterator[Findi
     """`self.batch["k"]` where `self.batch = Batch(...)` and no method of `Batch` sets `k` since this change."""
     for old, unit in changed_python(change, config):
         for cls in unit.classes if old is not None else ():
-            before = [c for c in old.classes if c.name == cls.name] if old is not None else []
-            if len(before) != 1 or old is None or set(cls.bases) - {"object", "dict"}:
+            if old is None or [c.name for c in old.classes].count(cls.name) != 1:
                 continue
-            lost = _lost(before[0], old, cls, unit)
+            lost = _lost(old, cls, unit) if set(cls.bases) <= {"object", "dict"} else set()
             for path in product_files(cls.name, change, config) if lost else ():
                 other = change.unit(path)
                 if other is not None:
                     yield from _still_used(cls, unit, lost, other, change, rule)
 
 
-def _lost(before: Class, old: Unit, cls: Class, unit: Unit) -> set[str]:
+def _lost(old: Unit, cls: Class, unit: Unit) -> set[str]:
     """What the class had and has no more. Methods that did not change lose nothing, and need not be looked into."""
     methods = [(f, unit.text(f.start_line, f.end_line)) for f in unit.functions if f.owner == cls.name]
     same = {text for _, text in methods}
-    gone = [f for f in old.functions if f.owner == before.name and old.text(f.start_line, f.end_line) not in same]
-    lost = {c.name for c in old.constants if c.owner == before.name} | {f.name for f in gone}
+    gone = [f for f in old.functions if f.owner == cls.name and old.text(f.start_line, f.end_line) not in same]
+    lost = {c.name for c in old.constants if c.owner == cls.name} | {f.name for f in gone}
     lost |= {key for f in gone for key in _set(f)}
     lost -= {c.name for c in unit.constants if c.owner == cls.name} | {f.name for f, _ in methods}
     for method, text in methods:
@@ -91,8 +90,9 @@ def flattened(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]
     for old, unit in changed_python(change, config):
         was, now = _dims(old) if old is not None else {}, _dims(unit)
         for key in sorted(k for k in now if k in was and now[k][0] < was[k][0]):
-            makers = {p: d for p in product_files(key, change, config) if (d := _made(key, p, change))}
-            for path in product_files(key, change, config):
+            paths = product_files(key, change, config)
+            makers = {p: d for p in paths if (d := _made(key, p, change))}
+            for path in paths:
                 hardware = config.hardware_of(path)
                 own = [p for p in makers if config.hardware_of(p) == hardware and p != unit.path]
                 shared = all(d <= now[key][0] for d in makers.values())

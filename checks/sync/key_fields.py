@@ -140,7 +140,7 @@ def _is_it(call: E.Call, cls: Class, unit: Unit, function: Function, caller: Uni
     packages = [i.module.lstrip(".") for i in imports]
     if not imports:
         return not any(c.name == cls.name for c in caller.classes)
-    return any(not p or f".{module}.".find(f".{p}.") >= 0 or module.endswith(p) for p in packages)
+    return any(not p or f".{p}." in f".{module}." or module.endswith(p) for p in packages)
 
 
 def _gone(

@@ -23,12 +23,9 @@ _COMMON = frozenset(
 def holds(test: E.Expr, hardware: str, config: Config) -> bool | None:
     """What `test` comes to on `hardware`; None where it asks something else."""
     match test:
-        case E.Call(func=E.Attr(base=base, name=name)) if name.startswith("is_") and "platform" in (
-            E.dotted(base) or ""
+        case E.Call(func=E.Attr(base=base, name=name)) if name.startswith("is_compiled_with_") or (
+            name.startswith("is_") and "platform" in (E.dotted(base) or "")
         ):
-            asked = config.hardware_of(name)
-            return asked == hardware if asked else None
-        case E.Call(func=E.Attr(name=name)) if name.startswith("is_compiled_with_"):
             asked = config.hardware_of(name)
             return asked == hardware if asked else None
         case E.Unary(op="not", operand=operand):
