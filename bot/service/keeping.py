@@ -15,7 +15,6 @@ from bot.github import GitHubError
 from bot.github.app import ANALYSE
 from bot.github.client import Client
 from bot.github.discussion import threads
-from bot.github.posted import PullPlace
 from bot.pages.archive import Archive, Pull, Report
 from bot.pages.outcomes import Outcomes
 from bot.service import analysis
@@ -43,7 +42,7 @@ def keep(here: Machine, client: Client, order: ReviewOrder, facts: Json, report:
     clone, compared = here.checkouts.fetch(order.repository, token, facts["target"], facts["head"])
     key, archive = PullKey(order.repository_id, order.number), Archive(here.store.engine)
     Outcomes(here.store.engine).reviewed(order.repository, order.number, report["findings"])
-    pull = _pull(client.get(PullPlace(order.repository, order.number).path), order, report)
+    pull = _pull(client.get(order.place.path), order, report)
     archive.keep_pull(pull)
     known = {"threads": _threads(client, order), "pushes": _pushes(archive, order, facts["head"])}
     try:
@@ -61,7 +60,7 @@ def keep(here: Machine, client: Client, order: ReviewOrder, facts: Json, report:
 def _threads(client: Client, order: ReviewOrder) -> list[Json] | None:
     """What people said, None where GitHub refuses to tell."""
     try:
-        return [asdict(t) for t in threads(client, PullPlace(order.repository, order.number))]
+        return [asdict(t) for t in threads(client, order.place)]
     except GitHubError as error:
         if passing(error):
             raise
