@@ -75,7 +75,7 @@ def _parts(run: GpuRun, files: dict[str, bytes], told: dict[str, Any], words: Wo
         yield own.tests(kinds["junit"], words)
     if "logprobs" in kinds:
         with tempfile.TemporaryDirectory(prefix="specbot-logprobs-") as name:
-            yield from own.logprobs(*written(run, files, Path(name)), store, words)
+            yield own.logprobs(*written(run, files, Path(name)), store, words)
 
 
 def written(run: GpuRun, files: dict[str, bytes], folder: Path) -> tuple[Path, Path | None]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 
@@ -35,20 +34,20 @@ def tests(data: bytes, words: Words) -> Outcome:
     return Outcome("success", "run-fine", text) if good else Outcome("failure", "run-tests-unreadable", text)
 
 
-def logprobs(head: Path, base: Path | None, store: Path, words: Words) -> Iterator[Outcome]:
+def logprobs(head: Path, base: Path | None, store: Path, words: Words) -> Outcome:
     """Head's records against base's, and against the baseline with the same key, where there are any.
 
     Raises `UserError` for records that cannot be read.
     """
     found = compared(head, base, store)
     if not found:
-        yield Outcome("neutral", "run-no-baseline", words("comments.run-no-baseline"))
-    worst = min(found.values(), key=lambda one: one.safe, default=None)
-    if worst is not None:
-        yield Outcome("success", "run-fine", tabs=(Tab("logprobs", str(worst.verdict), bodies.of_logprobs(found)),))
-    for key, one in found.items():
-        text = f"## {words(f'comments.{key}')}\n\n{report.render(one, 'markdown', words.language)}"
-        yield Outcome("success", "run-fine", text) if one.safe else Outcome("failure", "run-logprobs", text)
+        return Outcome("neutral", "run-no-baseline", words("comments.run-no-baseline"))
+    worst = min(found.values(), key=lambda one: one.safe)
+    tabs = (Tab("logprobs", str(worst.verdict), bodies.of_logprobs(found)),)
+    parts = [(words(f"comments.{key}"), report.render(one, "markdown", words.language)) for key, one in found.items()]
+    text = "\n\n".join(f"## {title}\n\n{said.strip()}" for title, said in parts)
+    key = "run-fine" if worst.safe else "run-logprobs"
+    return Outcome("success" if worst.safe else "failure", key, text, tabs)
 
 
 def compared(head: Path, base: Path | None, store: Path) -> dict[str, Comparison]:
