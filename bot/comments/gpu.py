@@ -52,17 +52,15 @@ def asked(text: str) -> Asked:
 def allow(task: Task, pull: Json, sha: str) -> None:
     """Raises `Refusal` unless the head may run on a GPU: it is by people who may write, or one of those, the author of
     the comment, names this very commit, or one has before."""
-    head = str(pull["head"]["sha"])
+    head, order = str(pull["head"]["sha"]), task.order
     if sha and sha != head:
         raise Refusal("kernels-stale", sha=sha, head=head)
     if sha:
-        task.here.records.approve(task.order.key, head, task.order.login)
-    elif not _trusted(task, pull) and not task.here.records.approved(task.order.key, head):
+        task.here.records.approve(order.key, head, order.login)
+        return
+    pushed = trusted(task.client(METADATA), order.repository, order.repository_id, pull)
+    if not pushed and not task.here.records.approved(order.key, head):
         raise Refusal("kernels-name-it", head=head)
-
-
-def _trusted(task: Task, pull: Json) -> bool:
-    return trusted(task.client(METADATA), task.order.repository, task.order.repository_id, pull)
 
 
 def trusted(client: Client, repository: str, repository_id: int, pull: Json) -> bool:
