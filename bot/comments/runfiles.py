@@ -18,8 +18,7 @@ def name(run: GpuRun) -> str:
     return f"kernels-{run.request}"
 
 
-def download(here: Machine, order: CommentOrder, run: GpuRun) -> bytes | None:
-    """The zip file, None where the run left none, or none any more. Raises `GitHubError`."""
+def _download(here: Machine, order: CommentOrder, run: GpuRun) -> bytes | None:
     token = here.app.token(order.installation, order.repository_id, READ_CI)
     client = here.app.client(order.installation, order.repository_id, READ_CI)
     path = f"/repos/{order.repository}/actions/runs/{run.run}/artifacts"
@@ -30,9 +29,10 @@ def download(here: Machine, order: CommentOrder, run: GpuRun) -> bytes | None:
 
 
 def readable(here: Machine, order: CommentOrder, run: GpuRun) -> bytes | None:
-    """The same; empty, which is no zip file, where GitHub does not give it and is not going to."""
+    """The zip file, None where the run left none, or none any more; empty, which is no zip file, where GitHub does not
+    give it and is not going to. Raises `GitHubError` where it may yet."""
     try:
-        return download(here, order, run)
+        return _download(here, order, run)
     except GitHubError as error:
         if passing(error):
             raise
