@@ -11,6 +11,7 @@ from pathlib import Path
 from bot.ci.collect import collect
 from bot.ci.history import History
 from bot.ci.source import Source
+from bot.comments.reply import ours
 from bot.github import App, Client
 from bot.github.app import ANALYSE, COMMENT, READ_CI
 from bot.github.client import Json
@@ -98,7 +99,8 @@ def post(app: App, client: Client, pull: CIPull, run: CIRun, made: Json) -> bool
     """Write our comment or change it. False where it says the same already, whatever the time."""
     body = f"<!-- specbot:ci {run.revisions.head} {made['digest']} -->\n\n{made['comment']}"
     path = f"/repos/{pull.repository}/issues"
-    known = _ours(app, client, f"{path}/{pull.number}/comments")
+    listed = ours(app, client, f"{path}/{pull.number}/comments")
+    known = next((one for one in listed if _MARK.match(one["body"] or "")), None)
     if known is None:
         client.post(f"{path}/{pull.number}/comments", {"body": body})
         return True
@@ -107,13 +109,3 @@ def post(app: App, client: Client, pull: CIPull, run: CIRun, made: Json) -> bool
         return False
     client.patch(f"{path}/comments/{known['id']}", {"body": body})
     return True
-
-
-def _ours(app: App, client: Client, path: str) -> Json | None:
-    """The comment with our mark that we wrote: anybody can copy a mark."""
-    me = f"{app.itself.get('/app')['slug']}[bot]"
-    for one in client.pages(path):
-        if _MARK.match(one["body"] or "") and one["user"] is not None and one["user"]["login"] == me:
-            found: Json = one
-            return found
-    return None
