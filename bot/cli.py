@@ -84,7 +84,7 @@ def _serve(parser: argparse.ArgumentParser, words: Words) -> None:
 
 
 def _worker(parser: argparse.ArgumentParser, words: Words) -> None:
-    parser.add_argument("--queues", default="reviews,ci", metavar="Q", help=words("cli.worker-queues"))
+    parser.add_argument("--queues", metavar="Q", help=words("cli.worker-queues"))
     parser.add_argument("--config", metavar="FILE", help=words("cli.serve-config"))
 
 
