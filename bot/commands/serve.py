@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     sys.setswitchinterval(_SWITCH)
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     # Listening comes first: what arrives while the rest starts waits in line, instead of being refused.
-    with closing(_listen(settings.host, settings.port)) as listener, closing(open_store(settings)) as store:
+    with closing(listening(settings.host, settings.port)) as listener, closing(open_store(settings)) as store:
         # uvicorn ends in good order at the signal, and then sends it once more for the rest of us.
         signal.signal(signal.SIGTERM, _terminate)
         with suppress(_Terminated):
@@ -67,8 +67,13 @@ def _terminate(*_: object) -> None:
     raise _Terminated
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listening(host: str, port: int) -> socket.socket:
+    """A socket that takes connections there. Raises `UserError` where that cannot be."""
     try:
-        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+        made = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
         raise UserError("no-port", host=host, port=port, reason=error.strerror or str(error)) from None
+    # uvicorn sends the head and the body of an answer apart, and the second would wait 40 ms for the first to be
+    # acknowledged. asyncio sees to that only for sockets that name their protocol; here connections inherit it.
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return made

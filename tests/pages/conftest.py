@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ import sqlalchemy as sa
 import uvicorn
 from starlette.applications import Starlette
 
+from bot.commands.serve import listening
 from bot.pages.access import Access
 from bot.pages.archive import Archive, Pull, Report
 from bot.pages.making import pages
@@ -35,7 +35,7 @@ class Site:
 
 
 def serve(archive: Archive, access: Access) -> Iterator[str]:
-    listener = socket.create_server(("127.0.0.1", 0))
+    listener = listening("127.0.0.1", 0)
     config = uvicorn.Config(Starlette(routes=routes(archive, access)), log_config=None, lifespan="off")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, args=([listener],), daemon=True)

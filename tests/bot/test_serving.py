@@ -1,0 +1,41 @@
+"""How `specbot serve` listens, and what `specbot worker` works on."""
+
+from __future__ import annotations
+
+import socket
+from types import SimpleNamespace
+
+import pytest
+
+from bot.commands.serve import listening
+from bot.errors import UserError
+from bot.service.worker import QUEUES
+
+
+def test_no_answer_waits_for_its_first_part_to_be_acknowledged():
+    with listening("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname()):
+        taken, _ = listener.accept()
+        with taken:
+            assert taken.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+@pytest.mark.parametrize(("told", "queues"), [((), QUEUES), (("--queues", "gpu, ci,gpu"), ("gpu", "ci"))])
+def test_a_worker_works_on_every_queue_unless_told(specbot, monkeypatch, tmp_path, told, queues):
+    asked = []
+
+    def worker(machine, queues, name):
+        asked.append(queues)
+        raise UserError("unknown-queue", name="that is enough", known=queues)
+
+    settings = SimpleNamespace(data_dir=tmp_path, executor=str)
+    monkeypatch.setattr("bot.commands.worker.load", lambda file: settings)
+    monkeypatch.setattr("bot.commands.worker.logs.set_up", lambda: None)
+    monkeypatch.setattr("bot.commands.worker.open_store", lambda settings: None)
+    monkeypatch.setattr("bot.commands.worker.Machine.build", lambda settings, store: None)
+    monkeypatch.setattr("bot.commands.worker.Worker", worker)
+    assert specbot("worker", *told).code == 2 and asked == [queues]
+
+
+def test_a_queue_that_there_is_not_is_named(specbot):
+    done = specbot("worker", "--queues", "reviews,nights")
+    assert done.code == 2 and "nights" in done.err
