@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from checks.change import ChangeSet
 from checks.config import Config
@@ -35,7 +34,7 @@ class Reader:
     rows: Rows | None = None
 
 
-@dataclass(frozen=True)
+@node
 class _Search:
     offsets: str
     filler: str
@@ -113,11 +112,11 @@ def _fields(delta: Delta, names: set[str], change: ChangeSet, config: Config) ->
         unit = change.unit(path)
         for function in unit.functions if unit is not None else ():
             local = {
-                target.items[n].id  # type: ignore[union-attr]
+                item.id
                 for target, value in _assigned(function)
                 if isinstance(value, E.Call) and E.callee(value) == delta.head.name and isinstance(target, E.Sequence)
-                for n in places
-                if n < len(target.items) and isinstance(target.items[n], E.Name)
+                for n, item in enumerate(target.items)
+                if n in places and isinstance(item, E.Name)
             }
             found |= {
                 target.name
