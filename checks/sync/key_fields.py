@@ -123,9 +123,9 @@ def _still_passed(
             if other is not None and cls.name + "(" in other.text(function.start_line, function.end_line):
                 dead = [range(s.line, s.end_line + 1) for s in unreached(function.body)]
                 for call, _ in calls_of(function.body):
-                    if any(call.line in lines for lines in dead) or not _is_it(call, cls, unit, function, other):
+                    if E.callee(call) != cls.name or any(call.line in lines for lines in dead):
                         continue
-                    if E.callee(call) == cls.name and other.function_at(call.line) is function:
+                    if other.function_at(call.line) is function and _is_it(call, cls, unit, function, other):
                         bad += [(v.line or call.line, k, function) for k, v in call.keywords if k in lost]
         if bad:
             yield _gone(cls, unit, path, bad, now, rule)
@@ -140,7 +140,7 @@ def _is_it(call: E.Call, cls: Class, unit: Unit, function: Function, caller: Uni
     packages = [i.module.lstrip(".") for i in imports]
     if not imports:
         return not any(c.name == cls.name for c in caller.classes)
-    return any(not p or f".{p}." in f".{module}." or module.endswith(p) for p in packages)
+    return any(not p or f".{p}." in f".{module}." for p in packages)
 
 
 def _gone(
