@@ -22,7 +22,7 @@ def unpacked(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
     for old, head in change.changed_functions():
         if old is None or head is None or config.is_test(head.path):
             continue
-        was, now = values(old), values(head)
+        was, now = _values(old), _values(head)
         if was is None or now is None or was == now:
             continue
         python = language(head.path) == "python"
@@ -37,7 +37,7 @@ def unpacked(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
                 yield _finding(name, stmt, (was, now), function, head, unit, change, rule)
 
 
-def values(function: Function) -> int | None:
+def _values(function: Function) -> int | None:
     """How many values every `return` of `function` gives, None where that is not the same number or not known."""
     counts: set[int | None] = set()
     for guarded in flatten(function.body):
