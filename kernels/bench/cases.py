@@ -8,13 +8,12 @@ from __future__ import annotations
 import torch
 
 from ..accept import accept
+from ..cases._case import VOCAB
 from ..logprobs import logprobs
 from ..sampling import DRAFT, sample, top_k_top_p_cut
 from ..verify import Strategy, verify
 from .small import small_workloads
 from .workload import Call, Workload
-
-VOCAB = 151_936
 
 
 def workloads() -> list[Workload]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 Call = Callable[[], object]
 
@@ -19,4 +19,3 @@ class Workload:
     at_most_floor: float | None = None  # target as a multiple of the floor
     at_most_us: float | None = None  # target in microseconds
     compiled: bool = False  # torch.compile of the "torch" call is measured too
-    tags: tuple[str, ...] = field(default=())
