@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import TypeVar
 
+import torch
 from hypothesis import strategies as st
 
 Case = TypeVar("Case")
@@ -24,6 +25,15 @@ def independent(build: Callable[[Random], Case]) -> st.SearchStrategy[Case]:
 def mostly(rng: Random, common: Sequence[Item], rare: Sequence[Item]) -> Item:
     """One of `rare` once in eight: large cases must occur, but they are most of the time that a run takes."""
     return rng.choice(rare if rng.random() < 1 / 8 else common)
+
+
+def integers(gen: torch.Generator, dtype: torch.dtype = torch.int64) -> Callable[..., torch.Tensor]:
+    """``ints(low, high, *shape)`` draws from low..high-1; with ``dtype=``, of another type than this one."""
+
+    def ints(low: int, high: int, *shape: int, dtype: torch.dtype = dtype) -> torch.Tensor:
+        return torch.randint(low, high, shape, generator=gen).to(dtype)
+
+    return ints
 
 
 def coin(rng: Random) -> bool:

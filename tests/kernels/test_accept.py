@@ -14,7 +14,7 @@ from tests.kernels.conftest import gpu_only, poison
 from tests.kernels.gpu_checks import assert_graph_replays, assert_no_recompilation, assert_no_sync
 from tests.kernels.logits import far_rows
 from tests.kernels.properties import DEVICE, for_the_law, property_test, same
-from tests.kernels.strategies import coin, independent
+from tests.kernels.strategies import coin, independent, integers
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,7 @@ CASES = independent(draw)
 
 def inputs(case: Case) -> dict[str, torch.Tensor]:
     gen = torch.Generator().manual_seed(case.seed)
-
-    def ints(low: int, high: int, *shape: int) -> torch.Tensor:
-        return torch.randint(low, high, shape, generator=gen)
-
+    ints = integers(gen)
     rows = ints(0, case.width + 1, case.batch)
     encoder = ints(0, 3, case.batch).sub(1).clamp(min=0) * ints(1, 99, case.batch)
     rows = torch.where(encoder > 0, rows.clamp(max=1), rows)

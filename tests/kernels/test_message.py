@@ -29,7 +29,7 @@ from kernels.message.reference import pack_reference
 from tests.kernels.conftest import gpu_only
 from tests.kernels.gpu_checks import assert_graph_replays, assert_no_recompilation, assert_no_sync
 from tests.kernels.properties import DEVICE, property_test, same
-from tests.kernels.strategies import coin, independent, mostly
+from tests.kernels.strategies import coin, independent, integers, mostly
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -90,10 +90,7 @@ CASES = independent(draw_case)
 def inputs(case: Case) -> dict[str, torch.Tensor | None]:
     gen = torch.Generator().manual_seed(case.seed)
     ids = torch.int64 if case.wide else torch.int32
-
-    def ints(low: int, high: int, *shape: int, dtype: torch.dtype = ids) -> torch.Tensor:
-        return torch.randint(low, high, shape, generator=gen).to(dtype)
-
+    ints = integers(gen, ids)
     accepted = ints(0, case.most + 1, case.batch, dtype=torch.int32)
     offsets = torch.tensor([0, *accumulate(accepted.tolist())], dtype=torch.int32)
     rows = int(offsets[-1]) + case.spare

@@ -14,7 +14,7 @@ from kernels.ngram.reference import propose_reference
 from tests.kernels.conftest import gpu_only
 from tests.kernels.gpu_checks import assert_no_recompilation, assert_no_sync
 from tests.kernels.properties import DEVICE, property_test, same
-from tests.kernels.strategies import coin, independent, mostly
+from tests.kernels.strategies import coin, independent, integers, mostly
 
 IO = ("draft_tokens", "seq_lens_this_time")
 
@@ -83,9 +83,7 @@ CASES = independent(draw)
 def inputs(case: Case) -> dict[str, torch.Tensor]:
     gen = torch.Generator().manual_seed(case.seed)
     ids = torch.int64 if case.wide else torch.int32
-
-    def ints(low: int, high: int, *shape: int, dtype: torch.dtype = ids) -> torch.Tensor:
-        return torch.randint(low, high, shape, generator=gen).to(dtype)
+    ints = integers(gen, ids)
 
     def rows(low: int, high: int, width: int) -> torch.Tensor:
         if not case.strided:

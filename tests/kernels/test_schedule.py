@@ -24,7 +24,7 @@ from kernels.schedule.reference import (
 from tests.kernels.conftest import gpu_only
 from tests.kernels.gpu_checks import assert_graph_replays, assert_no_recompilation, assert_no_sync
 from tests.kernels.properties import DEVICE, property_test, same
-from tests.kernels.strategies import coin, independent, mostly
+from tests.kernels.strategies import coin, independent, integers, mostly
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -165,9 +165,7 @@ UPDATE_CASES = independent(draw_update)
 def update_inputs(case: UpdateCase) -> dict[str, torch.Tensor]:
     gen = torch.Generator().manual_seed(case.seed)
     ids = torch.int64 if case.wide else torch.int32
-
-    def ints(low: int, high: int, *shape: int, dtype: torch.dtype = torch.int32) -> torch.Tensor:
-        return torch.randint(low, high, shape, generator=gen).to(dtype)
+    ints = integers(gen, torch.int32)
 
     def rows(low: int, high: int, width: int) -> torch.Tensor:
         if not case.strided:

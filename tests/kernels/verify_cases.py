@@ -13,7 +13,7 @@ from kernels.verify.reference import Inputs, verify_reference
 from kernels.verify.strategy import Strategy
 from tests.kernels.logits import make_logits
 from tests.kernels.properties import DEVICE, examples, for_the_law
-from tests.kernels.strategies import coin, independent, mostly
+from tests.kernels.strategies import coin, independent, integers, mostly
 
 DTYPES = [torch.bfloat16, torch.float16, torch.float32]
 # What a kernel is compiled for varies less on a GPU, where each variant costs seconds of compiling.
@@ -79,10 +79,7 @@ def draw(rng: Random, batch: int, strategies: tuple[Strategy, ...]) -> Case:
 
 def make_inputs(case: Case) -> Inputs:
     gen = torch.Generator().manual_seed(case.seed)
-
-    def ints(low: int, high: int, *shape: int) -> torch.Tensor:
-        return torch.randint(low, high, shape, generator=gen)
-
+    ints = integers(gen)
     batch, width, vocab = case.batch, case.width, case.vocab
     n = torch.where(torch.rand(batch, generator=gen) < 0.7, width, ints(0, width + 1, batch))
     first = ints(0, 3, 1)

@@ -12,8 +12,6 @@ from hypothesis.strategies import SearchStrategy
 from tests.kernels.properties import bounded, examples
 
 Check = Callable[[Any], None]
-
-
 Holds = Callable[[Any], bool]
 
 
