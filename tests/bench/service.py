@@ -86,7 +86,7 @@ def _sent(bot: Bot, requests: list[bytes], rate: float, together: bool) -> Sent:
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
         answers = pool.submit(fire, "127.0.0.1", bot.port, requests, rate).result()
     end = time.monotonic()
-    with engine_for(f"sqlite:///{bot.directory / 'data' / 'specbot.sqlite'}").connect() as connection:
+    with engine_for(bot.database).connect() as connection:
         until(lambda: not _unfinished(connection), 600)
     return Sent(answers, time.monotonic() - end)
 
@@ -101,7 +101,7 @@ def _unfinished(connection: sa.Connection) -> int:
 def _check(bot: Bot, traffic: Traffic, sent: Sent) -> None:
     """Exit where something was lost, failed, or was done twice."""
     statuses = Counter(status for status, _ in sent.answers)
-    with engine_for(f"sqlite:///{bot.directory / 'data' / 'specbot.sqlite'}").connect() as connection:
+    with engine_for(bot.database).connect() as connection:
         stored = connection.execute(sa.text("SELECT count(*) FROM specbot_deliveries")).scalar_one()
         ended = connection.execute(sa.text("SELECT name, status, count(*) FROM workflow_status GROUP BY 1, 2")).all()
     print("  work:", ", ".join(f"{count} {name} {status}" for name, status, count in ended))

@@ -64,6 +64,10 @@ class Bot:
             "SPECBOT_HEARTBEAT_EVERY": "0.5",
         }
 
+    @property
+    def database(self) -> str:
+        return self.settings.get("SPECBOT_DATABASE_URL", f"sqlite:///{self.directory}/data/specbot.sqlite")
+
     def run(self, *args: str, **settings: str) -> subprocess.Popen[bytes]:
         """Start `specbot ARGS`."""
         kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}

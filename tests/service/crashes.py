@@ -180,12 +180,11 @@ class Trial:
 
     def _end(self, story: Story) -> None:
         """Wait until all work has ended, and no more comes of it."""
-        url = self.bot.settings.get("SPECBOT_DATABASE_URL", f"sqlite:///{self.bot.directory}/data/specbot.sqlite")
         asked = sa.text(
             "SELECT count(*) FROM workflow_status WHERE status IN ('ENQUEUED', 'DELAYED', 'PENDING')"
             " AND workflow_uuid NOT LIKE 'ci-refresh-%'"
         )
-        engine = engine_for(url)
+        engine = engine_for(self.bot.database)
 
         def idle() -> bool:
             self.fake.content_writes.clear()

@@ -133,7 +133,7 @@ def test_a_lost_comment_is_answered_and_no_other(fake, bot, repo):
     until(lambda: len(pull.comments) == 3)
     lost, edited = (people.comment(fake, repo, pull, "ada", "/help", send=False) for _ in range(2))
     ago = time.time() - 60
-    with sa.create_engine(f"sqlite:///{bot.directory}/data/specbot.sqlite").begin() as connection:
+    with sa.create_engine(bot.database).begin() as connection:
         connection.execute(sa.text("UPDATE specbot_since SET at = :at"), {"at": ago - 60})
     for one in (heard, lost, edited):
         one.created_at = one.updated_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(ago))
