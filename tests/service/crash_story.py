@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from tests.fake_github import FakeGitHub, people, shapes, webhooks
-from tests.fake_github.state import Artifact, Comment, Delivery, Pull, Repository, WorkflowRun
+from tests.fake_github import FakeGitHub, people, webhooks
+from tests.fake_github.state import Comment, Delivery, Pull, Repository, WorkflowRun
 from tests.service.conftest import SMALL_HEAD, small
-from tests.service.test_commands import WORKFLOW, failed, ran, results
+from tests.service.test_commands import WORKFLOW, failed, finish, ran, results
 
 _ANSWER = re.compile(r"<!-- specbot:answer (\d+) (\d+) -->")
 _SAID = (
@@ -71,13 +71,7 @@ class Story:
     def _gpu_run(self, run: WorkflowRun) -> Delivery:
         (asked,) = [d for d in self.repo.dispatches if d.run_id == run.id]
         data = results(asked.inputs["base"], asked.inputs["head"])
-        with self.fake.lock:
-            run.artifacts.append(Artifact(f"kernels-{run.display_title}", data))
-            run.status, run.conclusion = "completed", "success"
-        names = ("id", "name", "display_title", "path", "event", "status", "conclusion", "run_attempt", "head_sha")
-        told = {name: value for name, value in shapes.run(self.repo, run).items() if name in names}
-        known = {"action": "completed", "workflow_run": told}
-        return people.webhook(self.fake, self.repo, "workflow_run", known, "ada", send=False)
+        return finish(self.fake, self.repo, run, "success", data, send=False)
 
 
 def deliver(fake: FakeGitHub, one: Delivery, wait: Callable[[], None]) -> None:

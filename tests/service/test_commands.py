@@ -14,7 +14,7 @@ import pytest
 from bot.kernels.results import RESULTS, data_of
 from checks.kernelrun.model import Case, Confinement, Run, Status
 from tests.fake_github import Answer, FakeGitHub, people, serving, shapes
-from tests.fake_github.state import Artifact, CheckRun, Comment, Job, Pull, Repository, WorkflowRun
+from tests.fake_github.state import Artifact, CheckRun, Comment, Delivery, Job, Pull, Repository, WorkflowRun
 from tests.fake_github.state import Status as CommitStatus
 from tests.service.conftest import SMALL_HEAD, Bot, ended, small, until
 
@@ -190,15 +190,18 @@ def results(base: str, head: str, worse: bool = False) -> bytes:
     return made.getvalue()
 
 
-def finish(fake: FakeGitHub, repo: Repository, run: WorkflowRun, conclusion: str, artifact: bytes | None) -> None:
+def finish(
+    fake: FakeGitHub, repo: Repository, run: WorkflowRun, conclusion: str, artifact: bytes | None, *, send: bool = True
+) -> Delivery:
     """The workflow run ends, and GitHub tells."""
-    run.status, run.conclusion = "completed", conclusion
-    if artifact is not None:
-        run.artifacts.append(Artifact(f"kernels-{run.display_title}", artifact))
+    with fake.lock:
+        run.status, run.conclusion = "completed", conclusion
+        if artifact is not None:
+            run.artifacts.append(Artifact(f"kernels-{run.display_title}", artifact))
     names = ("id", "name", "display_title", "path", "event", "status", "conclusion", "run_attempt", "head_sha")
     told = {name: value for name, value in shapes.run(repo, run).items() if name in names}
     known = {"action": "completed", "workflow_run": told}
-    people.webhook(fake, repo, "workflow_run", known, "ada")
+    return people.webhook(fake, repo, "workflow_run", known, "ada", send=send)
 
 
 def kernels(repo: Repository, pull: Pull) -> list[CheckRun]:
