@@ -108,6 +108,7 @@ def _review(parser: argparse.ArgumentParser, words: Words) -> None:
     add("--format", choices=FORMATS, default="terminal", help=words("cli.format"))
     add("--fail-on", choices=_FAIL_ON, default="bug", help=words("cli.fail-on"))
     add("--persona", choices=_PERSONAS, default="regular", help=words("cli.persona"))
+    add("--records", nargs=2, metavar=("BASE", "HEAD"), help=words("comparison.help-records"))
 
 
 def _analyze(parser: argparse.ArgumentParser, words: Words) -> None:
@@ -127,7 +128,6 @@ def _compared(parser: argparse.ArgumentParser, words: Words) -> None:
     add("--title", metavar="T", help=words("cli.title"))
     add("--body-file", metavar="F", help=words("cli.body-file"))
     add("--target-branch", metavar="B", help=words("cli.target-branch"))
-    add("--records", nargs=2, metavar=("BASE", "HEAD"), help=words("comparison.help-records"))
     add("--profile", metavar="NAME", help=words("cli.profile"))
     add("--config", metavar="F", help=words("cli.config-file"))
     add("-o", "--output", metavar="FILE", help=words("cli.output"))

@@ -27,8 +27,7 @@ def run(args: argparse.Namespace) -> int:
     pulled, threads = _from_github(args.pr) if args.pr else (None, None)
     if pulled is not None:
         _compare(args, pulled)
-    known = pulled.pull if pulled is not None and args.title is None else None
-    with asked(args, known) as (git, compared, change):
+    with asked(args, pulled.pull if pulled is not None else None) as (git, compared, change):
         review = partial(
             reviewed,
             change,

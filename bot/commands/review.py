@@ -39,27 +39,28 @@ def run(args: argparse.Namespace) -> int:
 
 @contextmanager
 def asked(args: argparse.Namespace, known: PullRequest | None = None) -> Iterator[tuple[Git, Range, ChangeSet]]:
-    """The repository, the range and the change that the arguments name, readable while this is open. What GitHub said
-    of the pull request is `known`; without it the arguments tell."""
-    pull = known or _told(args)
+    """The repository, the range and the change that the arguments name, readable while this is open. Where they do
+    not tell of the pull request, `known` does, what GitHub said of it."""
+    pull = _told(args) or known or PullRequest()
     git = Git(Path(args.repo))
     compared = resolve(git, args.base, args.head, merge_base=args.merge_base)
     with opened(git, compared, _aimed(pull, compared, args.target_branch)) as change:
         yield git, compared, change
 
 
-def _told(args: argparse.Namespace) -> PullRequest:
-    """What `--title` and `--body-file` say about the pull request."""
+def _told(args: argparse.Namespace) -> PullRequest | None:
+    """What `--title` and `--body-file` say about the pull request, None where they are not given."""
     if args.title is None:
         if args.body_file is not None:
             raise UserError("body-without-title")
-        return PullRequest()
+        return None
     body = read_text(args.body_file) if args.body_file is not None else ""
     return PullRequest(title=args.title, body=body, known=True)
 
 
 def _aimed(pull: PullRequest, compared: Range, target: str | None) -> PullRequest:
-    """`pull` with the branch it is for: the one named, else the default branch that the base was taken from."""
+    """`pull` with the branch it is for: the one named, else GitHub's, else the default branch that the
+    base was taken from."""
     branch = target if target is not None else pull.target_branch or compared.target
     return PullRequest(pull.title, pull.body, pull.labels, branch, pull.known)
 

@@ -151,3 +151,14 @@ def test_local_git_alone_says_what_is_missing(specbot, repo):
     repo.commit({"a.py": "x = 2\n"})
     done = specbot("analyze", "--repo", repo.path, "--base", "HEAD~", "--head", "HEAD")
     assert "not asked (`--pr`)" in done.out
+
+
+def test_a_description_without_a_title_is_refused_beside_a_pull_request_too(specbot, opened, tmp_path):
+    (tmp_path / "body.md").write_text("Other words.\n", "utf-8")
+    done = analysed(specbot, opened, "--body-file", tmp_path / "body.md")
+    assert done.code == 2 and "--title" in done.err
+
+
+def test_records_are_no_part_of_an_analysis(specbot):
+    done = specbot("analyze", "--records", "base.jsonl", "head.jsonl")
+    assert done.code == 2 and "--records" in done.err
