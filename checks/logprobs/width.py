@@ -16,12 +16,12 @@ def changed_width(guarded: Guarded, before: list[Guarded], mode: bool | None) ->
     """
     stmt = guarded.stmt
     assert isinstance(stmt, Assign)
-    olds = [g for g in before if isinstance(g.stmt, Assign) and g.stmt.target == stmt.target and g.stmt.value]
-    olds = [g for g in olds if g.guards == guarded.guards] or olds
-    if len(olds) != 1 or stmt.value is None or olds[0].stmt.value is None:  # type: ignore[union-attr]
+    sets = [(g.guards, g.stmt) for g in before if isinstance(g.stmt, Assign) and g.stmt.target == stmt.target]
+    olds = [(guards, old.value) for guards, old in sets if old.value is not None]
+    values = [value for guards, value in olds if guards == guarded.guards] or [value for _, value in olds]
+    if len(values) != 1 or stmt.value is None:
         return mode, False
-    old: E.Expr = olds[0].stmt.value  # type: ignore[union-attr]
-    differ = list(_differences(old, stmt.value))
+    differ = list(_differences(values[0], stmt.value))
     modes = {polarity(test) if test is not None else None for test, _, _ in differ}
     told = modes.pop() if len(modes) == 1 else None
     return (told if told is not None else mode), any(other_number(a, b) for _, a, b in differ)
