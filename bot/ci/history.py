@@ -13,6 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from bot.errors import UserError
+from bot.service.database import create
 from checks.ci.folder import dump, load
 from checks.ci.model import CIRun, Conclusion, Job, Status
 from checks.ci.report import Cause
@@ -92,10 +93,7 @@ class History:
 
     def __init__(self, engine: sa.Engine) -> None:
         self._engine = engine
-        with engine.begin() as connection:
-            if engine.dialect.name == "postgresql":
-                connection.execute(sa.text("SELECT pg_advisory_xact_lock(7318)"))
-            _TABLES.create_all(connection)
+        create(engine, _TABLES)
 
     def last(self, repo: str, number: int) -> CIRun | None:
         """The run of the last report on a pull request."""

@@ -11,6 +11,8 @@ from dataclasses import asdict, dataclass, fields
 
 import sqlalchemy as sa
 
+from bot.service.database import create
+
 KINDS = ("analysis", "review", "ci", "kernels", "logprobs")
 # What stands over the list of all reports, about all of them.
 HISTORY = "history"
@@ -158,7 +160,7 @@ class Archive:
 
     def __init__(self, engine: sa.Engine) -> None:
         self.engine = engine
-        _TABLES.create_all(engine, checkfirst=True)
+        create(engine, _TABLES)
 
     def keep_pull(self, pull: Pull) -> None:
         """Store a pull request, or what is new about it."""

@@ -8,6 +8,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from bot.service.database import create
+
 OPEN, ACTED, ANSWERED, LEFT = "open", "acted", "answered", "left"
 _TABLES = sa.MetaData()
 _FINDINGS = sa.Table(
@@ -45,7 +47,7 @@ class Outcomes:
 
     def __init__(self, engine: sa.Engine) -> None:
         self._engine = engine
-        _TABLES.create_all(engine, checkfirst=True)
+        create(engine, _TABLES)
 
     def reviewed(self, repository: str, number: int, findings: Iterable[Mapping[str, Any]]) -> None:
         """Note what the review of a new head found, as `findings` of its JSON report; what it no longer finds was acted

@@ -45,3 +45,12 @@ def lock(connection: sa.Connection, number: int) -> None:
     """Go on alone until the transaction ends: as one of those that ask for `number`, or, on SQLite, of all."""
     postgres = connection.dialect.name == "postgresql"
     connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({number})" if postgres else "BEGIN IMMEDIATE"))
+
+
+def create(engine: sa.Engine, tables: sa.MetaData) -> None:
+    """Make those of the tables that are not there. Several processes may start at once: the first that holds the lock
+    makes them."""
+    with engine.begin() as connection:
+        if not tables.tables.keys() <= set(sa.inspect(connection).get_table_names()):
+            lock(connection, 7316)
+            tables.create_all(connection)

@@ -9,7 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from bot.service.database import lock
+from bot.service.database import create, lock
 from bot.service.store import PullKey
 
 Json = dict[str, Any]
@@ -92,9 +92,7 @@ class Records:
 
     def __init__(self, engine: sa.Engine) -> None:
         self._engine = engine
-        with engine.begin() as connection:
-            lock(connection, 7316)
-            _TABLES.create_all(connection)
+        create(engine, _TABLES)
 
     def begin(self, act: str) -> bool:
         """Note that `act` is begun; False where it was before, so that nobody knows whether it had its effect."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
@@ -12,9 +13,11 @@ import httpx
 import pytest
 from pydantic import SecretStr
 
+from bot.ci.history import History
 from bot.pages.access import Access, OAuth
-from bot.pages.archive import Report
+from bot.pages.archive import Archive, Report
 from bot.pages.outcomes import Outcomes
+from bot.service.database import engine_for
 from bot.service.records import GpuRun, Records
 from tests.pages.conftest import NOW, archive_at, pull, serve
 
@@ -235,3 +238,18 @@ def test_what_comes_back_is_open_again(tmp_path):
         outcomes.reviewed("octo/engine", 1, found)
     (kept,) = outcomes.by_rule()
     assert (kept.found, kept.acted, kept.precision) == (1, 0, None)
+
+
+def test_tables_are_made_once_when_several_start_at_once(tmp_path):
+    engines = [engine_for(f"sqlite:///{tmp_path / 'p.sqlite'}") for _ in range(6)]
+    engines[0].connect().close()
+    together = threading.Barrier(len(engines))
+
+    def start(engine):
+        with engine.connect():
+            together.wait(30)
+        for kind in (Archive, Outcomes, History, Records):
+            kind(engine)
+
+    with ThreadPoolExecutor(len(engines)) as pool:
+        list(pool.map(start, engines))
