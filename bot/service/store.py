@@ -59,7 +59,7 @@ class Store:
 
     def __init__(self, url: str, gather: float = 30.0) -> None:
         self._gather = gather
-        self._known: frozenset[str] = frozenset()
+        self._ordered: frozenset[str] = frozenset()
         self.engine = engine_for(url)
         self.check()
         run_dbos_database_migrations(url)
@@ -102,11 +102,11 @@ class Store:
                 fresh.discard(one.id)
                 if news[-1] and one.order is not None:
                     orders.append(self._timed(one.order, now))
-            for order in {order.id: order for order in orders if order.id not in self._known}.values():
+            for order in {order.id: order for order in orders if order.id not in self._ordered}.values():
                 self._enqueue(connection, order)
         # Of a commit's hundred events within the same time, all but the first have nothing to add.
-        known = self._known if len(self._known) < _MOST_KNOWN else frozenset()
-        self._known = known.union(order.id for order in orders if order.gathered)
+        kept = self._ordered if len(self._ordered) < _MOST_KNOWN else frozenset()
+        self._ordered = kept.union(order.id for order in orders if order.gathered)
         return news
 
     def received(self, delivery: str) -> bool:
