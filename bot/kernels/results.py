@@ -47,12 +47,7 @@ def _tensors(path: Path) -> dict[str, Tensor]:
 
 def text_of(run: Run) -> str:
     """What `results.json` holds."""
-    return json.dumps(data_of(run), indent=1, ensure_ascii=False) + "\n"
-
-
-def data_of(run: Run) -> dict[str, Any]:
-    """The same before it is text."""
-    return to_json(run, reason_data)
+    return json.dumps(to_json(run, reason_data), indent=1, ensure_ascii=False) + "\n"
 
 
 def reason_data(reason: Reason | None) -> dict[str, Any] | None:

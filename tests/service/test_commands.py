@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.kernels.results import RESULTS, data_of
+from bot.kernels.results import RESULTS, text_of
 from checks.kernelrun.model import Case, Confinement, Run, Status
 from tests.fake_github import Answer, FakeGitHub, people, serving, shapes
 from tests.fake_github.state import Artifact, CheckRun, Comment, Delivery, Job, Pull, Repository, WorkflowRun
@@ -185,7 +185,7 @@ def results(base: str, head: str, worse: bool = False) -> bytes:
             run = Run(
                 {"specbot": "1"}, {"gpu": "H20"}, "h", Confinement("bwrap", True), (Case("verify", "small", status),)
             )
-            file.writestr(f"under-base/{side}/{RESULTS}", json.dumps(data_of(run)))
+            file.writestr(f"under-base/{side}/{RESULTS}", text_of(run))
             file.writestr(f"under-base/{side}/outputs.safetensors", b"\x02\0\0\0\0\0\0\0{}")
     return made.getvalue()
 

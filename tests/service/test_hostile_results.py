@@ -15,7 +15,7 @@ import pytest
 
 from bot.comments import kernelresult
 from bot.comments.archive import BadArchive, members
-from bot.kernels.results import data_of
+from bot.kernels.results import text_of
 from bot.service.records import GpuRun
 from bot.style import Markdown
 from bot.words import Words
@@ -40,7 +40,7 @@ def good(summary: tuple[Any, bytes], *more: tuple[Any, bytes], method: int = zip
     for side in ("base", "head"):
         cases = (Case("verify", "small", Status.OK),)
         run = Run({"specbot": "1"}, {"gpu": "H20"}, "h", Confinement("bwrap", True), cases)
-        sides.append((f"under-base/{side}/results.json", json.dumps(data_of(run)).encode()))
+        sides.append((f"under-base/{side}/results.json", text_of(run).encode()))
         sides.append((f"under-base/{side}/outputs.safetensors", struct.pack("<Q", 2) + b"{}"))
     return archive(summary, *sides, *more, method=method)
 
