@@ -93,7 +93,6 @@ CUT, CANDIDATES, EXPAND = (f"kernels.sampling.{name}" for name in ("cut", "candi
 ACCEPT_TEST = over(test_accept.CASES, test_accept.check)
 LOGPROBS_TEST = over(test_logprobs.CASES, test_logprobs.check)
 PREFIX_TEST = over(test_logprobs.PREFIX_CASES, test_logprobs.check_prefix, count=test_logprobs.PREFIXES)
-SAMPLING_TEST = over(test_sampling.CASES, test_sampling.check)
 CANDIDATES_TEST = over(test_sampling.CASES, test_sampling.check_candidates, count=test_sampling.CANDIDATES)
 EXPAND_TEST = over(test_sampling.EXPAND_CASES, test_sampling.check_expand)
 
