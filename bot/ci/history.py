@@ -13,7 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from bot.errors import UserError
-from bot.service.database import create
+from bot.service.database import create, put
 from checks.ci.folder import dump, load
 from checks.ci.model import CIRun, Conclusion, Job, Status
 from checks.ci.report import Cause
@@ -115,7 +115,7 @@ class History:
         key = {"repo": run.pull.repo, "number": run.pull.number}
         values = {"head": run.revisions.head, "at": run.collected.timestamp(), "run": dump(run)}
         with self._engine.begin() as connection:
-            _put(connection, _RUNS, key, values)
+            put(connection, _RUNS, key, values)
 
     def record(self, run: CIRun, report: Mapping[str, Any]) -> None:
         """Settle earlier verdicts by what this run shows, and add its own. `report` is the report as JSON. The same
@@ -177,18 +177,12 @@ def _add(connection: sa.Connection, run: CIRun, job: Json, failure: Json) -> Non
         "failure": _identity(failure),
     }
     values = {name: failure[name] for name in ("test", "error", "category", "cause", "confidence", "evidence")}
-    _put(connection, _VERDICTS, key, {**values, "attempt": job["attempt"], "collected": run.collected.isoformat()})
+    put(connection, _VERDICTS, key, {**values, "attempt": job["attempt"], "collected": run.collected.isoformat()})
 
 
 def _identity(failure: Json) -> str:
     """What the same failure is known by in another attempt."""
     return str(failure["signature"] or failure["category"])
-
-
-def _put(connection: sa.Connection, table: sa.Table, key: Json, values: Json) -> None:
-    same = sa.and_(*(table.c[name] == value for name, value in key.items()))
-    if not connection.execute(table.update().where(same).values(**values)).rowcount:
-        connection.execute(table.insert().values(**key, **values))
 
 
 def in_file(path: Path, *, new: bool) -> History:

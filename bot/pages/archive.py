@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, fields
 
 import sqlalchemy as sa
 
-from bot.service.database import create
+from bot.service.database import create, put
 
 KINDS = ("analysis", "review", "ci", "kernels", "logprobs")
 # What stands over the list of all reports, about all of them.
@@ -165,24 +165,16 @@ class Archive:
     def keep_pull(self, pull: Pull) -> None:
         """Store a pull request, or what is new about it."""
         values = asdict(pull)
+        key = {name: values.pop(name) for name in ("repository", "number")}
         with self.engine.begin() as connection:
-            if not connection.execute(
-                _PULLS.update().where(_pull(pull.repository, pull.number)).values(values)
-            ).rowcount:
-                connection.execute(_PULLS.insert().values(values))
+            put(connection, _PULLS, key, values)
 
     def keep_report(self, report: Report) -> None:
         """Store a report; the same kind for the same head again takes its place."""
-        here = sa.and_(
-            _REPORTS.c.repository == report.repository,
-            _REPORTS.c.number == report.number,
-            _REPORTS.c.kind == report.kind,
-            _REPORTS.c.head == report.head,
-        )
         values = {f.name: getattr(report, f.name) for f in fields(report) if f.name != "bodies"} | dict(report.bodies)
+        key = {name: values.pop(name) for name in ("repository", "number", "kind", "head")}
         with self.engine.begin() as connection:
-            if not connection.execute(_REPORTS.update().where(here).values(values)).rowcount:
-                connection.execute(_REPORTS.insert().values(values))
+            put(connection, _REPORTS, key, values)
 
     def closed(self, repository: str, number: int, *, merged: bool) -> None:
         """Note that a pull request is no longer open."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import sqlalchemy as sa
@@ -54,3 +55,14 @@ def create(engine: sa.Engine, tables: sa.MetaData) -> None:
         if not tables.tables.keys() <= set(sa.inspect(connection).get_table_names()):
             lock(connection, 7316)
             tables.create_all(connection)
+
+
+def put(connection: sa.Connection, table: sa.Table, key: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+    """Write the row that `key` names, new or over what it was."""
+    if not connection.execute(table.update().where(where(table, key)).values(**values)).rowcount:
+        connection.execute(table.insert().values(**key, **values))
+
+
+def where(table: sa.Table, key: Mapping[str, Any]) -> sa.ColumnElement[bool]:
+    """The rows with these values."""
+    return sa.and_(*(table.c[name] == value for name, value in key.items()))

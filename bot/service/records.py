@@ -9,7 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from bot.service.database import create, lock
+from bot.service.database import create, lock, put, where
 from bot.service.store import PullKey
 
 Json = dict[str, Any]
@@ -127,7 +127,7 @@ class Records:
     def skips(self, pull: PullKey) -> list[Json]:
         """The rules that are skipped: `rule`, `login` and `reason`."""
         with self._engine.connect() as connection:
-            rows = connection.execute(sa.select(_SKIPS).where(_is(_SKIPS, asdict(pull))).order_by(_SKIPS.c.rule))
+            rows = connection.execute(sa.select(_SKIPS).where(where(_SKIPS, asdict(pull))).order_by(_SKIPS.c.rule))
             return [dict(row) for row in rows.mappings()]
 
     def save_report(self, pull: PullKey, report: Json) -> None:
@@ -193,7 +193,7 @@ class Records:
 
     def with_logprobs(self, pull: PullKey, head: str) -> GpuRun | None:
         """The last run of the commit `head` that was asked to bring records of logprobs."""
-        asked = sa.select(_GPU).where(_is(_GPU, asdict(pull) | {"head": head}), _GPU.c.run.is_not(None))
+        asked = sa.select(_GPU).where(where(_GPU, asdict(pull) | {"head": head}), _GPU.c.run.is_not(None))
         with self._engine.connect() as connection:
             for found in connection.execute(asked.order_by(_GPU.c.at.desc())).mappings():
                 if found["files"].get("logprobs"):
@@ -202,7 +202,7 @@ class Records:
 
     def _unsent(self, repository: int, run: int, title: str) -> Json | None:
         with self._engine.connect() as connection:
-            asked = sa.select(_GPU).where(_is(_GPU, {"repository_id": repository, "run": None}))
+            asked = sa.select(_GPU).where(where(_GPU, {"repository_id": repository, "run": None}))
             waiting = connection.execute(asked).mappings().all()
         for one in waiting:
             if one["request"] in title:
@@ -212,14 +212,9 @@ class Records:
 
     def _one(self, table: sa.Table, key: Json) -> Mapping[str, Any] | None:
         with self._engine.connect() as connection:
-            row = connection.execute(sa.select(table).where(_is(table, key))).mappings().first()
+            row = connection.execute(sa.select(table).where(where(table, key))).mappings().first()
             return None if row is None else dict(row)
 
     def _put(self, table: sa.Table, key: Json, values: Json) -> None:
         with self._engine.begin() as connection:
-            if not connection.execute(table.update().where(_is(table, key)).values(**values)).rowcount:
-                connection.execute(table.insert().values(**key, **values))
-
-
-def _is(table: sa.Table, key: Json) -> sa.ColumnElement[bool]:
-    return sa.and_(*(table.c[name] == value for name, value in key.items()))
+            put(connection, table, key, values)
