@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import time
 from collections.abc import Iterator
@@ -16,12 +15,10 @@ from bot.errors import UserError
 from bot.service.settings import load
 from tests.fake_github import FakeGitHub, people
 from tests.fake_github.state import Pull, Repository
-from tests.service.conftest import SMALL_HEAD, Bot, ended, free_port, until
+from tests.service.conftest import Bot, ended, free_port, until
 from tests.service.crashes import tried
 from tests.service.databases import missing, postgres
 
-# Every request of a review, before and after its effect, instead of three of them.
-EVERY_POINT = bool(os.environ.get("SPECBOT_TEST_EVERY_CRASH"))
 RANDOM_KILLS = 30
 
 
@@ -59,36 +56,6 @@ def test_killed_three_times_in_one_review(fake, bot, repo):
     (process,) = bot.processes
     process.terminate()
     assert process.wait() == 0
-
-
-@pytest.mark.skipif(not EVERY_POINT, reason="SPECBOT_TEST_EVERY_CRASH is not set")
-def test_killed_at_every_request(fake, bot, repo):
-    """A second push, so that there is something to fold and to resolve as well."""
-    bot.start()
-    pull = people.open_pull(fake, repo, "feature")
-    until(lambda: ended(repo, pull.head_sha))
-    begun = len(fake.requests)
-    people.push(fake, repo, pull, repo.git.commit("feature", {"engine/step.py": SMALL_HEAD + "\nother(1)\n"}))
-    until(lambda: ended(repo, pull.head_sha))
-    seen = [r for r in fake.requests[begun:] if r.path not in ("/app/installations", "/app/hook/deliveries")]
-    for n in range(len(seen)):
-        for when in ("before", "after"):
-            left = [n]
-
-            def strike(left: list[int] = left) -> None:
-                if left[0] == 0:
-                    bot.kill()
-                left[0] -= 1
-
-            faults = [fake.fault(m, "", strike, when=when, times=n + 1) for m in ("GET", "POST", "PATCH")]
-            text = f"{SMALL_HEAD}\nother({n}, {when!r})\n"
-            people.push(fake, repo, pull, repo.git.commit("feature", {"engine/step.py": text}))
-            survive(bot, repo, pull)
-            for fault in faults:
-                fault.times = 0
-            if not bot.alive():
-                bot.start()
-            once(repo, pull)
 
 
 def test_killed_at_random_moments():
