@@ -20,11 +20,13 @@ from tests.example.build import build
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 RESULTS = ROOT / "kernels" / "results" / "h200" / "bench.json"
+# The rules of which the first finding is shown in full.
+SHOWN = ("protocol.stale-fixture", "protocol.unmasked-pack")
 BLOCK = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def report() -> str:
-    """The example's review up to its details."""
+    """The example's review up to its details, of which two."""
     with tempfile.TemporaryDirectory() as folder:
         example = build(Path(folder) / "example", "first-push")
         body = Path(folder) / "body.md"
@@ -35,11 +37,10 @@ def report() -> str:
         with contextlib.redirect_stderr(io.StringIO()):
             specbot([*arguments, "--fail-on", "never", "-o", str(out)])
         text = out.read_text("utf-8")
-    findings, _, _ = text.partition("\nPull request conventions\n")
-    _, _, details = text.partition("\nDetails\n")
-    first = details.split("\n🔴", 2)
-    detail = "\n🔴" + first[1] if len(first) > 1 else ""
-    return f"```text\n{findings.rstrip()}\n\nDetails\n───────\n{detail.rstrip()}\n```\n"
+    findings, _, rest = text.partition("\nDetails\n")
+    details = re.split(r"\n(?=🔴|🟡|❓|📝)", rest.partition("\nPull request conventions\n")[0])
+    shown = "\n".join(next(d for d in details if f"Rule `{rule}`" in d).rstrip() + "\n" for rule in SHOWN)
+    return f"```text\n{findings.rstrip()}\n\nDetails\n───────\n\n{shown}```\n"
 
 
 def rules() -> str:
