@@ -18,6 +18,7 @@ from typing import Any
 from dbos._sys_db import SystemDatabase
 
 from bot.cli import main
+from bot.commands import serve as serve  # what takes a second is imported once, and not in every life
 
 
 def _strike(number: int, when: str) -> None:

@@ -25,9 +25,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import sqlalchemy as sa
+from dbos import DBOSClient
 
-from bot.service.database import engine_for
 from tests.fake_github import FakeGitHub, serving
 from tests.service.conftest import ROOT, Bot
 from tests.service.crash_story import PER_PULL, Story, deliver, wrong
@@ -136,6 +135,8 @@ class Trial:
         for fault in faults:
             fault.times = 0
         self.ended[f"{kind} {when}" if reached and kind != "moment" else "moment"] += 1
+        if self.ended.total() % 100 == 0:
+            print(f"killed {self.ended.total()} times", file=sys.stderr, flush=True)
         # GitHub's limits would have the bot wait, and nothing else.
         self.fake.content_writes.clear()
         self.fake.rate_remaining = 10**9
@@ -180,22 +181,19 @@ class Trial:
 
     def _end(self, story: Story) -> None:
         """Wait until all work has ended, and no more comes of it."""
-        asked = sa.text(
-            "SELECT count(*) FROM workflow_status WHERE status IN ('ENQUEUED', 'DELAYED', 'PENDING')"
-            " AND workflow_uuid NOT LIKE 'ci-refresh-%'"
-        )
-        engine = engine_for(self.bot.database)
 
-        def idle() -> bool:
+        def idle(client: DBOSClient) -> bool:
             self.fake.content_writes.clear()
-            with engine.connect() as connection:
-                return not connection.execute(asked).scalar_one() and not story.gpu_waiting()
+            left = client.list_workflows(status=["ENQUEUED", "DELAYED", "PENDING"], load_input=False)
+            return not story.gpu_waiting() and all(w.workflow_id.startswith("ci-refresh-") for w in left)
 
         quiet = 0
         end = time.monotonic() + 400
+        client = DBOSClient(system_database_url=self.bot.database)
         while quiet < 5 and time.monotonic() < end:
-            quiet = quiet + 1 if idle() else 0
+            quiet = quiet + 1 if idle(client) else 0
             time.sleep(0.3)
+        client.destroy()
         self._stop = True
 
 
@@ -226,7 +224,8 @@ def main() -> int:
     begun = time.monotonic()
     found, ended = tried(args.kills, args.pulls, args.seed, args.database, args.seconds)
     took, ends = time.monotonic() - begun, ", ".join(f"{count} {kind}" for kind, count in sorted(ended.items()))
-    print(f"{args.database}: {args.pulls * PER_PULL} deliveries, killed {ended.total()} times ({ends}), {took:.0f} s")
+    told = f"{args.database}, seed {args.seed}: {args.pulls * PER_PULL} deliveries, killed {ended.total()} times"
+    print(f"{told} ({ends}), {took:.0f} s")
     print("\n".join(found) or "nothing lost, nothing twice")
     return int(bool(found))
 
