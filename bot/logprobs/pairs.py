@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bot.logprobs.files import reading, told
+from bot.logprobs.places import Place, places, read_at
 from checks.logprobs.compare import Collector, Tally
 from checks.logprobs.jsonl import RecordError, lines, parse
 from checks.logprobs.record import Record
@@ -33,7 +34,8 @@ _FLUSHED_AT = 1 << 12
 
 Entries: TypeAlias = NDArray[np.void]
 Line: TypeAlias = tuple[int, bytes]
-Group: TypeAlias = list[tuple[Line | None, Line | None]]
+Group: TypeAlias = list[tuple[Place | None, Place | None]]
+_At: TypeAlias = tuple[Path, BinaryIO, Place | None]
 
 
 class OutOfOrder(Exception):
@@ -42,24 +44,20 @@ class OutOfOrder(Exception):
 
 def compare_in_step(base: Path, head: Path, share: tuple[int, int], collector: Collector) -> Tally:
     """Compare every `share[1]`-th group of lines, from the `share[0]`-th on. Raises `OutOfOrder` and `UserError`."""
-    with reading(base) as base_file, reading(head) as head_file:
-        groups = _groups(zip_longest(_numbered(base_file), _numbered(head_file)))
+    with reading(base, 0) as base_file, reading(head, 0) as head_file:
+        groups = _groups(zip_longest(places(base_file), places(head_file)))
         for number, group in enumerate(groups):
             if number % share[1] == share[0]:
-                _add(group, base, head, collector)
+                collector.add([_pair((base, base_file, b), (head, head_file, h)) for b, h in group])
     return collector.tally
 
 
-def _numbered(file: BinaryIO) -> Iterator[Line]:
-    return ((n, line) for n, line in enumerate(lines(file), 1) if not line.isspace())
-
-
-def _groups(pairs: Iterator[tuple[Line | None, Line | None]]) -> Iterator[Group]:
+def _groups(pairs: Iterator[tuple[Place | None, Place | None]]) -> Iterator[Group]:
     group: Group = []
     size = 0
     for pair in pairs:
         group.append(pair)
-        size += sum(len(line[1]) for line in pair if line)
+        size += sum(place.length for place in pair if place)
         if len(group) == _GROUP_LINES or size > _GROUP_BYTES:
             yield group
             group, size = [], 0
@@ -67,18 +65,17 @@ def _groups(pairs: Iterator[tuple[Line | None, Line | None]]) -> Iterator[Group]
         yield group
 
 
-def _add(group: Group, base: Path, head: Path, collector: Collector) -> None:
-    pairs = []
-    for at_base, at_head in group:
-        if at_base is None or at_head is None:
-            raise OutOfOrder
-        of_base = _parsed(base, at_base)
-        # The same bytes are the same record.
-        of_head = of_base if at_head[1] == at_base[1] else _parsed(head, at_head)
-        if of_base.id != of_head.id:
-            raise OutOfOrder
-        pairs.append((of_base, of_head))
-    collector.add(pairs)
+def _pair(base: _At, head: _At) -> tuple[Record, Record]:
+    (base_path, base_file, at_base), (head_path, head_file, at_head) = base, head
+    if at_base is None or at_head is None:
+        raise OutOfOrder
+    line, other = read_at(base_file, at_base), read_at(head_file, at_head)
+    of_base = _parsed(base_path, (at_base.number, line))
+    # The same bytes are the same record.
+    of_head = of_base if line == other else _parsed(head_path, (at_head.number, other))
+    if of_base.id != of_head.id:
+        raise OutOfOrder
+    return of_base, of_head
 
 
 def _parsed(path: Path, line: Line) -> Record:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any, BinaryIO, TypeVar
 
 import orjson
@@ -200,8 +201,14 @@ def _origin(data: dict[str, Any]) -> Origin:
     given = data.get("origin", {})
     if not isinstance(given, dict) or not given.keys() <= _ORIGIN.keys():
         raise FieldError("origin", "origin", names=list(_ORIGIN))
-    said = {name: _text(given, name, UNKNOWN) for name in _ORIGIN}
-    return Origin(**(said | {"mode": _one_of(said["mode"], "mode", MODES)}))  # type: ignore[arg-type]
+    return _origin_of(tuple(_text(given, name, UNKNOWN) for name in _ORIGIN))
+
+
+@lru_cache
+def _origin_of(said: tuple[str, ...]) -> Origin:
+    """One object for all records that say the same."""
+    named = dict(zip(_ORIGIN, said, strict=True))
+    return Origin(**(named | {"mode": _one_of(named["mode"], "mode", MODES)}))  # type: ignore[arg-type]
 
 
 def _scalars(data: dict[str, Any], field: str) -> dict[str, Scalar]:

@@ -96,23 +96,27 @@ def nothing() -> Accepted:
 
 def count(pairs: list[tuple[Ints, Ints]]) -> Accepted:
     """Of the `accept_num` of base and head, request by request. The first step, the prompt's, has no drafts."""
-    values = np.zeros((len(pairs), POSITIONS + 1, 4), np.int64)
-    differing = 0
-    for n, (base, head) in enumerate(pairs):
-        values[n, :, 0], values[n, :, 1] = _counted(head[1:])
-        values[n, :, 2], values[n, :, 3] = _counted(base[1:])
-        differing += not np.array_equal(base, head)
+    if not pairs:
+        return nothing()
+    head, base = _counted([head for _, head in pairs]), _counted([base for base, _ in pairs])
+    values = np.concatenate([head, base], axis=2)
+    differing = sum(not np.array_equal(base, head) for base, head in pairs)
     square = np.einsum("npi,npj->pij", values, values)
     return Accepted(len(pairs), values.sum(axis=0), square, differing)
 
 
-def _counted(steps: Ints) -> tuple[Ints, Ints]:
-    """[P + 1]: tokens, and the steps that accepted place 1, 2...; [P + 1]: steps. A step without tokens is none."""
-    steps = steps[steps > 0]
-    at_least = np.bincount(np.minimum(steps, POSITIONS + 1), minlength=POSITIONS + 2)[::-1].cumsum()[::-1]
-    sums = at_least[1:].copy()  # steps with at least 1, 2, ... tokens
-    sums[0] = steps.sum()
-    return sums, np.full(POSITIONS + 1, len(steps))
+def _counted(requests: list[Ints]) -> Ints:
+    """[R, P + 1, 2]: tokens, then the steps that accepted place 1, 2...; and the steps. One without tokens is none."""
+    size = POSITIONS + 2
+    steps = np.concatenate([steps[1:] for steps in requests])
+    of = np.repeat(np.arange(len(requests)), [max(len(steps) - 1, 0) for steps in requests])
+    of, steps = of[steps > 0], steps[steps > 0]
+    as_many = np.bincount(of * size + np.minimum(steps, size - 1), minlength=len(requests) * size).reshape(-1, size)
+    counted = np.empty((len(requests), size - 1, 2), np.int64)
+    counted[..., 0] = as_many[:, :0:-1].cumsum(axis=1)[:, ::-1]  # steps with at least 1, 2, ... tokens
+    counted[..., 1] = counted[:, :1, 0]
+    counted[:, 0, 0] = np.bincount(of, weights=steps, minlength=len(requests))
+    return counted
 
 
 def decide(accepted: Accepted) -> list[Decision]:

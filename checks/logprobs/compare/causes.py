@@ -173,7 +173,9 @@ def _found(wanted: Ints, known: Ints, row: Ints) -> Ints:
 
 def _mark(tally: Tally, measured: Measured, over: Ints, pairs: Sequence[tuple[Record, Record]]) -> None:
     """Remember the answers that differ, to find each among those of the other side."""
-    real = np.flatnonzero(np.isin(measured.split, REAL_SPLITS))
+    real = np.flatnonzero(measured.split >= min(REAL_SPLITS))
+    if not len(real) and not len(over):
+        return
     for side, number in (("base", 0), ("head", 1)):
         marks = {}
         for r in np.union1d(real, np.unique(measured.request[over])):

@@ -44,11 +44,12 @@ class Collector:
             for name, of_base, of_head in against:
                 tally.conflicts[name] += 1
                 tally.say(f"conflict-{name}", [(of_base, of_head)])
-            name_origins(tally, base, head)
             if against:
                 tally.name("conflict", [base.id])
             else:
                 fit.append((base, head))
+        for origins in dict.fromkeys((base.origin, head.origin) for base, head in pairs):
+            name_origins(tally, *origins)
         if fit:
             self._add(fit)
 

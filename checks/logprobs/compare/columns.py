@@ -33,7 +33,7 @@ class _Paired:
     """Columns with the same id, of n pairs of rows."""
 
     at: NDArray[np.int16]  # [n, kb] head's column, -1 without one
-    values: Floats  # [n, kb] head's value there
+    values: Floats  # [n, kb] head's value there, anything without one
     only_base: Bools  # [n, kb] ids that were not found in head
     only_head: Bools  # [n, kh]
     twice: Bools  # [n] an id was found in two columns of one side
@@ -105,7 +105,6 @@ def _paired(base: Ints, head: Ints, values: Floats, reach: int) -> _Paired:
     if found_h.any():
         head = np.where(found_h, _NOTHING, head)
     at = np.full(base.shape, -1, np.int16, order="F")
-    partner = np.zeros(base.shape, order="F")
     twice = np.zeros(len(base), np.bool_)
     for shift in sorted(range(max(-reach, 1 - base.shape[1]), min(reach + 1, head.shape[1])), key=abs):
         left = slice(max(0, -shift), min(base.shape[1], head.shape[1] - shift))
@@ -115,9 +114,15 @@ def _paired(base: Ints, head: Ints, values: Floats, reach: int) -> _Paired:
             twice |= (same & (found_b[:, left] | found_h[:, right])).any(axis=1)
             found_b[:, left] |= same
             found_h[:, right] |= same
-            np.copyto(partner[:, left], values[:, right], where=same)
-            np.copyto(at[:, left], np.arange(right.start, right.stop, dtype=np.int16), where=same)
-    return _Paired(at, partner, ~found_b, ~found_h, twice)
+            # a sum, of one number where an id was found once; writing where a mask says so takes three times as long
+            at[:, left] += same * np.arange(right.start + 1, right.stop + 1, dtype=np.int16)
+    return _Paired(at, _taken(values, at), ~found_b, ~found_h, twice)
+
+
+def _taken(values: Floats, at: NDArray[np.int16]) -> Floats:
+    """The value in column `at` of each row, something else where that is no column."""
+    place = at.T.astype(np.intp) * len(values) + np.arange(len(values))
+    return values.T.reshape(-1).take(place, mode="clip").T
 
 
 def _lost(base: Rows, head: Rows, paired: _Paired) -> Floats:

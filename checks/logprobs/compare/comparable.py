@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from checks.logprobs.compare.tally import Tally
-from checks.logprobs.record import UNKNOWN, Record
+from checks.logprobs.record import UNKNOWN, Origin, Record
 
 FIELDS = ("device", "engine", "model", "mode", "logits_dtype")
 ORIGIN = (*FIELDS, "engine_version")
@@ -18,7 +18,7 @@ _NO_MATTER = frozenset(
 def conflicts(base: Record, head: Record) -> list[tuple[str, str, str]]:
     """What forbids a comparison: (field, base's, head's). What one side does not know forbids nothing."""
     found = []
-    for name in FIELDS:
+    for name in FIELDS if base.origin is not head.origin else ():
         of_base, of_head = getattr(base.origin, name), getattr(head.origin, name)
         if of_base != of_head and UNKNOWN not in (of_base, of_head):
             found.append((name, of_base, of_head))
@@ -52,7 +52,7 @@ def same_drafting(base: Record, head: Record) -> bool:
     return not base.speculative or not head.speculative or base.speculative == head.speculative
 
 
-def name_origins(tally: Tally, base: Record, head: Record) -> None:
-    """Remember what the records say about themselves, for the report."""
+def name_origins(tally: Tally, base: Origin, head: Origin) -> None:
+    """Remember what records say about themselves, for the report."""
     for name in ORIGIN:
-        tally.say(name, [(getattr(base.origin, name), getattr(head.origin, name))])
+        tally.say(name, [(getattr(base, name), getattr(head, name))])

@@ -60,7 +60,8 @@ def _unsorted(measured: Measured) -> int:
 
 
 def _distinct(requests: Ints) -> int:
-    return len(np.unique(requests))
+    """How many different numbers there are among rising ones."""
+    return int(np.count_nonzero(np.diff(requests, prepend=-1)))
 
 
 def _note_splits(tally: Tally, measured: Measured, names: Sequence[str]) -> None:
@@ -110,6 +111,8 @@ def _note_ranks(tally: Tally, measured: Measured, names: Sequence[str]) -> None:
     tally.counts["ranked"] += int(((base.ranks[shown] >= 0) & (head.ranks[shown] >= 0)).sum())
     bad = np.flatnonzero(measured.rank)
     tally.counts["rank"] += len(bad)
+    if not len(bad):
+        return
     deltas, found = np.unique(measured.rank[bad], return_counts=True)
     tally.ranks.update(dict(zip(deltas.tolist(), found.tolist(), strict=True)))
     order = bad[np.argsort(-np.abs(measured.rank[bad]), kind="stable")[:SHOWN]]

@@ -69,7 +69,9 @@ def _repeated(rows: Rows) -> Bools:
     same = np.zeros(len(rows), np.bool_)
     near = (rows.tokens[1:] == rows.tokens[:-1]) & (rows.logprobs[1:] == rows.logprobs[:-1])
     maybe = np.flatnonzero(near & np.isfinite(rows.values[1:, 0]) & np.isfinite(rows.values[1:, 1])) + 1
-    maybe = maybe[~np.isin(maybe, rows.start)]
+    first = np.zeros(len(rows) + 1, np.bool_)
+    first[rows.start] = True
+    maybe = maybe[~first[maybe]]
     equal = (rows.ids[maybe] == rows.ids[maybe - 1]).all(axis=1)
     equal &= (rows.values[maybe] == rows.values[maybe - 1]).all(axis=1)
     equal &= (rows.logz[maybe] == rows.logz[maybe - 1]) | np.isnan(rows.logz[maybe])

@@ -75,7 +75,7 @@ def rows_of(records: Sequence[Record]) -> Rows:
         joined(lambda r: r.max_logit, np.nan, np.float64),
         _tables([r.topk_ids for r in records], width, ABSENT),
         _tables([r.topk_logprobs for r in records], width, np.nan),
-        joined(_place, -1, np.int64),
+        _places(records),
         ramps(np.diff(start)),
     )
 
@@ -102,8 +102,14 @@ def _tables(tables: Sequence[NDArray[Any]], width: int, absent: float) -> NDArra
     return joined
 
 
-def _place(record: Record) -> Ints | None:
-    return None if record.accept_num is None else ramps(record.accept_num)
+def _places(records: Sequence[Record]) -> Ints:
+    """`Rows.place` of all rows."""
+    unknown = [r.accept_num is None for r in records]
+    steps = [np.ones(len(r), np.int64) if r.accept_num is None else r.accept_num for r in records]
+    place = ramps(np.concatenate(steps))
+    if any(unknown):
+        place[np.repeat(unknown, [len(r) for r in records])] = -1
+    return place
 
 
 def units(base: Rows, head: Rows, dtypes: Sequence[str]) -> tuple[Floats, Floats]:
