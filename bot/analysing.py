@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bot.git import Git, Range
+from bot.git import Git, Range, past
 from bot.git.history import history
 from bot.reports import Report
 from bot.reports.analysis import AnalysisReport
@@ -30,15 +30,16 @@ def analysed(
 
     Git looks into the past while `review` runs, and code that the change newly calls is read beside the rest.
     """
-    report, past = _both(review, lambda: history(git, compared, change))
+    with past.asked(git, compared, change) as looking:
+        report = review()
 
-    def rest() -> Analysis:
-        if drawn:
-            # The half of a second that reading it takes is had while the other process reads code.
-            import matplotlib.figure  # noqa: F401
-        return analyse(report.review, report.facts, past, threads)
+        def rest() -> Analysis:
+            if drawn:
+                # The half of a second that reading it takes is had while the other process reads code.
+                import matplotlib.figure  # noqa: F401
+            return analyse(report.review, report.facts, history(looking, change), threads)
 
-    made, more = _both(rest, lambda: reached(report.review))
+        made, more = _both(rest, lambda: reached(report.review))
     return AnalysisReport(report, replace(made, risks=(*made.risks, *more)))
 
 

@@ -1,0 +1,84 @@
+"""What git knows of a change's past, asked for before it is needed: git reads while the change is reviewed."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import IO
+
+from bot.git.command import Git
+from bot.git.revisions import Range
+from checks.change import ChangeSet, FileChange
+from checks.source import language
+
+_MOST_FILES = 8
+# One walk for all files. A merge is named where it made a file unlike that of each parent.
+_BY_FILE = ("--no-renames", "--name-only", "-c", "--format=%x00%H %s")
+
+
+class Answer:
+    """What one git prints. It goes to a file, so that git never waits for a reader."""
+
+    def __init__(self, git: Git, held: ExitStack, *args: str) -> None:
+        self._file: IO[bytes] = held.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - `held` closes it
+        self._process = held.enter_context(git.start(*args, stdin=subprocess.DEVNULL, stdout=self._file))
+        held.callback(self._process.kill)
+
+    def text(self) -> str:
+        """All of it, empty where git exited with an error; waits for the end."""
+        self._process.communicate()
+        self._file.seek(0)
+        return "" if self._process.returncode else self._file.read().decode("utf-8", "replace")
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """Questions that git is at work on. `commits`: id, parents and subject of every commit, the newest first; `said`:
+    the message of `head` and of each commit since `base`, ended by a NUL; `touched`: who touched `files`; `blames`: who
+    wrote the lines that went from each."""
+
+    git: Git
+    compared: Range
+    files: tuple[FileChange, ...]
+    head: Answer
+    said: Answer
+    commits: Answer
+    touched: Answer | None
+    blames: tuple[Answer, ...]
+
+
+@contextmanager
+def asked(git: Git, compared: Range, change: ChangeSet) -> Iterator[Past]:
+    """Let git look into the past of `change`, as long as this is open."""
+    files = _telling(change)
+    paths = [f.base_path or "" for f in files]
+    with ExitStack() as held:
+
+        def ask(*args: str) -> Answer:
+            return Answer(git, held, *args)
+
+        yield Past(
+            git,
+            compared,
+            files,
+            head=ask("log", "-1", "--format=%B", compared.head),
+            said=ask("log", "--format=%B", f"{compared.base}..{compared.head}"),
+            commits=ask("log", "--all", "--format=%H%x00%P%x00%s", compared.head),
+            touched=ask("log", *_BY_FILE, compared.base, "--", *paths) if paths else None,
+            blames=tuple(ask("blame", "-l", "-s", *_ranges(f), compared.base, "--", f.base_path or "") for f in files),
+        )
+
+
+def _telling(change: ChangeSet) -> tuple[FileChange, ...]:
+    """The changed source files that lost most lines: whose past says most."""
+    files = [f for f in change.files if f.base_path and f.removed and f.mode == "file" and language(f.base_path)]
+    return tuple(sorted(files, key=lambda f: (-f.removed, f.path))[:_MOST_FILES])
+
+
+def _ranges(file: FileChange) -> Iterable[str]:
+    for hunk in file.hunks:
+        if hunk.base_len:
+            yield from ("-L", f"{hunk.base_start},{hunk.base_start + hunk.base_len - 1}")
