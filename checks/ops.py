@@ -12,7 +12,6 @@ from checks.ir import expr as E
 from checks.ir.node import node
 from checks.ir.stmt import Body, For, If, Stmt, With, flatten
 from checks.ir.unit import Binding, Function, Op, Unit
-from checks.source import language
 
 
 @node
@@ -70,7 +69,7 @@ class Ops:
     def _search(self, name: str) -> Iterator[OpInfo]:
         # Where it is the first argument, or a string: most words are neither, and reading their files takes long.
         registered = re.compile(rf'"{re.escape(name)}"|(?:\(|^)\s*{re.escape(name)}\s*(?:[),]|$)')
-        hits = (h for h in self.change.tree(self.side).find(name) if language(h.path) == "cpp")
+        hits = self.change.tree(self.side).find(name, "cpp")
         paths = sorted({h.path for h in hits if registered.search(h.text)})
         seen: set[tuple[str, int]] = set()
         for path in paths:
@@ -104,7 +103,7 @@ class Ops:
             return own[0]
         root = near.path.split("/")[:2]
         found: list[Function] = []
-        for path in sorted({h.path for h in self.change.tree(self.side).find(plain) if language(h.path) == "cpp"}):
+        for path in self.change.tree(self.side).holders(plain, "cpp"):
             if path.split("/")[:2] == root and (unit := self.change.unit(path, self.side)) is not None:
                 found += unit.named(plain)
         return found[0] if len(found) == 1 else None
@@ -128,7 +127,7 @@ class Ops:
     def calls(self, name: str) -> Iterator[OpCall]:
         """Every Python call of the op `name`, tests included."""
         ops = self.named(name)
-        for path in sorted({h.path for h in self.change.tree(self.side).find(name) if language(h.path) == "python"}):
+        for path in self.change.tree(self.side).holders(name, "python"):
             unit = self.change.unit(path, self.side)
             for op in ops[:1] if unit is not None else ():
                 yield from _calls_in(unit, op) if unit else ()

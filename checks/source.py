@@ -10,16 +10,15 @@ CPP = frozenset(
     {".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hpp", ".hxx", ".inl", ".xpu", ".maca", ".mu", ".hip"}
 )
 PYTHON = frozenset({".py", ".pyi"})
+_KINDS = dict.fromkeys(CPP, "cpp") | dict.fromkeys(PYTHON, "python")
 LARGEST = 2_000_000
 
 
 def language(path: str) -> str:
     """`cpp`, `python`, or empty for what is not read."""
-    # Asked of every path of a repository: `PurePosixPath(path).suffix` takes ten times as long.
-    suffix = splitext(path)[1].lower()
-    if suffix in CPP:
-        return "cpp"
-    return "python" if suffix in PYTHON else ""
+    # Asked of every path of a repository: `PurePosixPath(path).suffix` takes twenty times as long.
+    kind = _KINDS.get(path[path.rfind(".") :].lower(), "")
+    return kind if kind and splitext(path)[1] else ""  # `.py` alone is a name
 
 
 def parse(path: str, data: bytes) -> Unit | None:

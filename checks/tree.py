@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
 from checks.ir.node import node
+from checks.source import language as language_of
 
 
 @node
@@ -26,8 +27,15 @@ class Tree(Protocol):
     def read(self, path: str) -> bytes | None:
         """The file's bytes, or None where there is no such file."""
 
-    def find(self, word: str) -> tuple[Hit, ...]:
-        """Every line of a source or test file that holds `word` as a whole word, in path order."""
+    def find(self, word: str, language: str = "") -> tuple[Hit, ...]:
+        """Every line of a source or test file, of `language` where one is given, that holds `word` as a whole word, in
+        path order."""
+
+    def holders(self, word: str, language: str = "") -> tuple[str, ...]:
+        """The paths of `find`'s hits, in order and each once: ask for these where the lines do not matter."""
+
+    def holds(self, word: str) -> bool:
+        """Whether `find` hits anything."""
 
 
 _WORD = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
@@ -55,11 +63,32 @@ def find_word(data: bytes, word: str) -> list[tuple[int, str]]:
     return hits
 
 
+def holds_word(data: bytes, needle: bytes, start: int, end: int) -> bool:
+    """Whether `needle` stands as a whole word in `data`, or in that part of it."""
+    at = data.find(needle, start, end)
+    while at >= 0 and not _is_word(data, at, at + len(needle)):
+        at = data.find(needle, at + len(needle), end)
+    return at >= 0
+
+
 def _is_word(data: bytes, start: int, end: int) -> bool:
     return (start == 0 or data[start - 1] not in _WORD) and (end >= len(data) or data[end] not in _WORD)
 
 
-class MemoryTree:
+class _Searched:
+    """What `find` tells of a tree."""
+
+    def find(self, word: str, language: str = "") -> tuple[Hit, ...]:
+        raise NotImplementedError
+
+    def holders(self, word: str, language: str = "") -> tuple[str, ...]:
+        return tuple(dict.fromkeys(h.path for h in self.find(word, language)))
+
+    def holds(self, word: str) -> bool:
+        return bool(self.find(word))
+
+
+class MemoryTree(_Searched):
     """A tree held in a dict; for tests, and for a head tree with a fix applied."""
 
     def __init__(self, files: Mapping[str, bytes | str]) -> None:
@@ -71,13 +100,11 @@ class MemoryTree:
     def read(self, path: str) -> bytes | None:
         return self._files.get(path)
 
-    def find(self, word: str) -> tuple[Hit, ...]:
-        return tuple(
-            Hit(path, line, text) for path, data in self._files.items() for line, text in find_word(data, word)
-        )
+    def find(self, word: str, language: str = "") -> tuple[Hit, ...]:
+        return tuple(_hits(self._files, word, language))
 
 
-class OverlayTree:
+class OverlayTree(_Searched):
     """`below` with some files replaced: what a fix makes of the head tree."""
 
     def __init__(self, below: Tree, files: Mapping[str, bytes]) -> None:
@@ -90,13 +117,12 @@ class OverlayTree:
     def read(self, path: str) -> bytes | None:
         return self._files[path] if path in self._files else self._below.read(path)
 
-    def find(self, word: str) -> tuple[Hit, ...]:
-        kept = [h for h in self._below.find(word) if h.path not in self._files]
-        new = [Hit(p, n, t) for p, d in self._files.items() for n, t in find_word(d, word)]
-        return tuple(sorted(kept + new, key=lambda h: (h.path, h.line)))
+    def find(self, word: str, language: str = "") -> tuple[Hit, ...]:
+        kept = [h for h in self._below.find(word, language) if h.path not in self._files]
+        return tuple(sorted([*kept, *_hits(self._files, word, language)], key=lambda h: (h.path, h.line)))
 
 
-class PatchedTree:
+class PatchedTree(_Searched):
     """`above` with the folders `prefixes` taken from `below`."""
 
     def __init__(self, above: Tree, below: Tree, prefixes: tuple[str, ...]) -> None:
@@ -111,10 +137,16 @@ class PatchedTree:
     def read(self, path: str) -> bytes | None:
         return (self._below if path.startswith(self._prefixes) else self._above).read(path)
 
-    def find(self, word: str) -> tuple[Hit, ...]:
-        kept = [h for h in self._above.find(word) if not h.path.startswith(self._prefixes)]
-        taken = [h for h in self._below.find(word) if h.path.startswith(self._prefixes)]
+    def find(self, word: str, language: str = "") -> tuple[Hit, ...]:
+        kept = [h for h in self._above.find(word, language) if not h.path.startswith(self._prefixes)]
+        taken = [h for h in self._below.find(word, language) if h.path.startswith(self._prefixes)]
         return tuple(sorted(kept + taken, key=lambda h: (h.path, h.line)))
+
+
+def _hits(files: Mapping[str, bytes], word: str, language: str) -> Iterator[Hit]:
+    for path, data in files.items():
+        if not language or language_of(path) == language:
+            yield from (Hit(path, line, text) for line, text in find_word(data, word))
 
 
 def under(paths: Iterable[str], *prefixes: str) -> list[str]:

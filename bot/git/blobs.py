@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import tempfile
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterator, Mapping, Set
 from typing import IO
 
 from bot.errors import UserError
 from bot.git.command import Git, fail
 from bot.git.memory import Memory
-from checks.tree import find_word
+from checks.tree import find_word, holds_word
 
-MANY = 400
-_WORD = re.compile(rb"[A-Za-z0-9_]+")
+# Where a blob lies among those that are searched: one that stands in files of both languages lies between the two, so
+# that what is searched for one language is in one piece.
+_REGIONS = {"cpp": (0, 1), "python": (2, 1), "": (0, 1, 2)}
+_BOTH = 1
 
 
 class Blobs:
@@ -34,8 +36,9 @@ class Blobs:
         self._starts: list[int] = []
         self._ids: list[str] = []
         self._spans: dict[str, tuple[int, int]] = {}
-        self._words: dict[bytes, list[str]] = {}
-        self._found: dict[str, dict[str, list[tuple[int, str]]]] = {}
+        self._bounds: tuple[int, ...] = (0, 0, 0, 0)
+        self._holding: dict[tuple[str, int], list[str]] = {}
+        self._found: dict[tuple[str, str], list[tuple[int, str]]] = {}
 
     def __enter__(self) -> Blobs:
         return self
@@ -77,9 +80,11 @@ class Blobs:
             raise UserError("missing-object", oid=oid)
         return process.stdout.read(int(header[2]) + 1)[:-1]
 
-    def search_in(self, oids: Iterable[str]) -> None:
-        """Name the blobs that `find` looks through."""
-        self._ids = sorted(set(oids))
+    def search_in(self, kinds: Mapping[str, Set[str]]) -> None:
+        """Name the blobs that are looked through, by the languages of the files that they stand in."""
+        self._ids = sorted(kinds, key=lambda oid: (_region(kinds[oid]), oid))
+        counts = Counter(map(_region, kinds.values()))
+        self._bounds = (0, counts[0], counts[0] + counts[1], len(self._ids))
         self._loaded = False
 
     def prefetch(self) -> None:
@@ -117,40 +122,47 @@ class Blobs:
             self._spans[oid] = (start, end)
             at = end + 1
 
-    def find(self, word: str) -> dict[str, list[tuple[int, str]]]:
-        """Object id to (line, text) of the lines of searched blobs that hold `word` as a whole word."""
+    def load(self) -> None:
+        """Have what is searched in memory."""
         if not self._loaded:
             self._load()
-        if word not in self._found:
-            holders = dict.fromkeys(self._holders(word.encode()))
-            hits = {oid: find_word(self.read(oid), word) for oid in holders}
-            self._found[word] = {oid: lines for oid, lines in hits.items() if lines}
-        return self._found[word]
 
-    def _holders(self, needle: bytes) -> Iterable[str]:
-        """Loaded blobs that may hold `needle` as a whole word, in order of id.
+    def find(self, word: str, language: str) -> Iterator[tuple[str, list[tuple[int, str]]]]:
+        """(object id, its lines as (number, text)) of each blob of `language` that holds `word` as a whole word; of
+        any, where `language` is empty."""
+        for oid in self.holders(word, language):
+            if (word, oid) not in self._found:
+                self._found[word, oid] = find_word(self.read(oid), word)
+            yield oid, self._found[word, oid]
 
-        A word takes 3 ms of reading through everything; a large change looks for a thousand, and then an index of all
-        words (1 s) is made on the way.
-        """
-        if len(self._found) < MANY or not _WORD.fullmatch(needle):
-            return self._containing(needle)
-        if not self._words:
-            for oid in self._ids:
-                for word in set(_WORD.findall(self.read(oid))):
-                    self._words.setdefault(word, []).append(oid)
-        return self._words.get(needle, ())
+    def holders(self, word: str, language: str) -> Iterator[str]:
+        """The blobs that `find` gives lines of; those that nobody waits for are not looked for."""
+        self.load()
+        for region in _REGIONS[language]:
+            known = self._holding.get((word, region))
+            if known is None:
+                known = []
+                for oid in self._containing(word.encode(), self._bounds[region], self._bounds[region + 1]):
+                    known.append(oid)
+                    yield oid
+                self._holding[word, region] = known
+            else:
+                yield from known
 
-    def _containing(self, needle: bytes) -> Iterable[str]:
-        """Loaded blobs whose bytes contain `needle`; the headers between the blobs are stepped over."""
-        at = self._buffer.find(needle) if needle else -1
+    def _containing(self, needle: bytes, first: int, last: int) -> Iterator[str]:
+        """Those of the blobs number `first` to `last` that hold `needle` as a whole word; the headers between the
+        blobs are stepped over."""
+        if first == last or not needle:
+            return
+        stop = self._spans[self._ids[last - 1]][1]
+        at = self._buffer.find(needle, self._starts[first], stop)
         while at >= 0:
-            i = bisect_right(self._starts, at) - 1
-            if i < 0:
-                at = self._buffer.find(needle, self._starts[0])
-                continue
-            end = self._spans[self._ids[i]][1]
-            if at + len(needle) <= end:
-                yield self._ids[i]
-            following = self._starts[i + 1] if i + 1 < len(self._starts) else len(self._buffer.data)
-            at = self._buffer.find(needle, following)
+            i = bisect_right(self._starts, at)
+            oid = self._ids[i - 1]
+            if holds_word(self._buffer.data, needle, at, self._spans[oid][1]):
+                yield oid
+            at = self._buffer.find(needle, self._starts[i], stop) if i < last else -1
+
+
+def _region(kinds: Set[str]) -> int:
+    return _BOTH if len(kinds) > 1 else _REGIONS[next(iter(kinds))][0]

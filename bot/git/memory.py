@@ -15,11 +15,11 @@ class Memory:
         self._memmem = _memmem()
         self._start = ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p).value or 0
 
-    def find(self, needle: bytes, at: int = 0) -> int:
-        """Where `needle` stands next, from `at` on; -1 where it does not."""
+    def find(self, needle: bytes, at: int, stop: int) -> int:
+        """Where `needle` stands next in what lies between `at` and `stop`; -1 where it does not."""
         if self._memmem is None:
-            return self.data.find(needle, at)
-        found = self._memmem(self._start + at, len(self.data) - at, needle, len(needle)) if at < len(self.data) else 0
+            return self.data.find(needle, at, stop)
+        found = self._memmem(self._start + at, stop - at, needle, len(needle)) if at < stop else 0
         return found - self._start if found else -1
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 
 from bot.git.blobs import Blobs
 from bot.git.command import Git
@@ -20,8 +21,9 @@ class GitTree:
         self._oids = entries
         self._sizes = sizes
         self._paths = tuple(sorted(entries))
+        self._languages = {path: kind for path in self._paths if (kind := language(path))}
         self._sharers: dict[str, list[str]] = {}
-        for path in self._paths:
+        for path in self._languages:
             self._sharers.setdefault(entries[path], []).append(path)
 
     def paths(self) -> tuple[str, ...]:
@@ -31,19 +33,26 @@ class GitTree:
         oid = self._oids.get(path)
         return None if oid is None else self._blobs.read(oid)
 
-    def searched(self) -> set[str]:
-        """Object ids of the sources that `find` looks through: up to 2 MB each."""
-        return {oid for path, oid in self._oids.items() if language(path) and self._sizes[oid] <= LARGEST}
+    def searched(self) -> dict[str, set[str]]:
+        """Object ids of the sources that are searched, those up to 2 MB, with the languages of their files."""
+        small = (item for item in self._sharers.items() if self._sizes[item[0]] <= LARGEST)
+        return {oid: {self._languages[path] for path in paths} for oid, paths in small}
 
-    def find(self, word: str) -> tuple[Hit, ...]:
-        hits = [
-            Hit(path, line, text)
-            for oid, lines in self._blobs.find(word).items()
-            for path in self._sharers.get(oid, ())
-            if language(path)
-            for line, text in lines
-        ]
-        return tuple(sorted(hits, key=lambda h: (h.path, h.line)))
+    def find(self, word: str, language: str = "") -> tuple[Hit, ...]:
+        found = dict(self._blobs.find(word, language))
+        paths = self._of(found, language)
+        return tuple([Hit(path, line, text) for path in paths for line, text in found[self._oids[path]]])
+
+    def holders(self, word: str, language: str = "") -> tuple[str, ...]:
+        return tuple(self._of(self._blobs.holders(word, language), language))
+
+    def holds(self, word: str) -> bool:
+        return any(oid in self._sharers for oid in self._blobs.holders(word, ""))
+
+    def _of(self, oids: Iterable[str], language: str) -> list[str]:
+        """The files of `language` with these contents, in order."""
+        shared = (path for oid in oids for path in self._sharers.get(oid, ()))
+        return sorted(path for path in shared if not language or self._languages[path] == language)
 
 
 def trees(git: Git, blobs: Blobs, base: str, head: str) -> tuple[GitTree, GitTree]:
@@ -51,7 +60,10 @@ def trees(git: Git, blobs: Blobs, base: str, head: str) -> tuple[GitTree, GitTre
     listings = [git.start("ls-tree", "-r", "-z", "-l", "--full-tree", tree) for tree in (base, head)]
     first, second = (_entries(git.finish(listing)) for listing in listings)
     made = GitTree(blobs, *first), GitTree(blobs, *second)
-    blobs.search_in(made[0].searched() | made[1].searched())
+    kinds = made[0].searched()
+    for oid, more in made[1].searched().items():
+        kinds[oid] = kinds[oid] | more if oid in kinds else more
+    blobs.search_in(kinds)
     return made
 
 

@@ -12,7 +12,6 @@ from checks.ir.node import node
 from checks.ir.stmt import Assert, flatten
 from checks.ir.unit import Function, Unit
 from checks.ops import calls_of
-from checks.source import language
 
 # A line that quotes the name of something stored: the cheap sieve before a test is parsed.
 _QUOTED = re.compile(rb"(?i)[\"'][\w./{}-]*log_?probs?[\w./{}-]*[\"']")
@@ -44,8 +43,8 @@ class BaselineTest:
 
 def baseline_tests(change: ChangeSet, config: Config) -> Iterator[BaselineTest]:
     """Every such test of the head, one for each file: the first in it."""
-    paths = {h.path for h in change.head.find("logprobs")}
-    for path in sorted(p for p in paths if language(p) == "python" and (config.is_test(p) or config.is_e2e(p))):
+    paths = change.head.holders("logprobs", "python")
+    for path in (p for p in paths if config.is_test(p) or config.is_e2e(p)):
         unit = change.unit(path) if _may_store(change.head.read(path) or b"") else None
         found = next(_in_unit(unit), None) if unit is not None else None
         if found is not None:

@@ -87,7 +87,7 @@ def _read_by_changed_python(both: Sides) -> Iterator[Endpoint]:
         if f.head_path and f.base_path and language(f.head_path) == "python" and not both.config.is_test(f.head_path)
     ]  # fmt: skip
     changed += [FileChange("M", path, path) for path in _using_changed_numbers(changed, both)]
-    for path in sorted({h.path for h in both.change.head.find("msgrcv")} if changed else ()):
+    for path in both.change.head.holders("msgrcv") if changed else ():
         ops = {(a or b).decode() for a, b in _OP.findall(both.change.head.read(path) or b"")}
         if any(_reads_otherwise(op, file, both) for op in sorted(ops) for file in changed):
             unit = both.change.unit(path)
@@ -105,9 +105,9 @@ def _using_changed_numbers(changed: list[FileChange], both: Sides) -> list[str]:
             number = isinstance(constant.value, E.Const | E.Unary) and constant.name.isupper()
             if number and constant.line in lines and before.get(constant.name, constant.value) != constant.value:
                 names.append(constant.name)
-    paths = {h.path for name in names[:_MOST_NUMBERS] for h in both.change.head.find(name)}
+    paths = {path for name in names[:_MOST_NUMBERS] for path in both.change.head.holders(name, "python")}
     known = {f.path for f in changed}
-    return sorted(p for p in paths - known if language(p) == "python" and not both.config.is_test(p))
+    return sorted(p for p in paths - known if not both.config.is_test(p))
 
 
 def _reads_otherwise(op: str, file: FileChange, both: Sides) -> bool:

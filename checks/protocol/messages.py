@@ -22,7 +22,6 @@ from checks.ir.stmt import Assign, flatten
 from checks.ir.unit import Function, Struct, Unit
 from checks.ops import calls_of
 from checks.protocol.places import Move, moves
-from checks.source import language
 
 SEND = "send"
 RECEIVE = "receive"
@@ -160,8 +159,7 @@ class Messages:
 
     def speaking(self, struct: str, hardware: str | None = None) -> Iterator[Endpoint]:
         """Every end in the tree (of `hardware`) whose struct has this name, whatever its definition."""
-        hits = self.change.tree(self.side).find(struct)
-        for path in sorted({h.path for h in hits if language(h.path) == "cpp"}):
+        for path in self.change.tree(self.side).holders(struct, "cpp"):
             if hardware is not None and self.config.hardware_of(path) != hardware:
                 continue
             if not self.may_speak(path):

@@ -12,7 +12,6 @@ from checks.ir import expr as E
 from checks.ir.node import node
 from checks.ir.unit import Function, Unit
 from checks.ops import OpInfo, Ops, calls_of
-from checks.source import language
 from checks.sync.reached import excluded
 from checks.sync.targets import Targets, nearest_imports
 
@@ -27,8 +26,8 @@ def wrong_arguments(change: ChangeSet, config: Config, rule: str) -> Iterator[Fi
         infos = ops.named(name)
         if not infos or any(not i.params for i in infos):
             continue
-        tests = {h.path for h in change.head.find(name) if config.is_test(h.path) and language(h.path) == "python"}
-        for path in sorted(tests):
+        tests = [path for path in change.head.holders(name, "python") if config.is_test(path)]
+        for path in tests:
             unit = change.unit(path)
             same = [i for i in infos if config.hardware_of(i.unit.path) == config.hardware_of(path)]
             paths = {i.unit.path for i in same or infos}

@@ -16,7 +16,6 @@ from checks.ir.stmt import Assign, For, Guarded, If, With, flatten
 from checks.ir.unit import Function, Unit
 from checks.ops import calls_of, expressions
 from checks.protocol.messages import Endpoint, op_argument
-from checks.source import language
 
 SIZE, OFFSET, STRIDE, DTYPE = "size", "offset", "stride", "dtype"
 _FILLS = frozenset({"full", "zeros", "ones", "empty"})
@@ -81,8 +80,7 @@ class Readers:
                 yield from self._in_unit(op.name, places, unit)
 
     def _callers(self, op: str) -> Iterator[Unit]:
-        hits = self._change.tree(self._side).find(op)
-        for path in sorted({h.path for h in hits if language(h.path) == "python"}):
+        for path in self._change.tree(self._side).holders(op, "python"):
             unit = self._change.unit(path, self._side) if not self._config.is_test(path) else None
             if unit is not None:
                 yield unit

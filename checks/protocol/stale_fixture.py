@@ -137,7 +137,7 @@ def _tests_of(entries: dict[str, set[str]], change: ChangeSet, config: Config) -
     """Test functions that name an altered function, in files that name its module; touched files first."""
     wanted: dict[str, set[str]] = {}
     for module, names in sorted(entries.items()):
-        files = {h.path for h in change.head.find(module) if config.is_test(h.path) and language(h.path) == "python"}
+        files = [path for path in change.head.holders(module, "python") if config.is_test(path)]
         for path in files:
             data = change.head.read(path) or b""
             named = {name for name in names if name.encode() in data and find_word(data, name)}

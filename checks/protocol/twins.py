@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import PurePosixPath
 
 from checks.change import ChangeSet, FileChange
 from checks.config import Config
@@ -14,6 +13,7 @@ from checks.ir.stmt import Assign, flatten
 from checks.ir.unit import Function
 from checks.ops import calls_of
 from checks.source import language
+from checks.tree import find_word
 
 _SHORTEST = 24
 
@@ -81,16 +81,16 @@ def _name(target: E.Expr) -> str:
 
 
 def _copies(line: str, name: str, new: Location, change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
-    folder = PurePosixPath(new.path).parent
     found: dict[str, list[int]] = {}
-    for hit in change.head.find(name):
-        same = PurePosixPath(hit.path).parent == folder and config.is_test(hit.path) and hit.path != new.path
-        if same and hit.text.strip() == line and change.changed(hit.path) is None:
-            found.setdefault(hit.path, []).append(hit.line)
+    for path in _beside(new.path, change, config):
+        hits = find_word(change.head.read(path) or b"", name)
+        same = [number for number, text in hits if text.strip() == line]
+        if same:
+            found[path] = same
     unit = change.unit(new.path)
     excerpt = unit.text(new.start_line).strip() if unit is not None else ""
     takers = _takers(name, unit.function_at(new.start_line) if unit is not None else None)
-    for path, lines in sorted(found.items()):
+    for path, lines in found.items():
         twin = change.unit(path)
         function = twin.function_at(lines[0]) if twin is not None else None
         theirs = _takers(name, function)
@@ -107,6 +107,17 @@ def _copies(line: str, name: str, new: Location, change: ChangeSet, config: Conf
             evidence=(Definition(name, new, excerpt), Definition(name, Location(path, lines[0]), line)),
             related=tuple(Related(Location(path, n), Message("twin-too", {})) for n in lines[1:]),
         )
+
+
+def _beside(path: str, change: ChangeSet, config: Config) -> list[str]:
+    """The other tests of the same folder that the change left alone."""
+    folder = path.rpartition("/")[0]
+    near = change.once(("protocol.twins", folder), lambda: [p for p in change.head.paths() if _is_source_in(folder, p)])
+    return [p for p in near if p != path and config.is_test(p) and change.changed(p) is None]
+
+
+def _is_source_in(folder: str, path: str) -> bool:
+    return path.rpartition("/")[0] == folder and language(path) != ""
 
 
 def _takers(name: str, function: Function | None) -> set[str]:

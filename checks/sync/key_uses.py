@@ -96,8 +96,7 @@ def changed_python(change: ChangeSet, config: Config) -> Iterator[tuple[Unit | N
 
 def product_files(word: str, change: ChangeSet, config: Config) -> list[str]:
     """The Python files of the product in which `word` stands."""
-    hits = {h.path for h in change.head.find(word)}
-    return sorted(p for p in hits if p.endswith(".py") and not config.is_test(p))
+    return [p for p in change.head.holders(word, "python") if p.endswith(".py") and not config.is_test(p)]
 
 
 def sets_somehow(key: str, text: str) -> bool:

@@ -48,7 +48,7 @@ def brought(guards: tuple[E.Expr, ...], change: ChangeSet) -> bool:
     """Whether a condition asks for something that this change brings: it is off for whoever was there before."""
     parts = (e for g in guards for e in E.walk(g))
     names = {e.name if isinstance(e, E.Attr) else e.id for e in parts if isinstance(e, E.Attr | E.Name)}
-    return any("_" in n and not change.base.find(n) for n in sorted(names))
+    return any("_" in n and not change.base.holds(n) for n in sorted(names))
 
 
 def refused(guards: tuple[E.Expr, ...], platform: str, change: ChangeSet, config: Config) -> bool:

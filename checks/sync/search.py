@@ -46,7 +46,7 @@ class Search:
         """Whether the new form reads a field that the change brings and of which the sibling's file knows nothing."""
         forms = () if isinstance(alteration.new.form, tuple) else (alteration.new.form,)
         read = {e.name for f in forms for e in E.walk(f) if isinstance(e, E.Attr)}
-        return any("_" in n and not has_word(data, n) and not self.change.base.find(n) for n in sorted(read))
+        return any("_" in n and not has_word(data, n) and not self.change.base.holds(n) for n in sorted(read))
 
     def effects(self, function: Function, unit: Unit) -> list[Effect]:
         return self.change.once((Search, function.path, function.start_line), lambda: effects(function, unit))

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import subprocess
 import sys
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bot.git import Blobs, Git, change_set, resolve
 from bot.git.memory import Memory
 from checks.change import Hunk, PullRequest
+from checks.source import language
+from checks.tree import MemoryTree, OverlayTree
 
 
 @pytest.fixture
@@ -217,6 +220,35 @@ def test_search(repo, compare):
     assert len(change.head.read("big.py")) == 2_500_000
 
 
+FILES = st.dictionaries(st.sampled_from(["a.py", "b.cu", "c.py", "same.h", "d.md"]), st.text("xy_ \n", max_size=12))
+
+
+@settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(FILES, st.dictionaries(st.sampled_from(["b.cu", "c.py", "e.py"]), st.text("xy_ \n", max_size=12)))
+def test_every_kind_of_search_finds_what_is_in_the_files(repo_at, tmp_path_factory, base, added):
+    """In git, in memory and under a patch, by language or not, whether lines, paths or a yes is asked for."""
+    repo = repo_at(tmp_path_factory.mktemp("searched"))
+    repo.commit({"always.py": "x\n", **base})
+    repo.commit({"always.py": "y\n", **added})
+    git = Git(repo.path)
+    with Blobs(git) as blobs:
+        change = change_set(git, blobs, resolve(git, "HEAD~1", "HEAD", merge_base=True), PullRequest())
+        sources = {p: change.head.read(p) or b"" for p in change.head.paths() if language(p)}
+        for word in ("x", "y", "xy", "x_", "_"):
+            for kind in ("", "python", "cpp"):
+                lines = [
+                    (path, number)
+                    for path, data in sources.items()
+                    for number, line in enumerate(data.decode().split("\n"), 1)
+                    if kind in ("", language(path)) and re.search(rf"\b{word}\b", line)
+                ]
+                paths = list(dict.fromkeys(path for path, _ in lines))
+                for tree in (change.head, MemoryTree(sources), OverlayTree(change.base, sources)):
+                    assert [(h.path, h.line) for h in tree.find(word, kind) if h.path in sources] == lines
+                    assert [p for p in tree.holders(word, kind) if p in sources] == paths
+                assert change.head.holds(word) == bool(change.head.find(word)) == MemoryTree(sources).holds(word)
+
+
 def test_the_work_of_a_diff_grows_with_its_lines(repo, specbot):
     def lines(size):
         """How many lines of Python a review of `size` changed lines runs."""
@@ -302,7 +334,8 @@ def test_a_tag_and_an_annotated_tag_as_revisions(repo, compare):
     assert [f.path for f in compare("v1", "main").files] == ["a.py"]
 
 
-@given(st.binary(max_size=60), st.binary(min_size=1, max_size=4), st.integers(0, 70))
-def test_memory_is_searched_as_bytes_are(data: bytes, needle: bytes, at: int) -> None:
+@given(st.binary(max_size=60), st.binary(min_size=1, max_size=4), st.integers(0, 70), st.integers(0, 99))
+def test_memory_is_searched_as_bytes_are(data: bytes, needle: bytes, at: int, stop: int) -> None:
     for memory in (data, data + needle + data):
-        assert Memory(memory).find(needle, at) == memory.find(needle, at)
+        end = min(stop, len(memory))
+        assert Memory(memory).find(needle, at, end) == memory.find(needle, at, end)
