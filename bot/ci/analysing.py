@@ -1,15 +1,9 @@
-"""The child that reports on a collected run for the service: a job as JSON in, the comment and the report out.
-
-It reads what strangers wrote, so it has neither the service's environment nor its secrets, and bounded memory.
-"""
+"""What the child that reports on a collected run for the service does: a job in, the comment and the report out."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-import resource
-import sys
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +17,6 @@ from checks.ci.folder import load
 from checks.ci.report import CIReport
 from checks.ci.since import since
 
-_MEMORY = 4 << 30
 _NO_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 
 
@@ -53,10 +46,3 @@ def _digest(report: CIReport, language: str) -> str:
     """Of the comment without the time of collection and without what changed since the last one."""
     timeless = replace(report, run=replace(report.run, collected=_NO_TIME))
     return hashlib.sha256(comment(CIView(timeless), language).encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
-if __name__ == "__main__":
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-    sys.stdout.write(json.dumps(result(json.load(sys.stdin))))
-    sys.stdout.flush()
-    os._exit(0)

@@ -60,13 +60,13 @@ def refresh(pull: CIPull, here: Machine) -> Refreshed:
 
 
 def _explained(pull: CIPull, here: Machine, run: CIRun, folder: str, history: History) -> Json:
-    """The report, as `bot.ci.analysing` makes it in a process of its own."""
+    """The report, as `bot.ci.analysing` makes it in a child."""
     before = history.last(pull.repository, pull.number)
     token = here.app.token(pull.installation, pull.repository_id, ANALYSE)
     clone, compared = here.checkouts.fetch(pull.repository, token, run.pull.base_branch, run.revisions.head)
     job = {"folder": folder, "clone": str(clone), "base": compared.base, "head": compared.head}
     job |= {"before": dump(before) if before and before.jobs else "", "language": here.settings.language}
-    return in_child("bot.ci.analysing", job)
+    return in_child("ci", job)
 
 
 def _told(pull: CIPull, here: Machine, history: History, run: CIRun, made: Json) -> bool:

@@ -1,12 +1,7 @@
-"""The child that writes a pull request's pages: a job as JSON on standard input, HTML by kind and language on standard
-output. Like the review's child it has neither the environment nor the secrets of the service."""
+"""What the child that writes a pull request's pages does: a job in, HTML by kind and language out."""
 
 from __future__ import annotations
 
-import json
-import os
-import resource
-import sys
 from collections import Counter
 from functools import partial
 from pathlib import Path
@@ -23,9 +18,6 @@ from checks.analysis.discussion import Comment, Thread
 from checks.change import PullRequest
 from checks.finding import Severity
 from checks.review import Review
-
-# As for the review's child; drawing takes some more.
-_MEMORY = 4 << 30
 
 
 def pages(job: dict[str, Any]) -> dict[str, dict[str, str]]:
@@ -54,10 +46,3 @@ def _thread(data: dict[str, Any]) -> Thread:
 def _push(review: Review, head: str) -> Push:
     counts = Counter(f.severity for f in review.findings if not f.answered)
     return Push(head, counts[Severity.BUG], counts[Severity.SUGGESTION], counts[Severity.QUESTION])
-
-
-if __name__ == "__main__":
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-    sys.stdout.write(json.dumps(pages(json.load(sys.stdin))))
-    sys.stdout.flush()
-    os._exit(0)

@@ -1,4 +1,4 @@
-"""The child that reviews: a job as JSON on standard input, its result on standard output.
+"""What the child that reviews does: a job in, its result out, both JSON.
 
 The `payload` of the result is byte for byte what `specbot review --format github` prints.
 """
@@ -6,11 +6,6 @@ The `payload` of the result is byte for byte what `specbot review --format githu
 from __future__ import annotations
 
 import json
-import os
-import resource
-import sys
-import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +16,6 @@ from bot.reports import format_named
 from bot.reviewing import opened, reviewed
 from checks.change import ChangeSet, PullRequest
 from checks.config import matches
-
-# Nine times what the largest change we know takes.
-_MEMORY = 4 << 30
 
 
 def result(job: dict[str, Any]) -> dict[str, Any]:
@@ -46,19 +38,3 @@ def _touched(change: ChangeSet) -> list[str]:
     except UserError:
         return []
     return [job.name for job in jobs if any(matches(file.path, job.paths) for file in change.files)]
-
-
-def _end_with(parent: int) -> None:
-    """End when the worker does, however it ended: nobody would read the result."""
-    while os.getppid() == parent:
-        time.sleep(1.0)
-    os._exit(1)
-
-
-if __name__ == "__main__":
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
-    sys.stdout.write(json.dumps(result(json.load(sys.stdin))))
-    sys.stdout.flush()
-    # Without taking every parsed file apart first.
-    os._exit(0)

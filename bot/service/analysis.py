@@ -1,14 +1,17 @@
 """The review itself, in a process of its own: it needs a whole core, reads what strangers wrote, and must be stoppable.
 
-The child, `python -m bot.service.analysing`, has neither the environment nor the secrets of the service.
+The child is forked from `python -m bot.service.children`, which has neither the environment nor the secrets of the
+service.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +24,8 @@ Json = dict[str, Any]
 # Twenty times what the largest change we know takes.
 LONGEST = 600.0
 _PRIORITY = 5
+# Seconds between two questions whether the result is still wanted.
+_ASK = 0.5
 _KEPT = ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH")
 
 
@@ -38,14 +43,14 @@ def analyse(clone: Path, compared: Range, facts: Json, language: str, still_want
     Gives `payload` and `report`, or `error` with a sentence's key and arguments. Raises `Stopped` when `still_wanted`,
     which is asked twice a second, says no, and `Failed` when the child breaks or takes too long.
     """
-    return in_child("bot.service.analysing", _job(clone, compared, facts) | {"language": language}, still_wanted)
+    return in_child("review", _job(clone, compared, facts) | {"language": language}, still_wanted)
 
 
 def pages(clone: Path, compared: Range, facts: Json, still_wanted: Callable[[], bool]) -> dict[str, dict[str, str]]:
     """The bodies of the pull request's pages, by kind and language; raises as `analyse` does. `facts` has `threads` and
     `pushes` besides, for `bot.pages.making`."""
     told = {name: facts[name] for name in ("threads", "pushes")}
-    return in_child("bot.pages.making", _job(clone, compared, facts) | told, still_wanted)
+    return in_child("pages", _job(clone, compared, facts) | told, still_wanted)
 
 
 def _job(clone: Path, compared: Range, facts: Json) -> Json:
@@ -53,33 +58,78 @@ def _job(clone: Path, compared: Range, facts: Json) -> Json:
     return {"clone": str(clone), "base": compared.base, "head": compared.head, **told}
 
 
-def in_child(module: str, job: Json, still_wanted: Callable[[], bool] = lambda: True) -> Json:
-    """What `python -m module` makes of a job. Raises `Failed`, and `Stopped` when `still_wanted` says no."""
+class _Kin:
+    """The way to the process that the children are forked from, which is started when it is first needed and again
+    when it has died. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._way: socket.socket | None = None
+
+    def child(self) -> socket.socket:
+        """A child that waits for its job at the other end of the socket."""
+        ours, theirs = socket.socketpair()
+        with theirs, self._lock:
+            try:
+                self._hand(theirs)
+            except OSError:
+                self._way = None
+                self._hand(theirs)
+        return ours
+
+    def _hand(self, theirs: socket.socket) -> None:
+        self._way = self._way or started()
+        socket.send_fds(self._way, [b"j"], [theirs.fileno()])
+
+
+def started() -> socket.socket:
+    """Start the process, and give the way to it. It ends when that is closed, by whatever end this process comes to."""
     env = {name: os.environ[name] for name in _KEPT if name in os.environ}
     env |= {"PYTHONPATH": str(Path(bot.__file__).parent.parent), "LC_ALL": "C.UTF-8"}
-    command = [sys.executable, "-m", module]
-    child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)
-    # Webhooks and commands are answered first.
-    os.setpriority(os.PRIO_PROCESS, child.pid, os.getpriority(os.PRIO_PROCESS, 0) + _PRIORITY)
-    try:
-        out = _wait(child, json.dumps(job).encode(), still_wanted)
-    finally:
-        child.kill()
-        child.wait()
-    if child.returncode:
-        raise Failed(f"the analysis ended with {child.returncode}")
+    ours, theirs = socket.socketpair()
+    with theirs:
+        process = subprocess.Popen([sys.executable, "-m", "bot.service.children"], stdin=theirs.fileno(), env=env)
+    # Webhooks and commands are answered first. Children have their parent's priority.
+    os.setpriority(os.PRIO_PROCESS, process.pid, os.getpriority(os.PRIO_PROCESS, 0) + _PRIORITY)
+    threading.Thread(target=process.wait, daemon=True).start()
+    return ours
+
+
+_KIN = _Kin()
+
+
+def in_child(program: str, job: Json, still_wanted: Callable[[], bool] = lambda: True) -> Json:
+    """What the program of `bot.service.children` makes of a job. Raises `Failed`, and `Stopped` when `still_wanted`
+    says no; the child is killed then."""
+    with _KIN.child() as there:
+        try:
+            there.sendall(json.dumps([program, job]).encode())
+            there.shutdown(socket.SHUT_WR)
+            said = _said(there, still_wanted)
+        except OSError as error:
+            raise Failed(f"the analysis could not be reached: {error}") from None
+    out, _, status = said.rpartition(b"\n")
+    if status != b"0":
+        raise Failed(f"the analysis ended with {status[:20].decode('ascii', 'replace') or 'nothing'}")
     made: Json = json.loads(out)
     return made
 
 
-def _wait(child: subprocess.Popen[bytes], data: bytes | None, still_wanted: Callable[[], bool]) -> bytes:
-    end = time.monotonic() + LONGEST
+def _said(there: socket.socket, still_wanted: Callable[[], bool]) -> bytes:
+    """All that comes until the other end closes."""
+    end, asked, out = time.monotonic() + LONGEST, time.monotonic(), bytearray()
+    there.settimeout(_ASK)
     while True:
         try:
-            return child.communicate(data, timeout=0.5)[0]
-        except subprocess.TimeoutExpired:
-            data = None
-            if time.monotonic() > end:
-                raise Failed(f"the analysis took more than {LONGEST:.0f} s") from None
+            chunk = there.recv(1 << 20)
+        except TimeoutError:
+            chunk = None
+        if chunk == b"":
+            return bytes(out)
+        out += chunk or b""
+        if (now := time.monotonic()) > end:
+            raise Failed(f"the analysis took more than {LONGEST:.0f} s")
+        if now > asked + _ASK:
+            asked = now
             if not still_wanted():
-                raise Stopped from None
+                raise Stopped

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import sys
 import threading
 import time
@@ -19,6 +20,7 @@ from dbos._sys_db import SystemDatabase
 
 from bot.cli import main
 from bot.commands import serve as serve  # what takes a second is imported once, and not in every life
+from bot.service import analysis, children
 
 
 def _strike(number: int, when: str) -> None:
@@ -50,13 +52,25 @@ def _end_with(parent: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
+def _near() -> None:
+    """The process that children are forked from is forked too, instead of importing what is imported here."""
+    ours, theirs = socket.socketpair()
+    if not os.fork():
+        ours.close()
+        children.serve(theirs)
+        os._exit(0)
+    theirs.close()
+    analysis.started = lambda: ours
+
+
 def _live(parent: int, life: dict[str, Any]) -> None:
-    _end_with(parent)
     os.environ.clear()
     os.environ.update(life["environment"])
     log = os.open(life["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     for stream, target in ((0, os.open(os.devnull, os.O_RDONLY)), (1, log), (2, log)):
         os.dup2(target, stream)
+    _near()
+    _end_with(parent)
     if life["strike"]:
         _strike(life["strike"], life["when"])
     os._exit(main(["serve"]))

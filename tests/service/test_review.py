@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
@@ -108,13 +109,27 @@ def test_a_mistake_in_the_configuration_is_said_on_the_check(live, engine):
 
 def kill_reviews(parent: int) -> None:
     """kill -9 of every process that reviews now; one may still work for an earlier test."""
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            status, command = (entry / "stat").read_text(), (entry / "cmdline").read_bytes()
-        except OSError:
-            continue
-        if int(status.rsplit(") ", 1)[1].split()[1]) == parent and b"bot.service.analysing" in command:
-            os.kill(int(entry.name), signal.SIGKILL)
+    for forking in children(parent):
+        if b"bot.service.children" in commandline(forking):
+            for pid in children(forking):
+                os.kill(pid, signal.SIGKILL)
+
+
+def children(parent: int) -> list[int]:
+    """Those that live, of every thread of the process."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            if int(entry.read_text().rsplit(") ", 1)[1].split()[1]) == parent:
+                found.append(int(entry.parent.name))
+    return found
+
+
+def commandline(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are found in /proc")

@@ -1,0 +1,114 @@
+"""`python -m bot.service.children`: the process that the children are forked from.
+
+It has read the programs that they run, once, and has neither the environment nor the secrets of the service. Its
+standard input is a socket over which it is handed one socket for each job; the child reads the job from that, JSON of
+a program's name and its argument, and writes the result. What follows is a line with the status that the child ended
+with.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import json
+import os
+import resource
+import select
+import signal
+import socket
+import sys
+import traceback
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Any, NoReturn
+
+import bot.ci.analysing
+import bot.pages.making
+import bot.service.analysing
+from checks import registry  # the rules, which the programs read only when they need them
+
+PROGRAMS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "review": bot.service.analysing.result,
+    "pages": bot.pages.making.pages,
+    "ci": bot.ci.analysing.result,
+}
+# Nine times what the largest change we know takes.
+_MEMORY = 4 << 30
+_PR_SET_PDEATHSIG = 1
+
+
+def serve(control: socket.socket) -> None:
+    """Fork a child for every socket that comes over `control`, until its other end is closed; children that still work
+    end with this process. One whose own socket is closed at the other end is killed."""
+    gc.collect()
+    gc.freeze()  # what is here stays, and is shared with the children
+    poll, working = select.poll(), dict[int, tuple[int, socket.socket]]()
+    poll.register(control, select.POLLIN)
+    while True:
+        for ready, _ in poll.poll():
+            if ready == control.fileno():
+                _, handed, _, _ = socket.recv_fds(control, 1, 1)
+                if not handed:
+                    return
+                job = socket.socket(fileno=handed[0])
+                pid = _forked(job, [control, *(other for _, other in working.values())])
+                watched = os.pidfd_open(pid)
+                working[watched] = pid, job
+                poll.register(watched, select.POLLIN)
+                poll.register(job, 0)  # a hang-up is always told
+            elif ready in working:
+                pid, job = working.pop(ready)
+                poll.unregister(ready)
+                os.close(ready)
+                with suppress(KeyError):
+                    poll.unregister(job)
+                _end(pid, job)
+            else:
+                poll.unregister(ready)
+                os.killpg(next(pid for pid, job in working.values() if job.fileno() == ready), signal.SIGKILL)
+
+
+def _forked(job: socket.socket, others: Iterable[socket.socket]) -> int:
+    here = os.getpid()
+    child = os.fork()
+    if not child:
+        for other in others:
+            other.close()  # else its other end would not see that it was closed here
+        _live(job, here)
+    with suppress(PermissionError, ProcessLookupError):
+        os.setpgid(child, child)
+    return child
+
+
+def _live(job: socket.socket, parent: int) -> NoReturn:
+    """The child's whole life. Whatever it starts is of its process group."""
+    try:
+        os.setpgid(0, 0)
+        if sys.platform == "linux":
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() == parent:
+            resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+            with job.makefile("rb") as asked:
+                program, argument = json.load(asked)
+            job.sendall(json.dumps(PROGRAMS[program](argument)).encode())
+            # Without taking every parsed file apart first.
+            os._exit(0)
+    except Exception:
+        # The edge of this process.
+        traceback.print_exc()
+    finally:
+        os._exit(1)
+
+
+def _end(pid: int, job: socket.socket) -> None:
+    """Tell how the child ended, whose result is sent by now, and end what it left."""
+    _, status = os.waitpid(pid, 0)
+    with suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)
+    with job, suppress(OSError):
+        job.sendall(b"\n%d" % os.waitstatus_to_exitcode(status))
+
+
+if __name__ == "__main__":
+    assert registry.RULES
+    serve(socket.socket(fileno=0))
