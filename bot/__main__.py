@@ -6,11 +6,12 @@ import os
 import sys
 from typing import NoReturn
 
-from bot.cli import main as run
-
 
 def main() -> NoReturn:
     """Run the command line and end the process with its exit code, without taking every parsed file apart first."""
+    # Not above: each process that is started to share the work imports this file.
+    from bot.cli import main as run
+
     code = run()
     sys.stdout.flush()
     sys.stderr.flush()

@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bot.logprobs.files import reading, told
-from bot.logprobs.places import Place, places, read_at
+from bot.logprobs.places import OutOfOrder, Place, places, read_at
 from checks.logprobs.compare import Collector, Tally
-from checks.logprobs.jsonl import RecordError, lines, parse
+from checks.logprobs.jsonl import LONGEST, RecordError, lines, parse
 from checks.logprobs.record import Record
 
 BUCKETS = 64
@@ -38,14 +38,10 @@ Group: TypeAlias = list[tuple[Place | None, Place | None]]
 _At: TypeAlias = tuple[Path, BinaryIO, Place | None]
 
 
-class OutOfOrder(Exception):
-    """The files do not name the same requests in the same order."""
-
-
 def compare_in_step(base: Path, head: Path, share: tuple[int, int], collector: Collector) -> Tally:
     """Compare every `share[1]`-th group of lines, from the `share[0]`-th on. Raises `OutOfOrder` and `UserError`."""
     with reading(base, 0) as base_file, reading(head, 0) as head_file:
-        groups = _groups(zip_longest(places(base_file), places(head_file)))
+        groups = _groups(zip_longest(places(base_file, LONGEST), places(head_file, LONGEST)))
         for number, group in enumerate(groups):
             if number % share[1] == share[0]:
                 collector.add([_pair((base, base_file, b), (head, head_file, h)) for b, h in group])

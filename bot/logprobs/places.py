@@ -7,10 +7,12 @@ import os
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
-from checks.logprobs.jsonl import LONGEST
-
 _BUFFER = 1 << 18
 _SPACE = frozenset(b" \t\n\r\v\f")
+
+
+class OutOfOrder(Exception):
+    """Two files do not name the same requests in the same order."""
 
 
 class Place(NamedTuple):
@@ -21,8 +23,11 @@ class Place(NamedTuple):
     length: int
 
 
-def places(file: BinaryIO) -> Iterator[Place]:
-    """The lines of an unbuffered file from where it stands, its start, in order; those of space alone are left out."""
+def places(file: BinaryIO, longest: int) -> Iterator[Place]:
+    """The lines of an unbuffered file from where it stands, its start, in order; those of space alone are left out.
+
+    One longer than `longest` bytes ends after one byte more.
+    """
     buffer = bytearray(_BUFFER)
     number, start, offset, blank = 1, 0, 0, True
 
@@ -33,14 +38,14 @@ def places(file: BinaryIO) -> Iterator[Place]:
         at = 0
         while (end := buffer.find(b"\n", at, size) + 1) > 0:
             if not (blank and space(at, end)):
-                yield Place(number, start, min(offset + end - start, LONGEST + 1))
+                yield Place(number, start, min(offset + end - start, longest + 1))
             number, start, at, blank = number + 1, offset + end, end, True
         blank = blank and space(at, size)
         offset += size
-        if offset - start > LONGEST and not blank:
+        if offset - start > longest and not blank:
             break
     if start < offset and not blank:
-        yield Place(number, start, min(offset - start, LONGEST + 1))
+        yield Place(number, start, min(offset - start, longest + 1))
 
 
 def read_at(file: BinaryIO, place: Place) -> bytes:

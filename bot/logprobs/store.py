@@ -146,13 +146,8 @@ def baseline_file(name: str, key: Key) -> Iterator[Path]:
 
 
 @contextmanager
-def base_of(base: str | None, store: str | None, head: str) -> Iterator[str]:
-    """The file to compare `head` with: `base`, or else the baseline in `store` under the key of head's records."""
-    if base is not None and store is None:
-        yield base
-        return
-    if base is not None or store is None:
-        raise UserError("diff-base")
+def base_of(store: str, head: str) -> Iterator[str]:
+    """The file of the baseline in `store` under the key of the records in file `head`."""
     first = next(read_records(head), None)
     if first is None:
         raise UserError("accept-none", path=head)

@@ -111,10 +111,7 @@ def _note_ranks(tally: Tally, measured: Measured, names: Sequence[str]) -> None:
     tally.counts["ranked"] += int(((base.ranks[shown] >= 0) & (head.ranks[shown] >= 0)).sum())
     bad = np.flatnonzero(measured.rank)
     tally.counts["rank"] += len(bad)
-    if not len(bad):
-        return
-    deltas, found = np.unique(measured.rank[bad], return_counts=True)
-    tally.ranks.update(dict(zip(deltas.tolist(), found.tolist(), strict=True)))
+    tally.ranks.update(measured.rank[bad].tolist())
     order = bad[np.argsort(-np.abs(measured.rank[bad]), kind="stable")[:SHOWN]]
     examples = []
     for n in order:
