@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from checks.analysis.called import hardware, newly_called
 from checks.analysis.model import Claim, Impact, Risk
-from checks.analysis.symbols import hardware, newly_called
 from checks.change import ChangeSet
 from checks.config import Config
 from checks.facts import Facts

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from checks.analysis.model import Claim, Step
 from checks.change import ChangeSet, Hunk
@@ -39,8 +40,9 @@ class _Group:
     claims: list[Claim] = field(default_factory=list)
     hunks: list[_Hunk] = field(default_factory=list)
 
-    @property
+    @cached_property
     def symbols(self) -> tuple[str, ...]:
+        """The symbols of its claims, which are all there before the first hunk is."""
         return tuple(dict.fromkeys(s for c in self.claims for s in c.symbols))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from checks.analysis import symbols
+from checks.analysis.pairs import paired
 from checks.analysis.replaced import Replacement
 from checks.change import ChangeSet
 from checks.config import Config
@@ -40,7 +40,7 @@ def functions(
     names = {(r.old, r.new) for r in replaced}
     held = {
         (d.head.path, d.base.qualname, d.head.qualname)
-        for d in symbols.paired(change, config)
+        for d in paired(change, config)
         if d.base is not None and d.base.qualname != d.head.qualname
     }
     gone = [f for f in facts.functions if f.what == "removed"]

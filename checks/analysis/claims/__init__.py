@@ -1,0 +1,39 @@
+"""The true sentences about a change, from its facts: what was split, moved, renamed, replaced, added, removed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from checks.analysis import successors
+from checks.analysis.claims import functions, named, ops, statements
+from checks.analysis.model import Claim
+from checks.analysis.replaced import Replacement
+from checks.change import ChangeSet
+from checks.config import Config
+from checks.facts import Facts
+
+
+def claims(change: ChangeSet, config: Config, facts: Facts, replaced: Sequence[Replacement]) -> tuple[Claim, ...]:
+    """Every claim, the ones that explain most first."""
+    split = [*functions.splits(change, config)]
+    parts = {name for c in split for name in c.symbols}
+    exchanged = {n for r in replaced for n in (r.old, r.new)}
+    successive = successors.functions(change, config, facts, replaced)
+    classes = [*named.classes(change, config)]
+    found = [
+        *split,
+        *functions.moves(change, config),
+        *ops.ops(change, facts, replaced),
+        *ops.bindings(change, config, {r.new: r.old for r in replaced}),
+        *map(named.replacement, replaced),
+        *map(functions.successor, successive),
+        *functions.remade(change, config, facts, successive, parts),
+        *statements.calls(change, config, exchanged | parts),
+        *statements.conditions(change, config),
+        *statements.written(change, config),
+        *statements.branches(change, config),
+        *named.keys(change, config, {r.new for r in replaced}),
+        *classes,
+        *named.constants(facts, {str(c.message.args["name"]) for c in classes}),
+    ]
+    return (*found, *functions.others(facts, {s for c in found for s in c.symbols}, change))

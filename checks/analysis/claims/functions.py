@@ -1,0 +1,121 @@
+"""What became of functions: cut, moved, renamed, called differently, added, removed, or changed inside only."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from checks.analysis import pairs
+from checks.analysis.claims.places import at, declared_name, own_names
+from checks.analysis.model import Claim
+from checks.analysis.successors import Successor
+from checks.change import ChangeSet
+from checks.config import Config
+from checks.facts import Facts, FunctionFact
+from checks.finding import Location, Message, Side
+from checks.kernel.deltas import same
+
+_MANY = 4
+_MOST_NAMES = 8
+
+
+def splits(change: ChangeSet, config: Config) -> Iterator[Claim]:
+    for split in pairs.splits(change, config):
+        names = [p.name for p in split.parts]
+        args = {
+            "name": split.whole.name,
+            "parts": names,
+            "shares": [f"{share:.0%}" for share in split.shares],
+            "path": split.whole.path,
+        }
+        key = Message("split", args) if len(names) > 1 else Message("extracted", args)
+        yield Claim(key, (at(split.whole), *map(at, split.parts)), (*own_names(split.whole), *names))
+
+
+def moves(change: ChangeSet, config: Config) -> Iterator[Claim]:
+    for before, now in pairs.moved(change, config):
+        args = {"name": now.qualname, "old": before.path, "new": now.path}
+        yield Claim(Message("moved", args), (at(now),), own_names(now))
+
+
+def successor(s: Successor) -> Claim:
+    gained = [p for p in s.new.new_params if p not in s.old.old_params]
+    lost = [p for p in s.old.old_params if p not in s.new.new_params]
+    args = {"name": s.new.name, "old": s.old.name, "path": s.new.path, "gained": gained, "lost": lost}
+    where = (Location(s.new.path, s.new.line), Location(s.old.path, s.old.line, side=Side.BASE))
+    return Claim(Message("function-replaced", args), where, (s.new.name, s.old.name))
+
+
+def remade(
+    change: ChangeSet, config: Config, facts: Facts, successive: Iterable[Successor], split: set[str]
+) -> Iterator[Claim]:
+    """Functions that came, went or are called differently, and that nothing else was said of (`split`: cut so)."""
+    known = {id(f) for s in successive for f in (s.old, s.new)} | _unchanged(facts, change, config)
+    told = [f for f in facts.functions if id(f) not in known]
+    many = Counter((f.path, f.what) for f in told if f.what in ("added", "removed"))
+    for (path, what), count in many.items():
+        if count >= _MANY:
+            named = [f for f in told if (f.path, f.what) == (path, what)]
+            yield _several(path, what, [f for f in named if f.name.rsplit(".", 1)[-1] not in split])
+    for f in told:
+        if many[f.path, f.what] < _MANY:
+            yield from _one(f, split)
+
+
+def _one(f: FunctionFact, split: set[str]) -> Iterator[Claim]:
+    where = (Location(f.path, f.line, side=Side.BASE if f.what == "removed" else Side.HEAD),)
+    args = {"name": f.name, "path": f.path}
+    if f.what == "renamed":
+        yield Claim(Message("function-renamed", {**args, "old": f.old_name}), where, (f.name, f.old_name))
+    elif f.what == "signature":
+        kept = set(map(declared_name, f.removed_params))
+        gained = (n for n in map(declared_name, f.added_params) if n not in kept)
+        yield Claim(_signature(f, args), where, (f.name, *gained))
+    elif f.what == "added" and f.name.rsplit(".", 1)[-1] not in split:
+        yield Claim(Message("function-added", args), where, (f.name,))
+    elif f.what == "removed":
+        yield Claim(Message("function-removed", args), where, (f.name,))
+
+
+def _several(path: str, what: str, functions: list[FunctionFact]) -> Claim:
+    """One sentence for the functions of a file that came, or went, together."""
+    side = Side.BASE if what == "removed" else Side.HEAD
+    names = [f.name for f in functions]
+    args = {"path": path, "count": len(names), "names": names[:_MOST_NAMES], "more": max(0, len(names) - _MOST_NAMES)}
+    key = Message("functions-added", args) if what == "added" else Message("functions-removed", args)
+    return Claim(key, tuple(Location(path, f.line, side=side) for f in functions), tuple(names))
+
+
+def _signature(f: FunctionFact, args: dict[str, str]) -> Message:
+    gained, lost = f.added_params, f.removed_params
+    if len(gained) == len(lost) == 1 and len(f.old_params) == len(f.new_params):
+        place = f.new_params.index(gained[0])
+        if f.old_params[place] == lost[0]:
+            # A caller does not pass `self`.
+            position = place + (f.new_params[0] not in ("self", "cls"))
+            return Message("parameter-replaced", {**args, "old": lost[0], "new": gained[0], "position": position})
+    return Message("signature", {**args, "gained": list(gained), "lost": list(lost)})
+
+
+def _unchanged(facts: Facts, change: ChangeSet, config: Config) -> set[int]:
+    """Facts of overloads whose parameters are as they were: told apart by name alone they look exchanged."""
+    alike = {
+        (d.head.path, d.head.qualname, d.head.start_line)
+        for d in pairs.paired(change, config)
+        if d.base is not None and same(d.base.params, d.head.params)
+    }
+    return {id(f) for f in facts.functions if f.what == "signature" and (f.path, f.name, f.line) in alike}
+
+
+def others(facts: Facts, told: set[str], change: ChangeSet) -> Iterator[Claim]:
+    """Functions whose lines changed and of which nothing else is told; those of a file belong together."""
+    for f in facts.functions:
+        if f.what == "body" and f.name not in told:
+            unit = change.unit(f.path)
+            function = next((u for u in unit.functions if u.qualname == f.name), None) if unit else None
+            file = change.changed(f.path)
+            if function is None or file is None:
+                continue
+            written = len(file.head_lines() & set(range(function.start_line, function.end_line + 1)))
+            args = {"name": f.name, "lines": written, "of": function.end_line - function.start_line + 1}
+            yield Claim(Message("body", args), (Location(f.path, f.line),), (f.name, f.path))
