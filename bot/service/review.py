@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import structlog
@@ -97,11 +98,16 @@ def analyse(order: ReviewOrder, facts: Json) -> Json:
     """Fetch the commits and review them: `payload` and `report`, or `error`, or `stopped`."""
     here, key = machine(), _key(order)
     token = here.app.token(order.installation, order.repository_id, ANALYSE)
+    begun = time.monotonic()
     clone, compared = here.checkouts.fetch(order.repository, token, facts["target"], facts["head"])
+    fetched = time.monotonic()
     try:
-        return analysis.analyse(
+        found = analysis.analyse(
             clone, compared, facts, here.settings.language, lambda: here.store.is_latest(key, order.id)
         )
+        took = {"fetch": round(fetched - begun, 3), "analysis": round(time.monotonic() - fetched, 3)}
+        _log.info("change analysed", seconds=took)
+        return found
     except analysis.Stopped:
         return {"stopped": True}
     except analysis.Failed as error:

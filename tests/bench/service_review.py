@@ -13,9 +13,13 @@ import platform
 import subprocess
 import tempfile
 import time
+from collections import defaultdict
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
+
+from dbos import DBOSClient, DBOSPortableJSONSerializer
 
 from tests.bench.scratch import Scratch
 from tests.example.build import build
@@ -50,6 +54,7 @@ def main() -> None:
             bot.start(SPECBOT_WRITE_GAP="1")
             try:
                 numbers = measured(fake, repo, args.runs, args.steps)
+                stages = Stages.of(bot)
             finally:
                 bot.kill()
     print(f"Python {platform.python_version()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}: {what}")
@@ -58,8 +63,40 @@ def main() -> None:
         f"  from a push to its review, s: the first {numbers['first']:.1f}, then p50 {numbers['p50']:.1f} of ", end=""
     )
     print(", ".join(f"{one:.1f}" for one in numbers["all"]) + f"; at most {LIMIT:g}: {said}")
+    print("  where it goes, s, medians of the pushes after the first: " + ", ".join(stages.told()))
     if args.output:
         args.output.write_text(json.dumps(numbers, indent=2) + "\n", "utf-8")
+
+
+@dataclass(frozen=True)
+class Stages:
+    """Seconds of each stage of the pushes after the first."""
+
+    seconds: dict[str, list[float]]
+
+    @classmethod
+    def of(cls, bot: Bot) -> Stages:
+        """Of the reviews' steps as they are written down, and of the analysis as it is in the log."""
+        seconds = defaultdict[str, list[float]](list)
+        client = DBOSClient(system_database_url=bot.database, serializer=DBOSPortableJSONSerializer())
+        for workflow in client.list_workflows(name="review")[1:]:
+            before = workflow.created_at or 0
+            for step in client.list_workflow_steps(workflow.workflow_id):
+                begun, ended = step["started_at_epoch_ms"] or 0, step["completed_at_epoch_ms"] or 0
+                seconds[f"until {step['function_name']}"].append((begun - before) / 1000)
+                seconds[step["function_name"]].append((ended - begun) / 1000)
+                before = ended
+                if step["function_name"] == "publish":
+                    break
+        client.destroy()
+        said = [json.loads(line) for line in bot.log.read_text().splitlines()]
+        for line in [line for line in said if line["event"] == "change analysed"][1:]:
+            for name, took in line["seconds"].items():
+                seconds[f"analyse: {name}"].append(took)
+        return cls(seconds)
+
+    def told(self) -> list[str]:
+        return [f"{name} {median(taken):.2f}" for name, taken in self.seconds.items() if median(taken) >= 0.01]
 
 
 def _without_history(scratch: Scratch, base: str, head: str) -> tuple[Path, str, str]:
