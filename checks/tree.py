@@ -63,7 +63,7 @@ def find_word(data: bytes, word: str) -> list[tuple[int, str]]:
     return hits
 
 
-def holds_word(data: bytes, needle: bytes, start: int, end: int) -> bool:
+def holds_word(data: bytes, needle: bytes, start: int = 0, end: int | None = None) -> bool:
     """Whether `needle` stands as a whole word in `data`, or in that part of it."""
     at = data.find(needle, start, end)
     while at >= 0 and not _is_word(data, at, at + len(needle)):

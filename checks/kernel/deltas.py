@@ -52,6 +52,12 @@ class Delta:
         """The head's source without comments and plain strings."""
         return code_of(self.unit, self.head)
 
+    def holds(self, pattern: re.Pattern[str]) -> bool:
+        """Whether `pattern`, which spans no comment and no two words, is found in the code. Most often it is not in the
+        text at all, and Python's code takes long to make of it."""
+        text = self.unit.text(self.head.start_line, self.head.end_line)
+        return pattern.search(text) is not None and pattern.search(self.code) is not None
+
     @cached_property
     def base_code(self) -> str:
         return code_of(self.base_unit, self.base) if self.base is not None and self.base_unit is not None else ""

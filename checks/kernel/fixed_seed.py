@@ -43,13 +43,13 @@ _ENGINE = re.compile(r"(?:std::)?(?:mt19937(?:_64)?|default_random_engine|minstd
 _STATIC = re.compile(
     r"^\s*(?:static|thread_local|inline)[\w\s:<>]*[\s>](\w+)\s*(?:\{|=|\()\s*(0[xX][0-9a-fA-F]+|\d+)\s*(?:U?L*)[\})]?\s*;"
 )
+_RANDOM = re.compile("rand|seed|mt19937|minstd")
 _PYTHON = frozenset({"rand", "randn", "randint"})
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     for delta in deltas(change, config):
-        words = ("rand", "seed", "mt19937", "minstd")
-        if any(word in delta.code for word in words):
+        if delta.holds(_RANDOM):
             yield from _seeds(delta)
 
 

@@ -21,7 +21,7 @@ _LOGITS = re.compile(r"(?i)logit|vocab")
 
 def grown(delta: Delta, change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
     """Tensors that were exact and are now made for the largest case."""
-    if delta.base is None or "max" not in delta.code:
+    if delta.base is None:
         return
     local = dict(locals_in(delta.flat))
     found: list[tuple[Assign, str, E.Expr]] = []
@@ -34,7 +34,7 @@ def grown(delta: Delta, change: ChangeSet, config: Config, rule: str) -> Iterato
             continue
         if _was_exact(stmt.target.id, delta) and not _cut_somewhere(stmt.target.id, delta):
             found.append((stmt, shape[1], shape[0]))
-    if found:
+    if found and "max" in delta.code:
         yield from _report(found, delta, change, config, rule)
 
 

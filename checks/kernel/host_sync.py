@@ -68,9 +68,11 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
 
 def _every_step(delta: Delta) -> bool:
     path, name = delta.unit.path, delta.head.name
-    if not _FILES.search(path) or not any(f".{w}(" in delta.code.replace(" ", "") for w in _WAITS):
+    if not _FILES.search(path) or not _STEP.search(name) or _ONCE.search(name):
         return False
-    return bool(_STEP.search(name)) and not _ONCE.search(name)
+    text = delta.unit.text(delta.head.start_line, delta.head.end_line)
+    waits = [w for w in _WAITS if w in text]
+    return bool(waits) and any(f".{w}(" in delta.code.replace(" ", "") for w in waits)
 
 
 def _python(delta: Delta, change: ChangeSet) -> Iterator[Finding]:

@@ -16,12 +16,13 @@ from checks.ops import calls_of
 from checks.source import language
 
 _LENGTH = re.compile(r"(?:^|_)(?:lens?|lengths?|nums?|sizes?|counts?)(?:_|$)")
+_DROPS = re.compile(r"\b_\b")
 _PADS = re.compile(r"\bpad\w*\b|\bpad_", re.IGNORECASE)
 
 
 def dropped(delta: Delta, change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
     """Findings for `rows, _ = f(...)` behind which `len(row) for row in rows` is taken."""
-    if not re.search(r"\b_\b", delta.code):
+    if not delta.holds(_DROPS):
         return
     for guarded in delta.flat:
         stmt = guarded.stmt

@@ -31,6 +31,7 @@ keep its result, and are followed into ops; which rows a Python function reads i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from checks.change import ChangeSet
@@ -110,7 +111,7 @@ def _widened(change: ChangeSet, config: Config) -> Iterator[Finding]:
 def _combined(key: str, at: Location, change: ChangeSet, config: Config) -> Iterator[Finding]:
     """The first place in each changed function where the whole tensor meets one whose rows are not known."""
     for delta in deltas(change, config):
-        if not delta.python or key not in delta.code:
+        if not delta.python or not delta.holds(re.compile(re.escape(key))):
             continue
         alias = {n for n, v in dict(locals_in(delta.flat)).items() if key_of(v) == key}
         for guarded in delta.flat:

@@ -16,6 +16,7 @@ from checks.ir.unit import Function, Op, Unit
 from checks.semantics.interpret import Interpreter, Watch
 from checks.semantics.values import Access
 from checks.source import language
+from checks.tree import holds_word
 
 _REGISTERED = re.compile(rb"\b[A-Z][A-Z_]*BUILD[A-Z_]*\(\s*(\w+)\s*\)")
 
@@ -69,7 +70,9 @@ class Library:
     def holding(self, kind: str, *words: str) -> list[str]:
         """Files of the language `kind` that hold any of `words` as a word."""
         needles = [w.encode() for w in words]
-        return [p for p, data in self.files.items() if language(p) == kind and any(has_word(data, n) for n in needles)]
+        return [
+            p for p, data in self.files.items() if language(p) == kind and any(holds_word(data, n) for n in needles)
+        ]
 
     def unit(self, path: str) -> Unit | None:
         return self.change.unit(path, self.side)
@@ -184,10 +187,6 @@ def places(data: bytes, word: bytes) -> Iterator[int]:
         if data[start - 1 : start] not in _EDGES and data[end : end + 1] not in _EDGES:
             yield start
         start = data.find(word, end)
-
-
-def has_word(data: bytes, word: bytes) -> bool:
-    return next(places(data, word), None) is not None
 
 
 def _named(unit: Unit, name: str, arity: int) -> Function | None:

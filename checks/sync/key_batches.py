@@ -61,7 +61,9 @@ def _still_used(cls: Class, unit: Unit, lost: set[str], other: Unit, change: Cha
         and stmt.value.func == E.Name(cls.name)
     }
     found = (
-        [(u, f) for f in other.functions for u in uses(f) if u.holder in holders and u.key in lost] if holders else []
+        [(u, f) for f in _naming(lost, other) for u in uses(f) if u.holder in holders and u.key in lost]
+        if holders
+        else []
     )
     put = {u.key for u, _ in found if u.sets}
     bad: dict[str, tuple[Use, Function]] = {}
@@ -85,10 +87,16 @@ def _still_used(cls: Class, unit: Unit, lost: set[str], other: Unit, change: Cha
         )
 
 
+def _naming(keys: set[str], unit: Unit) -> list[Function]:
+    """The functions in whose text one of `keys` stands."""
+    texts = ((f, unit.text(f.start_line, f.end_line)) for f in unit.functions)
+    return [f for f, text in texts if any(key in text for key in keys)]
+
+
 def flattened(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
     """A member that had more dimensions before this change, and code that still indexes all of them."""
     for old, unit in changed_python(change, config):
-        was, now = _dims(old) if old is not None else {}, _dims(unit)
+        was, now = _both_dims(old, unit) if old is not None else ({}, {})
         for key in sorted(k for k in now if k in was and now[k][0] < was[k][0]):
             paths = product_files(key, change, config)
             makers = {p: d for p in paths if (d := _made(key, p, change))}
@@ -100,17 +108,41 @@ def flattened(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]
                     yield from _indexed(key, now[key], unit, path, change, rule)
 
 
+def _both_dims(old: Unit, unit: Unit) -> tuple[_Dims, _Dims]:
+    """`_dims` of a file before and after the change; none where the functions that are not the same in both make no
+    member, so that nothing about one can have changed."""
+    before, after = _makers(old), _makers(unit)
+    unlike = [f for text, f in before.items() if text not in after] + [
+        f for text, f in after.items() if text not in before
+    ]
+    if not any(True for function in unlike for _ in _made_in(function)):
+        return {}, {}
+    return _dims(old), _dims(unit)
+
+
+def _makers(unit: Unit) -> dict[str, Function]:
+    """The functions that name a maker, by their text."""
+    texts = {unit.text(f.start_line, f.end_line): f for f in unit.functions}
+    return {text: f for text, f in texts.items() if any(maker in text for maker in _MAKERS)}
+
+
 def _dims(unit: Unit) -> _Dims:
     """(dimensions, line) of the members that are made with a list of sizes, where all places agree."""
     found: dict[str, set[tuple[int, int]]] = {}
     for function in unit.functions:
         text = unit.text(function.start_line, function.end_line)
-        for use in uses(function) if any(maker in text for maker in _MAKERS) else ():
-            if use.sets and isinstance(use.value, E.Call) and E.callee(use.value) in _MAKERS:
-                count = _sizes(use.value)
-                if count:
-                    found.setdefault(use.key, set()).add((count, use.line))
+        for key, count, line in _made_in(function) if any(maker in text for maker in _MAKERS) else ():
+            found.setdefault(key, set()).add((count, line))
     return {k: min(v, key=lambda c: c[1]) for k, v in found.items() if len({c for c, _ in v}) == 1}
+
+
+def _made_in(function: Function) -> Iterator[tuple[str, int, int]]:
+    """(member, dimensions, line) of each that `function` makes with a list of sizes."""
+    for use in uses(function):
+        if use.sets and isinstance(use.value, E.Call) and E.callee(use.value) in _MAKERS:
+            count = _sizes(use.value)
+            if count:
+                yield use.key, count, use.line
 
 
 def _sizes(call: E.Call) -> int:

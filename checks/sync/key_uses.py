@@ -14,6 +14,7 @@ from checks.ir.unit import Function, Unit
 from checks.ops import expressions
 from checks.sync.siblings import base_unit
 
+_KEYED = frozenset({E.Index, E.Attr})
 _PLATFORM = re.compile(r"is_\w+")
 
 
@@ -43,7 +44,8 @@ def _uses(function: Function) -> Iterator[Use]:
             yield Use(*found, True, stmt.line, guarded.guards, stmt.value)
         for top in expressions(stmt):
             for e in E.walk(top):
-                if e is not target and (read := _key(e)) is not None:
+                # Most are neither: asked here, it spares a call for each of them.
+                if e.__class__ in _KEYED and e is not target and (read := _key(e)) is not None:
                     yield Use(*read, False, e.line or stmt.line, guarded.guards)
 
 

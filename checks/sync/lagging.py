@@ -12,7 +12,9 @@ from checks.ir.node import node
 from checks.ir.unit import Function, Unit
 from checks.sync.effects import Alteration, Effect, alike, member_name, weight
 from checks.sync.targets import assigned
+from checks.tree import holds_word
 
+_BUILTIN = frozenset(dir(builtins))
 LEAST_WEIGHT = 4
 LEAST_LOCAL = 6
 LEAST_WORDS = 3
@@ -165,7 +167,7 @@ def _forms(effect: Effect) -> frozenset[E.Expr]:
 
 def has_word(data: bytes, word: str) -> bool:
     """Whether `word` stands in `data` as a whole word; a builtin is everywhere."""
-    return word in dir(builtins) or bool(re.search(rb"\b" + re.escape(word.encode()) + rb"\b", data))
+    return word in _BUILTIN or holds_word(data, word.encode())
 
 
 def other_callee(alteration: Alteration, unit: Unit, sibling: Unit) -> bool:

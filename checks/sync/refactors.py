@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-from checks.change import ChangeSet
+from checks.change import ChangeSet, FileChange
 from checks.config import Config
 from checks.finding import Side
 from checks.ir import expr as E
@@ -89,13 +90,24 @@ def _rerouted(form: E.Expr, other: E.Expr) -> set[str]:
 def _taken_away(name: str, change: ChangeSet, config: Config) -> bool:
     """Whether the change removed a line of shared code that declares or sets `name`, and made it no new one."""
     declares = re.compile(rf"^\s*(self\.)?{name}\s*(:[^=]*)?(=[^=]|$)|def {name}\(")
-    for file in (f for f in change.files if not config.hardware_of(f.path)):
-        old = change.unit(file.base_path, Side.BASE) if file.base_path and file.base_path.endswith(".py") else None
-        gone = [n for n in sorted(file.base_lines()) if old is not None and n <= len(old.lines)]
-        if old is None or not any(declares.search(old.lines[n - 1]) for n in gone):
+    for file, old, gone in change.once((_taken_away, "gone"), lambda: tuple(_gone(change, config))):
+        if name not in gone or not any(declares.search(line) for line in gone.split("\n") if name in line):
             continue
         new = change.unit(file.head_path) if file.head_path else None
-        before = sum(1 for line in old.lines if declares.search(line))
-        if sum(1 for line in (new.lines if new is not None else ()) if declares.search(line)) < before:
+        before, after = (u.lines if u is not None else () for u in (old, new))
+        if _count(declares, name, after) < _count(declares, name, before):
             return True
     return False
+
+
+def _gone(change: ChangeSet, config: Config) -> Iterator[tuple[FileChange, Unit, str]]:
+    """Each changed file of shared Python, what it was, and the lines that it lost."""
+    for file in change.files:
+        old = change.unit(file.base_path, Side.BASE) if file.base_path and file.base_path.endswith(".py") else None
+        if old is not None and not config.hardware_of(file.path):
+            lost = (n for n in sorted(file.base_lines()) if n <= len(old.lines))
+            yield file, old, "\n".join(old.lines[n - 1] for n in lost)
+
+
+def _count(pattern: re.Pattern[str], name: str, lines: tuple[str, ...]) -> int:
+    return sum(1 for line in lines if name in line and pattern.search(line))
