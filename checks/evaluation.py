@@ -59,12 +59,14 @@ class Reported:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A review of one change: its findings, or the error it died of, with wall seconds."""
+    """A review of one change: its findings, or the error it died of, with wall seconds and the megabytes that its
+    process, which did the reviews before it as well, had held at most by its end."""
 
     base: str
     head: str
     findings: tuple[Reported, ...]
     seconds: float
+    megabytes: float
     error: str = ""
 
 
@@ -88,6 +90,7 @@ class Score:
     clean_changes: int = 0
     findings_per_change: list[int] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
+    megabytes: float = 0.0
     errors: list[Outcome] = field(default_factory=list)
 
     @property
@@ -181,6 +184,7 @@ def score(cases: Iterable[Case], outcomes: Mapping[tuple[str, str, tuple[str, ..
 def _count(result: Score, outcome: Outcome, clean: bool) -> None:
     result.findings_per_change.append(len(outcome.findings))
     result.seconds.append(outcome.seconds)
+    result.megabytes = max(result.megabytes, outcome.megabytes)
     result.clean_changes += clean
     if outcome.error:
         result.errors.append(outcome)

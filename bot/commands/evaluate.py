@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
+import resource
 import sys
 import time
 import traceback
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 
-import bot
+import checks
 from bot.configuration import configuration
 from bot.errors import UserError
 from bot.files import read_text, write_output
@@ -107,17 +110,27 @@ def _resumed(path: str | None) -> Iterator[tuple[Key, Outcome]]:
             raw = json.loads(line)
         except ValueError:
             continue  # the line that a killed run left half-written
-        if raw["version"] == bot.__version__:
+        if raw.get("code") == _code():
             findings = tuple(Reported(**f) for f in raw["findings"])
             key = (raw["base"], raw["head"], tuple(raw["from_base"]))
-            yield key, Outcome(raw["base"], raw["head"], findings, raw["seconds"], raw["error"])
+            yield key, Outcome(raw["base"], raw["head"], findings, raw["seconds"], raw["megabytes"], raw["error"])
 
 
 def _note(path: str | None, job: _Job, outcome: Outcome) -> None:
     if path is not None:
-        line = {**asdict(outcome), "from_base": list(job.from_base), "version": bot.__version__}
+        line = {**asdict(outcome), "from_base": list(job.from_base), "code": _code()}
         with Path(path).open("a", encoding="utf-8") as file:
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
+
+
+@cache
+def _code() -> str:
+    """A digest of the checks: what other checks found is not gone on from."""
+    digest = hashlib.sha256()
+    folder = Path(checks.__file__).parent
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def _progress(done: int, total: int, lang: str) -> None:
@@ -137,7 +150,14 @@ def _review(job: _Job) -> Outcome:
         findings, error = (), f"{refused.key}: {' '.join(str(v) for v in refused.args_.values())}"
     except Exception:
         findings, error = (), traceback.format_exc(limit=-6)
-    return Outcome(job.base, job.head, findings, round(time.perf_counter() - started, 3), error)
+    seconds = round(time.perf_counter() - started, 3)
+    return Outcome(job.base, job.head, findings, seconds, _megabytes(), error)
+
+
+def _megabytes() -> float:
+    """The most that this process, or one that it started, has held."""
+    most = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return round(most * (1 if sys.platform == "darwin" else 1024) / 1e6, 1)
 
 
 def _findings(job: _Job) -> Iterator[Reported]:

@@ -34,6 +34,7 @@ def _blocks(score: Score, words: Words) -> Iterator[Block]:
             median=f"{score.median_findings:g}",
             seconds=f"{median(score.seconds):.2f}" if score.seconds else "0",
             slowest=f"{max(score.seconds, default=0):.2f}",
+            megabytes=f"{score.megabytes:.0f}",
             errors=len(score.errors),
         )
     )
@@ -65,6 +66,7 @@ def summary(score: Score, outcomes: Collection[Outcome], *, labelled: bool) -> d
             "per_change_median": score.median_findings,
             "per_change_most": max(score.findings_per_change, default=0),
         },
+        "megabytes": score.megabytes,
         "seconds": {"median": _rounded(score.seconds, median), "slowest": _rounded(score.seconds, max)},
     }
     if labelled:

@@ -79,6 +79,26 @@ def test_a_second_run_goes_on_from_the_first(example, tmp_path):
     assert (len(first["missed"]), len(second["missed"])) == (0, 1), "the noted result was used"
 
 
+def test_what_other_checks_found_is_not_gone_on_from(example, tmp_path):
+    notes = tmp_path / "notes.jsonl"
+    clean = [{"id": "c", "kind": "clean", "base": example.base, "head": example.head}]
+    evaluate(example, tmp_path, clean, "--resume", str(notes))
+    old = json.loads(notes.read_text("utf-8")) | {"code": "of another day", "findings": []}
+    notes.write_text(json.dumps(old) + "\n", encoding="utf-8")
+    _, data = evaluate(example, tmp_path, clean, "--resume", str(notes))
+    assert data["bugs_per_clean_change"] == 5.0
+
+
+def test_the_largest_process_is_told(example, tmp_path, capsys):
+    clean = [{"id": "c", "kind": "clean", "base": example.base, "head": example.head}]
+    notes = tmp_path / "notes.jsonl"
+    _, data = evaluate(example, tmp_path, clean, "--lang", "en", "--resume", str(notes))
+    assert 20 < data["megabytes"] < 2000
+    assert f"at most {data['megabytes']:.0f} MB" in capsys.readouterr().out
+    _, again = evaluate(example, tmp_path, clean, "--resume", str(notes))
+    assert again == data, "a noted outcome says what it took"
+
+
 def test_history_needs_no_labels(example, tmp_path):
     out = tmp_path / "out.json"
     arguments = ["eval", "--repo", str(example.repo), "--history", "1", "--path", "lantern", "--rule", STALE]
