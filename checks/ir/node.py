@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import MISSING, Field, dataclass, field, fields
+from functools import cache
 from operator import attrgetter
+from types import CodeType, FunctionType
 from typing import Any, TypeVar, dataclass_transform
 
 T = TypeVar("T")
@@ -16,7 +18,7 @@ def node(cls: type[T]) -> type[T]:
 
     At run time nothing guards it: a frozen dataclass sets each field by a call, which makes a new object cost three
     times as much. `dataclass` itself compiles six functions for a class, which for all of ours takes longer than
-    reading their modules; only the constructor is worth it.
+    reading their modules; only the constructor is worth it, and one is enough for all classes of one form.
     """
     cls.__doc__ = cls.__doc__ or cls.__name__  # else `dataclass` works a signature out
     made: Any = dataclass(init=False, repr=False, eq=False, slots=True)(cls)
@@ -30,25 +32,38 @@ def node(cls: type[T]) -> type[T]:
 
 def _constructor(all_fields: tuple[Field[Any], ...]) -> Callable[..., None]:
     """`__init__`, with each field a parameter and its default one of the function's."""
-    given: dict[str, Any] = {"MISSING": MISSING}
-    plain: list[str] = ["self"]
-    named: list[str] = []
-    body: list[str] = []
-    for one in all_fields:
-        parameter, value = one.name, one.name
-        if one.default is not MISSING:
-            given[f"{one.name}__default"] = one.default
-            parameter += f"={one.name}__default"
-        elif one.default_factory is not MISSING:
-            given[f"{one.name}__default"] = one.default_factory
-            parameter += "=MISSING"
-            value = f"{one.name}__default() if {one.name} is MISSING else {one.name}"
-        (named if one.kw_only else plain).append(parameter)
-        body.append(f" self.{one.name}={value}\n")
-    head = ",".join([*plain, *(["*", *named] if named else [])])
-    exec(f"def __init__({head}):\n{''.join(body) or ' pass'}", given)  # names and defaults of our own classes
-    made: Callable[..., None] = given["__init__"]
+    order = sorted(all_fields, key=lambda f: bool(f.kw_only))
+    plain = [f for f in order if not f.kw_only]
+    code = _numbered(len(plain), len(order) - len(plain), tuple([f.default_factory is not MISSING for f in order]))
+    names = {f"_{n}": f.name for n, f in enumerate(order)}
+    code = code.replace(
+        co_varnames=tuple([names.get(n, n) for n in code.co_varnames]),
+        co_names=tuple([names.get(n, n) for n in code.co_names]),
+    )
+    makers = {f"make_{n}": f.default_factory for n, f in enumerate(order)}
+    given = {f.name: f.default for f in order if f.default is not MISSING or f.default_factory is not MISSING}
+    made = FunctionType(
+        code, {"MISSING": MISSING, **makers}, "__init__", tuple([given[f.name] for f in plain if f.name in given])
+    )
+    made.__kwdefaults__ = {f.name: given[f.name] for f in order if f.kw_only and f.name in given}
     return made
+
+
+@cache
+def _numbered(plain: int, named: int, factories: tuple[bool, ...]) -> CodeType:
+    """The code of a constructor whose fields are called `_0`, `_1`, ...: compiling it takes ten times as long as giving
+    it other names, and our classes have few forms. A field that is made takes `MISSING` for what is not given."""
+    parameters = ["self", *[f"_{n}" for n in range(plain)]]
+    if named:
+        parameters += ["*", *[f"_{n}" for n in range(plain, plain + named)]]
+    body = ["pass"]
+    for n, made in enumerate(factories):
+        body.append(f"self._{n} = make_{n}() if _{n} is MISSING else _{n}" if made else f"self._{n} = _{n}")
+    source = f"def __init__({', '.join(parameters)}):\n " + "\n ".join(body)
+    made_code: dict[str, Any] = {}
+    exec(source, made_code)  # of numbers alone
+    code: CodeType = made_code["__init__"].__code__
+    return code
 
 
 def _comparison(cls: type, names: list[str]) -> tuple[Callable[[Any, object], Any], Callable[[Any], int]]:
