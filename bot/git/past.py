@@ -6,12 +6,12 @@ import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from typing import IO
 
 from bot.git.command import Git
 from bot.git.revisions import Range
 from checks.change import ChangeSet, FileChange
+from checks.ir.node import node
 from checks.source import language
 
 _MOST_FILES = 8
@@ -34,7 +34,7 @@ class Answer:
         return "" if self._process.returncode else self._file.read().decode("utf-8", "replace")
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Past:
     """Questions that git is at work on. `commits`: id, parents and subject of every commit, the newest first; `said`:
     the message of `head` and of each commit since `base`, ended by a NUL; `touched`: who touched `files`; `blames`: who

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from bot.git.command import Git
 from bot.git.revisions import Range
 from checks.analysis.model import Commit, Reference
 from checks.change import PullRequest
+from checks.ir.node import node
 
 _NUMBER = re.compile(r"(?<![\w/&])(?:#|pull/|PR[- ]?#?)(\d{1,6})\b")
 _OWN = re.compile(r"\(#(\d+)\)\s*$")
@@ -19,7 +19,7 @@ _MOST_REFERENCES = 10
 _MOST_ALIKE = 40
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Listed:
     """A commit of the history with its parents' ids."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from checks.analysis.pairs import paired
 from checks.change import ChangeSet
 from checks.config import Config
 from checks.finding import Side
 from checks.ir import expr as E
+from checks.ir.node import node
 from checks.ir.unit import Function, Unit
 from checks.ops import calls_of
 
@@ -18,7 +18,7 @@ from checks.ops import calls_of
 _CALL = re.compile(r"\b(\w+)(?=\s*(?:<[^;(){}]*>+)?\s*\()")
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Calls:
     """What a function calls now and did not, and what it called and does not."""
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from functools import cache
 
 from checks.finding import Finding, Location
+from checks.ir.node import node
 
 KINDS = ("correctness", "performance", "test", "style", "design", "other")
 STATES = ("unresolved", "answered", "outdated", "resolved")
@@ -27,7 +28,6 @@ _MARKS = {
     "design": r"design|refactor\w*|abstract\w*|interface|api|duplicat\w*|instead of|why not|architecture|split|move|"
     r"generic|设计|重构|抽象|接口|重复|为什么不|架构|拆分",
 }
-_PATTERNS = {kind: re.compile(rf"(?<![A-Za-z])(?:{words})(?![A-Za-z])", re.I) for kind, words in _MARKS.items()}
 _FENCE = re.compile(r"```.*?(?:```|\Z)|<!--.*?-->|<details>.*?</details>|^>[^\n]*", re.S | re.M)
 _NAME = re.compile(r"\b[A-Za-z_]\w*(?:_\w+|[a-z][A-Z]\w*|::\w+)\b")
 _EMPTY = re.compile(
@@ -40,7 +40,7 @@ _LEAST_SHARED = 0.5
 _NEAR = 3
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Comment:
     """One comment. `by_author` is the pull request's author; `ours` a comment of this bot."""
 
@@ -51,7 +51,7 @@ class Comment:
     ours: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Thread:
     """A review thread, or a comment of the conversation (`path` empty); `fingerprint` where it is our finding's."""
 
@@ -64,13 +64,13 @@ class Thread:
     fingerprint: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Quote:
     author: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Topic:
     """Threads about one thing. `opening` is what was said first, `conclusion` the last word where somebody answered;
     `beside` are findings at the same lines."""
@@ -87,7 +87,7 @@ class Topic:
         return tuple(dict.fromkeys(c.author for t in self.threads for c in t.comments))
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Posted:
     """A finding that this bot posted, in its words, and what became of it: `acted` where the head no longer has it."""
 
@@ -96,7 +96,7 @@ class Posted:
     acted: bool
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Discussion:
     """What people said, and what became of what this bot said."""
 
@@ -127,9 +127,15 @@ def posted(threads: Iterable[Thread], now: Iterable[Finding]) -> tuple[Posted, .
 def kind(texts: Sequence[str]) -> str:
     """What a discussion is about, by the words that people use for it; `other` where none is."""
     said = "\n".join(_plain(t) for t in texts)
-    counts = {name: len(pattern.findall(said)) for name, pattern in _PATTERNS.items()}
+    counts = {name: len(_pattern(name).findall(said)) for name in _MARKS}
     best = max(counts, key=lambda name: counts[name])
     return best if counts[best] else "other"
+
+
+@cache
+def _pattern(name: str) -> re.Pattern[str]:
+    """Made when somebody's words are read: that takes as long as reading twenty modules."""
+    return re.compile(rf"(?<![A-Za-z])(?:{_MARKS[name]})(?![A-Za-z])", re.I)
 
 
 def quote(comment: Comment) -> str:

@@ -6,14 +6,13 @@ sentences.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from checks.analysis.discussion import Discussion
 from checks.facts import Facts
 from checks.finding import Finding, Location, Message
+from checks.ir.node import node
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Claim:
     """One true sentence. `symbols` are the names it is about; steps are made of the claims that share them."""
 
@@ -22,7 +21,7 @@ class Claim:
     symbols: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Step:
     """A coherent part of the change: what it does, in which files, and the symbols that hold it together."""
 
@@ -34,7 +33,7 @@ class Step:
     removed: int
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Part:
     """One reason for a file's importance: `kind` is a key, `points` what it adds, `detail` the number it comes from."""
 
@@ -43,7 +42,7 @@ class Part:
     detail: int
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class FileCard:
     """A changed file. `category`: core, infrastructure, test, config, docs. `score`, at most 10, is the parts' sum."""
 
@@ -62,7 +61,7 @@ class FileCard:
         return round(sum(p.points for p in self.parts), 1)
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Excerpt:
     """Code worth reading, with the reason."""
 
@@ -73,7 +72,7 @@ class Excerpt:
     changed: frozenset[int] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Risk:
     """What can go wrong, with its evidence. `reached`: in code that stood before and that this change first calls."""
 
@@ -81,7 +80,7 @@ class Risk:
     reached: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Impact:
     """Who is touched: users, operators or developers."""
 
@@ -89,7 +88,7 @@ class Impact:
     claim: Claim
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Commit:
     """One commit of the history: its id, its subject, and the pull request that its subject ends with (0: none)."""
 
@@ -98,7 +97,7 @@ class Commit:
     pull: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Earlier:
     """A commit that wrote lines which this change removed or altered, in which functions, and what mended it since."""
 
@@ -108,7 +107,7 @@ class Earlier:
     fixes: tuple[Commit, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Reference:
     """A pull request or issue that the title, the description or a commit names, and its commit where git knows it.
     `how`: cherry-pick, mentioned or same-patch."""
@@ -118,7 +117,7 @@ class Reference:
     commit: Commit | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class History:
     """What git knows of the past: collected by `bot`, in a fixed order."""
 
@@ -129,7 +128,7 @@ class History:
     fixes_of: tuple[tuple[str, int], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Analysis:
     """Everything the page of a pull request shows. `discussion` is None where GitHub was not asked."""
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from checks.change import ChangeSet
 from checks.config import Config
 from checks.ir import expr as E
+from checks.ir.node import node
 from checks.ir.unit import Function
 from checks.kernel.deltas import Delta, deltas, same
 from checks.ops import calls_of
@@ -19,7 +20,7 @@ _GRAM = 5
 _TOKEN = re.compile(r"\w+|[^\s\w]")
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Split:
     """`whole` handed code to new functions, `parts`, that it now calls. `shares` says how much of each part's code (of
     its runs of five tokens) stood in `whole` before."""

@@ -7,12 +7,12 @@ import keyword
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from checks.change import ChangeSet, FileChange
 from checks.config import Config
 from checks.finding import Location, Side
+from checks.ir.node import node
 from checks.source import language
 
 _TOKEN = re.compile(r"[A-Za-z_]\w*|\d[\w.]*|\S")
@@ -24,7 +24,7 @@ int32_t int64_t uint32_t uint64_t size_t nullopt Tensor paddle torch std self"""
 _WORDS = frozenset(keyword.kwlist) | frozenset(_TYPES.split())
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Replacement:
     """`old` became `new` at `places` (lines of the head), with the code around it as it was. `left` are the product
     files of the head that still hold `old`."""

@@ -12,7 +12,6 @@ from checks.config import Config
 from checks.facts import Facts
 from checks.finding import Finding, Location, Message, Severity, Side
 from checks.ops import Ops
-from checks.registry import RULES
 from checks.review import Review
 from checks.source import language
 
@@ -42,6 +41,9 @@ def _reached(review: Review) -> Iterator[Finding]:
     paths = [p for p in reached_files(change, config) if change.changed(p) is None]
     if not paths:
         return
+    # Not at the top: reading the rules takes as long as git does, and is done beside it.
+    from checks.registry import RULES
+
     seen = change.bringing(paths)
     for check in RULES:
         if check.ID.startswith("kernel.") and check.ID not in config.rules.disable:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from checks.analysis.pairs import paired
 from checks.change import ChangeSet
 from checks.config import Config
 from checks.ir import expr as E
+from checks.ir.node import node
 from checks.ir.stmt import Assign, For, If, Stmt, flatten
 from checks.ir.unit import Function, Unit
 from checks.kernel.deltas import Delta, same, uses
 from checks.ops import expressions
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Condition:
     """The test of a branch, before and after, as written."""
 
@@ -26,7 +26,7 @@ class Condition:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Written:
     """A line of a function before and after: what `target` gets, or a loop's head (`target` empty). Text that goes over
     several lines is left out."""
@@ -38,7 +38,7 @@ class Written:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Branches:
     """Values of an enum that a function newly compares with: `VerifyStrategy` and its members. `new`: so is the
     function."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from checks.analysis.pairs import paired
 from checks.analysis.replaced import Replacement
@@ -11,10 +10,11 @@ from checks.change import ChangeSet
 from checks.config import Config
 from checks.facts import Facts, FunctionFact, OpFact, parts
 from checks.finding import Side
+from checks.ir.node import node
 from checks.ir.unit import Op
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Successor:
     """Function `new` is there instead of `old`, in the same file; its code may be another."""
 
@@ -22,7 +22,7 @@ class Successor:
     new: FunctionFact
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class OpSuccessor:
     """Op `new` is registered instead of `old`, in the same file. `gained` and `lost`: inputs, outputs, attributes."""
 
