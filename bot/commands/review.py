@@ -39,23 +39,23 @@ def run(args: argparse.Namespace) -> int:
 
 @contextmanager
 def asked(args: argparse.Namespace, known: PullRequest | None = None) -> Iterator[tuple[Git, Range, ChangeSet]]:
-    """The repository, the range and the change that the arguments name, readable while this is open. Where they do
-    not tell of the pull request, `known` does, what GitHub said of it."""
-    pull = _told(args) or known or PullRequest()
+    """The repository, the range and the change that the arguments name, readable while this is open. What they do not
+    tell of the pull request, `known` does, which is what GitHub said of it."""
+    pull = _told(args, known or PullRequest())
     git = Git(Path(args.repo))
     compared = resolve(git, args.base, args.head, merge_base=args.merge_base)
     with opened(git, compared, _aimed(pull, compared, args.target_branch)) as change:
         yield git, compared, change
 
 
-def _told(args: argparse.Namespace) -> PullRequest | None:
-    """What `--title` and `--body-file` say about the pull request, None where they are not given."""
+def _told(args: argparse.Namespace, known: PullRequest) -> PullRequest:
+    """`known` with what `--title` and `--body-file` say in its place."""
     if args.title is None:
         if args.body_file is not None:
             raise UserError("body-without-title")
-        return None
-    body = read_text(args.body_file) if args.body_file is not None else ""
-    return PullRequest(title=args.title, body=body, known=True)
+        return known
+    body = read_text(args.body_file) if args.body_file is not None else known.body
+    return PullRequest(args.title, body, known.labels, known.target_branch, known=True)
 
 
 def _aimed(pull: PullRequest, compared: Range, target: str | None) -> PullRequest:

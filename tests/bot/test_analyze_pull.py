@@ -159,6 +159,11 @@ def test_a_description_without_a_title_is_refused_beside_a_pull_request_too(spec
     assert done.code == 2 and "--title" in done.err
 
 
+def test_another_title_leaves_the_rest_as_github_has_it(specbot, opened):
+    page = analysed(specbot, opened, "--title", "Add rows", "--format", "markdown").out
+    assert page.startswith("# What this change is: Add rows") and "Sums were wrong." in page
+
+
 def test_records_are_no_part_of_an_analysis(specbot):
     done = specbot("analyze", "--records", "base.jsonl", "head.jsonl")
     assert done.code == 2 and "--records" in done.err
