@@ -31,14 +31,15 @@ class Expressions(Names):
         self.budget -= 1
         if self.budget < 0:
             raise GaveUp
-        handler = _HANDLERS.get(type(e))
+        handler = _HANDLERS.get(e.__class__)
         return ANY if handler is None else handler(self, e)
 
     def _constant_value(self, e: E.Const) -> V:
         return V(e.value)
 
     def _named(self, e: E.Name) -> V:
-        return self.lookup(e.id)
+        found = self.frames[-1].names.get(e.id)
+        return found if found is not None else self.lookup(e.id)
 
     def _attribute_value(self, e: E.Attr) -> V:
         return self.attribute(self.eval(e.base), e.name)

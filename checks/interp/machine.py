@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 from checks.interp import arrays, natives
 from checks.interp.calls import Calls, is_fixture
@@ -73,7 +74,7 @@ class Machine(Calls):
 
     def _override(self, key: tuple[str, str] | None, value: V) -> None:
         if key is not None:
-            self.program.overrides[key] = value
+            self.program.replace(key, value)
 
     def _quietly(self, action: Callable[[], V]) -> V:
         try:
@@ -82,8 +83,9 @@ class Machine(Calls):
             return ANY
 
     def block(self, body: tuple[S.Stmt, ...]) -> None:
+        test = self.frames[-1].test
         for stmt in body:
-            if self.frame.test and not isinstance(stmt, S.With | S.If | S.For | S.Return | S.Jump):
+            if test and not isinstance(stmt, S.With | S.If | S.For | S.Return | S.Jump):
                 self._guarded(stmt)
             else:
                 self.statement(stmt)
@@ -107,42 +109,41 @@ class Machine(Calls):
         self.failures.append(Failure(raised.name, raised.detail, line, where, raised.origins, seen))
 
     def statement(self, stmt: S.Stmt) -> None:
+        handler = _HANDLERS.get(stmt.__class__)
         try:
-            self._statement(stmt)
+            if handler is not None:
+                handler(self, stmt)
         except Raised as raised:
             if raised.where is None:
                 raised.where = Origin(self.frame.unit.path, stmt.line)
             raise
 
-    def _statement(self, stmt: S.Stmt) -> None:
-        match stmt:
-            case S.Assign():
-                self._assign(stmt)
-            case S.ExprStmt(value=E.Call(func=E.Attr(base=E.Name(id="monkeypatch"), name="setattr")) as value):
-                self._monkeypatch(value)
-            case S.ExprStmt(value=value):
+    def _expression(self, stmt: S.ExprStmt) -> None:
+        match stmt.value:
+            case E.Call(func=E.Attr(base=E.Name(id="monkeypatch"), name="setattr")) as call:
+                self._monkeypatch(call)
+            case value:
                 self.eval(value)
-            case S.Return(value=value):
-                raise Return(self.eval(value) if value is not None else NONE)
-            case S.If():
-                self._if(stmt)
-            case S.For():
-                self._for(stmt)
-            case S.With():
-                self._with(stmt)
-            case S.Assert(test=test):
-                if self.frame.test and truth(v := self.eval(test)) is False:
-                    raise Raised("AssertionError", self.frame.unit.text(stmt.line).strip(), v.origins)
-            case S.Raise(value=value):
-                raise Raised(_exception(value), "", NOWHERE)
-            case S.Jump(kind="break" | "continue" as kind):
-                raise Jump(kind)
-            case S.Define(name=name):
-                self._define(name)
-            case S.Opaque():
-                self.frame.maybe = self.frame.maybe or "return" in stmt.text
 
-    def _define(self, name: str) -> None:
+    def _return(self, stmt: S.Return) -> None:
+        raise Return(self.eval(stmt.value) if stmt.value is not None else NONE)
+
+    def _assert(self, stmt: S.Assert) -> None:
+        if self.frame.test and truth(v := self.eval(stmt.test)) is False:
+            raise Raised("AssertionError", self.frame.unit.text(stmt.line).strip(), v.origins)
+
+    def _raise(self, stmt: S.Raise) -> None:
+        raise Raised(_exception(stmt.value), "", NOWHERE)
+
+    def _jump(self, stmt: S.Jump) -> None:
+        if stmt.kind in ("break", "continue"):
+            raise Jump(stmt.kind)
+
+    def _opaque(self, stmt: S.Opaque) -> None:
+        self.frame.maybe = self.frame.maybe or "return" in stmt.text
+
+    def _defined(self, stmt: S.Define) -> None:
+        name = stmt.name
         frame = self.frame
         inner = [f for f in frame.unit.functions if f.name == name and frame.function.covers(f.start_line)]
         found = V(FuncRef(inner[0], frame.unit, None, frame.names)) if len(inner) == 1 else ANY
@@ -158,29 +159,29 @@ class Machine(Calls):
 
     def _mark(self, value: V, stmt: S.Stmt) -> V:
         """Note that `value` came through this statement, if it stands in a test or on an altered line."""
-        frame = self.frame
+        frame = self.frames[-1]
         path = frame.unit.path
         if frame.fixture:
-            return value.also((Origin(path, stmt.line),))
+            return value.through(Origin(path, stmt.line))
         if not self.changed(path, stmt.line, stmt.end_line):
             return value
         origin = Origin(path, stmt.line)
         if isinstance(value.value, int):
             text = " ".join(self.frame.unit.text(stmt.line, stmt.end_line).split())
             self.trace.append((origin, text, repr(value.value)))
-        return value.also((origin,))
+        return value.through(origin)
 
     def store(self, target: E.Expr, value: V) -> None:
         """`target = value`."""
         match target:
             case E.Name(id=name):
-                self.frame.names[name] = value
+                self.frames[-1].names[name] = value
             case E.Attr(base=base, name=name):
                 owner = self.eval(base)
                 if isinstance(owner.value, Instance):
                     owner.value.attrs[name] = value
                 elif isinstance(owner.value, ModuleRef) and owner.value.unit:
-                    self.program.overrides[owner.value.unit.path, name] = value
+                    self.program.replace((owner.value.unit.path, name), value)
                 self._stored(target, 1)
             case E.Index(base=base, indices=indices):
                 self._store_item(self.eval(base), indices, value)
@@ -189,8 +190,9 @@ class Machine(Calls):
                 self._unpack(items, value)
 
     def _stored(self, target: E.Expr, kind: int) -> None:
-        if self.frame.fixture:
-            origin = Origin(self.frame.unit.path, target.line)
+        frame = self.frames[-1]
+        if frame.fixture:
+            origin = Origin(frame.unit.path, target.line)
             self.stores[origin] = max(kind, self.stores.pop(origin, 0))
 
     def _store_item(self, owner: V, indices: tuple[E.Expr, ...], value: V) -> None:
@@ -287,10 +289,7 @@ class Machine(Calls):
                 self._try(stmt)
         finally:
             for key, old in reversed(undo):
-                if old is None:
-                    self.program.overrides.pop(key, None)
-                else:
-                    self.program.overrides[key] = old
+                self.program.replace(key, old)
 
     def _try(self, stmt: S.With) -> None:
         """A body whose exceptions are handled: an unknown call in it may raise too."""
@@ -323,7 +322,7 @@ class Machine(Calls):
                 self.eval(item)
                 continue
             undo.append((key, self.program.overrides.get(key)))
-            self.program.overrides[key] = new if new is not None else V(Instance(None, open=True))
+            self.program.replace(key, new if new is not None else V(Instance(None, open=True)))
         return undo
 
     def _monkeypatch(self, call: E.Call) -> None:
@@ -355,6 +354,21 @@ class Machine(Calls):
         above, _, cls = module.rpartition(".")
         found = self.program.module(above) if above else found
         return (found.unit.path, f"{cls}.{name}") if found.unit is not None else None
+
+
+_HANDLERS: dict[type[S.Stmt], Callable[[Machine, Any], None]] = {
+    S.Assign: Machine._assign,
+    S.ExprStmt: Machine._expression,
+    S.Return: Machine._return,
+    S.If: Machine._if,
+    S.For: Machine._for,
+    S.With: Machine._with,
+    S.Assert: Machine._assert,
+    S.Raise: Machine._raise,
+    S.Jump: Machine._jump,
+    S.Define: Machine._defined,
+    S.Opaque: Machine._opaque,
+}
 
 
 def _key(owner: ModuleRef | ClassRef, name: str) -> tuple[str, str] | None:

@@ -30,8 +30,9 @@ class Names(State):
     def lookup(self, name: str) -> V:
         """A name in the running function, its scope, its module, or the builtins."""
         frame = self.frames[-1]
-        if name in frame.names:
-            return frame.names[name]
+        found = frame.names.get(name)
+        if found is not None:
+            return found
         if frame.scope is not None and name in frame.scope:
             return frame.scope[name]
         return self.global_name(frame.unit, name, frame.function)
@@ -73,8 +74,7 @@ class Names(State):
         return self._constants[key]
 
     def in_module(self, unit: Unit, e: E.Expr, names: dict[str, V] | None = None) -> V:
-        module = Function("<module>", "<module>", unit.path, (), 0, 0, lambda: ())
-        self.frames.append(Frame(unit, module, names or {}, fixture=self.is_test(unit.path)))
+        self.frames.append(Frame(unit, self.program.modules.top(unit), names or {}, fixture=self.is_test(unit.path)))
         try:
             return self.eval(e)
         except (Raised, Return, Jump):
@@ -142,7 +142,7 @@ class Names(State):
         if not isinstance(owner.value, Instance) or owner.value.cls is None:
             return None
         for ref in self.program.ancestors(owner.value.cls):
-            found = [f for f in ref.unit.functions if f.qualname == f"{ref.cls.name}.{name}"]
+            found = ref.unit.functions_named.get(f"{ref.cls.name}.{name}")
             if found:
                 return FuncRef(found[0], ref.unit, owner) if len(found) == 1 else None
         return None
@@ -158,7 +158,7 @@ class Names(State):
             fields = ref.unit.constants_named.get((ref.cls.name, name), ())
             if fields:
                 return self._field(ref, fields[0]) if len(fields) == 1 else ANY
-            inner = _inner(ref)
+            inner = self.program.modules.inner(ref)
             if name in inner:
                 return inner[name]
         return NONE if me is not None else ANY
@@ -168,7 +168,7 @@ class Names(State):
         if key not in self._constants:
             self._constants[key] = ANY
             if constant.value is not None:
-                self._constants[key] = self.in_module(ref.unit, constant.value, _inner(ref))
+                self._constants[key] = self.in_module(ref.unit, constant.value, dict(self.program.modules.inner(ref)))
         return self._constants[key]
 
     def _method(self, function: Function, ref: ClassRef, me: V | None) -> V:
@@ -176,13 +176,3 @@ class Names(State):
             return self.call_function(FuncRef(function, ref.unit, me), [], {}) if me is not None else ANY
         bound = None if "staticmethod" in function.marks else V(ref) if "classmethod" in function.marks else me
         return V(FuncRef(function, ref.unit, bound))
-
-
-def _inner(ref: ClassRef) -> dict[str, V]:
-    """The classes defined inside a class, by their short names."""
-    prefix = f"{ref.cls.name}."
-    return {
-        c.name[len(prefix) :]: V(ClassRef(c, ref.unit))
-        for c in ref.unit.classes
-        if c.name.startswith(prefix) and "." not in c.name[len(prefix) :]
-    }

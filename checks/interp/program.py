@@ -23,6 +23,9 @@ class Modules:
 
     unit: Callable[[str], Unit | None]
     _found: dict[str, ModuleRef] = field(default_factory=dict)
+    _defined: dict[tuple[str, str], V | None] = field(default_factory=dict)
+    _tops: dict[str, Function] = field(default_factory=dict)
+    _inner: dict[tuple[str, int], dict[str, V]] = field(default_factory=dict)
     _says: dict[tuple[re.Pattern[str], str, int], bool] = field(default_factory=dict)
 
     def named(self, name: str) -> ModuleRef:
@@ -39,6 +42,38 @@ class Modules:
                 if found is not None:
                     return ModuleRef(name, found)
         return ModuleRef(name)
+
+    def defined(self, unit: Unit, name: str) -> V | None:
+        """A function or class that `unit` defines at its top level; `ANY` where several things go by the name."""
+        key = (unit.path, name)
+        if key not in self._defined:
+            self._defined[key] = self._define(unit, name)
+        return self._defined[key]
+
+    def _define(self, unit: Unit, name: str) -> V | None:
+        functions = unit.functions_named.get(name, ())
+        if len(functions) == 1:
+            again = any(c.name == name and not c.owner for c in unit.constants)
+            return ANY if again else V(FuncRef(functions[0], unit))
+        classes = unit.classes_named.get(name, ())
+        if len(classes) == 1:
+            return V(ClassRef(classes[0], unit))
+        return ANY if functions or classes else None
+
+    def top(self, unit: Unit) -> Function:
+        """What stands for the function in which the statements of a file run."""
+        if unit.path not in self._tops:
+            self._tops[unit.path] = Function("<module>", "<module>", unit.path, (), 0, 0, lambda: ())
+        return self._tops[unit.path]
+
+    def inner(self, ref: ClassRef) -> dict[str, V]:
+        """The classes defined inside a class, by their short names."""
+        key = (ref.unit.path, ref.cls.start_line)
+        if key not in self._inner:
+            prefix = f"{ref.cls.name}."
+            inside = (c for c in ref.unit.classes if c.name.startswith(prefix) and "." not in c.name[len(prefix) :])
+            self._inner[key] = {c.name[len(prefix) :]: V(ClassRef(c, ref.unit)) for c in inside}
+        return self._inner[key]
 
     def lazy(self, ref: FuncRef) -> bool:
         """Whether a call gives a generator or a coroutine."""
@@ -59,11 +94,22 @@ class Modules:
 
 @dataclass
 class Program:
-    """`modules` as one test sees them: `overrides` are names replaced by its patches."""
+    """`modules` as one test sees them: `overrides` are names replaced by its patches, with `replace`."""
 
     modules: Modules
     overrides: dict[tuple[str, str], V] = field(default_factory=dict)
     _following: set[tuple[str, str]] = field(default_factory=set)
+    _bases: dict[tuple[str, int], list[ClassRef] | None] = field(default_factory=dict)
+    _ancestors: dict[tuple[str, int], list[ClassRef]] = field(default_factory=dict)
+
+    def replace(self, key: tuple[str, str], value: V | None) -> None:
+        """Put `value` under the name `key` (a path and a name in it), or with None what is there without a patch."""
+        self._bases.clear()
+        self._ancestors.clear()
+        if value is None:
+            self.overrides.pop(key, None)
+        else:
+            self.overrides[key] = value
 
     def module(self, name: str) -> ModuleRef:
         """The module with this dotted name; foreign when the tree has no such file."""
@@ -97,19 +143,18 @@ class Program:
 
     def defined(self, unit: Unit, name: str) -> V | None:
         """A function or class that `unit` defines at its top level, or what a patch put there."""
-        if (unit.path, name) in self.overrides:
+        if self.overrides and (unit.path, name) in self.overrides:
             return self.overrides[unit.path, name]
-        functions = unit.functions_named.get(name, ())
-        if len(functions) == 1:
-            again = any(c.name == name and not c.owner for c in unit.constants)
-            return ANY if again else V(FuncRef(functions[0], unit))
-        classes = unit.classes_named.get(name, ())
-        if len(classes) == 1:
-            return V(ClassRef(classes[0], unit))
-        return ANY if functions or classes else None
+        return self.modules.defined(unit, name)
 
     def bases(self, ref: ClassRef) -> list[ClassRef] | None:
         """The class and its ancestors, nearest first; None where one of them is not in the tree."""
+        key = (ref.unit.path, ref.cls.start_line)
+        if key not in self._bases:
+            self._bases[key] = self._known_bases(ref)
+        return self._bases[key]
+
+    def _known_bases(self, ref: ClassRef) -> list[ClassRef] | None:
         chain = [ref]
         for base in ref.cls.bases:
             if base in ("object", "ABC", "abc.ABC"):
@@ -123,6 +168,12 @@ class Program:
 
     def ancestors(self, ref: ClassRef) -> list[ClassRef]:
         """Like `bases`, leaving out those that are not in the tree."""
+        key = (ref.unit.path, ref.cls.start_line)
+        if key not in self._ancestors:
+            self._ancestors[key] = self._some_bases(ref)
+        return self._ancestors[key]
+
+    def _some_bases(self, ref: ClassRef) -> list[ClassRef]:
         chain = [ref]
         for base in ref.cls.bases:
             found = self._class(base, ref.unit)

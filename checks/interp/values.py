@@ -43,6 +43,10 @@ class V:
     def known(self) -> bool:
         return self.value is not UNKNOWN
 
+    def through(self, origin: Origin) -> V:
+        """The same value, which came through this line too."""
+        return self if origin in self.origins else V(self.value, self.origins.union((origin,)))
+
     def also(self, *others: Iterable[Origin]) -> V:
         """The same value, known to come through `others` too."""
         every = self.origins.union(*others)
