@@ -37,7 +37,7 @@ from checks.change import ChangeSet
 from checks.config import Config
 from checks.finding import Confidence, Edit, Finding, Fix, Location, Message, Severity
 from checks.ir import expr as E
-from checks.ir.stmt import Assign, ExprStmt, For, If, Jump, Raise, Return, Stmt, With
+from checks.ir.stmt import Assign, Define, ExprStmt, For, If, Jump, Raise, Return, Stmt, With
 from checks.ir.unit import Function, Unit
 from checks.kernel.deltas import Delta, changed_units, deltas, same, uses
 
@@ -88,7 +88,9 @@ def _plain(stmt: If, delta: Delta) -> bool:
     texts = [delta.unit.text(body[0].line, body[-1].end_line) for body in (stmt.then, stmt.orelse)]
     first, second = (re.sub(r"//[^\n]*|#[^\n]*|[\s{}]|else", "", text) for text in texts)
     awaited = first.count("await") == second.count("await")  # `await f()` is `f()` in the tree
-    return first == second or (delta.python and len(stmt.then) == 1 and awaited)
+    # what stands in a function that is defined there is not in the tree either
+    alone = delta.python and len(stmt.then) == 1 and not isinstance(stmt.then[0], Define)
+    return first == second or (alone and awaited)
 
 
 def _span(body: tuple[Stmt, ...]) -> int:

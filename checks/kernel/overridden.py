@@ -32,8 +32,8 @@ def overridden(delta: Delta, rule: str) -> Iterator[Finding]:
 
 def _own(stmt: Assign) -> str:
     match stmt:
-        case Assign(target=E.Attr(base=E.Name(id="self"), name=name), op="="):
-            return name
+        case Assign(target=E.Attr(base=E.Name(id="self"), name=name), op="=", value=value) if value is not None:
+            return name  # without a value it is a declaration
     return ""
 
 

@@ -31,7 +31,7 @@ def unbound(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
             continue
         unit, old = change.unit(head.path), base_unit(head.path, change)
         branches = _branches(unit) if unit is not None else {}
-        if unit is None or not branches or _under_switch(head, unit):
+        if unit is None or not branches or _under_switch(head, unit) or _left(head, unit):
             continue
         before = _Before(old, _branches(old)) if old is not None else None
         for call, guards in calls_of(head.body):
@@ -126,6 +126,13 @@ def _under_switch(function: Function, unit: Unit) -> bool:
     above = (unit.lines[n] for n in range(function.start_line - 2, -1, -1) if unit.lines[n].strip())
     outer = next((line for line in above if _indent(line) < depth), "")
     return bool(depth and _PLATFORM.search(outer))
+
+
+def _left(function: Function, unit: Unit) -> bool:
+    """Whether a private function stands there unused: its file names it nowhere else, or in comments alone."""
+    if not re.match("_[^_]", function.name):
+        return False
+    return sum(function.name in line.partition("#")[0] for line in unit.lines) == 1
 
 
 def _indent(line: str) -> int:
