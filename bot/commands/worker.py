@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import threading
 
@@ -15,6 +16,9 @@ from bot.service.settings import load
 from bot.service.store import open_store
 from bot.service.worker import QUEUES, Worker
 
+# Where the web side is on the same machine, webhooks are answered first.
+_PRIORITY = 5
+
 
 def run(args: argparse.Namespace) -> int:
     """Work on the queues that are named until the process is told to end."""
@@ -24,6 +28,7 @@ def run(args: argparse.Namespace) -> int:
         raise UserError("unknown-queue", name=unknown[0], known=QUEUES)
     settings = load(args.config)
     logs.set_up()
+    os.nice(_PRIORITY)
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     store = open_store(settings)
     worker = Worker(Machine.build(settings, store), queues, settings.executor("-".join(queues)))

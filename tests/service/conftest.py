@@ -62,6 +62,9 @@ class Bot:
             "SPECBOT_WRITE_GAP": "0",
             "SPECBOT_WRITES_PER_HOUR": "100000",  # one service for all of these tests
             "SPECBOT_HEARTBEAT_EVERY": "0.5",
+            # What makes good for lost webhooks would find the pull requests that tests opened without telling.
+            "SPECBOT_RECONCILE_EVERY": "100000",
+            "SPECBOT_REDELIVER_EVERY": "100000",
         }
 
     @property
