@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import pickle
+import struct
+import tempfile
 import threading
-from collections.abc import Callable, Sequence
-from typing import NoReturn, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import IO, Any, NoReturn, TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 # A pipe takes this many bytes, one for each item, without anybody reading.
 _MOST = 4096
+_LENGTH = struct.Struct("=Q")
 
 
 def spread(work: Callable[[T], R], items: Sequence[T]) -> list[R]:
@@ -25,21 +28,23 @@ def spread(work: Callable[[T], R], items: Sequence[T]) -> list[R]:
     if not 1 < len(items) <= _MOST or not _two_cores() or threading.active_count() > 1:
         return [work(item) for item in items]
     turns = _Turns(len(items))
-    answer, ours = os.pipe()
-    child = os.fork()
-    if not child:
-        os.close(answer)  # else it would wait for itself to read, once nobody else does
-        _backward(work, items, turns, ours)
-    os.close(ours)
-    done: dict[int, R] = {}
-    try:
-        while turns.next():
-            done[len(done)] = work(items[len(done)])
-        done |= _received(answer)
-    finally:
-        turns.close()
-        os.close(answer)  # a child that still writes ends by it
-        os.waitpid(child, 0)
+    with tempfile.TemporaryFile() as answers:
+        written, ours = os.pipe()
+        child = os.fork()
+        if not child:
+            os.close(written)  # else it would wait for itself to read, once nobody else does
+            _backward(work, items, turns, answers, ours)
+        os.close(ours)
+        done: dict[int, R] = {}
+        try:
+            while turns.next():
+                done[len(done)] = work(items[len(done)])
+            for n, result in enumerate(_received(answers.fileno(), written)):
+                done[len(items) - 1 - n] = result
+        finally:
+            turns.close()
+            os.close(written)  # a child that still writes ends by it
+            os.waitpid(child, 0)
     return [done[n] if n in done else work(item) for n, item in enumerate(items)]
 
 
@@ -61,28 +66,31 @@ class _Turns:
         os.close(self._read)
 
 
-def _backward(work: Callable[[T], R], items: Sequence[T], turns: _Turns, answer: int) -> NoReturn:
-    """The child. It ends without a word whatever happens: what is missing is done by the parent."""
+def _backward(work: Callable[[T], R], items: Sequence[T], turns: _Turns, answers: IO[bytes], written: int) -> NoReturn:
+    """The child. It ends without a word whatever happens: what is missing is done by the parent.
+
+    Each result goes to the file `answers` as soon as there is one, behind its length, and then a byte to the pipe
+    `written`, so that nobody waits for the other: the parent reads while the last item is done.
+    """
     try:
-        done: dict[int, R] = {}
-        while turns.next():
-            n = len(items) - 1 - len(done)
-            done[n] = work(items[n])
-        with os.fdopen(answer, "wb") as pipe:
-            pickle.dump(done, pipe, pickle.HIGHEST_PROTOCOL)
+        for item in reversed(items):
+            if not turns.next():
+                break
+            done = pickle.dumps(work(item), pickle.HIGHEST_PROTOCOL)
+            answers.write(_LENGTH.pack(len(done)) + done)
+            answers.flush()
+            os.write(written, b"1")
     finally:
         os._exit(0)
 
 
-def _received(answer: int) -> dict[int, R]:
-    """What the child sent; nothing where it did not get to the end."""
-    with os.fdopen(answer, "rb", closefd=False) as pipe:
-        sent = pipe.read()
-    try:
-        done: dict[int, R] = pickle.loads(sent)
-    except (EOFError, pickle.UnpicklingError):
-        return {}
-    return done
+def _received(answers: int, written: int) -> Iterator[Any]:
+    """What the child did, in its order, until it ended."""
+    at = 0
+    while os.read(written, 1):
+        (length,) = _LENGTH.unpack(os.pread(answers, _LENGTH.size, at))
+        yield pickle.loads(os.pread(answers, length, at + _LENGTH.size))
+        at += _LENGTH.size + length
 
 
 def _two_cores() -> bool:

@@ -26,6 +26,7 @@ def node(cls: type[T]) -> type[T]:
     made.__init__ = _constructor(all_fields)
     made.__repr__ = _repr
     made.__eq__, made.__hash__ = _comparison(made, [f.name for f in all_fields if f.compare])
+    made.__getstate__, made.__setstate__ = _state, _restore
     result: type[T] = made
     return result
 
@@ -64,6 +65,33 @@ def _numbered(plain: int, named: int, factories: tuple[bool, ...]) -> CodeType:
     exec(source, made_code)  # of numbers alone
     code: CodeType = made_code["__init__"].__code__
     return code
+
+
+def _state(self: Any) -> tuple[Any, ...]:
+    """For pickle: the fields in order, which takes half the time of a dict of them."""
+    return _getter(self.__class__)(self)
+
+
+def _restore(self: Any, state: tuple[Any, ...]) -> None:
+    _setter(self.__class__)(self, state)
+
+
+@cache
+def _getter(cls: type) -> Callable[[Any], tuple[Any, ...]]:
+    names = [f.name for f in fields(cls)]
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda self: tuple([getattr(self, name) for name in names])
+
+
+@cache
+def _setter(cls: type) -> Callable[[Any, tuple[Any, ...]], None]:
+    names = [f.name for f in fields(cls)]
+    made: dict[str, Any] = {}
+    targets = ", ".join(f"self.{name}" for name in names)
+    exec(f"def restore(self, state):\n [{targets}] = state", made)  # names of our own classes
+    restore: Callable[[Any, tuple[Any, ...]], None] = made["restore"]
+    return restore
 
 
 def _comparison(cls: type, names: list[str]) -> tuple[Callable[[Any, object], Any], Callable[[Any], int]]:

@@ -81,6 +81,21 @@ def test_what_a_killed_child_did_is_done_again() -> None:
     assert spread(work, list(range(20))) == list(range(20))
 
 
+def test_what_a_killed_child_had_done_before_is_kept(tmp_path: Path) -> None:
+    parent, begun = os.getpid(), tmp_path / "begun"
+
+    def work(n: int) -> int:
+        if os.getpid() != parent and n == 2:
+            begun.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        while n == 0 and not begun.exists():
+            pass
+        return os.getpid()
+
+    done = spread(work, range(5))
+    assert done[:3] == [parent] * 3 and done[3] == done[4] != parent
+
+
 def test_what_cannot_be_pickled_is_done_again() -> None:
     made = spread(lambda n: lambda: n, list(range(20)))
     assert [make() for make in made] == list(range(20))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checks.ir.node import node
@@ -30,9 +31,16 @@ def _class(forms: list[str]) -> type:
     return type("Made", (), body)
 
 
+class Made:
+    """Where pickle looks for the class that the test below made last."""
+
+
+@settings(deadline=None)
 @given(FORMS, st.integers(0, 7), st.sets(st.integers(0, 7)))
 def test_a_node_is_built_as_a_dataclass_is(forms: list[str], given_in_order: int, given_by_name: set[int]) -> None:
+    global Made
     ours, theirs = node(_class(forms)), dataclass(frozen=True, slots=True)(_class(forms))
+    Made = ours  # type: ignore[misc]
     args = tuple(range(given_in_order))
     words = {f"f{n}": f"v{n}" for n in given_by_name}
     try:
@@ -45,6 +53,7 @@ def test_a_node_is_built_as_a_dataclass_is(forms: list[str], given_in_order: int
     values = {f.name: getattr(made, f.name) for f in fields(made)}
     assert values == {f.name: getattr(wanted, f.name) for f in fields(wanted)}
     assert repr(made) == repr(wanted) and made == again and replace(made, **values) == made
+    assert pickle.loads(pickle.dumps(made)) == made
     kept = [(values[f.name], getattr(again, f.name)) for f in fields(made) if values[f.name] in ([], {})]
     assert all(one is not other for one, other in kept), "what is made is made for each"
 
