@@ -176,6 +176,13 @@ class Archive:
         with self.engine.begin() as connection:
             put(connection, _REPORTS, key, values)
 
+    def renew(self, repository: str, number: int, kind: str, head: str, bodies: Mapping[str, str]) -> None:
+        """Put other bodies in the place of those of a report that is kept, which stays what it was besides."""
+        named = {"repository": repository, "number": number, "kind": kind, "head": head}
+        here = sa.and_(*(_REPORTS.c[name] == value for name, value in named.items()))
+        with self.engine.begin() as connection:
+            connection.execute(_REPORTS.update().where(here).values(dict(bodies)))
+
     def closed(self, repository: str, number: int, *, merged: bool) -> None:
         """Note that a pull request is no longer open."""
         values = {"state": "merged" if merged else "closed"}

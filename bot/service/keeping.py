@@ -12,14 +12,14 @@ import structlog
 from dbos import DBOS
 
 from bot.github import GitHubError
-from bot.github.app import ANALYSE
+from bot.github.app import ANALYSE, PUBLISH
 from bot.github.client import Client
 from bot.github.discussion import threads
 from bot.pages.archive import Archive, Pull, Report
 from bot.pages.outcomes import Outcomes
 from bot.service import analysis
 from bot.service.machine import Machine, machine
-from bot.service.orders import ClosedOrder, ReviewOrder
+from bot.service.orders import ClosedOrder, DiscussionOrder, ReviewOrder
 from bot.service.retrying import passing
 from bot.service.store import PullKey
 
@@ -57,7 +57,28 @@ def keep(here: Machine, client: Client, order: ReviewOrder, facts: Json, report:
         archive.keep_report(Report(*where, now, by_language, pull.verdict, *counts, took))
 
 
-def _threads(client: Client, order: ReviewOrder) -> list[Json] | None:
+def renew(here: Machine, order: DiscussionOrder) -> None:
+    """Write the analysis anew where one of the present head is kept: more was said on the pull request."""
+    client = here.app.client(order.installation, order.repository_id, PUBLISH)
+    archive, data = Archive(here.store.engine), client.get(order.place.path)
+    head, target = data["head"]["sha"], data["base"]["ref"]
+    entries = archive.entries(order.repository, order.number)
+    if not any((e.kind, e.head) == ("analysis", head) for e in entries):
+        return
+    token = here.app.token(order.installation, order.repository_id, ANALYSE)
+    clone, compared = here.checkouts.fetch(order.repository, token, target, head)
+    skips = here.records.skips(PullKey(order.repository_id, order.number))
+    facts = {"title": data["title"], "body": data["body"] or "", "target": target, "skips": skips}
+    known = {"threads": _threads(client, order), "pushes": ()}
+    try:
+        bodies = analysis.pages(clone, compared, facts | known, lambda: True)
+    except analysis.Failed as error:
+        _log.warning("the page was not renewed", error=str(error))
+        return
+    archive.renew(order.repository, order.number, "analysis", head, bodies["analysis"])
+
+
+def _threads(client: Client, order: ReviewOrder | DiscussionOrder) -> list[Json] | None:
     """What people said, None where GitHub refuses to tell."""
     try:
         return [asdict(t) for t in threads(client, order.place)]

@@ -67,3 +67,21 @@ class ClosedOrder:
 
     def order(self) -> Order:
         return Order("closed", "reviews", self.id, (asdict(self),), f"{self.repository}#{self.number}")
+
+
+@dataclass(frozen=True)
+class DiscussionOrder:
+    """A pull request that people went on discussing. Stored as JSON."""
+
+    installation: int
+    repository_id: int
+    repository: str
+    number: int
+
+    @property
+    def place(self) -> PullPlace:
+        return PullPlace(self.repository, self.number)
+
+    def order(self) -> Order:
+        id, partition = f"discussion-{self.repository_id}-{self.number}", f"{self.repository}#{self.number}"
+        return Order("discussion", "reviews", id, (asdict(self),), partition, gathered=True)

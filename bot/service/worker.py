@@ -13,6 +13,7 @@ import bot
 from bot.github import GitHubError
 from bot.service import ci as ci  # its workflows register with DBOS
 from bot.service import comments as comments  # its workflow registers with DBOS
+from bot.service import discussion as discussion  # its workflow registers with DBOS
 from bot.service import kernels as kernels  # its workflow registers with DBOS
 from bot.service import metrics, reconcile
 from bot.service import review as review  # its workflow registers with DBOS

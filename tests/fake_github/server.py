@@ -95,7 +95,8 @@ class FakeGitHub:
         self.webhook_config = {"content_type": "json", "secret": "********", "insecure_ssl": "0"}
         self.app_permissions = dict(GRANTED)
         self.app_events = ["pull_request", "issue_comment", "check_run", "check_suite", "status"]
-        self.app_events += ["workflow_run", "workflow_job"]
+        self.app_events += ["workflow_run", "workflow_job", "pull_request_review"]
+        self.app_events += ["pull_request_review_comment", "pull_request_review_thread"]
         self.manifest_codes: set[str] = set()
         self.url = ""
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.fake_github import Answer, people
+from tests.fake_github import Answer, people, state
 from tests.service.conftest import ROOT, SMALL_HEAD, ended, until
 
 
@@ -165,10 +165,10 @@ def test_the_log_tells_deliveries_and_reviews_and_no_secret(live, running, engin
 def test_tokens_can_do_no_more_than_their_task(live, engine):
     pull = people.open_pull(live, engine, "feature")
     until(lambda: ended(engine, pull.head_sha))
-    granted = [t.permissions for t in live.tokens.values() if t.repositories == frozenset({engine.id})]
+    granted = [t.permissions for t in list(live.tokens.values()) if t.repositories == frozenset({engine.id})]
     assert {"metadata": "read", "contents": "read", "pull_requests": "read"} in granted
     assert all("actions" not in p and p.get("contents", "read") == "read" for p in granted)
-    assert all(t.repositories for t in live.tokens.values() if set(t.permissions) != {"metadata"})
+    assert all(t.repositories for t in list(live.tokens.values()) if set(t.permissions) != {"metadata"})
 
 
 def test_a_review_has_its_pages(live, running, engine):
@@ -187,3 +187,24 @@ def test_a_review_has_its_pages(live, running, engine):
         people.close(live, engine, pull)
         until(lambda: f'href="{address}"' not in client.get("/", params=wanted).text)
         assert f'href="{address}"' in client.get("/", params={**wanted, "state": "closed"}).text
+
+
+def test_the_discussion_on_a_page_is_renewed(bot, fake, repo):
+    bot.start(SPECBOT_CI_GATHER="0.5")
+    pull = people.open_pull(fake, repo, "feature")
+    until(lambda: ended(repo, pull.head_sha))
+    address = f"/pr/{repo.full_name}/{pull.number}"
+    with httpx.Client(base_url=bot.url, headers={"Accept-Language": "en"}) as client:
+        until(lambda: "Nobody has raised anything." in client.get(address).text)
+        said = state.ReviewComment(
+            fake.user("bea"), "Is `other` called?", "engine/step.py", 9, "RIGHT", None, None, pull.head_sha, 1
+        )
+        pull.threads.append(state.Thread([said]))
+        known = {"action": "created", "pull_request": {"number": pull.number, "state": "open"}}
+        people.webhook(fake, repo, "pull_request_review_comment", known, "bea")
+        until(lambda: "Is other called?" in client.get(address).text)
+        assert "unresolved" in client.get(address).text
+        pull.threads[0].resolved_by = fake.user("bea")
+        people.webhook(fake, repo, "pull_request_review_thread", known | {"action": "resolved"}, "bea")
+        until(lambda: "unresolved" not in client.get(address).text)
+    assert len(pull.reviews) == 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bot.service.handlers import ci, comments, kernel_runs, pull_request
+from bot.service.handlers import ci, comments, discussion, kernel_runs, pull_request
 from bot.service.orders import Order
 
 Handler = Callable[[str, Mapping[str, Any]], Order | None]
@@ -24,6 +24,9 @@ HANDLERS: Mapping[str, Handler] = {
     "check_suite": ci.order,
     "issue_comment": comments.order,
     "pull_request": pull_request.order,
+    "pull_request_review": discussion.order,
+    "pull_request_review_comment": discussion.order,
+    "pull_request_review_thread": discussion.order,
     "status": ci.order,
     "workflow_job": ci.order,
     "workflow_run": _workflow_run,

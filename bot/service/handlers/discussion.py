@@ -1,0 +1,22 @@
+"""`pull_request_review`, `pull_request_review_comment` and `pull_request_review_thread`: people went on discussing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bot.service.orders import DiscussionOrder, Order
+
+
+def order(delivery: str, payload: Mapping[str, Any]) -> Order | None:
+    """The page's discussion anew. What people do shortly after each other is gathered; an App, this one too,
+    discusses nothing."""
+    pull, repository = payload["pull_request"], payload["repository"]
+    if payload["sender"]["type"] == "Bot" or pull["state"] != "open":
+        return None
+    return DiscussionOrder(
+        installation=int(payload["installation"]["id"]),
+        repository_id=int(repository["id"]),
+        repository=str(repository["full_name"]),
+        number=int(pull["number"]),
+    ).order()
