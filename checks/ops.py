@@ -12,6 +12,7 @@ from checks.ir import expr as E
 from checks.ir.node import node
 from checks.ir.stmt import Body, For, If, Stmt, With, flatten
 from checks.ir.unit import Binding, Function, Op, Unit
+from checks.tree import Tree
 
 
 @node
@@ -127,10 +128,16 @@ class Ops:
     def calls(self, name: str) -> Iterator[OpCall]:
         """Every Python call of the op `name`, tests included."""
         ops = self.named(name)
-        for path in self.change.tree(self.side).holders(name, "python"):
+        for path in calling(name, self.change.tree(self.side)):
             unit = self.change.unit(path, self.side)
             for op in ops[:1] if unit is not None else ():
                 yield from _calls_in(unit, op) if unit else ()
+
+
+def calling(name: str, tree: Tree) -> list[str]:
+    """The Python files in which `name` may be called: it stands before a bracket, or ends a line."""
+    called = re.compile(rf"\b{re.escape(name)}[\s\\)]*(?:\(|$)")
+    return sorted({h.path for h in tree.find(name, "python") if called.search(h.text)})
 
 
 def _calls_in(unit: Unit, op: OpInfo) -> Iterator[OpCall]:

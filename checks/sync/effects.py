@@ -55,6 +55,10 @@ class Alteration:
 
 def effects(function: Function, unit: Unit) -> list[Effect]:
     """Every effect of `function`, in source order; logging and what stands in nested functions left out."""
+    return function.body.once(effects, lambda: _effects(function, unit))
+
+
+def _effects(function: Function, unit: Unit) -> list[Effect]:
     foreign = {(i.alias or i.module).split(".")[0] for i in unit.imports if not i.name}
     return [e for g in flatten(function.body) for e in _of(g, foreign)]
 
@@ -123,8 +127,12 @@ def alterations(old: Function, new: Function, old_unit: Unit, new_unit: Unit) ->
     """What the change altered: effects of the base that are gone, each with the effect of the head in its place.
 
     An effect of which the old form still stands somewhere in the function is left out: which one a copy follows is
-    not known.
+    not known. Kept with the new function, as the rule runs again for each of its fixes.
     """
+    return new.body.once((alterations, old.path, old.start_line), lambda: _alterations(old, new, old_unit, new_unit))
+
+
+def _alterations(old: Function, new: Function, old_unit: Unit, new_unit: Unit) -> list[Alteration]:
     before, after = effects(old, old_unit), effects(new, new_unit)
     left = Counter(e.identity for e in after)
     gone = _leftover(before, Counter(left))

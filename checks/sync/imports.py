@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from checks.change import ChangeSet
 from checks.config import Config
-from checks.finding import Confidence, Definition, Finding, Location, Message, Severity
+from checks.finding import Confidence, Definition, Finding, Location, Message, Severity, Side
 from checks.ir import expr as E
 from checks.ir.node import node
 from checks.ir.unit import Function, Import, Unit
@@ -30,10 +30,13 @@ def unbound(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
         if head is None or language(head.path) != "python" or config.is_test(head.path):
             continue
         unit, old = change.unit(head.path), base_unit(head.path, change)
-        branches = _branches(unit) if unit is not None else {}
-        if unit is None or not branches or _under_switch(head, unit) or _left(head, unit):
+        branches = _branches_of(unit, Side.HEAD, change) if unit is not None else {}
+        text = unit.text(head.start_line, head.end_line) if unit is not None else ""
+        if unit is None or not any(name in text for name in branches):
             continue
-        before = _Before(old, _branches(old)) if old is not None else None
+        if _under_switch(head, unit) or _left(head, unit):
+            continue
+        before = _Before(old, _branches_of(old, Side.BASE, change)) if old is not None else None
         for call, guards in calls_of(head.body):
             if not isinstance(call.func, E.Name) or not change.touches(unit.path, call.line, call.line):
                 continue
@@ -42,6 +45,10 @@ def unbound(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
             hardware = [h for h in hardware if not refused(guards, h, change, config)]
             if hardware:
                 yield _unbound(call, name, hardware, head, unit, branches[name], rule)
+
+
+def _branches_of(unit: Unit, side: Side, change: ChangeSet) -> dict[str, list[Import]]:
+    return change.once((_branches, side, unit.path), lambda: _branches(unit))
 
 
 def _branches(unit: Unit) -> dict[str, list[Import]]:

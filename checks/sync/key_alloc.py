@@ -60,7 +60,7 @@ def _newly_needed(change: ChangeSet, config: Config, families: tuple[str, ...]) 
 
 def _fresh(use: Use, function: Function, change: ChangeSet) -> bool:
     """Whether the change needs a key of a parameter here, whatever the hardware, and not for an option left out."""
-    params = {p.name: p for p in function.params}
+    params = {p.name: p for p in function.params if p.name != "self"}
     if use.sets or use.holder not in params or not change.touches(function.path, use.line, use.line):
         return False
     optional = any(n in params and params[n].default is not None for g in use.guards for n in E.names(g))

@@ -21,7 +21,9 @@ def lost(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
     for old, unit in changed_python(change, config):
         before = {c.name: c for c in old.classes} if old is not None else {}
         for cls in unit.classes if old is not None else ():
-            if cls.name in before and old is not None and not _dynamic(cls, unit):
+            if cls.name in before and old is not None and not _same(before[cls.name], old, cls, unit):
+                if _dynamic(cls, unit):
+                    continue
                 now = _attributes(cls, unit)
                 for name in sorted(_attributes(before[cls.name], old) - now):
                     yield from _still_read(name, cls, unit, now, change, config, rule)
@@ -31,11 +33,21 @@ def _dynamic(cls: Class, unit: Unit) -> bool:
     return _DYNAMIC.search(unit.text(cls.start_line, cls.end_line)) is not None
 
 
+def _same(was: Class, old: Unit, cls: Class, unit: Unit) -> bool:
+    """Whether the class reads as it did, and lost nothing of what goes by its name either."""
+    texts = [u.text(c.start_line, c.end_line) for c, u in ((was, old), (cls, unit))]
+    return texts[0] == texts[1] and _declared(was, old) <= _declared(cls, unit)
+
+
+def _declared(cls: Class, unit: Unit) -> set[str]:
+    return {*fields_of(cls, unit), *(f.name for f in unit.functions if f.owner == cls.name)}
+
+
 def _attributes(cls: Class, unit: Unit) -> set[str]:
     """What the class declares, defines and sets on `self`."""
-    methods = [f for f in unit.functions if f.owner == cls.name]
-    found = {*fields_of(cls, unit), *(f.name for f in methods)}
-    return found | set(re.findall(r"\bself\.(\w+)\b[^=\n]*=[^=]", unit.text(cls.start_line, cls.end_line)))
+    return _declared(cls, unit) | set(
+        re.findall(r"\bself\.(\w+)\b[^=\n]*=[^=]", unit.text(cls.start_line, cls.end_line))
+    )
 
 
 def object_name(cls: Class) -> str:

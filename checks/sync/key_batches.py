@@ -11,7 +11,7 @@ from checks.ir import expr as E
 from checks.ir.stmt import Assign, flatten
 from checks.ir.unit import Class, Function, Unit
 from checks.ops import expressions
-from checks.sync.key_uses import Use, asks_platform, changed_python, looked_for, product_files, uses
+from checks.sync.key_uses import Use, asks_platform, calling_files, changed_python, looked_for, product_files, uses
 
 _MAKERS = frozenset({"full", "zeros", "ones", "empty"})
 _Dims = dict[str, tuple[int, int]]
@@ -24,7 +24,7 @@ def lost_members(change: ChangeSet, config: Config, rule: str) -> Iterator[Findi
             if old is None or [c.name for c in old.classes].count(cls.name) != 1:
                 continue
             lost = _lost(old, cls, unit) if set(cls.bases) <= {"object", "dict"} else set()
-            for path in product_files(cls.name, change, config) if lost else ():
+            for path in calling_files(cls.name, change, config) if lost else ():
                 other = change.unit(path)
                 if other is not None:
                     yield from _still_used(cls, unit, lost, other, change, rule)

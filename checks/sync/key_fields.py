@@ -13,7 +13,7 @@ from checks.ir import expr as E
 from checks.ir.stmt import Assign, flatten, unreached
 from checks.ir.unit import Class, Function, Unit
 from checks.ops import calls_of
-from checks.sync.key_uses import changed_python, product_files
+from checks.sync.key_uses import calling_files, changed_python
 from checks.sync.targets import nearest_imports
 
 _FIELD = re.compile(r"^\s+(\w+)\s*:\s*[\"']?(?:Optional\[)?[\"']?(\w+)")
@@ -41,7 +41,7 @@ def read_only(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]
 
 def _named_tuple(field: str, change: ChangeSet, config: Config) -> tuple[Class, Unit] | None:
     """The NamedTuple that `field` is declared as, if all its declarations say the same."""
-    tuples = {m[1] for h in change.head.find("NamedTuple") if (m := _TUPLE.match(h.text))}
+    tuples = change.once(_TUPLE, lambda: {m[1] for h in change.head.find("NamedTuple") if (m := _TUPLE.match(h.text))})
     hits = (
         [h for h in change.head.find(field) if h.path.endswith(".py") and not config.is_test(h.path)] if tuples else []
     )
@@ -116,7 +116,7 @@ def gone(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
 def _still_passed(
     cls: Class, unit: Unit, lost: list[str], now: dict[str, int], change: ChangeSet, config: Config, rule: str
 ) -> Iterator[Finding]:
-    for path in product_files(cls.name, change, config):
+    for path in calling_files(cls.name, change, config):
         other = change.unit(path)
         bad: list[tuple[int, str, Function]] = []
         for function in other.functions if other is not None else ():

@@ -86,12 +86,15 @@ def batch_fields(change: ChangeSet, config: Config, rule: str) -> Iterator[Findi
     """A field that a batch allocates, and a method that goes through the fields of that shape but leaves it out, where
     the field or the method is new."""
     for old, unit in changed_python(change, config):
-        for cls in unit.classes:
-            batch = _batch(cls, unit)
-            if len(batch.uses) < LEAST_TOUCHED:
+        for cls in unit.classes if old is not None else ():
+            if (
+                old is None
+                or _texts(cls, old) == _texts(cls, unit)
+                or len((batch := _batch(cls, unit)).uses) < LEAST_TOUCHED
+            ):
                 continue
-            before = {u.key for u in _batch(cls, old).uses} if old is not None else set()
-            methods = {f.name for f in old.functions if f.owner == cls.name} if old is not None else set()
+            before = {u.key for u in _batch(cls, old).uses}
+            methods = {f.name for f in old.functions if f.owner == cls.name}
             fresh = {u.key for u in batch.uses if u.key not in before} if before else set()
             for method in unit.functions:
                 if method.owner != cls.name or _INIT.match(method.name):
@@ -99,6 +102,11 @@ def batch_fields(change: ChangeSet, config: Config, rule: str) -> Iterator[Findi
                 added = method.name not in methods and bool(before)
                 if (fresh or added) and method.clean:
                     yield from _unlisted(cls, batch, fresh, added, method, unit, rule)
+
+
+def _texts(cls: Class, unit: Unit) -> list[str]:
+    """The methods of a class, as written: where they are as they were, no field and no method is new."""
+    return [unit.text(f.start_line, f.end_line) for f in unit.functions if f.owner == cls.name]
 
 
 def _batch(cls: Class, unit: Unit) -> _Batch:

@@ -11,7 +11,7 @@ from checks.ir import expr as E
 from checks.ir.node import node
 from checks.ir.stmt import Assign, flatten
 from checks.ir.unit import Function, Unit
-from checks.ops import expressions
+from checks.ops import calling, expressions
 from checks.sync.siblings import base_unit
 
 _KEYED = frozenset({E.Index, E.Attr})
@@ -99,6 +99,11 @@ def changed_python(change: ChangeSet, config: Config) -> Iterator[tuple[Unit | N
 def product_files(word: str, change: ChangeSet, config: Config) -> list[str]:
     """The Python files of the product in which `word` stands."""
     return [p for p in change.head.holders(word, "python") if p.endswith(".py") and not config.is_test(p)]
+
+
+def calling_files(name: str, change: ChangeSet, config: Config) -> list[str]:
+    """The Python files of the product in which `name` may be called."""
+    return [p for p in calling(name, change.head) if p.endswith(".py") and not config.is_test(p)]
 
 
 def sets_somehow(key: str, text: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from checks.change import ChangeSet
 from checks.finding import Confidence, Definition, Finding, Location, Message, Severity, Side
 from checks.ir import expr as E
-from checks.ir.stmt import Assign, For, flatten
+from checks.ir.stmt import Assign, For, Guarded, flatten
 from checks.ir.unit import Function, Unit
 from checks.ops import arguments, calls_of, expressions
 from checks.sync.targets import Target, Targets, called
@@ -43,15 +43,15 @@ def use(function: Function, name: str) -> int | None:
 
     Any earlier mention in a condition or a new value ends the search: the code has looked at it.
     """
-    for guarded in flatten(function.body):
+    for guarded, asked, held in _mentions(function):
         stmt = guarded.stmt
-        if any(name in E.names(g) for g in guarded.guards) or guarded.loops:
+        if name in asked or guarded.loops:
             return None
         if any(_of_an_option(g) for g in guarded.guards):
             continue
         if isinstance(stmt, Assign) and isinstance(stmt.target, E.Name) and stmt.target.id == name:
             return None
-        for top in expressions(stmt):
+        for top in expressions(stmt) if name in held else ():
             verdict = _opened(top, name)
             if verdict is False:
                 return None
@@ -60,6 +60,24 @@ def use(function: Function, name: str) -> int | None:
         if isinstance(stmt, For) and isinstance(stmt.iterable, E.Name) and stmt.iterable.id == name:
             return stmt.line
     return None
+
+
+def _mentions(function: Function) -> list[tuple[Guarded, frozenset[str], frozenset[str]]]:
+    """Every statement with the names in its guards and those that it holds itself: asked for one parameter after
+    another."""
+
+    def make() -> list[tuple[Guarded, frozenset[str], frozenset[str]]]:
+        found: list[tuple[Guarded, frozenset[str], frozenset[str]]] = []
+        asked: dict[int, set[str]] = {}  # the same guards stand before many statements
+        for guarded in flatten(function.body):
+            for guard in guarded.guards:
+                if id(guard) not in asked:
+                    asked[id(guard)] = E.names(guard)
+            over = frozenset().union(*(asked[id(g)] for g in guarded.guards))
+            found.append((guarded, over, frozenset().union(*map(E.names, expressions(guarded.stmt)))))
+        return found
+
+    return function.body.once(_mentions, make)
 
 
 def _opened(top: E.Expr, name: str) -> bool | None:
@@ -125,11 +143,14 @@ def _use_through(target: Target, name: str, targets: Targets, depth: int = 2) ->
     line = use(target.function, name)
     if line is not None:
         return Location(target.unit.path, line)
-    for guarded in flatten(target.function.body) if depth else ():
+    for guarded, asked, held in _mentions(target.function) if depth else ():
         stmt = guarded.stmt
+        if name in asked:
+            return None
+        if name not in held:
+            continue
         rebound = isinstance(stmt, Assign | For) and stmt.target is not None and name in E.names(stmt.target)
-        looked_at = any(_opened(top, name) is False for top in expressions(stmt))
-        if rebound or looked_at or any(name in E.names(g) for g in guarded.guards):
+        if rebound or any(_opened(top, name) is False for top in expressions(stmt)):
             return None
         if guarded.loops or any(_of_a_kind(g) or _of_an_option(g) for g in guarded.guards):
             continue

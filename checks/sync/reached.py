@@ -67,7 +67,8 @@ def _raised(change: ChangeSet, config: Config) -> Iterator[tuple[frozenset[str],
     for path in product_files("NotImplementedError", change, config):
         unit = change.unit(path) if b"platform.is_" in (change.head.read(path) or b"") else None
         for function in unit.functions if unit is not None else ():
-            for guarded in flatten(function.body):
+            text = unit.text(function.start_line, function.end_line) if unit is not None else ""
+            for guarded in flatten(function.body) if "raise" in text and "platform" in text else ():
                 test = guarded.guards[-1] if guarded.guards and isinstance(guarded.stmt, Raise) else None
                 if isinstance(test, E.Binary) and test.op == "and" and asks_platform((test,)):
                     yield frozenset(topics(test)), test

@@ -12,7 +12,7 @@ from checks.ir.stmt import Assign, Return, flatten
 from checks.ir.unit import Function, Unit
 from checks.ops import Ops
 from checks.source import language
-from checks.sync.key_uses import product_files
+from checks.sync.key_uses import calling_files
 from checks.sync.targets import Targets, called
 
 
@@ -54,7 +54,7 @@ def _items(value: E.Expr | None) -> int | None:
 
 def _unpacking(name: str, change: ChangeSet, config: Config) -> Iterator[tuple[Assign, E.Call, Function, Unit]]:
     """`a, b = name(...)`, in the product."""
-    for path in product_files(name, change, config):
+    for path in calling_files(name, change, config):
         unit = change.unit(path)
         for function in unit.functions if unit is not None else ():
             if unit is None or name not in unit.text(function.start_line, function.end_line):

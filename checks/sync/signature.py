@@ -45,7 +45,7 @@ from checks.ir.unit import Function, Import, Unit
 from checks.ops import OpInfo, Ops, calls_of
 from checks.source import language
 from checks.sync import imports, optional, stand_ins
-from checks.sync.key_uses import product_files
+from checks.sync.key_uses import calling_files
 from checks.sync.returned import unpacked
 from checks.sync.targets import Misfit, Target, Targets, called, misfit, nearest_imports, signature
 
@@ -98,7 +98,7 @@ def _calls(change: ChangeSet, config: Config) -> Iterator[tuple[Unit, Function, 
 
 def _callers(name: str, change: ChangeSet, config: Config) -> Iterator[tuple[Unit, Function, E.Call]]:
     written = re.compile(rf"\b{name}[\s\\)]*\(")
-    for path in product_files(name, change, config):
+    for path in calling_files(name, change, config):
         unit = change.unit(path)
         for function in unit.functions if unit is not None else ():
             text = unit.text(function.start_line, function.end_line) if unit is not None else ""
@@ -155,7 +155,7 @@ def _ops(change: ChangeSet, config: Config) -> Iterator[Finding]:
     """Calls of ops whose number of arguments the change altered, and calls of ops on its lines."""
     head, base = Ops.of(change), Ops.of(change, Side.BASE)
     for name in sorted(_touched_ops(change)):
-        for path in product_files(name, change, config):
+        for path in calling_files(name, change, config):
             unit = change.unit(path)
             for function in unit.functions if unit is not None else ():
                 if unit is not None and name in unit.text(function.start_line, function.end_line):

@@ -136,8 +136,12 @@ def nearest_imports(name: str, line: int, function: Function, unit: Unit) -> lis
     return [i for i in named if not i.function]
 
 
-def assigned(function: Function) -> set[str]:
+def assigned(function: Function) -> frozenset[str]:
     """Names that `function` binds itself."""
+    return function.body.once(assigned, lambda: frozenset(_assigned(function)))
+
+
+def _assigned(function: Function) -> set[str]:
     names: set[str] = set()
     for guarded in flatten(function.body):
         stmt = guarded.stmt
