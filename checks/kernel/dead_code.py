@@ -2,14 +2,17 @@
 
 ## What it does
 
-On lines of the change: an `if` whose two branches are the same, statements behind a `return`, `raise`, `break` or
-`continue` of the same block, and functions that only their own file can call (`static`, `__device__`, an anonymous
-namespace) and that nothing there calls, be it that they came so or that the change took the last call away.
+On lines of the change: an `if` whose two branches are the same; in Python, one that compares a local with the very
+attribute it was set to, where nothing in between could have changed either; statements behind a `return`, `raise`,
+`break` or `continue` of the same block; and functions that only their own file can call (`static`, `__device__`, an
+anonymous namespace) and that nothing there calls, be it that they came so or that the change took the last call away.
 
 ## Why it matters
 
 PaddlePaddle/FastDeploy#7180 swaps the same buffer in both branches of a test for the hardware: one of them was to be
-another buffer. #6947 brought a `ClusterReduce` that nothing calls, so what it was written for does not happen.
+another buffer. #4529 computes the width of a table and then compares another local with what that was set to, so one
+of two layouts is never chosen (mended by #4638). #6947 brought a `ClusterReduce` that nothing calls, so what it was
+written for does not happen.
 
 ## Example
 
@@ -39,6 +42,7 @@ from checks.finding import Confidence, Edit, Finding, Fix, Location, Message, Se
 from checks.ir import expr as E
 from checks.ir.stmt import Assign, Define, ExprStmt, For, If, Jump, Raise, Return, Stmt, With
 from checks.ir.unit import Function, Unit
+from checks.kernel.decided import decided
 from checks.kernel.deltas import Delta, changed_units, deltas, same, uses
 
 ID = "kernel.dead-code"
@@ -50,6 +54,7 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     for delta in deltas(change, config):
         yield from _branches(delta)
         yield from _unreachable(delta)
+        yield from decided(delta, ID)
     for unit, base in changed_units(change, config, "cpp"):
         yield from _uncalled(unit, base, change)
 

@@ -65,10 +65,17 @@ class Ranges:
             return part.constant if not 0 <= part.constant < 1 << width else None
         if part.mask is not None and part.mask < 1 << width:
             return None
+        if part.mask is None and self._masked(part.expr):
+            return None
         kind = part.cast or self.type_of(part.expr)
         if kind.highest < 1 << width or width >= 31:
             return None
         return self._satisfiable(part.expr, width, kind)
+
+    def _masked(self, expr: E.Expr) -> bool:
+        """Whether a mask of which nothing is known, such as a tensor, keeps some of its bits alone."""
+        value = self._local.get(expr.id, expr) if isinstance(expr, E.Name) else expr
+        return isinstance(value, E.Binary) and value.op == "&"
 
     def _satisfiable(self, expr: E.Expr, width: int, kind: IntType) -> int | None:
         facts = [f for f in self._facts if self._mentions(f, expr)]

@@ -91,7 +91,8 @@ def _check(pack: Pack, unit: Unit, change: ChangeSet) -> Iterator[Finding]:
     escapes = [c for c in callers if not 0 <= int(c.value) < 1 << pack.width(worst, bits)]
     names = [ranges.text(p.expr) for p in open_parts]
     args = {
-        "field": names[0], "fields": names, "bits": pack.width(worst, bits), "word": ranges.text(pack.target),
+        "field": names[0], "fields": names, "bits": pack.width(worst, bits),
+        "word": ranges.text(pack.target) or f"{pack.function.name}()",
         "value": value, "largest": (1 << pack.width(worst, bits)) - 1,
         "callers": sorted({c.value for c in callers}), "escapes": bool(escapes),
     }  # fmt: skip
