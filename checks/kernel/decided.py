@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from checks.finding import Confidence, Finding, Location, Message, Related, Severity
 from checks.ir import expr as E
 from checks.ir.stmt import Assign, For, If
-from checks.kernel.deltas import Delta, names_in, same, uses
+from checks.kernel.deltas import Delta, names_in, same
 
 
 def decided(delta: Delta, rule: str) -> Iterator[Finding]:
@@ -40,7 +40,7 @@ def _setter(delta: Delta, at: int, name: str, value: E.Attr) -> Assign | None:
     if not isinstance(stmt, Assign) or stmt.op != "=" or stmt.value is None or not same(stmt.value, value):
         return None
     between = delta.unit.text(stmt.end_line + 1, here.stmt.line - 1) if here.stmt.line > stmt.end_line + 1 else ""
-    if "(" in between or uses(between, value.name) or first.loops != here.loops:
+    if "(" in between or f".{value.name}" in between or first.loops != here.loops:
         return None  # what is called may set it
     return stmt if isinstance(stmt.target, E.Name) and first.guards == here.guards[: len(first.guards)] else None
 
