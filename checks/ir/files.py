@@ -16,6 +16,8 @@ class Files:
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
+        self._included: dict[tuple[str, str], list[str]] = {}
+        self._modules: dict[tuple[str, str], list[str]] = {}
 
     @cached_property
     def _paths(self) -> frozenset[str]:
@@ -32,6 +34,12 @@ class Files:
         """The files that `#include "name"` in `start` may mean: relative to it, else by the longest
         tail of the path, and among equals the nearest. More than one where the tree alone does not
         decide."""
+        key = (start, name)
+        if key not in self._included:
+            self._included[key] = self._include(start, name)
+        return self._included[key]
+
+    def _include(self, start: str, name: str) -> list[str]:
         near = posixpath.normpath(posixpath.join(posixpath.dirname(start), name))
         if near in self._paths:
             return [near]
@@ -43,6 +51,12 @@ class Files:
 
     def module(self, start: str, name: str) -> list[str]:
         """The files that are the Python module `name` for an import in `start`; leading dots are relative."""
+        key = (start, name)
+        if key not in self._modules:
+            self._modules[key] = self._module(start, name)
+        return self._modules[key]
+
+    def _module(self, start: str, name: str) -> list[str]:
         dots = len(name) - len(name.lstrip("."))
         parts = [p for p in name[dots:].split(".") if p]
         if dots:

@@ -115,7 +115,8 @@ def _reads_otherwise(op: str, file: FileChange, both: Sides) -> bool:
     key = (op, file.path)
     if key not in both.otherwise:
         text = both.change.head.read(file.path) or b""
-        called = re.search(rb"\b%s\s*\(" % op.encode(), text) is not None
+        name = op.encode()
+        called = name in text and re.search(rb"\b%s\s*\(" % name, text) is not None
         sides = [_all_numbers(op, file, both, side) for side in (Side.BASE, Side.HEAD) if called]
         both.otherwise[key] = called and sides[0] != sides[1]
     return both.otherwise[key]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from checks.change import ChangeSet
 from checks.config import Config
@@ -220,6 +221,7 @@ def speaks(text: str) -> bool:
     return _ADDRESS.search(text) is not None and any(role_of(m.group(1)) for m in _GIVEN.finditer(text))
 
 
+@lru_cache(4096)
 def role_of(name: str) -> str:
     """`send`, `receive` or nothing, told from the name of what is called."""
     if name in _PRIMITIVES:
