@@ -19,7 +19,7 @@ from typing import Any  # noqa: E402
 import checks.change  # noqa: E402
 from bot.commands import review as _  # noqa: E402, F401 - its imports are start-up
 from bot.configuration import configuration  # noqa: E402
-from bot.git import Blobs, Git, change_set, resolve  # noqa: E402
+from bot.git import Blobs, Git, GitTree, change_set, resolve  # noqa: E402
 from bot.reports import Report, format_named  # noqa: E402
 from checks.change import ChangeSet, PullRequest  # noqa: E402
 from checks.config import Config  # noqa: E402
@@ -70,8 +70,8 @@ def main() -> None:
     parsed: set[str] = set()
     parse = stages.timed("parsing", checks.change.parse)
     checks.change.parse = lambda path, data: (parsed.add(path), parse(path, data))[1]
-    for name in ("read", "find", "prefetch"):
-        setattr(Blobs, name, stages.timed("git: contents and search", getattr(Blobs, name)))
+    for where, name in ((Blobs, "read"), (Blobs, "prefetch"), *((GitTree, n) for n in ("find", "holders", "holds"))):
+        setattr(where, name, stages.timed("git: contents and search", getattr(where, name)))
     git = Git(Path(repo))
     with Blobs(git) as blobs:
         compared = stages.timed("git: revisions", resolve)(git, base, head, merge_base=False)
