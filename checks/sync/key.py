@@ -8,13 +8,14 @@ a question about the hardware and now needed without it; a key or field that was
 an assignment to a field of a NamedTuple; a new field that a function which goes through all the others (reset, swap,
 reorder) leaves out; a key that only one branch fills any more; a key that one hardware allocates and never updates;
 an attribute that one hardware's runner calls by another name since this change, while others keep the old one; a member
-of a batch class that is gone, or has fewer dimensions, and is still used as it was.
+of a batch class that is gone, or has fewer dimensions, and is still used as it was; an attribute that only some kinds
+of an object have, newly read without the question that all its other reads in the file ask.
 
 ## Why it matters
 
 PaddlePaddle/FastDeploy#6259 made the shared post-processing read `last_preempted_idx`, which the Metax runner did not
 allocate: `KeyError`. #6331 reset fields that exist only off CUDA, and the exception was swallowed. #5779 assigned to a
-field of a NamedTuple.
+field of a NamedTuple. #7464 read `self.proposer.model_inputs` whatever the method, which only the MTP proposer has.
 
 ## Example
 
@@ -36,7 +37,17 @@ from collections.abc import Iterator
 from checks.change import ChangeSet
 from checks.config import Config
 from checks.finding import Finding
-from checks.sync import key_alloc, key_attributes, key_batches, key_fields, key_idle, key_lists, key_names, key_writers
+from checks.sync import (
+    key_alloc,
+    key_attributes,
+    key_batches,
+    key_fields,
+    key_idle,
+    key_kinds,
+    key_lists,
+    key_names,
+    key_writers,
+)
 
 ID = "sync.key"
 SUMMARY = "A key or field is needed where it is not provided"
@@ -54,6 +65,7 @@ def _all(change: ChangeSet, config: Config) -> Iterator[Finding]:
     yield from key_fields.read_only(change, config, ID)
     yield from key_fields.gone(change, config, ID)
     yield from key_attributes.lost(change, config, ID)
+    yield from key_kinds.of_one_kind(change, config, ID)
     yield from key_batches.lost_members(change, config, ID)
     yield from key_batches.flattened(change, config, ID)
     yield from key_lists.record_fields(change, config, ID)

@@ -24,8 +24,8 @@ def lost(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
             if cls.name in before and old is not None and not _same(before[cls.name], old, cls, unit):
                 if _dynamic(cls, unit):
                     continue
-                now = _attributes(cls, unit)
-                for name in sorted(_attributes(before[cls.name], old) - now):
+                now = attributes(cls, unit)
+                for name in sorted(attributes(before[cls.name], old) - now):
                     yield from _still_read(name, cls, unit, now, change, config, rule)
 
 
@@ -43,7 +43,7 @@ def _declared(cls: Class, unit: Unit) -> set[str]:
     return {*fields_of(cls, unit), *(f.name for f in unit.functions if f.owner == cls.name)}
 
 
-def _attributes(cls: Class, unit: Unit) -> set[str]:
+def attributes(cls: Class, unit: Unit) -> set[str]:
     """What the class declares, defines and sets on `self`."""
     return _declared(cls, unit) | set(
         re.findall(r"\bself\.(\w+)\b[^=\n]*=[^=]", unit.text(cls.start_line, cls.end_line))

@@ -1,0 +1,123 @@
+"""Attributes that only some kinds of an object have, read where it may be of any kind."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from checks.change import ChangeSet
+from checks.config import Config
+from checks.finding import Confidence, Finding, Location, Message, Related, Severity
+from checks.ir import expr as E
+from checks.ir.node import node
+from checks.ir.stmt import flatten
+from checks.ir.unit import Class, Function, Unit
+from checks.ops import calls_of, expressions
+from checks.source import language
+from checks.sync.key_attributes import attributes
+
+_ASKS = re.compile(r"\b(if|and|hasattr|getattr|isinstance)\b")
+
+
+@node
+class _Read:
+    """`self.holder.name` on `line`, under `guards`."""
+
+    holder: str
+    name: str
+    line: int
+    guards: tuple[E.Expr, ...]
+
+
+def of_one_kind(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
+    """`self.proposer.x`, new, where another kind of proposer has no `x` and all other reads ask which kind it is."""
+    for _, head in change.changed_functions():
+        if head is None or not head.owner or language(head.path) != "python" or config.is_test(head.path):
+            continue
+        unit = change.unit(head.path)
+        for read in _reads(head) if unit is not None else ():
+            if unit is None or not change.touches(unit.path, read.line, read.line):
+                continue
+            asked = _asked_elsewhere(read, unit, change)
+            if asked and not _asks(read, head, unit, asked):
+                lacking = _lacking(read, change)
+                if lacking:
+                    yield _finding(read, head, unit, asked, lacking, rule)
+
+
+def _reads(function: Function) -> Iterator[_Read]:
+    for guarded in flatten(function.body):
+        for top in expressions(guarded.stmt):
+            for e in E.walk(top):
+                match e:
+                    case E.Attr(base=E.Attr(base=E.Name(id="self"), name=holder), name=name):
+                        yield _Read(holder, name, e.line or guarded.stmt.line, guarded.guards)
+
+
+def _asked_elsewhere(read: _Read, unit: Unit, change: ChangeSet) -> dict[str, int]:
+    """What every other read of the same attribute in the file asks for before, with the line of one that does."""
+    found: dict[str, int] | None = None
+    for function in unit.functions:
+        if f"{read.holder}.{read.name}" not in unit.text(function.start_line, function.end_line):
+            continue
+        for other in _reads(function):
+            if (other.holder, other.name) == (read.holder, read.name) and not change.touches(
+                unit.path, other.line, other.line
+            ):
+                subjects = {s: other.line for guard in other.guards for s in _subjects(guard)}
+                found = subjects if found is None else {s: n for s, n in found.items() if s in subjects}
+    return found or {}
+
+
+def _subjects(guard: E.Expr) -> Iterator[str]:
+    """The attributes of `self` that a condition compares with a constant."""
+    for e in E.walk(guard):
+        match e:
+            case E.Binary(op="==" | "in", left=E.Attr(base=E.Name(id="self"), name=name)):
+                yield name
+
+
+def _asks(read: _Read, function: Function, unit: Unit, asked: dict[str, int]) -> bool:
+    """Whether something before the read, on its line or at all calls of its function, asks as well."""
+    above = unit.text(function.start_line, read.line)
+    if any(subject in above for subject in asked) or _ASKS.search(unit.text(read.line)):
+        return True
+    calls = [g for f in unit.functions for c, g in calls_of(f.body) if E.callee(c).endswith(function.name)]
+    return bool(calls) and all(any(s in asked for guard in guards for s in _subjects(guard)) for guards in calls)
+
+
+def _lacking(read: _Read, change: ChangeSet) -> list[str]:
+    """The kinds of `read.holder` without the attribute; none where it is not known that another kind has it."""
+    family = "".join(word.title() for word in read.holder.split("_"))
+    paths = sorted({h.path for h in change.head.find(family) if h.path.endswith(".py")})
+    units = [u for u in map(change.unit, paths) if u is not None]
+    known = [(c, u) for u in units for c in u.classes if c.name == family or family in c.bases]
+    bases = [(c, u) for c, u in known if c.name == family]
+    if len(bases) != 1 or _may_have(read.name, *bases[0]):
+        return []
+    kinds = [(c, u) for c, u in known if c.name != family and c.bases == (family,)]
+    without = sorted(c.name for c, u in kinds if not _may_have(read.name, c, u))
+    return without if len(without) < len(kinds) else []
+
+
+def _may_have(name: str, cls: Class, unit: Unit) -> bool:
+    return name in attributes(cls, unit) or "__getattr" in unit.text(cls.start_line, cls.end_line)
+
+
+def _finding(
+    read: _Read, function: Function, unit: Unit, asked: dict[str, int], lacking: list[str], rule: str
+) -> Finding:
+    subject = min(asked)
+    other = Location(unit.path, asked[subject])
+    holder = f"self.{read.holder}"
+    args = {"holder": holder, "key": read.name, "kinds": lacking, "subject": f"self.{subject}", "at": other}
+    return Finding(
+        rule=rule,
+        severity=Severity.QUESTION,
+        confidence=Confidence.MEDIUM,
+        location=Location(unit.path, read.line),
+        message=Message("one-kind", args),
+        symbol=function.qualname,
+        subject=f"{holder}.{read.name}",
+        related=(Related(other, Message("asked-here", {"subject": f"self.{subject}"})),),
+    )
