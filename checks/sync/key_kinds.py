@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TypeAlias
 
 from checks.change import ChangeSet
 from checks.config import Config
@@ -17,6 +18,9 @@ from checks.source import language
 from checks.sync.key_attributes import attributes
 
 _ASKS = re.compile(r"\b(if|and|hasattr|getattr|isinstance)\b")
+
+
+_Question: TypeAlias = tuple[str, str]
 
 
 @node
@@ -54,9 +58,9 @@ def _reads(function: Function) -> Iterator[_Read]:
                         yield _Read(holder, name, e.line or guarded.stmt.line, guarded.guards)
 
 
-def _asked_elsewhere(read: _Read, unit: Unit, change: ChangeSet) -> dict[str, int]:
+def _asked_elsewhere(read: _Read, unit: Unit, change: ChangeSet) -> dict[_Question, int]:
     """What every other read of the same attribute in the file asks for before, with the line of one that does."""
-    found: dict[str, int] | None = None
+    found: dict[_Question, int] | None = None
     for function in unit.functions:
         if f"{read.holder}.{read.name}" not in unit.text(function.start_line, function.end_line):
             continue
@@ -64,26 +68,35 @@ def _asked_elsewhere(read: _Read, unit: Unit, change: ChangeSet) -> dict[str, in
             if (other.holder, other.name) == (read.holder, read.name) and not change.touches(
                 unit.path, other.line, other.line
             ):
-                subjects = {s: other.line for guard in other.guards for s in _subjects(guard)}
-                found = subjects if found is None else {s: n for s, n in found.items() if s in subjects}
+                asked = {q: other.line for guard in other.guards for q in _questions(guard)}
+                found = asked if found is None else {q: n for q, n in found.items() if q in asked}
     return found or {}
 
 
-def _subjects(guard: E.Expr) -> Iterator[str]:
-    """The attributes of `self` that a condition compares with a constant."""
+def _questions(guard: E.Expr) -> Iterator[_Question]:
+    """The attributes of `self` that a condition compares with a constant, and the constant's name."""
     for e in E.walk(guard):
         match e:
-            case E.Binary(op="==" | "in", left=E.Attr(base=E.Name(id="self"), name=name)):
-                yield name
+            case E.Binary(op="==" | "in", left=E.Attr(base=E.Name(id="self"), name=name), right=right):
+                yield from ((name, word) for word in _words(right))
 
 
-def _asks(read: _Read, function: Function, unit: Unit, asked: dict[str, int]) -> bool:
-    """Whether something before the read, on its line or at all calls of its function, asks as well."""
-    above = unit.text(function.start_line, read.line)
-    if any(subject in above for subject in asked) or _ASKS.search(unit.text(read.line)):
+def _words(value: E.Expr) -> Iterator[str]:
+    for e in E.walk(value):
+        match e:
+            case E.Attr(name=word) | E.Const(value=str() as word):
+                yield word.lower()
+
+
+def _asks(read: _Read, function: Function, unit: Unit, asked: dict[_Question, int]) -> bool:
+    """Whether the function's name, something before the read, its line or all calls of the function ask as well, for
+    the same attribute or the same constant."""
+    words = {word for question in asked for word in question}
+    above = unit.text(function.start_line, read.line).lower()
+    if any(word in above for word in words) or _ASKS.search(unit.text(read.line)):
         return True
     calls = [g for f in unit.functions for c, g in calls_of(f.body) if E.callee(c).endswith(function.name)]
-    return bool(calls) and all(any(s in asked for guard in guards for s in _subjects(guard)) for guards in calls)
+    return bool(calls) and all(words & {w for guard in guards for w in _words(guard)} for guards in calls)
 
 
 def _lacking(read: _Read, change: ChangeSet) -> list[str]:
@@ -105,10 +118,10 @@ def _may_have(name: str, cls: Class, unit: Unit) -> bool:
 
 
 def _finding(
-    read: _Read, function: Function, unit: Unit, asked: dict[str, int], lacking: list[str], rule: str
+    read: _Read, function: Function, unit: Unit, asked: dict[_Question, int], lacking: list[str], rule: str
 ) -> Finding:
-    subject = min(asked)
-    other = Location(unit.path, asked[subject])
+    subject, _ = first = min(asked)
+    other = Location(unit.path, asked[first])
     holder = f"self.{read.holder}"
     args = {"holder": holder, "key": read.name, "kinds": lacking, "subject": f"self.{subject}", "at": other}
     return Finding(
