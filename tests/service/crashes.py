@@ -37,6 +37,7 @@ SETTINGS = {
     "SPECBOT_DEAD_AFTER": "1.5",
     "SPECBOT_CI_GATHER": "0.5",
     "SPECBOT_GPU_MINUTES_PER_DAY": "1000000",
+    "SPECBOT_COMMANDS_PER_HOUR": "1000000",
 }
 # A life that does not come to the point where it is to end has work that takes longer, or none.
 _LONGEST = 2.5
