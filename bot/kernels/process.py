@@ -124,7 +124,8 @@ def _finished(job: Job, ending: Ending, out: Path) -> Finished:
     outputs = _tensors(out / "outputs", journal.attempts)
     law = None
     if job.reference:
-        law = Law(journal.cases, _tensors(out / "reference", journal.cases), journal.lawless)
+        expected = _tensors(out / "reference", journal.cases)
+        law = Law(journal.cases, expected, journal.lawless, journal.sizes, journal.bandwidth)
     return Finished(Process(journal, ending, outputs), law)
 
 

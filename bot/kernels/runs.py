@@ -42,6 +42,7 @@ class _Side:
     device: dict[str, object] = field(default_factory=dict)
     cases: list[Case] = field(default_factory=list)
     outputs: dict[str, Tensors] = field(default_factory=dict)  # by op and case: `op/case`
+    bandwidths: list[float] = field(default_factory=list)  # one for each op, where it was measured
 
     def note(self, finished: Finished) -> None:
         """Versions and device, from the first process that says them."""
@@ -51,6 +52,7 @@ class _Side:
     def add(self, op: str, law_: Law, processes: Sequence[Process]) -> None:
         """The op's cases, from one or more processes of this side."""
         self.cases += together([judge(op, law_, p) for p in processes])
+        self.bandwidths += [] if law_.bandwidth is None else [law_.bandwidth]
         for process in reversed(processes):
             self.outputs |= {f"{op}/{case}": tensors for case, tensors in process.outputs.items()}
 
@@ -60,7 +62,8 @@ class _Side:
             f"{c.op}/{c.name}/{o.name}": self.outputs[f"{c.op}/{c.name}"][o.name] for c in self.cases for o in c.outputs
         }
         versions = {"specbot": bot.__version__} | self.versions
-        return Run(versions, self.device, self.harness, confine.confinement(plan.device), tuple(self.cases), tensors)
+        held, roof = confine.confinement(plan.device), max(self.bandwidths, default=None)
+        return Run(versions, self.device, self.harness, held, tuple(self.cases), tensors, roof)
 
 
 def chosen(package: Package, wanted: Sequence[str]) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from bot.reports import html, kernelpairs, logprobs, logprobs_pictures, pictures
 from bot.reports.blocks import Block, Heading
 from bot.reports.ci import CIView
 from bot.reports.pictures import Push
+from bot.reports.roofline import roofline
 from bot.words import LANGUAGES, Words
 from checks.ci.model import Requirement
 from checks.ci.report import CIReport
@@ -40,7 +41,8 @@ def ci_verdict(report: CIReport) -> str:
 
 def of_kernels(report: kernelpairs.Report) -> Bodies:
     """The tab `kernels`: base against head."""
-    return _written(lambda words: chain(kernelpairs.blocks(report, words), pictures.kernel_ratios(report, words)))
+    parts = kernelpairs.blocks, pictures.kernel_ratios, roofline
+    return _written(lambda words: chain.from_iterable(part(report, words) for part in parts))
 
 
 def kernels_verdict(report: kernelpairs.Report) -> str:

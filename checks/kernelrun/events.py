@@ -12,6 +12,8 @@ from typing import Any
 
 LONGEST = 300
 MOST_SAMPLES = 1000
+LARGEST = 1e18
+"""Beyond any size or bandwidth of a device, in bytes and bytes per second."""
 _ENDS = ("done", "unsupported", "error", "lost", "reference-failed")
 
 
@@ -32,6 +34,8 @@ class Journal:
     versions: dict[str, str] = field(default_factory=dict)
     device: dict[str, Any] = field(default_factory=dict)
     cases: dict[str, dict[str, float]] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)  # bytes of a case's inputs and outputs
+    bandwidth: float | None = None  # bytes per second of a large copy
     attempts: dict[str, Attempt] = field(default_factory=dict)
     lawless: dict[str, str] = field(default_factory=dict)  # case to why the reference failed
     import_error: str | None = None
@@ -59,6 +63,8 @@ def _take(journal: Journal, event: Mapping[str, Any]) -> None:
         journal.device = _flat(event.get("device"))
     elif kind == "no-device":
         journal.no_device = True
+    elif kind == "roof":
+        journal.bandwidth = next(iter(_positive([event.get("bytes_per_second")], LARGEST)), None)
     elif kind == "import-failed":
         journal.import_error = _error(event)
     elif not isinstance(case, str) or not case.replace("-", "").isalnum():
@@ -66,13 +72,16 @@ def _take(journal: Journal, event: Mapping[str, Any]) -> None:
     elif kind == "case":
         given = _flat(event.get("tolerance"))
         journal.cases[case] = {k: float(v) for k, v in given.items() if not isinstance(v, str | bool)}
+    elif kind == "size":
+        for number in _positive([event.get("bytes")], LARGEST):
+            journal.sizes[case] = int(number)
     elif kind == "begin":
         journal.attempts[case] = Attempt("begun")
     elif kind == "reference-failed":
         journal.lawless[case] = _error(event)
     elif kind in _ENDS:
         how = event.get("how")
-        seconds = _seconds(event.get("seconds"))
+        seconds = _positive(event.get("seconds"), 1e6)
         journal.attempts[case] = Attempt(kind, _error(event), how if isinstance(how, str) else "", seconds)
 
 
@@ -88,11 +97,12 @@ def _finite(value: str | bool | int | float) -> bool:
     return isinstance(value, str) or abs(value) <= sys.float_info.max
 
 
-def _seconds(value: object) -> tuple[float, ...]:
+def _positive(value: object, most: float) -> tuple[float, ...]:
+    """The numbers of a list that can be measures: more than none and less than `most`."""
     if not isinstance(value, list):
         return ()
     numbers = [v for v in value[:MOST_SAMPLES] if isinstance(v, int | float) and not isinstance(v, bool)]
-    return tuple(float(v) for v in numbers if 0 < v < 1e6)
+    return tuple(float(v) for v in numbers if 0 < v < most)
 
 
 def _error(event: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from checks.kernelrun.events import LARGEST
 from checks.kernelrun.model import SCHEMA, Case, Confinement, Output, Reason, Run, Status, Times
 from checks.kernelrun.tensors import Tensor
 
@@ -34,6 +35,7 @@ def to_json(run: Run, told: Told) -> dict[str, Any]:
             "files": run.confinement.files,
             "limits": dict(run.confinement.limits),
         },
+        **({} if run.bandwidth is None else {"copy_bandwidth": run.bandwidth}),
         "cases": [_case(case, told) for case in run.cases],
     }
 
@@ -47,6 +49,7 @@ def _case(case: Case, told: Told) -> dict[str, Any]:
         "reason": told(case.reason),
         "max_error": case.max_error,
         "repeatable": case.repeatable,
+        **({} if case.bytes is None else {"bytes": case.bytes}),
         "times": None
         if times is None
         else {
@@ -77,7 +80,8 @@ def from_json(data: object, tensors: Mapping[str, Tensor]) -> Run:
     held = top.inner("confinement")
     confinement = Confinement(held.text("tool"), held.of("files", bool), held.mapping("limits"))
     cases = tuple(_read_case(item) for item in top.items("cases"))
-    return Run(top.mapping("versions"), top.mapping("device"), top.text("harness"), confinement, cases, tensors)
+    told = top.mapping("versions"), top.mapping("device"), top.text("harness")
+    return Run(*told, confinement, cases, tensors, top.measure("copy_bandwidth", float))
 
 
 class _Reader:
@@ -109,6 +113,15 @@ class _Reader:
     def text(self, name: str) -> str:
         """A string."""
         return str(self.of(name, str))
+
+    def measure(self, name: str, kind: type) -> Any:
+        """A number above zero that a device can come to, None where there is none: files of older runs."""
+        if name not in self._data:
+            return None
+        value = self.of(name, kind)
+        if not 0 < value < LARGEST:
+            raise RunFileError(f"{self._where}.{name}")
+        return value
 
     def number(self, name: str) -> float | None:
         """A number, or null."""
@@ -166,6 +179,7 @@ def _read_case(item: _Reader) -> Case:
         tuple(_read_output(o) for o in item.items("outputs")),
         None if times is None else _read_times(times),
         item.of("repeatable", bool),
+        item.measure("bytes", int),
     )
 
 

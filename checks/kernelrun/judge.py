@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from checks.kernelrun.events import Attempt, Journal
 from checks.kernelrun.model import WHOLE_OP, Case, Output, Reason, Status, Times
@@ -26,11 +26,14 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """What an op's cases ask for: tolerances and reference outputs by case. From a trusted process."""
+    """What an op's cases ask for: tolerances, reference outputs and sizes by case, and the bytes per second of a large
+    copy where it was measured. From a trusted process."""
 
     cases: Mapping[str, Mapping[str, float]]
     expected: Mapping[str, Tensors]
     failed: Mapping[str, str] = field(default_factory=dict)  # case to why its reference gave nothing
+    sizes: Mapping[str, int] = field(default_factory=dict)  # bytes of a case's inputs and outputs
+    bandwidth: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,7 @@ def _case(op: str, name: str, law: Law, process: Process) -> Case:
         return Case(op, name, Status.ERROR, Reason("no-output"))
     if want is None:
         return Case(op, name, Status.ERROR, Reason("reference", {"error": ""}))
-    return _judged(op, name, got, want, law.cases[name], attempt)
+    return replace(_judged(op, name, got, want, law.cases[name], attempt), bytes=law.sizes.get(name))
 
 
 def _stopped(name: str, attempt: Attempt | None, process: Process) -> tuple[Status, Reason]:
@@ -146,5 +149,5 @@ def together(runs: Sequence[tuple[Case, ...]]) -> Iterator[Case]:
         times = Times(measured[0].how, tuple(p for t in measured for p in t.processes)) if alike else worst.times
         yield Case(
             worst.op, worst.name, worst.status, worst.reason, worst.max_error, same[0].outputs or worst.outputs,
-            times, len(digests) <= 1,
+            times, len(digests) <= 1, worst.bytes,
         )  # fmt: skip

@@ -85,7 +85,8 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What came of one case. `repeatable` is false where two processes of the same code gave different bytes."""
+    """What came of one case. `repeatable` is false where two processes of the same code gave different bytes; `bytes`
+    is how large its inputs and outputs are together, None in files that do not say it."""
 
     op: str
     name: str
@@ -95,6 +96,7 @@ class Case:
     outputs: tuple[Output, ...] = ()
     times: Times | None = None
     repeatable: bool = True
+    bytes: int | None = None
 
     @property
     def key(self) -> tuple[str, str]:
@@ -113,7 +115,8 @@ class Confinement:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A whole run. `harness` is a digest of the cases, the harness and the reference that judged it."""
+    """A whole run. `harness` is a digest of the cases, the harness and the reference that judged it; `bandwidth` what a
+    large copy came to in the run, in bytes per second, None where none was measured."""
 
     versions: Mapping[str, str]
     device: Mapping[str, Any]
@@ -121,6 +124,7 @@ class Run:
     confinement: Confinement
     cases: tuple[Case, ...]
     tensors: Mapping[str, Tensor] = field(default_factory=dict)  # by `op/case/output`
+    bandwidth: float | None = None
 
     def outputs_of(self, case: Case) -> dict[str, Tensor]:
         """The tensors of a case, by output name."""

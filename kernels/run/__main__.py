@@ -37,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
         os.environ["TRITON_INTERPRET"] = "1"
     import torch
 
-    from kernels.run.measure import key, versions
+    from kernels.run.measure import key, roof, versions
 
     events = Events(options.out / "events.jsonl")
     if options.device == "cuda" and not torch.cuda.is_available():
@@ -47,6 +47,8 @@ def main(arguments: list[str] | None = None) -> int:
     events.note("start", versions=versions(), device=key(device))
     cases = _cases(options.op, events)
     if options.reference:
+        if device.type == "cuda":
+            events.note("roof", bytes_per_second=roof())
         _references(cases, device, options.out, events)
     for case in cases:
         if not _try(case, device, options.out, events):
@@ -67,13 +69,18 @@ def _cases(op: str, events: Events) -> Iterable[Any]:
 
 
 def _references(cases: Iterable[Any], device: Any, out: Path, events: Events) -> None:
-    """What the law says, and how near an op must come to it, before any op has run."""
+    """What the law says, how near an op must come to it, and how much is read and written, before any op has run."""
+    from kernels.run.measure import size
+
     for case in cases:
         events.note("case", case=case.name, tolerance=dict(case.tolerance))
         if case.gpu_only and device.type != "cuda":
             continue
         try:
-            _save(case.defined(case.reference(case.build(device))), out / "reference" / f"{case.name}.safetensors")
+            given = case.build(device)
+            outputs = case.defined(case.reference(given))
+            _save(outputs, out / "reference" / f"{case.name}.safetensors")
+            events.note("size", case=case.name, bytes=size(given) + size(outputs))
         except Exception as error:
             events.note("reference-failed", case=case.name, error=_said(error))
 

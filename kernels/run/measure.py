@@ -8,10 +8,12 @@ from typing import Any
 
 import torch
 
-from kernels.bench.measure import device_key, eager_seconds, graph_seconds
+from kernels.bench.measure import copy_bandwidth, device_key, eager_seconds, graph_seconds
 from kernels.cases._case import Case
 
 SAMPLES = 30
+# Several times any L2, and little enough for any device that runs the cases.
+_COPIED = 512 << 20
 
 
 def versions() -> dict[str, str]:
@@ -32,6 +34,21 @@ def settle(device: torch.device) -> None:
     """Wait for the device; RuntimeError for what went wrong on it."""
     if device.type == "cuda":
         torch.cuda.synchronize()
+
+
+def roof() -> float:
+    """Bytes per second, read plus written, of a large copy on this GPU; its memory is free again afterwards."""
+    found = copy_bandwidth(_COPIED)
+    torch.cuda.empty_cache()
+    return found
+
+
+def size(value: object) -> int:
+    """Bytes of all tensors in inputs or outputs."""
+    if isinstance(value, torch.Tensor):
+        return value.nbytes
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return sum(map(size, inner))
 
 
 def times(case: Case, device: torch.device) -> tuple[str, list[float]]:

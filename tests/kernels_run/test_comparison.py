@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -88,6 +89,18 @@ def written(value):
 def test_results_are_read_back():
     value = run(case(), case(Status.CRASHED, "b"), tensors={})
     assert from_json(written(value), {}) == value
+    measured = replace(value, cases=(replace(case(), bytes=40),), bandwidth=3e12)
+    assert from_json(written(measured), {}) == measured
+
+
+@pytest.mark.parametrize("junk", [0, -1, 10**400, float("nan"), float("inf"), "x", None, True])
+def test_a_bandwidth_or_size_that_no_device_has_is_refused(junk):
+    data = written(run(case()))
+    with pytest.raises(RunFileError):
+        from_json(data | {"copy_bandwidth": junk}, {})
+    data["cases"][0]["bytes"] = junk
+    with pytest.raises(RunFileError):
+        from_json(data, {})
 
 
 PLACES = [

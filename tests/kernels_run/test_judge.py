@@ -18,8 +18,21 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3),
     max_leaves=6,
 )
-EVENTS = ["start", "case", "begin", "done", "error", "lost", "unsupported", "import-failed", "no-device", "end"]
-FIELDS = ["case", "how", "seconds", "error", "versions", "device", "tolerance"]
+EVENTS = [
+    "start",
+    "case",
+    "begin",
+    "done",
+    "error",
+    "lost",
+    "unsupported",
+    "import-failed",
+    "no-device",
+    "end",
+    "roof",
+    "size",
+]
+FIELDS = ["case", "how", "seconds", "error", "versions", "device", "tolerance", "bytes", "bytes_per_second"]
 LINES = st.builds(
     lambda event, fields: json.dumps({"event": event, **fields}),
     st.sampled_from(EVENTS) | JSON,
@@ -145,3 +158,16 @@ def test_two_processes_are_one_result():
     assert not a.repeatable
     assert a.times.processes == ((1e-5,), (1e-5,))
     assert (said(b), b.repeatable) == ((Status.OK, None), True)
+
+
+def test_bytes_and_bandwidth_come_from_the_law_alone_and_nonsense_is_left_out():
+    told = parse(
+        '{"event": "roof", "bytes_per_second": 3e12}\n{"event": "size", "case": "a", "bytes": 40}\n'
+        '{"event": "size", "case": "b", "bytes": -1}\n{"event": "size", "case": "c", "bytes": true}\n'
+    )
+    assert (told.bandwidth, told.sizes) == (3e12, {"a": 40})
+    law = Law(LAW.cases, LAW.expected, sizes=told.sizes)
+    cases = judged(FULL + '{"event": "size", "case": "b", "bytes": 9}', law=law)
+    assert (cases["a"].bytes, cases["b"].bytes) == (40, None)
+    assert next(together([(cases["a"],), (cases["a"],)])).bytes == 40
+    assert parse('{"event": "roof", "bytes_per_second": "fast"}').bandwidth is None

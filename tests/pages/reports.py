@@ -43,7 +43,7 @@ def ci(text: str) -> CIReport:
     return analyse(run(*jobs), Files(log=log))
 
 
-def kernels(text: str) -> Report:
+def kernels(text: str, bandwidth: float | None = 3e12) -> Report:
     """One case as fast as before, one slower, one faster, one that crashes."""
     held = Confinement("bwrap", True, {"processes": 9})
     random = np.random.default_rng(7)
@@ -53,10 +53,10 @@ def kernels(text: str) -> Report:
         output = (Output("o", "U8", tensor.shape, tensor.digest, 0.5, 0.0),)
         reason = None if status is Ran.OK else Reason("error", {"error": text, "kind": "RuntimeError"})
         times = Times("graph", tuple(tuple(seconds * random.normal(1, 0.03, 25)) for _ in range(2)))
-        return Case("verify", name, status, reason, 0.0, output, times)
+        return Case("verify", name, status, reason, 0.0, output, times, bytes=40_000_000)
 
     def side(*cases: Case) -> Run:
-        return Run({"torch": "2"}, {"gpu": "NVIDIA H100"}, "0" * 64, held, cases, {})
+        return Run({"torch": "2"}, {"gpu": "NVIDIA H100"}, "0" * 64, held, cases, {}, bandwidth)
 
     names = ("greedy, B=64", "top-p, B=64", text)
     base = [case(n, 2e-5) for n in names] + [case("mixed", 3e-5)]

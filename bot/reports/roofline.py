@@ -1,0 +1,87 @@
+"""How near each case of a kernel run comes to what the device's memory allows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bot.reports.blocks import Block, Folded, Heading, Picture, Table, Text
+from bot.reports.charts import COLOURS, drawing, element
+from bot.reports.kernelpairs import Report
+from bot.reports.kernelrun import name as case_name
+from bot.words import Words
+from checks.kernelrun.model import Case, Status
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_COLUMNS = ("case", "bytes", "floor", "base", "head", "share")
+_ROOF = "#8c959f"
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """A case: `bytes` of its inputs and outputs, seconds on both sides."""
+
+    name: str
+    bytes: int
+    base: float
+    head: float
+
+
+def roofline(report: Report, words: Words) -> Iterator[Block]:
+    """Each right case's time over the bytes of its inputs and outputs, under the time that a copy of as many takes; a
+    sentence where the run does not say them, nothing where times mean nothing."""
+    comparison = report.judged[0].comparison
+    if comparison.apart or not comparison.timed:
+        return
+    yield Heading(2, words("pages.heading-roofline"))
+    roof, points = comparison.head.bandwidth, [*_points(report)]
+    if roof is None or not points:
+        yield Text(words("pages.no-roofline"))
+        return
+    plain = Words(words.language)
+    with drawing((9, 4), layout="constrained") as figure:
+        axes = figure.subplots()
+        _draw(axes, points, roof, plain)
+        svg = element(figure)
+    yield Picture(svg, plain("pages.picture-roofline", roof=f"{roof / 1e12:.2f}"))
+    header = tuple(words(f"pages.roofline-{c}") for c in _COLUMNS)
+    yield Folded(words("pages.picture-numbers"), (Table(header, tuple(_row(p, roof, words) for p in points)),))
+
+
+def _points(report: Report) -> Iterator[_Point]:
+    """The cases whose answers are right on both sides: the speed of a wrong one is not worth a word."""
+    for pair in report.judged[0].comparison.pairs:
+        before, after = (_seconds(case) for case in (pair.base, pair.head))
+        if before and after and pair.head is not None and pair.head.bytes:
+            yield _Point(case_name(pair), pair.head.bytes, before, after)
+
+
+def _seconds(case: Case | None) -> float | None:
+    return case.times.median if case is not None and case.status is Status.OK and case.times is not None else None
+
+
+def _draw(axes: Axes, points: list[_Point], roof: float, plain: Words) -> None:
+    sizes = [p.bytes for p in points]
+    ends = [min(sizes) / 2, max(sizes) * 2]
+    axes.plot(ends, [1e6 * n / roof for n in ends], color=_ROOF, label=plain("pages.roofline-roof"))
+    # Head is drawn inside of base, so that both show where they are equal.
+    for label, colour, area, times in (
+        ("base", COLOURS[4], 70, [p.base for p in points]),
+        ("head", COLOURS[0], 18, [p.head for p in points]),
+    ):
+        axes.scatter(sizes, [1e6 * t for t in times], s=area, color=colour, label=label, zorder=3)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel(plain("pages.roofline-bytes"))
+    axes.set_ylabel(plain("pages.roofline-time"))
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, fontsize="small")
+
+
+def _row(point: _Point, roof: float, words: Words) -> tuple[str, ...]:
+    floor = point.bytes / roof
+    times = (f"{1e6 * t:.2f}" for t in (floor, point.base, point.head))
+    return (words.style.code(point.name), f"{point.bytes:,}", *times, f"{floor / point.head:.0%}")
