@@ -19,7 +19,7 @@ from bot.service.machine import Machine
 from bot.service.settings import Settings, load
 from bot.service.store import Store, open_store
 from bot.service.web import application
-from bot.service.worker import QUEUES, Worker
+from bot.service.worker import Worker, usual_queues
 
 # Seconds. Each of a webhook's few system calls gives Python's lock away, and then waits so long for a thread that
 # stores the webhooks before it: with Python's own five milliseconds, a burst waits for nothing else.
@@ -55,7 +55,7 @@ def _serve(settings: Settings, store: Store, listener: socket.socket, *, work: b
     if not work:
         server.run([listener])
         return
-    worker = Worker(Machine.build(settings, store), QUEUES, settings.executor("all"))
+    worker = Worker(Machine.build(settings, store), usual_queues(settings), settings.executor("all"))
     try:
         worker.start()
         server.run([listener])

@@ -14,7 +14,7 @@ from bot.service import logs
 from bot.service.machine import Machine
 from bot.service.settings import load
 from bot.service.store import open_store
-from bot.service.worker import QUEUES, Worker
+from bot.service.worker import QUEUES, Worker, usual_queues
 
 # Where the web side is on the same machine, webhooks are answered first.
 _PRIORITY = 5
@@ -22,11 +22,12 @@ _PRIORITY = 5
 
 def run(args: argparse.Namespace) -> int:
     """Work on the queues that are named until the process is told to end."""
-    queues = tuple(dict.fromkeys(name.strip() for name in args.queues.split(","))) if args.queues else QUEUES
-    unknown = [name for name in queues if name not in QUEUES]
+    named = tuple(dict.fromkeys(name.strip() for name in args.queues.split(","))) if args.queues else ()
+    unknown = [name for name in named if name not in QUEUES]
     if unknown:
         raise UserError("unknown-queue", name=unknown[0], known=QUEUES)
     settings = load(args.config)
+    queues = named or usual_queues(settings)
     logs.set_up()
     os.nice(_PRIORITY)
     settings.data_dir.mkdir(parents=True, exist_ok=True)

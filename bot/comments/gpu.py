@@ -19,12 +19,16 @@ from bot.git import Blobs, Git, Range
 from bot.git.tree import trees
 from bot.github import Client, GitHubError, Unsure
 from bot.github.app import ANALYSE, READ_CI, RUN
+from bot.service.orders import Order
 from bot.service.records import GpuRun
 from checks.config import GpuJob
 
 Json = dict[str, Any]
 # What `.github/workflows/gpu-kernels.yml` takes.
 USUAL = GpuJob("kernels", "gpu-kernels.yml", ("base=base", "head=head", "request=request"), "ops", 60)
+# The name of the workflow that is none: the run is on a GPU of one of our own workers.
+LOCAL = "local"
+LOCALLY = GpuJob("kernels", LOCAL, (), "ops", 60)
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _OP = re.compile(r"[a-z0-9_]{1,64}")
 _MOST_OPS = 20
@@ -80,11 +84,16 @@ def planned(task: Task, pull: Json, wanted: Asked) -> Json:
     order, here, head = task.order, task.here, str(pull["head"]["sha"])
     token = here.app.token(order.installation, order.repository_id, ANALYSE)
     clone, compared = here.checkouts.fetch(order.repository, token, str(pull["base"]["ref"]), head)
-    job, ops = _job(_jobs(clone, compared), wanted.names)
+    usual = USUAL if here.settings.local_kernels is None else LOCALLY
+    job, ops = _job(_jobs(clone, compared) or (usual,), wanted.names)
+    if job.workflow == LOCAL and here.settings.local_kernels is None:
+        raise Refusal("kernels-no-local")
     request = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{here.app.endpoint.server}/{task.id}"))
     values = {"base": compared.base, "head": head, "request": request, "pull": str(order.number)}
     inputs = {name: values[what] for name, _, what in (pair.partition("=") for pair in job.inputs)}
-    if ops:
+    if job.workflow == LOCAL:
+        inputs["ops"] = ",".join(ops)
+    elif ops:
         inputs[job.ops] = ",".join(ops)
     run = GpuRun(
         request,
@@ -114,14 +123,14 @@ def _jobs(clone: Path, compared: Range) -> tuple[GpuJob, ...]:
     roles = {"base", "head", "request", "pull"}
     if any(pair.partition("=")[2] not in roles for job in found for pair in job.inputs):
         raise Refusal("kernels-config")
-    return found or (USUAL,)
+    return found
 
 
 def _job(jobs: tuple[GpuJob, ...], names: tuple[str, ...]) -> tuple[GpuJob, tuple[str, ...]]:
     """The job that is named first, or the first there is, and the ops."""
     named = [job for job in jobs if names[:1] == (job.name,)]
     job, ops = (named[0], names[1:]) if named else (jobs[0], names)
-    if ops and not job.ops:
+    if ops and not job.ops and job.workflow != LOCAL:
         raise Refusal("kernels-no-ops", names=[job.name for job in jobs])
     return job, ops
 
@@ -141,6 +150,8 @@ def dispatch(task: Task, plan: Json, wanted: Asked) -> Json:
     except Refusal:
         records.give_back(run.request)
         raise
+    if run.workflow == LOCAL:
+        return _locally(task, plan, pull)
     if not records.begin(run.request):
         return _looked_for(task, run)
     body = {"ref": plan["ref"], "inputs": plan["inputs"]}
@@ -156,6 +167,15 @@ def dispatch(task: Task, plan: Json, wanted: Asked) -> Json:
         return _looked_for(task, run)
     records.sent(run.request, int(answer["workflow_run_id"]))
     return {"url": str(answer["html_url"])}
+
+
+def _locally(task: Task, plan: Json, pull: Json) -> Json:
+    """Order the run from a worker with a GPU. The same request again is the same order."""
+    order = task.order
+    ours = trusted(task.client(METADATA), order.repository, order.repository_id, pull)
+    stored = {"run": plan["run"], "ops": [op for op in plan["inputs"]["ops"].split(",") if op], "trusted": ours}
+    task.here.store.enqueue(Order("kernels-local", "gpu", f"kernels-local-{plan['run']['request']}", (stored,)))
+    return {"url": ""}
 
 
 def _looked_for(task: Task, run: GpuRun) -> Json:

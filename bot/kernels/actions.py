@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 from bot.errors import UserError
 from bot.files import write_output
-from bot.git import Git, resolve
+from bot.git import Git, Range, resolve
 from bot.kernels import package, results, runs
 from bot.kernels.package import Package
 from bot.reports import kernelpairs, kernelrun
@@ -19,7 +20,7 @@ from checks.kernelrun import law
 from checks.kernelrun.comparison import compare as compared
 from checks.kernelrun.model import Status
 
-_GPU = Path("/dev/nvidia0")
+GPU = Path("/dev/nvidia0")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -39,20 +40,27 @@ def compare(args: argparse.Namespace) -> int:
     folder = _folder(args.output) if args.output else None
     git = Git(Path(args.repo))
     revisions = resolve(git, args.base, args.head, merge_base=False)
-    base, head = package.revisions(git, revisions.base, revisions.head)
-    plan, progress = _plan(args, base), _Progress(Words(args.lang))
-    edited = law.edited(base, head)
-    judged = [Judged("base", compared(*runs.against(base, head, base, plan, progress)))]
-    if edited and package.runnable(head):
-        # Ops that head adds are known to head's cases alone.
-        own = replace(plan, ops=tuple(op for op in law.ops(head) if not args.ops or op in plan.ops))
-        judged.append(Judged("head", compared(*runs.against(base, head, head, own, progress))))
+    progress = _Progress(Words(args.lang))
+    report = pairs(git, revisions, lambda base: _plan(args, base), progress)
     progress.clear()
-    report = Report(revisions.base, revisions.head, tuple(judged), edited)
     if folder is not None:
-        _save(report, folder, args.lang)
+        save(report, folder, args.lang)
     write_output(kernelpairs.render(report, args.format, args.lang), None)
     return int(report.worse)
+
+
+def pairs(git: Git, revisions: Range, planned: Callable[[Package], runs.Plan], progress: runs.Progress) -> Report:
+    """Both revisions' kernels under base's harness, and under head's too where that is another. `planned` says what is
+    run of base's package."""
+    base, head = package.revisions(git, revisions.base, revisions.head)
+    plan, edited = planned(base), law.edited(base, head)
+    judged = [Judged("base", compared(*runs.against(base, head, base, plan, progress)))]
+    if edited and package.runnable(head):
+        # Ops that head adds are known to head's cases alone, and run where all do.
+        everything = plan.ops == law.ops(base)
+        own = replace(plan, ops=tuple(op for op in law.ops(head) if everything or op in plan.ops))
+        judged.append(Judged("head", compared(*runs.against(base, head, head, own, progress))))
+    return Report(revisions.base, revisions.head, tuple(judged), edited)
 
 
 def diff(args: argparse.Namespace) -> int:
@@ -66,7 +74,7 @@ def diff(args: argparse.Namespace) -> int:
 
 def _plan(args: argparse.Namespace, kernels: Package) -> runs.Plan:
     names = [name for given in args.ops or () for name in given.split(",") if name]
-    device = args.device or ("cuda" if _GPU.exists() else "cpu")
+    device = args.device or ("cuda" if GPU.exists() else "cpu")
     return runs.Plan(runs.chosen(kernels, names), device, args.timeout)
 
 
@@ -80,7 +88,8 @@ def _folder(name: str) -> Path:
     return folder
 
 
-def _save(report: Report, folder: Path, language: str) -> None:
+def save(report: Report, folder: Path, language: str) -> None:
+    """Write all results of a comparison, `kernels.md` and `kernels.json`."""
     for judged in report.judged:
         for side, done in (("base", judged.comparison.base), ("head", judged.comparison.head)):
             results.save(done, folder / f"under-{judged.by}" / side)

@@ -9,8 +9,9 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 from checks.kernelrun.model import Confinement
@@ -28,6 +29,7 @@ _NO_NETWORK = ("unshare", "--user", "--map-current-user", "--net")
 # With a PID namespace whatever the code starts ends with it. A shell is its first process, because the kernel sends
 # that one no default-action signal: the process under test must be another, to die of its own SIGSEGV.
 _NO_ESCAPE = (*_NO_NETWORK, "--pid", "--fork", "--kill-child", "sh", "-c", '"$@"; exit "$?"', "sh")
+_HIDDEN: list[Path] = []
 # Whether a GPU answers in there: some sandboxes' drivers do not work in a PID namespace.
 _PROBES = {
     "cpu": ("true",),
@@ -69,11 +71,18 @@ def prefix(device: str, folder: Path) -> list[str]:
     return _ways(folder)[_strongest(device)]
 
 
+def hide(paths: Iterable[Path]) -> None:
+    """Let code under test see these files and folders as empty, where files can be confined at all."""
+    _HIDDEN[:] = paths
+
+
 def _ways(folder: Path) -> list[list[str]]:
     """From the strongest to none at all."""
     own = str(folder)
+    masks = [["--tmpfs", str(p)] if p.is_dir() else ["--ro-bind", "/dev/null", str(p)] for p in _HIDDEN]
     bwrap = [
-        "bwrap", "--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev", "--proc", "/proc", "--bind", own, own,
+        "bwrap", "--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev", "--proc", "/proc",
+        *chain.from_iterable(masks), "--bind", own, own,
         "--unshare-net", "--unshare-pid", "--unshare-ipc", "--die-with-parent", "--new-session",
     ]  # fmt: skip
     return [bwrap, list(_NO_ESCAPE), list(_NO_NETWORK), []]

@@ -98,14 +98,16 @@ def started() -> socket.socket:
 _KIN = _Kin()
 
 
-def in_child(program: str, job: Json, still_wanted: Callable[[], bool] = lambda: True) -> Json:
-    """What the program of `bot.service.children` makes of a job. Raises `Failed`, and `Stopped` when `still_wanted`
-    says no; the child is killed then."""
+def in_child(
+    program: str, job: Json, still_wanted: Callable[[], bool] = lambda: True, longest: float = LONGEST
+) -> Json:
+    """What the program of `bot.service.children` makes of a job within `longest` seconds. Raises `Failed`, and
+    `Stopped` when `still_wanted` says no; the child is killed then."""
     with _KIN.child() as there:
         try:
             there.sendall(json.dumps([program, job]).encode())
             there.shutdown(socket.SHUT_WR)
-            said = _said(there, still_wanted)
+            said = _said(there, still_wanted, longest)
         except OSError as error:
             raise Failed(f"the analysis could not be reached: {error}") from None
     out, _, status = said.rpartition(b"\n")
@@ -115,9 +117,9 @@ def in_child(program: str, job: Json, still_wanted: Callable[[], bool] = lambda:
     return made
 
 
-def _said(there: socket.socket, still_wanted: Callable[[], bool]) -> bytes:
+def _said(there: socket.socket, still_wanted: Callable[[], bool], longest: float) -> bytes:
     """All that comes until the other end closes."""
-    end, asked, out = time.monotonic() + LONGEST, time.monotonic(), bytearray()
+    end, asked, out = time.monotonic() + longest, time.monotonic(), bytearray()
     there.settimeout(_ASK)
     while True:
         try:
@@ -128,7 +130,7 @@ def _said(there: socket.socket, still_wanted: Callable[[], bool]) -> bytes:
             return bytes(out)
         out += chunk or b""
         if (now := time.monotonic()) > end:
-            raise Failed(f"the analysis took more than {LONGEST:.0f} s")
+            raise Failed(f"the analysis took more than {longest:.0f} s")
         if now > asked + _ASK:
             asked = now
             if not still_wanted():

@@ -25,13 +25,17 @@ from typing import Any, NoReturn
 import bot.ci.analysing
 import bot.pages.making
 import bot.service.analysing
+import bot.service.localrun
 from checks import registry  # the rules, which the programs read only when they need them
 
 PROGRAMS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "review": bot.service.analysing.result,
     "pages": bot.pages.making.pages,
     "ci": bot.ci.analysing.result,
+    "kernels": bot.service.localrun.result,
 }
+# What it starts has limits of its own, and a GPU's driver needs more of an address space than there is memory.
+_UNLIMITED = ("kernels",)
 # Nine times what the largest change we know takes.
 _MEMORY = 4 << 30
 _PR_SET_PDEATHSIG = 1
@@ -87,9 +91,10 @@ def _live(job: socket.socket, parent: int) -> NoReturn:
         if sys.platform == "linux":
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() == parent:
-            resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
             with job.makefile("rb") as asked:
                 program, argument = json.load(asked)
+            if program not in _UNLIMITED:
+                resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
             job.sendall(json.dumps(PROGRAMS[program](argument)).encode())
             # Without taking every parsed file apart first.
             os._exit(0)

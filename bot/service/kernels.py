@@ -14,13 +14,17 @@ from dbos import DBOS
 from bot.comments import kernelcheck, kernelresult, reply, runfiles
 from bot.comments.order import CommentOrder
 from bot.comments.outcome import Outcome
-from bot.github.app import COMMENT, READ_CI
+from bot.errors import UserError
+from bot.github.app import ANALYSE, COMMENT, READ_CI
 from bot.pages.archive import Archive, Report
+from bot.service import localrun
+from bot.service.analysis import Failed
 from bot.service.comments import step
 from bot.service.machine import Machine, machine
 from bot.service.records import GpuRun
 
 Json = dict[str, Any]
+_LONGEST_COMMAND = 600.0
 _log = structlog.get_logger("specbot.kernels")
 
 
@@ -35,15 +39,31 @@ def report_kernels(stored: Json) -> str:
     order = CommentOrder(**ours.order)
     with structlog.contextvars.bound_contextvars(pull=f"{order.repository}#{order.number}", request=ours.request):
         found = Outcome(**step("fetch", lambda: asdict(_fetched(here, order, ours))))
-        title = here.words(f"comments.{found.key}")
-        text = found.text or title
-        step("check", lambda: kernelcheck.finish(here, order, ours, found.conclusion, title, text))
-        said = f"**{title}**\n\n{found.text}" if found.text else title
-        body = reply.body(order, ours.command, said, here.words("comments.cut"))
-        client = here.app.client(order.installation, order.repository_id, COMMENT)
-        step("answer", lambda: reply.replace(here.app, client, order, ours.command, body))
-        _log.info("kernel run reported", outcome=found.key)
+        _report(here, order, ours, found)
     return found.key
+
+
+@DBOS.workflow(name="kernels-local")
+def run_kernels(stored: Json) -> str:
+    """Run the kernels of a stored `GpuRun` here, and report them as if a workflow had; gives how it ended."""
+    here, ours = machine(), GpuRun(**stored["run"])
+    order = CommentOrder(**ours.order)
+    with structlog.contextvars.bound_contextvars(pull=f"{order.repository}#{order.number}", request=ours.request):
+        found = Outcome(**step("run", lambda: asdict(_ran(here, order, ours, stored))))
+        step("heard", lambda: _heard(here, order))
+        _report(here, order, ours, found)
+    return found.key
+
+
+def _report(here: Machine, order: CommentOrder, ours: GpuRun, found: Outcome) -> None:
+    title = here.words(f"comments.{found.key}")
+    text = found.text or title
+    step("check", lambda: kernelcheck.finish(here, order, ours, found.conclusion, title, text))
+    said = f"**{title}**\n\n{found.text}" if found.text else title
+    body = reply.body(order, ours.command, said, here.words("comments.cut"))
+    client = here.app.client(order.installation, order.repository_id, COMMENT)
+    step("answer", lambda: reply.replace(here.app, client, order, ours.command, body))
+    _log.info("kernel run reported", outcome=found.key)
 
 
 def _asked(here: Machine, stored: Json) -> Json | None:
@@ -66,6 +86,41 @@ def _fetched(here: Machine, order: CommentOrder, run: GpuRun) -> Outcome:
     archive = runfiles.readable(here, order, run)
     if archive is None:
         return Outcome("failure", "kernels-nothing" if there["conclusion"] == "success" else "kernels-failed")
+    return _judged(here, order, run, archive)
+
+
+def _heard(here: Machine, order: CommentOrder) -> None:
+    """Wait until the command has said that the run was asked for: both would find nothing said, and say two things."""
+    end = time.monotonic() + _LONGEST_COMMAND
+    while here.store.runs(order.id) and time.monotonic() < end:
+        time.sleep(0.2)
+
+
+def _ran(here: Machine, order: CommentOrder, run: GpuRun, stored: Json) -> Outcome:
+    """Whether it may run is asked again: it may have waited long."""
+    pull = here.app.client(order.installation, order.repository_id, ANALYSE).get_new(order.place.path)
+    if pull["state"] != "open" or pull["head"]["sha"] != run.head:
+        here.records.give_back(run.request)
+        return Outcome("cancelled", "kernels-overtaken")
+    token = here.app.token(order.installation, order.repository_id, ANALYSE)
+    clone, _ = here.checkouts.fetch(order.repository, token, str(pull["base"]["ref"]), run.head)
+    begun = time.monotonic()
+    try:
+        archive = localrun.archive(clone, run, stored["ops"], here.settings, trusted=stored["trusted"])
+    except localrun.Refused:
+        here.records.give_back(run.request)
+        return Outcome("failure", "kernels-unconfined")
+    except UserError as error:
+        return Outcome("failure", "kernels-failed", localrun.said(error, here.words))
+    except Failed as error:
+        _log.error("kernels could not be run", error=str(error))
+        return Outcome("failure", "kernels-failed")
+    finally:
+        here.records.used(run.request, min(run.minutes, math.ceil((time.monotonic() - begun) / 60)))
+    return _judged(here, order, run, archive)
+
+
+def _judged(here: Machine, order: CommentOrder, run: GpuRun, archive: bytes) -> Outcome:
     found = kernelresult.outcome(run, archive, here.words, here.settings.baselines(run.repository_id))
     for tab in found.tabs:
         kept = Report(order.repository, order.number, tab.kind, run.head, time.time(), tab.bodies, tab.verdict)

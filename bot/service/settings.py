@@ -57,6 +57,7 @@ class Settings(BaseSettings):
     largest_webhook: int = Field(25 * 1024 * 1024, ge=1024)
     status_hooks: dict[str, SecretStr] = Field(default_factory=dict)
     commands_per_hour: int = Field(30, ge=1)
+    local_kernels: Literal["cuda", "cpu"] | None = None
     gpu_minutes_per_pull: int = Field(240, ge=0)
     gpu_minutes_per_day: int = Field(1440, ge=0)
     redeliver_every: float = Field(300.0, gt=0.0)
@@ -108,6 +109,13 @@ class Settings(BaseSettings):
     def baselines(self, repository: int) -> Path:
         """The store of a repository's logprob baselines; for several hosts `baselines_dir` is a folder they share."""
         return (self.baselines_dir or self.data_dir / "baselines") / str(repository)
+
+    @property
+    def hidden(self) -> tuple[Path, ...]:
+        """What code under test must not see, besides what only root may: our secrets and data, sockets of services."""
+        config = os.environ.get(f"{_PREFIX}CONFIG_FILE")
+        known = (self.data_dir, self.baselines_dir, self.private_key_file, config and Path(config), Path("/run"))
+        return tuple(path.resolve() for path in known if path and path.exists())
 
     @property
     def endpoint(self) -> Endpoint:

@@ -11,6 +11,7 @@ from dbos import DBOS, DBOSPortableJSONSerializer
 
 import bot
 from bot.github import GitHubError
+from bot.kernels.actions import GPU
 from bot.service import ci as ci  # its workflows register with DBOS
 from bot.service import comments as comments  # its workflow registers with DBOS
 from bot.service import discussion as discussion  # its workflow registers with DBOS
@@ -19,10 +20,16 @@ from bot.service import metrics, reconcile
 from bot.service import review as review  # its workflow registers with DBOS
 from bot.service.database import steps_engine
 from bot.service.machine import Machine, install
+from bot.service.settings import Settings
 
 QUEUES = ("reviews", "comments", "ci", "gpu")
 _POLL = 0.25
 _log = structlog.get_logger("specbot.worker")
+
+
+def usual_queues(settings: Settings) -> tuple[str, ...]:
+    """Those of a worker that was told none: a host without a GPU leaves what runs on one to another."""
+    return tuple(name for name in QUEUES if name != "gpu" or settings.local_kernels == "cpu" or GPU.exists())
 
 
 class Worker:
@@ -58,8 +65,9 @@ class Worker:
             worker_concurrency=self._machine.settings.reviews_at_once,
             polling_interval_sec=_POLL,
         )
-        for queue in ("comments", "gpu"):
-            DBOS.register_queue(queue, worker_concurrency=2, polling_interval_sec=_POLL)
+        DBOS.register_queue("comments", worker_concurrency=2, polling_interval_sec=_POLL)
+        # Two runs at a time would measure each other.
+        DBOS.register_queue("gpu", worker_concurrency=1, polling_interval_sec=_POLL)
         DBOS.register_queue("ci", partition_concurrency=1, worker_concurrency=2, polling_interval_sec=_POLL)
         settings = self._machine.settings
         self._every(settings.heartbeat_every, self._watch)

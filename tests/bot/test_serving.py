@@ -19,15 +19,25 @@ def test_no_answer_waits_for_its_first_part_to_be_acknowledged():
             assert taken.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
-@pytest.mark.parametrize(("told", "queues"), [((), QUEUES), (("--queues", "gpu, ci,gpu"), ("gpu", "ci"))])
-def test_a_worker_works_on_every_queue_unless_told(specbot, monkeypatch, tmp_path, told, queues):
+@pytest.mark.parametrize(
+    ("told", "kernels", "queues"),
+    [
+        ((), "cpu", QUEUES),
+        ((), "cuda", tuple(name for name in QUEUES if name != "gpu")),
+        (("--queues", "gpu, ci,gpu"), "cuda", ("gpu", "ci")),
+    ],
+)
+def test_a_worker_works_on_every_queue_it_can_unless_told(specbot, monkeypatch, tmp_path, told, kernels, queues):
+    """On a host without a GPU."""
     asked = []
 
     def worker(machine, queues, name):
         asked.append(queues)
         raise UserError("unknown-queue", name="that is enough", known=queues)
 
-    settings = SimpleNamespace(data_dir=tmp_path, executor=str)
+    settings = SimpleNamespace(data_dir=tmp_path, executor=str, local_kernels=kernels)
+    monkeypatch.setattr("bot.service.worker.GPU", tmp_path / "none")
+    monkeypatch.setattr("bot.commands.worker.os.nice", lambda by: by)
     monkeypatch.setattr("bot.commands.worker.load", lambda file: settings)
     monkeypatch.setattr("bot.commands.worker.logs.set_up", lambda: None)
     monkeypatch.setattr("bot.commands.worker.open_store", lambda settings: None)

@@ -24,6 +24,8 @@ def run(task: Task) -> str:
     task.step(f"check {task.number}", lambda: kernelcheck.begin(task.here, task.order, run))
     args = {"head": run.head[:12], "base": run.base[:12], "minutes": run.minutes, "request": run.request}
     said = task.words("comments.kernels-sent", **args)
+    if not sent["url"]:
+        return said
     link = task.here.words.style.link(task.words("comments.kernels-link"), sent["url"])
     return f"{said}\n\n{link}"
 

@@ -15,4 +15,4 @@ def order(delivery: str, payload: Mapping[str, Any]) -> Order | None:
         return None
     stored = {"repository_id": int(repository["id"]), "run": int(run["id"]), "title": str(run["display_title"])}
     number = f"{stored['repository_id']}-{stored['run']}-{int(run['run_attempt'])}"
-    return Order("kernels-result", "gpu", f"kernels-{number}", (stored,))
+    return Order("kernels-result", "comments", f"kernels-{number}", (stored,))
