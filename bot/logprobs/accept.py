@@ -45,7 +45,8 @@ def accept(args: argparse.Namespace) -> int:
 
 def move(root: Path, record: str, said: dict[str, Any]) -> dict[str, Any]:
     """Make the records of the file `record` the baseline in the store `root`; the line of its log, which has `said`:
-    `accepted` (when), `who`, `why` and `verdict`. The same records again change nothing."""
+    `accepted` (when), `who`, `why` and `verdict`, and may have `order`. The same records again change nothing, and of
+    the same order the line is the one that was written."""
     with unless_unwritable(root):
         root.mkdir(parents=True, exist_ok=True)
         with _alone(root):
@@ -89,7 +90,8 @@ def _move(root: Path, name: str, said: dict[str, Any]) -> dict[str, Any]:
         old, new = (entries[-1]["new"] if entries else None), counted.digest.hexdigest()
         moved = {"key": asdict(counted.only_key()), "old": old, "new": new, **counted.counts, **said}
         if old == new:
-            return moved
+            # Who was killed after moving it and asks again is told what they did.
+            return entries[-1] if "order" in said and entries[-1].get("order") == said["order"] else moved
         temporary.replace(folder / f"{new}.jsonl")
         whole = written[: written.rfind(b"\n") + 1]
         write_chunks((whole, orjson.dumps(moved), b"\n"), str(log))

@@ -11,6 +11,7 @@ import httpx
 import numpy as np
 import pytest
 
+from bot.logprobs.accept import move
 from checks.logprobs.jsonl import write
 from checks.logprobs.record import Origin, Record, prompt_hash
 from tests.fake_github import people
@@ -96,6 +97,20 @@ def test_tests_and_logprobs_are_reported_and_accepted(live, engine, pull, run):
     assert "against the accepted baseline" in pull.comments[-1].body
     answer = ask(live, engine, pull, "/baseline accept the kernel is more precise now")
     assert "The comparison before said" in answer
+
+
+def test_a_baseline_moved_by_who_was_killed_before_it_was_written_down(tmp_path):
+    """The same order finds what it did; another finds that nothing is left to do."""
+    (tmp_path / "head.jsonl").write_bytes(records())
+
+    def moved(order: str) -> dict[str, object]:
+        said = {"accepted": "2026-01-01T00:00:00Z", "who": "ada", "why": "better", "verdict": None, "order": order}
+        return move(tmp_path / "store", str(tmp_path / "head.jsonl"), said)
+
+    first = moved("comment-1-0")
+    assert first["old"] is None and moved("comment-1-0") == first
+    other = moved("comment-2-0")
+    assert other["old"] == other["new"] == first["new"]
 
 
 def test_a_test_that_failed_is_named(run, pull):

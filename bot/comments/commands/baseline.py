@@ -53,7 +53,7 @@ def _accept(task: Task, action: str, why: str) -> Json:
     archive = runfiles.readable(task.here, task.order, found)
     if archive is None:
         raise Refusal("baseline-nothing", head=head[:12])
-    said = {"accepted": task.order.created, "who": task.order.login, "why": why}
+    said = {"accepted": task.order.created, "who": task.order.login, "why": why, "order": task.id}
     try:
         moved = _moved(found, archive, task.here.settings.baselines(task.order.repository_id), said)
     except (BadArchive, UserError, ValueError, RecursionError):
