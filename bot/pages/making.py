@@ -7,6 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+# Half a second, which every page would take anew if the process that its child is forked from had not read them.
+import matplotlib.backends.backend_svg
+import matplotlib.figure  # noqa: F401
+
 from bot.analysing import analysed
 from bot.git import Git, Range
 from bot.pages.bodies import of_pushes
