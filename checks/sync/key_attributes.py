@@ -59,8 +59,11 @@ def _still_read(
     name: str, cls: Class, unit: Unit, now: set[str], change: ChangeSet, config: Config, rule: str
 ) -> Iterator[Finding]:
     holder = object_name(cls)
-    hits = [h for h in change.head.find(name) if h.path.endswith(".py") and not config.is_test(h.path)]
-    if "_" not in holder or any(sets_somehow(name, h.text) or f"def {name}" in h.text for h in hits):
+    # The lines with the holder are the same for all that the class lost, and most are read nowhere.
+    if "_" not in holder or not any(f"{holder}.{name}" in h.text for h in change.head.find(holder, "python")):
+        return
+    hits = [h for h in change.head.find(name, "python") if h.path.endswith(".py") and not config.is_test(h.path)]
+    if any(sets_somehow(name, h.text) or f"def {name}" in h.text for h in hits):
         return
     read = re.compile(rf"^[^#]*\b{holder}\.{name}\b")
     reads = [h for h in hits if read.match(h.text) and "hasattr" not in h.text and "getattr" not in h.text]

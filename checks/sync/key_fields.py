@@ -41,9 +41,13 @@ def read_only(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]
 
 def _named_tuple(field: str, change: ChangeSet, config: Config) -> tuple[Class, Unit] | None:
     """The NamedTuple that `field` is declared as, if all its declarations say the same."""
-    tuples = change.once(_TUPLE, lambda: {m[1] for h in change.head.find("NamedTuple") if (m := _TUPLE.match(h.text))})
+    tuples = change.once(
+        _TUPLE, lambda: {m[1] for h in change.head.find("NamedTuple", "python") if (m := _TUPLE.match(h.text))}
+    )
     hits = (
-        [h for h in change.head.find(field) if h.path.endswith(".py") and not config.is_test(h.path)] if tuples else []
+        [h for h in change.head.find(field, "python") if h.path.endswith(".py") and not config.is_test(h.path)]
+        if tuples
+        else []
     )
     types = {(m[2], h.path) for h in hits if (m := _FIELD.match(h.text)) and m[1] == field}
     if not {name for name, _ in types} & tuples:

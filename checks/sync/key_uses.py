@@ -108,5 +108,7 @@ def calling_files(name: str, change: ChangeSet, config: Config) -> list[str]:
 
 def sets_somehow(key: str, text: str) -> bool:
     """Whether `text` gives `key` a value in any way that code does."""
+    if key not in text:
+        return False
     k = re.escape(key)
     return bool(re.search(rf"[\"']{k}[\"']\]\s*=[^=]|[\"']{k}[\"']\s*:|\.{k}\b\s*(:[^=\n]+)?=[^=]|\b{k}\s*=[^=]", text))

@@ -25,16 +25,25 @@ def removed(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
                 if use.holder != "self" and not sets_somehow(use.key, text):
                     lost.setdefault(use.key, set()).add(use.holder)
     for key, holders in sorted(lost.items()):
-        hits = [h for h in change.head.find(key) if h.path.endswith(".py") and not config.is_test(h.path)]
+        hits = [h for h in change.head.find(key, "python") if h.path.endswith(".py") and not config.is_test(h.path)]
         if hits and not any(sets_somehow(key, h.text) for h in hits):
             yield from _still_read(key, holders, sorted({h.path for h in hits}), change, rule)
 
 
 def _set_keys(unit: Unit, change: ChangeSet) -> Iterator[Use]:
-    gone = {n for f in change.files if f.base_path == unit.path for n in f.base_lines()}
+    gone = change.once(_set_keys, lambda: _gone(change)).get(unit.path, set())
     for function in unit.functions:
-        if any(function.covers(n) for n in gone):
+        if not gone.isdisjoint(range(function.start_line, function.end_line + 1)):
             yield from (u for u in uses(function) if u.sets and u.line in gone)
+
+
+def _gone(change: ChangeSet) -> dict[str, set[int]]:
+    """The lines of each file of the base that the change removed."""
+    lines: dict[str, set[int]] = {}
+    for file in change.files:
+        if file.base_path is not None:
+            lines.setdefault(file.base_path, set()).update(file.base_lines())
+    return lines
 
 
 def _still_read(key: str, holders: set[str], paths: list[str], change: ChangeSet, rule: str) -> Iterator[Finding]:

@@ -11,6 +11,7 @@ from checks.ir import expr as E
 from checks.ir.stmt import Assign, flatten
 from checks.ir.unit import Function, Unit
 from checks.sync.key_uses import product_files
+from checks.tree import holds_word
 
 
 def lagging(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
@@ -20,8 +21,8 @@ def lagging(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
         if old is None or head is None or not head.owner or not head.path.endswith(".py") or config.is_test(head.path):
             continue
         gained = {p.name for p in head.params} - {p.name for p in old.params}
-        for path in product_files(head.owner, change, config) if gained else ():
-            unit = change.unit(path)
+        for path in product_files("MethodType", change, config) if gained else ():
+            unit = change.unit(path) if holds_word(change.head.read(path) or b"", head.owner.encode()) else None
             for line, other in _put(head, unit) if unit is not None else ():
                 lacks = sorted(gained - {p.name for p in other.params})
                 if lacks and unit is not None and not any(p.kind == "kwargs" for p in other.params):
