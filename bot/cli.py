@@ -10,11 +10,10 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import NoReturn
 
 import bot
+from bot.arguments import Parser
 from bot.edge import guarded
-from bot.errors import UserError
 from bot.reports import FORMATS
 from bot.words import LANGUAGES, Words
 
@@ -49,17 +48,12 @@ def _language(arguments: Sequence[str]) -> str:
     return "zh" if locale.lower().startswith("zh") else "en"
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UserError("usage", detail=message, command=self.prog)
-
-
 def _parser(words: Words, language: str, asked: str) -> argparse.ArgumentParser:
     """The parser, with the command that is `asked` for alone: the words and options of all take longer than git."""
-    parser = _Parser(prog="specbot", description=words("cli.description"), allow_abbrev=False)
+    parser = Parser(prog="specbot", description=words("cli.description"), allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"specbot {bot.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    shared = _Parser(add_help=False, allow_abbrev=False)
+    shared = Parser(add_help=False, allow_abbrev=False)
     shared.add_argument("--lang", choices=LANGUAGES, default=language, help=words("cli.lang"))
     for name, (key, options) in _COMMANDS.items():
         if asked == name or asked not in _COMMANDS:

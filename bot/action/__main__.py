@@ -11,10 +11,10 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import NoReturn
 
 from bot.action.event import Event, read_event
 from bot.action.telling import commands, summarise
+from bot.arguments import Parser
 from bot.commands.review import exit_code
 from bot.edge import guarded
 from bot.errors import UserError
@@ -27,11 +27,6 @@ from bot.style import Markdown
 from bot.words import LANGUAGES, Words
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UserError("usage", detail=message, command=self.prog)
-
-
 def main() -> int:
     """The step's exit code."""
     arguments = sys.argv[1:]
@@ -40,7 +35,7 @@ def main() -> int:
 
 
 def _parsed(arguments: list[str]) -> argparse.Namespace:
-    parser = _Parser(prog="bot.action", allow_abbrev=False)
+    parser = Parser(prog="bot.action", allow_abbrev=False)
     parser.add_argument("--lang", choices=LANGUAGES, default="en")
     parser.add_argument("--fail-on", choices=("bug", "suggestion", "never"), default="bug")
     parser.add_argument("--persona", choices=("regular", "pedantic"), default="regular")

@@ -9,7 +9,7 @@ from typing import Any
 from github import Auth
 
 from bot.errors import UserError
-from bot.github import Client, GitHubError, Limited
+from bot.github import Client, GitHubError, Limited, address
 from bot.github.client import Cache
 from bot.github.pace import Pace
 from bot.github.posted import PullPlace
@@ -41,8 +41,7 @@ def _client() -> Client:
     token = os.environ.get("GITHUB_TOKEN")
     if not token:
         raise UserError("action-token")
-    api = os.environ.get("GITHUB_API_URL") or "https://api.github.com"
-    return Client(api, Auth.Token(token), Pace(), Cache())
+    return Client(address.api(), Auth.Token(token), Pace(), Cache())
 
 
 def _tidy(client: Client, place: PullPlace, payload: Json, findings: list[Mapping[str, Any]]) -> None:

@@ -10,7 +10,7 @@ from datetime import datetime
 from github import Auth
 
 from bot.errors import UserError
-from bot.github import Client, GitHubError, download
+from bot.github import Client, GitHubError, address, download
 from bot.github.client import Cache, Json
 from bot.github.pace import Pace
 from bot.github.posted import PullPlace
@@ -64,7 +64,7 @@ def from_environment(place: PullPlace) -> Source:
     token = next((os.environ[name] for name in TOKENS if os.environ.get(name)), None)
     if token is None:
         raise UserError("ci-token", names=list(TOKENS))
-    api = os.environ.get("GITHUB_API_URL") or "https://api.github.com"
+    api = address.api()
     return Source(Client(api, Auth.Token(token), Pace(), Cache()), api, token, place)
 
 

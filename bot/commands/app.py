@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import sys
 from pathlib import Path
@@ -70,9 +69,9 @@ def _doctor(args: argparse.Namespace) -> int:
 
 def _github() -> tuple[str, str]:
     """Addresses of GitHub's API and of its pages, as every other command finds them."""
-    api = os.environ.get("GITHUB_API_URL") or "https://api.github.com"
-    server = os.environ.get("GITHUB_SERVER_URL") or "https://github.com"
-    return api.rstrip("/"), server.rstrip("/")
+    from bot.github import address
+
+    return address.api().rstrip("/"), address.server().rstrip("/")
 
 
 def _address(text: str) -> str:

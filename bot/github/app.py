@@ -12,6 +12,7 @@ from typing import Any
 
 from github import Auth
 
+from bot.github.address import API, SERVER
 from bot.github.client import Cache, Client, GitHubError
 from bot.github.pace import Pace
 
@@ -34,8 +35,8 @@ class Endpoint:
     """Where GitHub is: its API, and the server that git talks to. `gap` is the pause between writes, in seconds;
     `hourly` is how many writes an installation may have in an hour."""
 
-    api: str = "https://api.github.com"
-    server: str = "https://github.com"
+    api: str = API
+    server: str = SERVER
     gap: float = 1.0
     hourly: int = 400
 

@@ -20,7 +20,7 @@ from pydantic_settings import (
 )
 
 from bot.errors import UserError
-from bot.github import Endpoint
+from bot.github import Endpoint, address
 from bot.pages.access import OAuth
 
 _PREFIX = "SPECBOT_"
@@ -31,11 +31,9 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix=_PREFIX, extra="forbid", hide_input_in_errors=True)
 
-    github_api_url: str = Field(
-        "https://api.github.com", validation_alias=AliasChoices("GITHUB_API_URL", "github_api_url")
-    )
+    github_api_url: str = Field(address.API, validation_alias=AliasChoices("GITHUB_API_URL", "github_api_url"))
     github_server_url: str = Field(
-        "https://github.com", validation_alias=AliasChoices("GITHUB_SERVER_URL", "github_server_url")
+        address.SERVER, validation_alias=AliasChoices("GITHUB_SERVER_URL", "github_server_url")
     )
     app_id: int
     private_key: SecretStr
