@@ -55,10 +55,9 @@ def serve(control: socket.socket) -> None:
                 if not handed:
                     return
                 job = socket.socket(fileno=handed[0])
-                pid = _forked(job, [control, *(other for _, other in working.values())])
-                watched = os.pidfd_open(pid)
+                pid, watched = _forked(job, [control, *(other for _, other in working.values())])
                 working[watched] = pid, job
-                poll.register(watched, select.POLLIN)
+                poll.register(watched, 0)
                 poll.register(job, 0)  # a hang-up is always told
             elif ready in working:
                 pid, job = working.pop(ready)
@@ -72,8 +71,9 @@ def serve(control: socket.socket) -> None:
                 os.killpg(next(pid for pid, job in working.values() if job.fileno() == ready), signal.SIGKILL)
 
 
-def _forked(job: socket.socket, others: Iterable[socket.socket]) -> int:
-    here = os.getpid()
+def _forked(job: socket.socket, others: Iterable[socket.socket]) -> tuple[int, int]:
+    """The child, and a pipe that is closed at the other end when the child has ended."""
+    here, (watched, held) = os.getpid(), os.pipe()
     child = os.fork()
     if not child:
         for other in others:
@@ -81,7 +81,8 @@ def _forked(job: socket.socket, others: Iterable[socket.socket]) -> int:
         _live(job, here)
     with suppress(PermissionError, ProcessLookupError):
         os.setpgid(child, child)
-    return child
+    os.close(held)
+    return child, watched
 
 
 def _live(job: socket.socket, parent: int) -> NoReturn:
