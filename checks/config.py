@@ -112,6 +112,8 @@ class GpuJob:
     -o` writes; a job of the repository's own has at least `kernels.json`, `{"base": commit, "head": commit}`, of that.
     Also in it: `junit`, the file with the tests' results, and `logprobs` and `logprobs_base`, the records of head and
     of base. A pull request by people who may write that touches `paths` runs it without being asked.
+
+    The workflow `local` is none: a worker of SpecBot's own with a GPU runs the `kernels` of base and head.
     """
 
     name: str
