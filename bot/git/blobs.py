@@ -6,8 +6,8 @@ import os
 import subprocess
 import tempfile
 from bisect import bisect_right
-from collections import Counter
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Set
+from itertools import accumulate
 from typing import IO
 
 from bot.errors import UserError
@@ -18,7 +18,6 @@ from checks.tree import find_word, holds_word
 # Where a blob lies among those that are searched: one that stands in files of both languages lies between the two, so
 # that what is searched for one language is in one piece.
 _REGIONS = {"cpp": (0, 1), "python": (2, 1), "": (0, 1, 2)}
-_BOTH = 1
 
 
 class Blobs:
@@ -80,11 +79,12 @@ class Blobs:
             raise UserError("missing-object", oid=oid)
         return process.stdout.read(int(header[2]) + 1)[:-1]
 
-    def search_in(self, kinds: Mapping[str, Set[str]]) -> None:
-        """Name the blobs that are looked through, by the languages of the files that they stand in."""
-        self._ids = sorted(kinds, key=lambda oid: (_region(kinds[oid]), oid))
-        counts = Counter(map(_region, kinds.values()))
-        self._bounds = (0, counts[0], counts[0] + counts[1], len(self._ids))
+    def search_in(self, sources: Set[tuple[str, str]]) -> None:
+        """Name the blobs that are looked through, each with the language of the files that it stands in."""
+        cpp, python = ({oid for oid, kind in sources if kind == name} for name in ("cpp", "python"))
+        regions = [sorted(oids) for oids in (cpp - python, cpp & python, python - cpp)]
+        self._ids = [oid for region in regions for oid in region]
+        self._bounds = (0, *accumulate(map(len, regions)))
         self._loaded = False
 
     def prefetch(self) -> None:
@@ -162,7 +162,3 @@ class Blobs:
             if holds_word(self._buffer.data, needle, at, self._spans[oid][1]):
                 yield oid
             at = self._buffer.find(needle, self._starts[i], stop) if i < last else -1
-
-
-def _region(kinds: Set[str]) -> int:
-    return _BOTH if len(kinds) > 1 else _REGIONS[next(iter(kinds))][0]

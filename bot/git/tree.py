@@ -33,10 +33,10 @@ class GitTree:
         oid = self._oids.get(path)
         return None if oid is None else self._blobs.read(oid)
 
-    def searched(self) -> dict[str, set[str]]:
-        """Object ids of the sources that are searched, those up to 2 MB, with the languages of their files."""
-        small = (item for item in self._sharers.items() if self._sizes[item[0]] <= LARGEST)
-        return {oid: {self._languages[path] for path in paths} for oid, paths in small}
+    def searched(self) -> set[tuple[str, str]]:
+        """Object id and language of the sources that are searched, those up to 2 MB."""
+        oids, sizes = self._oids, self._sizes
+        return {(oids[path], kind) for path, kind in self._languages.items() if sizes[oids[path]] <= LARGEST}
 
     def find(self, word: str, language: str = "") -> tuple[Hit, ...]:
         found = dict(self._blobs.find(word, language))
@@ -58,19 +58,20 @@ class GitTree:
 def trees(git: Git, blobs: Blobs, base: str, head: str) -> tuple[GitTree, GitTree]:
     """The two trees over the same blobs; what both of them search is read once."""
     listings = [git.start("ls-tree", "-r", "-z", "-l", "--full-tree", tree) for tree in (base, head)]
-    first, second = (_entries(git.finish(listing)) for listing in listings)
-    made = GitTree(blobs, *first), GitTree(blobs, *second)
-    kinds = made[0].searched()
-    for oid, more in made[1].searched().items():
-        kinds[oid] = kinds[oid] | more if oid in kinds else more
-    blobs.search_in(kinds)
-    return made
+    first, second = (set(git.finish(listing).split(b"\0")) for listing in listings)
+    # Nearly all of one is in the other, and reading it takes as long as git does.
+    entries, sizes = _entries(first & second)
+    sides = [_entries(own) for own in (first - second, second - first)]
+    made = [GitTree(blobs, entries | more, sizes | larger) for more, larger in sides]
+    blobs.search_in(made[0].searched() | made[1].searched())
+    return made[0], made[1]
 
 
-def _entries(data: bytes) -> tuple[dict[str, str], dict[str, int]]:
+def _entries(records: Iterable[bytes]) -> tuple[dict[str, str], dict[str, int]]:
+    """Object ids by path, and the sizes of those objects."""
     entries: dict[str, str] = {}
     sizes: dict[str, int] = {}
-    for record in data.split(b"\0")[:-1]:
+    for record in filter(None, records):
         meta, name = record.split(b"\t", 1)
         mode, kind, oid_bytes, size = meta.split()
         if kind != b"blob" or mode == _LINK:
