@@ -11,10 +11,14 @@ import argparse
 import json
 import os
 import platform
+import socket
+import subprocess
+import sys
 import tempfile
 import time
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -27,7 +31,7 @@ from bot.service.database import engine_for
 from tests.bench.service_sender import fire
 from tests.bench.service_traffic import MIX, Traffic
 from tests.fake_github import FakeGitHub, people, serving
-from tests.service.conftest import SMALL_HEAD, Bot, small, until
+from tests.service.conftest import SMALL_HEAD, Bot, free_port, small, until
 
 LIMIT_MS = 100.0
 _PULLS = 10
@@ -39,10 +43,12 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0, metavar="S", help="how long (default 60)")
     parser.add_argument("--together", action="store_true", help="one process for the web side and the workers")
     parser.add_argument("-o", "--output", type=Path, help="write the numbers as JSON")
+    parser.add_argument("--floor", action="store_true", help="of an application that does nothing")
     args = parser.parse_args()
     print(f"Python {platform.python_version()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
     with tempfile.TemporaryDirectory() as folder:
-        numbers = measured(Path(folder), args.rate, args.seconds, args.together)
+        measure = floor if args.floor else measured
+        numbers = measure(Path(folder), args.rate, args.seconds, args.together)
     if args.output:
         args.output.write_text(json.dumps(numbers, indent=2) + "\n", "utf-8")
 
@@ -71,6 +77,32 @@ def measured(folder: Path, rate: float, seconds: float, together: bool) -> dict[
     return _told(sent, rate, requests)
 
 
+def floor(folder: Path, rate: float, seconds: float, _: bool) -> dict[str, Any]:
+    """The same webhooks for an application that answers and does nothing: what the sender and the server cost."""
+    with serving(FakeGitHub(folder / "github")) as fake:
+        requests, port = list(_traffic(fake).requests(int(rate * seconds))), free_port()
+        process = subprocess.Popen([sys.executable, "-m", "tests.bench.service_empty", str(port)])
+        try:
+            until(lambda: _listens(port))
+            answers = _fired(port, requests, rate)
+        finally:
+            process.terminate()
+            process.wait()
+    print("an application that answers and does nothing, which is the floor:")
+    return _told(Sent(answers, 0.0), rate, requests)
+
+
+def _listens(port: int) -> bool:
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+        return True
+    return False
+
+
+def _fired(port: int, requests: list[bytes], rate: float) -> list[tuple[int, float]]:
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        return pool.submit(fire, "127.0.0.1", port, requests, rate).result()
+
+
 def _traffic(fake: FakeGitHub) -> Traffic:
     repo = small(fake)
     repo.roles["ada"] = "write"
@@ -83,8 +115,7 @@ def _sent(bot: Bot, requests: list[bytes], rate: float, together: bool) -> Sent:
     bot.start(*([] if together else ["--role", "web"]))
     if not together:
         bot.run("worker")
-    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-        answers = pool.submit(fire, "127.0.0.1", bot.port, requests, rate).result()
+    answers = _fired(bot.port, requests, rate)
     end = time.monotonic()
     with engine_for(bot.database).connect() as connection:
         until(lambda: not _unfinished(connection), 600)
