@@ -148,11 +148,13 @@ def one_sided(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]
             or not change.once((_names_platform, head.path), partial(_names_platform, unit))
         ):
             continue
-        before = {u.key for u in uses(old) if not asks_platform(u.guards)} if old is not None else set()
+        fresh = [u for u in uses(head) if not u.sets and change.touches(head.path, u.line, u.line)]
+        known = uses(old) if old is not None and fresh else ()
+        before = {u.key for u in known if not asks_platform(u.guards)}
         found: dict[str, tuple[Use, Use]] = {}
-        for use in uses(head):
-            fresh = not use.sets and use.key not in before and change.touches(head.path, use.line, use.line)
-            if fresh and use.key not in found and not asks_platform(use.guards) and not looked_for(use):
+        for use in fresh:
+            needed = use.key not in before and use.key not in found
+            if needed and not asks_platform(use.guards) and not looked_for(use):
                 made = _made_on_one(use.key, head, unit)
                 if made is not None:
                     found[use.key] = use, made
