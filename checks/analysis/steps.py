@@ -115,8 +115,11 @@ def _same_place(a: frozenset[int], b: frozenset[int]) -> bool:
 
 
 def _best(hunk: _Hunk, groups: Sequence[_Group], rest: _Group) -> _Group:
-    scored = [(_score(hunk, g), -n) for n, g in enumerate(groups)]
-    score, place = max(scored, default=(0, 0))
+    # Of two groups that name its function as well, the one with the longer name means this one: not another class's.
+    scored = [
+        (_score(hunk, g), max(map(len, hunk.functions & {*g.symbols}), default=0), -n) for n, g in enumerate(groups)
+    ]
+    score, _, place = max(scored, default=(0, 0, 0))
     return groups[-place] if score else rest
 
 

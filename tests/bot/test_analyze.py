@@ -319,6 +319,16 @@ def test_two_methods_of_one_name_are_two_steps_by_name(specbot, repo):
     assert "### `A.run`" in done.out
 
 
+def test_a_hunk_goes_to_its_own_class_where_another_has_the_method_too(specbot, repo):
+    one = "class One:\n    def forward_rows(self, rows):\n        shown = 1\n        return rows\n"
+    two = "class Two:\n    def forward_rows(self, rows):\n        if self.ready:\n            return rows\n"
+    repo.commit({"engine/runs.py": f"{one}\n\n{two}"}, "one")
+    after = one.replace("shown = 1", "shown = 2"), two.replace("self.ready", "self.ready and self.wanted")
+    repo.commit({"engine/runs.py": "\n\n".join(after)}, "two")
+    made = [(s["name"], s["added"], s["removed"]) for s in analysed(specbot, repo)["steps"]]
+    assert sorted(made) == [("One.forward_rows", 1, 1), ("Two.forward_rows", 1, 1)]
+
+
 def test_a_line_that_went_beside_its_like_replaces_no_name(specbot, repo):
     one, two = "old_rows = as_tensor([1, 2])\n", "all_rows = as_tensor([3, 4])\n"
     before = {"engine/rows.py": f"{one}{two}draw(old_rows, seed=1)\n"}
