@@ -96,7 +96,7 @@ def test_a_tab_s_own_report_holds_hostile_text_and_its_picture(page: Page, site,
         picture.evaluate("i => i.complete && i.naturalWidth > 300") and picture.get_attribute("alt")
         for picture in page.locator("figure img").all()
     )
-    assert page.locator("figure img").count() == (2 if tab == "logprobs" else 1)
+    assert page.locator("figure img").count() == (1 if tab == "ci" else 2)
 
 
 def test_from_the_board_to_a_report_in_both_languages(page: Page):
