@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, fields
 
 import sqlalchemy as sa
 
-from bot.service.database import create, put
+from bot.service.database import create, put, where
 
 KINDS = ("analysis", "review", "ci", "kernels", "logprobs")
 # What stands over the list of all reports, about all of them.
@@ -179,9 +179,8 @@ class Archive:
     def renew(self, repository: str, number: int, kind: str, head: str, bodies: Mapping[str, str]) -> None:
         """Put other bodies in the place of those of a report that is kept, which stays what it was besides."""
         named = {"repository": repository, "number": number, "kind": kind, "head": head}
-        here = sa.and_(*(_REPORTS.c[name] == value for name, value in named.items()))
         with self.engine.begin() as connection:
-            connection.execute(_REPORTS.update().where(here).values(dict(bodies)))
+            connection.execute(_REPORTS.update().where(where(_REPORTS, named)).values(dict(bodies)))
 
     def closed(self, repository: str, number: int, *, merged: bool) -> None:
         """Note that a pull request is no longer open."""

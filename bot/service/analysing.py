@@ -27,7 +27,7 @@ def result(job: dict[str, Any]) -> dict[str, Any]:
             texts = {name: format_named(name).render(report, job["language"]) for name in ("github", "json")}
             touched = _touched(change)
     except UserError as error:
-        return {"error": {"key": error.key, "args": {name: str(value) for name, value in error.args_.items()}}}
+        return {"error": error.as_data()}
     return {"payload": json.loads(texts["github"]), "report": json.loads(texts["json"]), "gpu_jobs": touched}
 
 

@@ -111,7 +111,7 @@ def _ran(here: Machine, order: CommentOrder, run: GpuRun, stored: Json) -> Outco
         here.records.give_back(run.request)
         return Outcome("failure", "kernels-unconfined")
     except UserError as error:
-        return Outcome("failure", "kernels-failed", localrun.said(error, here.words))
+        return Outcome("failure", "kernels-failed", here.words(f"errors.{error.key}", **error.args_))
     except Failed as error:
         _log.error("kernels could not be run", error=str(error))
         return Outcome("failure", "kernels-failed")

@@ -17,7 +17,6 @@ from bot.kernels.package import Package
 from bot.service.analysis import in_child
 from bot.service.records import GpuRun
 from bot.service.settings import Settings
-from bot.words import Words
 
 Json = dict[str, Any]
 # Seconds for one case, as `specbot kernels compare` has it.
@@ -71,11 +70,5 @@ def result(job: Json) -> Json:
         report = actions.pairs(git, compared, planned, lambda *_: None)
         actions.save(report, Path(job["folder"]), job["language"])
     except UserError as error:
-        args = {name: value if isinstance(value, list) else str(value) for name, value in error.args_.items()}
-        return {"error": {"key": error.key, "args": args}}
+        return {"error": error.as_data()}
     return {}
-
-
-def said(error: UserError, words: Words) -> str:
-    """The sentence of an error."""
-    return words(f"errors.{error.key}", **error.args_)

@@ -38,8 +38,7 @@ class Expressions(Names):
         return V(e.value)
 
     def _named(self, e: E.Name) -> V:
-        found = self.frames[-1].names.get(e.id)
-        return found if found is not None else self.lookup(e.id)
+        return self.lookup(e.id)
 
     def _attribute_value(self, e: E.Attr) -> V:
         return self.attribute(self.eval(e.base), e.name)

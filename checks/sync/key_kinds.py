@@ -18,8 +18,6 @@ from checks.source import language
 from checks.sync.key_attributes import attributes
 
 _ASKS = re.compile(r"\b(if|and|hasattr|getattr|isinstance)\b")
-
-
 _Question: TypeAlias = tuple[str, str]
 
 
@@ -39,8 +37,10 @@ def of_one_kind(change: ChangeSet, config: Config, rule: str) -> Iterator[Findin
         if head is None or not head.owner or language(head.path) != "python" or config.is_test(head.path):
             continue
         unit = change.unit(head.path)
-        for read in _reads(head) if unit is not None else ():
-            if unit is None or not change.touches(unit.path, read.line, read.line):
+        if unit is None:
+            continue
+        for read in _reads(head):
+            if not change.touches(unit.path, read.line, read.line):
                 continue
             asked = _asked_elsewhere(read, unit, change)
             if asked and not _asks(read, head, unit, asked):
