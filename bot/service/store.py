@@ -5,6 +5,7 @@ They are in one database so that a delivery is stored and its work enqueued in o
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
@@ -85,9 +86,10 @@ class Store:
 
     @property
     def since(self) -> float:
-        """When the service first ran: what was before is not its business."""
+        """The second in which the service first ran: what was before is not its business. GitHub's times are whole
+        seconds, so that what came later in this one must not look older."""
         with self.engine.connect() as connection:
-            return float(connection.execute(sa.select(_SINCE.c.at)).scalar_one())
+            return math.floor(connection.execute(sa.select(_SINCE.c.at)).scalar_one())
 
     def receive(self, deliveries: Iterable[Delivery]) -> list[bool]:
         """Store deliveries and enqueue their orders, in one transaction. False for each that was received before."""

@@ -252,6 +252,13 @@ def test_a_burst_is_stored_together_and_one_that_fails_fails_alone(store, opened
     assert len(commits) == before + 1
 
 
+def test_what_came_in_the_second_of_the_first_start_is_not_older_than_it(store):
+    """GitHub's times are whole seconds."""
+    with store.engine.begin() as connection:
+        connection.execute(sa.text("UPDATE specbot_since SET at = 1000000.9"))
+    assert store.since == 1_000_000
+
+
 def test_a_commits_hundred_events_are_one_order(store, monkeypatch):
     """The first of them adds it, in whichever burst the others come; each is stored for itself."""
     enqueue, added = store.client.enqueue_in_transaction, []
