@@ -89,7 +89,7 @@ class Store:
         """The second in which the service first ran: what was before is not its business. GitHub's times are whole
         seconds, so that what came later in this one must not look older."""
         with self.engine.connect() as connection:
-            return math.floor(connection.execute(sa.select(_SINCE.c.at)).scalar_one())
+            return float(math.floor(connection.execute(sa.select(_SINCE.c.at)).scalar_one()))
 
     def receive(self, deliveries: Iterable[Delivery]) -> list[bool]:
         """Store deliveries and enqueue their orders, in one transaction. False for each that was received before."""
