@@ -1,0 +1,115 @@
+"""A stranger's kernels on the bot's own machine, under the real bubblewrap, and on the machine's GPU where it has one."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from bot.kernels import package
+from tests.fake_github import FakeGitHub, people
+from tests.fake_github.state import Pull, Repository
+from tests.service.test_commands import ask, fork_pull
+from tests.service.test_local_kernels import ended, engine
+
+__all__ = ["engine"]  # a fixture
+
+TRIED = ("bwrap", "--ro-bind", "/", "/", "--proc", "/proc", "--unshare-net", "--unshare-pid", "true")
+WORKS = shutil.which("bwrap") and subprocess.run(TRIED, check=False, capture_output=True).returncode == 0
+
+pytestmark = pytest.mark.skipif(not WORKS, reason="no bubblewrap that works here")
+
+# `double` gives 2 x, and a power of two more for each of these things that it could do.
+TRIES = """
+import os, socket
+from pathlib import Path
+
+
+def reads_the_key():
+    return Path(KEY).read_text()
+
+
+def reads_the_data():
+    return any(path.is_file() for path in Path(DATA).rglob("*"))
+
+
+def asks_the_bot():
+    socket.create_connection(("127.0.0.1", PORT), timeout=2).close()
+    return True
+
+
+def sees_the_bot():
+    return any("\\0bot\\0" in path.read_text() for path in Path("/proc").glob("[0-9]*/cmdline"))
+
+
+def has_its_settings():
+    return any(name.startswith("SPECBOT") for name in os.environ)
+
+
+def leaves_something():
+    return Path(OUTSIDE).write_text("was here")
+
+
+TRIES = (reads_the_key, reads_the_data, asks_the_bot, sees_the_bot, has_its_settings, leaves_something)
+
+
+def can(what):
+    try:
+        return bool(what())
+    except OSError:
+        return False
+
+
+def double(x):
+    return 2 * x + sum(2 ** (n + 2) for n, what in enumerate(TRIES) if can(what))
+"""
+WRONG = """
+_accepted = accept
+
+
+def accept(*args, **given):
+    done = _accepted(*args, **given)
+    done.token_ids[0] += 1
+    return done
+"""
+
+
+def asked(fake: FakeGitHub, repo: Repository, files: dict[str, str], ops: str) -> Pull:
+    """A stranger's pull request with these files, whose commit somebody approved."""
+    pull = fork_pull(fake, repo)
+    people.push(fake, repo, pull, pull.head_repo.git.commit("feature", files), send=False)
+    ask(fake, repo, pull, f"/kernels {ops} {pull.head_sha}")
+    return pull
+
+
+def test_what_a_stranger_can_do(fake, bot, engine, tmp_path, monkeypatch):
+    """Nothing, of what this process can do."""
+    outside = tmp_path / "outside"
+    source = TRIES.replace("KEY", repr(str(bot.directory / "key.pem"))).replace("PORT", str(bot.port))
+    source = source.replace("DATA", repr(str(bot.directory / "data"))).replace("OUTSIDE", repr(str(outside)))
+    bot.start(SPECBOT_LOCAL_KERNELS="cpu")
+    pull = asked(fake, engine, {"kernels/twice/__init__.py": source}, "twice")
+    assert ended(engine, pull).title == "No kernel got worse", pull.comments[-1].body
+    assert not outside.exists()
+    here: dict[str, object] = {}
+    exec(source, here)
+    monkeypatch.setenv("SPECBOT_PORT", str(bot.port))
+    assert [what.__name__ for what in here["TRIES"] if here["can"](what)] == [t.__name__ for t in here["TRIES"]]
+
+
+@pytest.mark.skipif(not Path("/dev/nvidiactl").exists(), reason="no GPU")
+def test_on_this_machines_gpu(fake, bot, engine):
+    """SpecBot's own kernels, one of them broken, and then mended."""
+    kernels = {path: data.decode() for path, data in package.installed().items()}
+    engine.git.commit("main", {"kernels/cases/twice.py": None, "kernels/twice/__init__.py": None} | kernels)
+    bot.start(SPECBOT_LOCAL_KERNELS="cuda")
+    path = "kernels/accept/__init__.py"
+    pull = asked(fake, engine, {path: kernels[path] + WRONG}, "accept")
+    check = ended(engine, pull)
+    assert check.title == "A kernel got worse" and "`accept/index-map`" in pull.comments[-1].body
+    sha = pull.head_repo.git.commit("feature", {path: kernels[path] + "\n# mended\n"})
+    people.push(fake, engine, pull, sha, send=False)
+    ask(fake, engine, pull, f"/kernels accept {sha}")
+    assert ended(engine, pull).title == "No kernel got worse", pull.comments[-1].body
