@@ -1,4 +1,4 @@
-"""A stranger's kernels on the bot's own machine, under the real bubblewrap, and on the machine's GPU where it has one."""
+"""A stranger's kernels on the bot's own machine, under the real bubblewrap; on its GPU too, where it has one."""
 
 from __future__ import annotations
 
