@@ -33,12 +33,14 @@ def calls(change: ChangeSet, config: Config, known: set[str]) -> Iterator[Claim]
 
 def _defined(name: str, change: ChangeSet, side: Side, config: Config) -> bool:
     """Whether the product defines, registers or binds `name`, in few places."""
+    if len(name) <= 4:
+        return False
     python = re.compile(rf"\bdef {name}\(")
     cpp = re.compile(rf"\bPD_BUILD\w*\({name}\)|m\.def\(\"{name}\"|^\w[\w:<>&* ]*[\s&*]{name}\(")
     marks = {"python": python, "cpp": cpp}
-    hits = [h for h in change.tree(side).find(name) if not config.is_test(h.path)]
+    hits = change.tree(side).find(name)
     defined = {h.path for h in hits if (kind := language(h.path)) in marks and marks[kind].search(h.text)}
-    return len(name) > 4 and 0 < len(defined) <= _MOST_DEFINITIONS
+    return 0 < sum(not config.is_test(path) for path in defined) <= _MOST_DEFINITIONS
 
 
 def conditions(change: ChangeSet, config: Config) -> Iterator[Claim]:
