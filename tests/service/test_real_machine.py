@@ -1,4 +1,4 @@
-"""A stranger's kernels on the bot's own machine, under the real bubblewrap; on its GPU too, where it has one."""
+"""Kernels on the bot's own machine as it is: a stranger's under the real bubblewrap, ours on the real GPU."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from bot.kernels import package
-from tests.fake_github import FakeGitHub, people
-from tests.fake_github.state import Pull, Repository
+from tests.fake_github import people
 from tests.service.test_commands import ask, fork_pull
 from tests.service.test_local_kernels import ended, engine
 
@@ -18,8 +17,6 @@ __all__ = ["engine"]  # a fixture
 
 TRIED = ("bwrap", "--ro-bind", "/", "/", "--proc", "/proc", "--unshare-net", "--unshare-pid", "true")
 WORKS = shutil.which("bwrap") and subprocess.run(TRIED, check=False, capture_output=True).returncode == 0
-
-pytestmark = pytest.mark.skipif(not WORKS, reason="no bubblewrap that works here")
 
 # `double` gives 2 x, and a power of two more for each of these things that it could do.
 TRIES = """
@@ -76,21 +73,17 @@ def accept(*args, **given):
 """
 
 
-def asked(fake: FakeGitHub, repo: Repository, files: dict[str, str], ops: str) -> Pull:
-    """A stranger's pull request with these files, whose commit somebody approved."""
-    pull = fork_pull(fake, repo)
-    people.push(fake, repo, pull, pull.head_repo.git.commit("feature", files), send=False)
-    ask(fake, repo, pull, f"/kernels {ops} {pull.head_sha}")
-    return pull
-
-
+@pytest.mark.skipif(not WORKS, reason="no bubblewrap that works here")
 def test_what_a_stranger_can_do(fake, bot, engine, tmp_path, monkeypatch):
     """Nothing, of what this process can do."""
     outside = tmp_path / "outside"
     source = TRIES.replace("KEY", repr(str(bot.directory / "key.pem"))).replace("PORT", str(bot.port))
     source = source.replace("DATA", repr(str(bot.directory / "data"))).replace("OUTSIDE", repr(str(outside)))
     bot.start(SPECBOT_LOCAL_KERNELS="cpu")
-    pull = asked(fake, engine, {"kernels/twice/__init__.py": source}, "twice")
+    pull = fork_pull(fake, engine)
+    head = pull.head_repo.git.commit("feature", {"kernels/twice/__init__.py": source})
+    people.push(fake, engine, pull, head, send=False)
+    ask(fake, engine, pull, f"/kernels {head}")
     assert ended(engine, pull).title == "No kernel got worse", pull.comments[-1].body
     assert not outside.exists()
     here: dict[str, object] = {}
@@ -100,16 +93,17 @@ def test_what_a_stranger_can_do(fake, bot, engine, tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(not Path("/dev/nvidiactl").exists(), reason="no GPU")
-def test_on_this_machines_gpu(fake, bot, engine):
+def test_on_the_gpu(fake, bot, engine):
     """SpecBot's own kernels, one of them broken, and then mended."""
     kernels = {path: data.decode() for path, data in package.installed().items()}
     engine.git.commit("main", {"kernels/cases/twice.py": None, "kernels/twice/__init__.py": None} | kernels)
-    bot.start(SPECBOT_LOCAL_KERNELS="cuda")
     path = "kernels/accept/__init__.py"
-    pull = asked(fake, engine, {path: kernels[path] + WRONG}, "accept")
-    check = ended(engine, pull)
-    assert check.title == "A kernel got worse" and "`accept/index-map`" in pull.comments[-1].body
-    sha = pull.head_repo.git.commit("feature", {path: kernels[path] + "\n# mended\n"})
-    people.push(fake, engine, pull, sha, send=False)
-    ask(fake, engine, pull, f"/kernels accept {sha}")
+    engine.git.commit("own", {path: kernels[path] + WRONG}, parent="main")
+    pull = people.open_pull(fake, engine, "own", send=False)
+    bot.start(SPECBOT_LOCAL_KERNELS="cuda")
+    ask(fake, engine, pull, "/kernels accept")
+    assert ended(engine, pull).title == "A kernel got worse"
+    assert "`accept/index-map`" in pull.comments[-1].body
+    people.push(fake, engine, pull, engine.git.commit("own", {path: kernels[path]}), send=False)
+    ask(fake, engine, pull, "/kernels accept")
     assert ended(engine, pull).title == "No kernel got worse", pull.comments[-1].body
