@@ -23,10 +23,8 @@ def analysed(
     change: ChangeSet,
     review: Callable[[], Report],
     threads: Sequence[Thread] | None = None,
-    *,
-    drawn: bool,
 ) -> AnalysisReport:
-    """The analysis of the change and the review that it stands on; `drawn` says that its pictures will be.
+    """The analysis of the change and the review that it stands on.
 
     Git looks into the past while `review` runs, and code that the change newly calls is read beside the rest.
     """
@@ -34,9 +32,6 @@ def analysed(
         report = review()
 
         def rest() -> Analysis:
-            if drawn:
-                # The half of a second that reading it takes is had while the other process reads code.
-                import matplotlib.figure  # noqa: F401
             return analyse(report.review, report.facts, history(looking, change), threads)
 
         made, more = _both(rest, lambda: reached(report.review))

@@ -25,7 +25,7 @@ def spread(work: Callable[[T], R], items: Sequence[T]) -> list[R]:
     What did not come back is done here again, so that an error is raised here, as if nothing had been forked. There
     must be no other threads.
     """
-    if not 1 < len(items) <= _MOST or not _two_cores() or threading.active_count() > 1:
+    if not 1 < len(items) <= _MOST or not two_cores() or threading.active_count() > 1:
         return [work(item) for item in items]
     turns = _Turns(len(items))
     with tempfile.TemporaryFile() as answers:
@@ -93,5 +93,6 @@ def _received(answers: int, written: int) -> Iterator[Any]:
         at += _LENGTH.size + length
 
 
-def _two_cores() -> bool:
+def two_cores() -> bool:
+    """Whether this process may use more than one core."""
     return hasattr(os, "sched_getaffinity") and len(os.sched_getaffinity(0)) > 1

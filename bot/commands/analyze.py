@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.analysing import analysed
 from bot.commands.review import asked
+from bot.drawer import drawer
 from bot.errors import UserError
 from bot.files import write_output
 from bot.git import Git
 from bot.git.revisions import object_id
 from bot.reports import analysis as reports
+from bot.reports.charts import stacked_bars
 from bot.reviewing import progress_on_terminal, reviewed
 from bot.words import Words
 from checks.analysis.discussion import Thread
@@ -27,7 +30,8 @@ def run(args: argparse.Namespace) -> int:
     pulled, threads = _from_github(args.pr) if args.pr else (None, None)
     if pulled is not None:
         _compare(args, pulled)
-    with asked(args, pulled.pull if pulled is not None else None) as (git, compared, change):
+    drawing = drawer() if args.format == "html" else nullcontext(stacked_bars)
+    with drawing as draw, asked(args, pulled.pull if pulled is not None else None) as (git, compared, change):
         review = partial(
             reviewed,
             change,
@@ -35,8 +39,8 @@ def run(args: argparse.Namespace) -> int:
             profile=args.profile,
             progress=progress_on_terminal(Words(args.lang)),
         )
-        view = analysed(git, compared, change, review, threads, drawn=args.format == "html")
-        text = reports.render(view, args.format, args.lang)
+        view = analysed(git, compared, change, review, threads)
+        text = reports.render(view, args.format, args.lang, draw)
     write_output(text, args.output)
     return 0
 

@@ -15,6 +15,7 @@ from bot.analysing import analysed
 from bot.git import Git, Range
 from bot.pages.bodies import of_pushes
 from bot.reports import analysis, document, html
+from bot.reports.charts import stacked_bars
 from bot.reports.pictures import Push
 from bot.reviewing import opened, reviewed
 from bot.words import LANGUAGES
@@ -32,12 +33,12 @@ def pages(job: dict[str, Any]) -> dict[str, dict[str, str]]:
     with opened(git, compared, pull) as change:
         threads = [_thread(t) for t in job["threads"]] if job.get("threads") is not None else None
         review = partial(reviewed, change, skips=job.get("skips", ()))
-        view = analysed(git, compared, change, review, threads, drawn=True)
+        view = analysed(git, compared, change, review, threads)
         report = view.report
         made: dict[str, dict[str, str]] = {"analysis": {}, "review": {}}
         for language in LANGUAGES:
             words = html.words_for(language)
-            made["analysis"][language] = html.body(analysis.document(view, words, pictures=True))
+            made["analysis"][language] = html.body(analysis.document(view, words, stacked_bars))
             made["review"][language] = html.body(document.document(report, words))
     pushes = [Push(**p) for p in job.get("pushes", ())]
     return made | {"history": of_pushes([*pushes, _push(report.review, job["head"])])}

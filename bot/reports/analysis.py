@@ -10,6 +10,7 @@ from typing import Any
 from bot.phrases import Ready
 from bot.reports import Report, html, jsonfmt, markdown, terminal
 from bot.reports.blocks import Block, Code, Heading, Items, Picture, Table, Text
+from bot.reports.charts import Draw, stacked_bars
 from bot.reports.discussion import discussion
 from bot.reports.summary import tag_names
 from bot.style import Markdown, Plain
@@ -32,13 +33,13 @@ class AnalysisReport:
     analysis: Analysis
 
 
-def render(view: AnalysisReport, output: str, language: str) -> str:
-    """The analysis as `terminal`, `markdown`, `html` or `json`."""
+def render(view: AnalysisReport, output: str, language: str, draw: Draw = stacked_bars) -> str:
+    """The analysis as `terminal`, `markdown`, `html`, for which its picture is made by `draw`, or `json`."""
     if output == "json":
         return _json(view, language)
     if output == "html":
         words = html.words_for(language)
-        return html.page(title(view, Words(language)), document(view, words, pictures=True), language)
+        return html.page(title(view, Words(language)), document(view, words, draw), language)
     if output == "markdown":
         words = Words(language, Markdown())
         heading = Heading(1, title(view, words))
@@ -82,8 +83,8 @@ def title(view: AnalysisReport, words: Words) -> str:
     return words("analysis.title", subject=subject) if subject else words("analysis.untitled")
 
 
-def document(view: AnalysisReport, words: Words, *, pictures: bool = False) -> Iterator[Block]:
-    """Everything, in reading order. Drawing takes a moment, so that `pictures` are made only where they show."""
+def document(view: AnalysisReport, words: Words, draw: Draw | None = None) -> Iterator[Block]:
+    """Everything, in reading order. Drawing takes a moment: the picture is made only where one says how to `draw`."""
     found = view.analysis
     yield from _summary(view, words)
     if not found.facts.files:
@@ -93,8 +94,8 @@ def document(view: AnalysisReport, words: Words, *, pictures: bool = False) -> I
     yield Items(quotes) if quotes else Text(words("analysis.no-motivation"))
     yield from _steps(found, words)
     yield Heading(2, words("analysis.heading-files"))
-    if pictures:
-        yield _picture(found, words)
+    if draw is not None:
+        yield _picture(found, words, draw)
     yield _files(found, words)
     yield Heading(2, words("analysis.heading-excerpts"))
     for excerpt in found.excerpts:
@@ -188,14 +189,12 @@ def _part(kind: str, points: float, detail: int, words: Words) -> str:
     return words(f"analysis.part-{kind}", points=shown, detail=detail)
 
 
-def _picture(found: Analysis, words: Words) -> Picture:
-    from bot.reports.charts import stacked_bars
-
+def _picture(found: Analysis, words: Words, draw: Draw) -> Picture:
     cards = found.files[:_MOST_FILES]
     plain = Words(words.language)
     series = [(plain(f"analysis.picture-{kind}"), [_points(c, kind) for c in cards]) for kind in _PARTS]
     labels = [c.path if len(c.path) < 52 else "…" + c.path[-51:] for c in cards]
-    return Picture(stacked_bars(labels, [s for s in series if any(s[1])], 10), plain("analysis.picture-files"))
+    return Picture(draw(labels, [s for s in series if any(s[1])], 10), plain("analysis.picture-files"))
 
 
 def _points(card: FileCard, kind: str) -> float:

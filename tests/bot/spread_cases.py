@@ -16,7 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot import drawer as drawing
 from bot import spread as module
+from bot.drawer import drawer
+from bot.reports.charts import stacked_bars
 from bot.spread import spread
 
 
@@ -152,3 +155,38 @@ def test_a_child_reads_blobs_through_its_own_git(tmp_path: Path) -> None:
 def test_the_limit_is_what_a_pipe_holds() -> None:
     assert spread(abs, range(module._MOST)) == list(range(module._MOST))
     assert spread(abs, range(module._MOST + 1)) == list(range(module._MOST + 1))
+
+
+PICTURE = (["a.py", "b.cu"], [("size", [1.0, 2.0]), ("callers", [0.5, 0.0])], 10.0)
+
+
+def test_a_picture_comes_from_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    with drawer() as draw:
+        assert draw(*PICTURE) == stacked_bars(*PICTURE)
+    monkeypatch.setattr(drawing, "stacked_bars", lambda *_: str(os.getpid()))
+    with drawer() as draw:
+        assert draw(*PICTURE) not in ("", str(os.getpid()))
+
+
+def test_a_picture_that_does_not_come_back_is_drawn_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    parent = os.getpid()
+
+    def dies_elsewhere(*_: object) -> str:
+        if os.getpid() != parent:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return "drawn here"
+
+    monkeypatch.setattr(drawing, "stacked_bars", dies_elsewhere)
+    with drawer() as draw:
+        assert draw(*PICTURE) == "drawn here"
+
+
+def test_a_drawer_leaves_no_child_and_no_pipe() -> None:
+    before = set(os.listdir("/proc/self/fd"))
+    with drawer() as draw:
+        draw(*PICTURE)
+    with pytest.raises(KeyError), drawer():
+        raise KeyError
+    assert set(os.listdir("/proc/self/fd")) == before
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
