@@ -23,6 +23,7 @@ class GitTree:
         self._paths = tuple(sorted(entries))
         self._languages = {path: kind for path in self._paths if (kind := language(path))}
         self._sharers: dict[str, list[str]] = {}
+        self._held: dict[str, bool] = {}
         for path in self._languages:
             self._sharers.setdefault(entries[path], []).append(path)
 
@@ -47,7 +48,11 @@ class GitTree:
         return tuple(self._of(self._blobs.holders(word, language), language))
 
     def holds(self, word: str) -> bool:
-        return any(oid in self._sharers for oid in self._blobs.holders(word, ""))
+        if word not in self._held:
+            # A name of Python code is found soon among Python's files, and nowhere among the others.
+            found = (oid for kind in ("python", "cpp") for oid in self._blobs.holders(word, kind))
+            self._held[word] = any(oid in self._sharers for oid in found)
+        return self._held[word]
 
     def _of(self, oids: Iterable[str], language: str) -> list[str]:
         """The files of `language` with these contents, in order."""

@@ -98,7 +98,7 @@ def _callers(
     ops = Ops.of(change).of_function(delta.head)
     names = {op.name: op for op in ops}
     for caller in deltas(change, config):
-        if not caller.python or not any(name in caller.code for name in names):
+        if not caller.python or not any(name in caller.text and name in caller.code for name in names):
             continue
         for call, _ in calls_of(caller.head.body):
             op = names.get(E.callee(call))

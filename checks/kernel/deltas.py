@@ -15,6 +15,7 @@ from checks.finding import Side
 from checks.ir import expr as E
 from checks.ir.stmt import Assign, Guarded, flatten
 from checks.ir.unit import Function, Unit
+from checks.tree import whole
 
 _NOISE = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"", re.S)
 _PYTHON_TEXT = re.compile(r"""^[bBuU]?[rR]?["']""")
@@ -47,6 +48,11 @@ class Delta:
     def flat_base(self) -> list[Guarded]:
         return list(flatten(self.base.body)) if self.base is not None else []
 
+    @property
+    def text(self) -> str:
+        """The head's source, as written."""
+        return self.unit.text(self.head.start_line, self.head.end_line)
+
     @cached_property
     def code(self) -> str:
         """The head's source without comments and plain strings."""
@@ -55,8 +61,7 @@ class Delta:
     def holds(self, pattern: re.Pattern[str]) -> bool:
         """Whether `pattern`, which spans no comment and no two words, is found in the code. Most often it is not in the
         text at all, and Python's code takes long to make of it."""
-        text = self.unit.text(self.head.start_line, self.head.end_line)
-        return pattern.search(text) is not None and pattern.search(self.code) is not None
+        return pattern.search(self.text) is not None and pattern.search(self.code) is not None
 
     @cached_property
     def base_code(self) -> str:
@@ -140,7 +145,7 @@ def body_code(function: Function, code: str) -> str:
 
 def uses(code: str, name: str) -> bool:
     """Whether `name` stands in `code` as a whole word."""
-    return re.search(rf"\b{re.escape(name)}\b", code) is not None
+    return name in code and re.search(rf"{whole(name)}\b", code) is not None
 
 
 def same(a: object, b: object) -> bool:

@@ -33,7 +33,7 @@ from checks.config import Config
 from checks.finding import Confidence, Finding, Location, Message, Related, Severity
 from checks.ir import expr as E
 from checks.ir.stmt import Assign, For
-from checks.kernel.deltas import Delta, deltas
+from checks.kernel.deltas import Delta, deltas, uses
 from checks.ops import expressions
 
 ID = "kernel.fixed-seed"
@@ -152,7 +152,7 @@ def _was_there(name: str, key: str, delta: Delta) -> bool:
         return False
     if key == "process":
         return any(name in line and _STATIC.match(line) for line in delta.base_unit.lines)
-    return re.search(rf"\b{re.escape(name)}\b", delta.base_code) is not None
+    return uses(delta.base_code, name)
 
 
 def _finding(key: str, name: str, line: int, use: int, delta: Delta) -> Finding:

@@ -14,15 +14,16 @@ from checks.ir.unit import Function, Unit
 from checks.kernel.deltas import Delta
 from checks.ops import calls_of
 from checks.source import language
+from checks.tree import whole
 
 _LENGTH = re.compile(r"(?:^|_)(?:lens?|lengths?|nums?|sizes?|counts?)(?:_|$)")
-_DROPS = re.compile(r"\b_\b")
+_DROPS = re.compile(rf"{whole('_')}\b")
 _PADS = re.compile(r"\bpad\w*\b|\bpad_", re.IGNORECASE)
 
 
 def dropped(delta: Delta, change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
     """Findings for `rows, _ = f(...)` behind which `len(row) for row in rows` is taken."""
-    if not delta.holds(_DROPS):
+    if not _DROPS.search(delta.text):
         return
     for guarded in delta.flat:
         stmt = guarded.stmt

@@ -18,6 +18,7 @@ from checks.protocol.copies import Change, earlier
 from checks.protocol.messages import RECEIVE, Endpoint, Messages
 from checks.protocol.readers import DTYPE, OFFSET, SIZE, STRIDE, Quantity, Readers, Reading
 from checks.source import language
+from checks.tree import whole
 
 _MOST_NUMBERS = 6
 _OP = re.compile(rb"\b\w*OP\w*\(\s*(\w+)\s*\)|\.def\(\s*\"(\w+)\"")
@@ -116,7 +117,7 @@ def _reads_otherwise(op: str, file: FileChange, both: Sides) -> bool:
     if key not in both.otherwise:
         text = both.change.head.read(file.path) or b""
         name = op.encode()
-        called = name in text and re.search(rb"\b%s\s*\(" % name, text) is not None
+        called = name in text and re.search(rf"{whole(op)}\s*\(".encode(), text) is not None
         sides = [_all_numbers(op, file, both, side) for side in (Side.BASE, Side.HEAD) if called]
         both.otherwise[key] = called and sides[0] != sides[1]
     return both.otherwise[key]

@@ -23,10 +23,10 @@ def wrong_arguments(change: ChangeSet, config: Config, rule: str) -> Iterator[Fi
     """
     ops, before = Ops.of(change), Ops.of(change, Side.BASE)
     for name in sorted(_touched_ops(change)):
-        infos = ops.named(name)
+        tests = [path for path in change.head.holders(name, "python") if config.is_test(path)]
+        infos = ops.named(name) if tests else ()
         if not infos or any(not i.params for i in infos):
             continue
-        tests = [path for path in change.head.holders(name, "python") if config.is_test(path)]
         for path in tests:
             unit = change.unit(path)
             same = [i for i in infos if config.hardware_of(i.unit.path) == config.hardware_of(path)]

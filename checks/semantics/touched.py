@@ -13,6 +13,7 @@ from checks.ir.unit import Function
 from checks.semantics.interpret import Watch
 from checks.semantics.library import Library
 from checks.source import language
+from checks.tree import holds_word, whole
 
 
 @dataclass
@@ -29,13 +30,13 @@ class Touched:
 
 def touched(change: ChangeSet, config: Config, watch: Watch) -> Touched:
     """The changed functions that have an index as a word, on either side. Files without the word are not parsed."""
-    word = re.compile(rb"\b(?:" + b"|".join(re.escape(n.encode()) for n in watch.names) + rb")\b")
+    words = [name.encode() for name in watch.names]
     found = Touched()
     for file in change.files:
         kind = language(file.path)
-        if not kind or file.mode != "file" or not _holds(change, file, word):
+        if not kind or file.mode != "file" or not _holds(change, file, words):
             continue
-        names = set(_functions(change, file, word))
+        names = set(_functions(change, file, words))
         if not names:
             continue
         group = found.cpp if kind == "cpp" else found.tests if config.is_test(file.path) else found.product
@@ -43,12 +44,13 @@ def touched(change: ChangeSet, config: Config, watch: Watch) -> Touched:
     return found
 
 
-def _holds(change: ChangeSet, file: FileChange, word: re.Pattern[bytes]) -> bool:
+def _holds(change: ChangeSet, file: FileChange, words: list[bytes]) -> bool:
     sides = ((change.head, file.head_path), (change.base, file.base_path))
-    return any(path is not None and word.search(tree.read(path) or b"") for tree, path in sides)
+    texts = [tree.read(path) or b"" for tree, path in sides if path is not None]
+    return any(holds_word(text, word) for text in texts for word in words)
 
 
-def _functions(change: ChangeSet, file: FileChange, word: re.Pattern[bytes]) -> Iterator[str]:
+def _functions(change: ChangeSet, file: FileChange, words: list[bytes]) -> Iterator[str]:
     """Qualified names; for a change outside of every function (a registration), an empty name."""
     for side, path, lines in (
         (Side.HEAD, file.head_path, file.head_lines()),
@@ -58,9 +60,10 @@ def _functions(change: ChangeSet, file: FileChange, word: re.Pattern[bytes]) -> 
         if unit is None:
             continue
         for function in unit.functions:
-            text = unit.text(function.start_line, function.end_line).encode()
-            if any(function.covers(n) for n in lines) and word.search(text):
-                yield function.qualname
+            if any(function.covers(n) for n in lines):
+                text = unit.text(function.start_line, function.end_line).encode()
+                if any(holds_word(text, word) for word in words):
+                    yield function.qualname
 
 
 def ops_of(library: Library, path: str, names: set[str]) -> set[str]:
@@ -87,4 +90,4 @@ def ops_of(library: Library, path: str, names: set[str]) -> set[str]:
 def _mentions(function: Function, names: set[str], library: Library) -> bool:
     unit = library.unit(function.path)
     text = unit.text(function.start_line, function.end_line) if unit else ""
-    return any(re.search(rf"\b{re.escape(n)}\b", text) for n in names)
+    return any(n in text and re.search(rf"{whole(n)}\b", text) for n in names)

@@ -15,7 +15,7 @@ from checks.ir.stmt import If, Raise, flatten, negate
 from checks.ir.unit import Function, Unit
 from checks.sync.key_uses import Use, asks_platform, hardware_alone, looked_for, uses
 from checks.sync.siblings import Names, base_unit
-from checks.tree import find_word
+from checks.tree import find_word, whole
 
 
 @node
@@ -107,12 +107,12 @@ def _reaches(path: str, needed: _Needed, change: ChangeSet) -> bool:
         callers = {f.name for f in needed.unit.functions if _calls(f, needed.unit, wanted)} - wanted
         grown = bool(callers)
         wanted |= callers
-    return unit is not None and any(re.search(rf"\b{n}\(", "\n".join(unit.lines)) for n in sorted(names & wanted))
+    return unit is not None and any(re.search(rf"{whole(n)}\(", "\n".join(unit.lines)) for n in sorted(names & wanted))
 
 
 def _calls(function: Function, unit: Unit, names: set[str]) -> bool:
     text = unit.text(function.start_line + 1, function.end_line)
-    return any(re.search(rf"\b{name}\(", text) for name in names)
+    return any(re.search(rf"{whole(name)}\(", text) for name in names)
 
 
 def _not_allocated(needed: _Needed, lacking: list[tuple[str, int]], config: Config, rule: str) -> Finding:

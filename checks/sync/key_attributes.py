@@ -12,8 +12,10 @@ from checks.finding import Confidence, Finding, Location, Message, Severity, Ste
 from checks.ir.unit import Class, Unit
 from checks.sync.key_fields import fields_of
 from checks.sync.key_uses import changed_python, sets_somehow
+from checks.tree import whole
 
 _DYNAMIC = re.compile(r"__getattr|__dict__|setattr\(self")
+_SET = re.compile(rf"{whole('self')}\.(\w+)\b[^=\n]*=[^=]")
 
 
 def lost(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
@@ -45,9 +47,7 @@ def _declared(cls: Class, unit: Unit) -> set[str]:
 
 def attributes(cls: Class, unit: Unit) -> set[str]:
     """What the class declares, defines and sets on `self`."""
-    return _declared(cls, unit) | set(
-        re.findall(r"\bself\.(\w+)\b[^=\n]*=[^=]", unit.text(cls.start_line, cls.end_line))
-    )
+    return _declared(cls, unit) | set(_SET.findall(unit.text(cls.start_line, cls.end_line)))
 
 
 def object_name(cls: Class) -> str:

@@ -49,7 +49,11 @@ def of_one_kind(change: ChangeSet, config: Config, rule: str) -> Iterator[Findin
                     yield _finding(read, head, unit, asked, lacking, rule)
 
 
-def _reads(function: Function) -> Iterator[_Read]:
+def _reads(function: Function) -> list[_Read]:
+    return function.body.once(_reads, lambda: list(_found(function)))
+
+
+def _found(function: Function) -> Iterator[_Read]:
     for guarded in flatten(function.body):
         for top in expressions(guarded.stmt):
             for e in E.walk(top):
@@ -70,6 +74,8 @@ def _asked_elsewhere(read: _Read, unit: Unit, change: ChangeSet) -> dict[_Questi
             ):
                 asked = {q: other.line for guard in other.guards for q in _questions(guard)}
                 found = asked if found is None else {q: n for q, n in found.items() if q in asked}
+                if not found:
+                    return {}  # most often the first one
     return found or {}
 
 

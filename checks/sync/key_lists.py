@@ -13,6 +13,7 @@ from checks.ir.node import node
 from checks.ir.unit import Class, Function, Unit
 from checks.sync.key_fields import fields_of, is_record
 from checks.sync.key_uses import Use, changed_python, product_files, uses
+from checks.tree import whole
 
 LEAST_SET, LEAST_KNOWN = 3, 0.8
 LEAST_TOUCHED, LEAST_GROUP, LEAST_COVERED = 8, 5, 0.85
@@ -52,9 +53,9 @@ def _rewriters(
                 continue
             text = other.text(function.start_line, function.end_line)
             near = [f for f in known if f"{name}.{f}" in text]
-            touched = {f for f in near if re.search(rf"\b{name}\.{f}\b", text)}
-            written = {f for f in near if re.search(rf"\b{name}\.{f}(\.\w+)?\s*=[^=]", text)}
-            left = [f for f in new if not re.search(rf"\b{f}\b", text)]
+            touched = {f for f in near if re.search(rf"{whole(f'{name}.{f}')}\b", text)}
+            written = {f for f in near if re.search(rf"{whole(f'{name}.{f}')}(\.\w+)?\s*=[^=]", text)}
+            left = [f for f in new if not re.search(rf"{whole(f)}\b", text)]
             if left and len(written) >= LEAST_SET and len(touched) >= LEAST_KNOWN * len(known):
                 at = Location(unit.path, fields_of(cls, unit)[left[0]])
                 place = Location(path, function.start_line)

@@ -16,6 +16,7 @@ from checks.sync.lagging import Lag, has_word, lacking, lags, method_differs, ot
 from checks.sync.needless import adapted, may_be_none, never_set, still_read, unread
 from checks.sync.reached import Readers
 from checks.sync.targets import misfit
+from checks.tree import whole
 
 
 @node
@@ -75,7 +76,7 @@ class Search:
             return False
         word, others = _word(alteration), (p for p in paths if p != alteration.function.path)
         callers = [d for d in (self.change.head.read(p) or b"" for p in others) if has_word(d, word)]
-        having = sum(all(re.search(rb"\b%s=[^=]" % k.encode(), d) for k in alteration.gained) for d in callers)
+        having = sum(all(re.search(rf"{whole(k)}=[^=]".encode(), d) for k in alteration.gained) for d in callers)
         return having > 0 and 1 + having > len(callers) - having
 
 

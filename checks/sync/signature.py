@@ -48,6 +48,7 @@ from checks.sync import imports, optional, stand_ins
 from checks.sync.key_uses import calling_files
 from checks.sync.returned import unpacked
 from checks.sync.targets import Misfit, Target, Targets, called, misfit, nearest_imports, signature
+from checks.tree import whole
 
 ID = "sync.signature"
 SUMMARY = "A call does not fit the parameters of what it calls"
@@ -97,7 +98,7 @@ def _calls(change: ChangeSet, config: Config) -> Iterator[tuple[Unit, Function, 
 
 
 def _callers(name: str, change: ChangeSet, config: Config) -> Iterator[tuple[Unit, Function, E.Call]]:
-    written = re.compile(rf"\b{name}[\s\\)]*\(")
+    written = re.compile(rf"{whole(name)}[\s\\)]*\(")
     for path in calling_files(name, change, config):
         unit = change.unit(path)
         for function in unit.functions if unit is not None else ():
