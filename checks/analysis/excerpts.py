@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from checks.analysis import layout
 from checks.analysis.model import Claim, Excerpt, FileCard
 from checks.change import ChangeSet
 from checks.config import Config
@@ -11,11 +12,12 @@ from checks.kernel.deltas import Delta, deltas
 MOST = 3
 _MOST_LINES = 44
 # Sentences that are reason enough to read a function, where they speak of it by name.
-_TOLD = frozenset({"split", "extracted", "moved", "function-replaced"})
+_TOLD = frozenset({"split", "extracted", "carried", "moved", "function-replaced"})
 _EXPLAINED = {
     "op-replaced": 25,
     "split": 30,
     "extracted": 25,
+    "carried": 25,
     "branches": 10,
     "op-added": 25,
     "op-changed": 8,
@@ -28,8 +30,11 @@ def excerpts(
 ) -> tuple[Excerpt, ...]:
     """The changed functions that most claims speak of and that gained most lines, one a function, in that order."""
     scores = {c.path: c.score for c in cards}
+    laid_out = {(f.path, f.start_line) for f in layout.laid_out(change, config)}
     ranked = []
     for delta in deltas(change, config):
+        if (delta.head.path, delta.head.start_line) in laid_out:
+            continue
         about = [c for c in claims if _speaks_of(c, delta)]
         added = len(_added(delta, change))
         if added < 3:

@@ -46,8 +46,13 @@ def _paired(delta: Delta) -> Delta:
         before, now = _grams(delta.base_code), _grams(delta.code)
         much = len(before & now) >= _LEAST_SHARE * max(1, min(len(before), len(now)))
         return delta if much else replace(delta, base=None, base_unit=None)
-    alike = [f for f in unit.functions if f.qualname == base.qualname and same(f.params, delta.head.params)]
+    alike = [f for f in unit.functions if f.qualname == base.qualname and same_parameters(f, delta.head)]
     return replace(delta, base=alike[0]) if len(alike) == 1 and alike[0] is not base else delta
+
+
+def same_parameters(a: Function, b: Function) -> bool:
+    """Whether two functions are called alike, however their authors space `T *x`."""
+    return same(*(tuple(replace(p, type=re.sub(r"\s+", "", p.type)) for p in f.params) for f in (a, b)))
 
 
 def splits(change: ChangeSet, config: Config) -> Iterator[Split]:
@@ -62,6 +67,19 @@ def splits(change: ChangeSet, config: Config) -> Iterator[Split]:
         held = [(p.head, share) for p in parts if (share := _share(_grams(p.code), lost))]
         if held:
             yield Split(delta.head, tuple(f for f, _ in held), tuple(s for _, s in held))
+
+
+def carried(change: ChangeSet, config: Config) -> Iterator[tuple[Function, Function, float]]:
+    """(new function, the one of its file that lost most of the code it has, its share) of code that the old one does
+    not call there: somebody else does."""
+    lost = [
+        (d, _grams(d.base_code) - _grams(d.code)) for d in paired(change, config) if d.base is not None and d.base_code
+    ]
+    for new in paired(change, config):
+        held = [(_share(_grams(new.code), gone), -n, d) for n, (d, gone) in enumerate(lost) if d.unit is new.unit]
+        share, _, whole = max(held, key=lambda h: h[:2], default=(0.0, 0, new))
+        if new.base is None and share >= _LEAST_SHARE:
+            yield new.head, whole.head, share
 
 
 def _share(part: set[tuple[str, ...]], lost: set[tuple[str, ...]]) -> float:

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from checks.analysis.defined import defined
 from checks.change import ChangeSet, FileChange
 from checks.config import Config
 from checks.finding import Location, Side
@@ -19,15 +20,26 @@ _TOKEN = re.compile(r"[A-Za-z_]\w*|\d[\w.]*|\S")
 _NAME = re.compile(r"[A-Za-z_]\w{2,}")
 _MOST_TOKENS = 1500
 _AROUND = 2
+_BETWEEN = frozenset(",;{}")
 _TYPES = """int float bool void const auto char long short double unsigned true false nullptr return static this
 int32_t int64_t uint32_t uint64_t size_t nullopt Tensor paddle torch std self"""
 _WORDS = frozenset(keyword.kwlist) | frozenset(_TYPES.split())
 
 
 @node
+class _Exchange:
+    """`old` became `new` at `place`; `called`: an opening parenthesis follows."""
+
+    old: str
+    new: str
+    place: Location
+    called: bool
+
+
+@node
 class Replacement:
-    """`old` became `new` at `places` (lines of the head), with the code around it as it was. `left` are the product
-    files of the head that still hold `old`."""
+    """`new` stands at `places` (lines of the head) where `old` stood. `left` are the product files of the head that
+    still hold `old`."""
 
     old: str
     new: str
@@ -41,16 +53,17 @@ class Replacement:
 
 def replacements(change: ChangeSet, config: Config) -> tuple[Replacement, ...]:
     """Every replaced name, the most frequent first. A name that was exchanged once, in one place, counts only where
-    it is gone from the product code."""
-    found: dict[tuple[str, str], list[Location]] = defaultdict(list)
+    it is gone from the product code; one that is only called (`empty(...)`) only where the product defines it."""
+    found: dict[tuple[str, str], list[_Exchange]] = defaultdict(list)
     for file in change.files:
         if file.base_path and file.head_path and language(file.head_path) and file.mode == "file":
-            for old, new, line in _in_file(change, file):
-                found[old, new].append(Location(file.head_path, line))
+            for exchange in _in_file(change, file):
+                found[exchange.old, exchange.new].append(exchange)
     made = [
-        Replacement(old, new, tuple(places), _left(old, change, config))
-        for (old, new), places in found.items()
-        if any(not config.is_test(p.path) for p in places)
+        Replacement(old, new, tuple(e.place for e in exchanges), _left(old, change, config))
+        for (old, new), exchanges in found.items()
+        if any(not config.is_test(e.place.path) for e in exchanges)
+        and (not all(e.called for e in exchanges) or defined(new, change, Side.HEAD, config))
     ]
     kept = [r for r in made if len(r.places) > 1 or not r.left]
     return tuple(sorted(kept, key=lambda r: (-len(r.places), r.old, r.new)))
@@ -61,7 +74,7 @@ def _left(name: str, change: ChangeSet, config: Config) -> tuple[str, ...]:
     return tuple(p for p in paths if language(p) and not config.is_test(p))
 
 
-def _in_file(change: ChangeSet, file: FileChange) -> Iterator[tuple[str, str, int]]:
+def _in_file(change: ChangeSet, file: FileChange) -> Iterator[_Exchange]:
     assert file.base_path is not None and file.head_path is not None
     base, head = change.unit(file.base_path, Side.BASE), change.unit(file.head_path)
     if base is None or head is None:
@@ -70,25 +83,44 @@ def _in_file(change: ChangeSet, file: FileChange) -> Iterator[tuple[str, str, in
         if hunk.base_len and hunk.head_len:
             old = base.lines[hunk.base_start - 1 : hunk.base_start - 1 + hunk.base_len]
             new = head.lines[hunk.head_start - 1 : hunk.head_start - 1 + hunk.head_len]
-            yield from _in_hunk(old, new, hunk.head_start)
+            for before, after, line, called in _in_hunk(old, new):
+                yield _Exchange(before, after, Location(head.path, hunk.head_start + line), called)
 
 
-def _in_hunk(old: Sequence[str], new: Sequence[str], start: int) -> Iterator[tuple[str, str, int]]:
-    """(old name, new name, head line) of every single name exchanged between code that stayed."""
-    before = [(t, i) for i, line in enumerate(old) for t in _TOKEN.findall(_code(line))]
-    after = [(t, i) for i, line in enumerate(new) for t in _TOKEN.findall(_code(line))]
+def _in_hunk(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, str, int, bool]]:
+    """(old name, new name, line, whether it is called) of every name exchanged between code that stayed: line by line
+    where the lines differ in names alone, else by what stands around it."""
+    lines = [[_TOKEN.findall(_code(line)) for line in side] for side in (old, new)]
+    before, after = ([(t, i) for i, line in enumerate(side) for t in line] for side in lines)
     if len(before) > _MOST_TOKENS or len(after) > _MOST_TOKENS:
         return
     a, b = [t for t, _ in before], [t for t, _ in after]
+    in_order = len(old) == len(new) and all(_shape(x) == _shape(y) for x, y in zip(*lines, strict=True))
+    places = [(i, i) for i in range(len(a)) if a[i] != b[i]] if in_order else _around(a, b)
+    for i, j in places:
+        if _is_name(a[i]) and _is_name(b[j]) and not _was_set(b[j], a):
+            yield a[i], b[j], after[j][1], b[j + 1 : j + 2] == ["("]
+
+
+def _around(a: list[str], b: list[str]) -> Iterator[tuple[int, int]]:
+    """Where one token was exchanged for one, and the rest of what stands between two commas differs in names alone."""
     blocks = difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes()
     for n, (tag, i1, i2, j1, j2) in enumerate(blocks):
-        if tag != "replace" or i2 - i1 != 1 or j2 - j1 != 1:
-            continue
-        left = n == 0 or _length(blocks[n - 1]) >= _AROUND or n == 1
-        right = n + 1 == len(blocks) or _length(blocks[n + 1]) >= _AROUND or n + 2 == len(blocks)
-        old_name, new_name = a[i1], b[j1]
-        if left and right and _is_name(old_name) and _is_name(new_name) and not _was_set(new_name, a):
-            yield old_name, new_name, start + after[j1][1]
+        if tag == "replace" and i2 - i1 == 1 and j2 - j1 == 1:
+            left = n == 0 or _length(blocks[n - 1]) >= _AROUND or n == 1
+            right = n + 1 == len(blocks) or _length(blocks[n + 1]) >= _AROUND or n + 2 == len(blocks)
+            if left and right and _shape(_element(a, i1)) == _shape(_element(b, j1)):
+                yield i1, j1
+
+
+def _element(tokens: list[str], place: int) -> list[str]:
+    start = next((n + 1 for n in range(place - 1, -1, -1) if tokens[n] in _BETWEEN), 0)
+    end = next((n for n in range(place, len(tokens)) if tokens[n] in _BETWEEN), len(tokens))
+    return tokens[start:end]
+
+
+def _shape(tokens: Sequence[str]) -> list[str]:
+    return ["x" if _is_name(t) else t for t in tokens]
 
 
 def _was_set(name: str, tokens: list[str]) -> bool:

@@ -82,8 +82,10 @@ def _behind(name: str, path: str, change: ChangeSet, config: Config) -> Iterator
 
 def impacts(change: ChangeSet, facts: Facts, claims: Iterable[Claim]) -> tuple[Impact, ...]:
     """Who is touched, each with the fact that says so."""
+    told = list(claims)
     made = [*_operators(change, facts)]
-    made += [Impact("developers", claim) for claim in claims if _reaches_callers(claim)]
+    made += [Impact("operators", c) for c in told if c.message.key in ("setting-added", "setting-changed")]
+    made += [Impact("developers", claim) for claim in told if _reaches_callers(claim)]
     if facts.hardware:
         where = tuple(Location(f.path, 0) for f in facts.files if f.hardware)
         made.insert(0, Impact("users", Claim(Message("impact-hardware", {"names": list(facts.hardware)}), where)))

@@ -1,4 +1,4 @@
-"""What changed inside of functions, statement by statement: conditions, state, fields, loops, members of an enum."""
+"""What changed inside of functions, statement by statement: what is set and returned, fields, loops, enums."""
 
 from __future__ import annotations
 
@@ -10,20 +10,10 @@ from checks.change import ChangeSet
 from checks.config import Config
 from checks.ir import expr as E
 from checks.ir.node import node
-from checks.ir.stmt import Assign, For, If, Stmt, flatten
+from checks.ir.stmt import Assign, For, Return, Stmt, flatten
 from checks.ir.unit import Function, Unit
 from checks.kernel.deltas import Delta, same, uses
 from checks.ops import expressions
-
-
-@node
-class Condition:
-    """The test of a branch, before and after, as written."""
-
-    function: Function
-    old: str
-    new: str
-    line: int
 
 
 @node
@@ -50,22 +40,6 @@ class Branches:
     new: bool
 
 
-def conditions(change: ChangeSet, config: Config) -> Iterator[Condition]:
-    """Tests of branches that were written anew in place: one went and one came in the same hunk of a function."""
-    for delta in paired(change, config):
-        file = change.changed(delta.head.path)
-        if delta.base is None or delta.base_unit is None or file is None:
-            continue
-        before, now = _tests(delta.base), _tests(delta.head)
-        for hunk in file.hunks:
-            gone = [t for t in before if hunk.base_start <= t.line < hunk.base_start + hunk.base_len]
-            come = [t for t in now if hunk.head_start <= t.line < hunk.head_start + hunk.head_len]
-            if len(gone) == len(come) == 1 and gone[0] != come[0] and _share_a_name(gone[0], come[0]):
-                old, new = _condition(gone[0], delta.base_unit), _condition(come[0], delta.unit)
-                if old and new and old != new:
-                    yield Condition(delta.head, old, new, come[0].line)
-
-
 def assignments(change: ChangeSet, config: Config) -> Iterator[Written]:
     """State (`a.b`, `a[i]`) that a function sets in one place, before and after, to something else."""
     for delta in paired(change, config):
@@ -78,6 +52,36 @@ def assignments(change: ChangeSet, config: Config) -> Iterator[Written]:
                 (_, was), (target, value) = _sides(old[0], delta.base_unit), _sides(alike[0], delta.unit)
                 if target:
                     yield Written(delta.head, target, was, value, alike[0].line)
+
+
+def locals_and_returns(change: ChangeSet, config: Config) -> Iterator[Written]:
+    """The one line of a hunk that sets a plain name, or (`target` empty) returns, before and after."""
+    for delta, gone, come in _hunks(change, config):
+        assert delta.base_unit is not None
+        for kind in (Assign, Return):
+            old, new = ([s for s in side if isinstance(s, kind)] for side in (gone, come))
+            if len(old) == len(new) == 1 and not same(old[0].value, new[0].value):
+                found = _exchanged(old[0], new[0], delta)
+                if found:
+                    yield found
+
+
+def _exchanged(old: Assign | Return, new: Assign | Return, delta: Delta) -> Written | None:
+    if isinstance(old, Return) and isinstance(new, Return):
+        was, now = _returned(old, delta.base_unit), _returned(new, delta.unit)
+        return Written(delta.head, "", was, now, new.line) if was and now else None
+    if not isinstance(old, Assign) or not isinstance(new, Assign) or not isinstance(new.target, E.Name):
+        return None
+    (_, was), (_, now) = _sides(old, delta.base_unit), _sides(new, delta.unit)
+    alike = old.op == new.op == "=" and same(old.target, new.target)
+    return Written(delta.head, new.target.id, was, now, new.line) if alike and was and now else None
+
+
+def _returned(stmt: Return, unit: Unit | None) -> str:
+    """What stands behind `return`, empty where it goes over several lines."""
+    line = unit.text(stmt.line).strip() if unit and stmt.end_line == stmt.line else ""
+    found = re.match(r"return\s+(.*?);?(?:\s+(?:#|//).*)?$", line)
+    return found[1] if found else ""
 
 
 def _states(body: Iterable[Stmt]) -> dict[E.Expr, list[Assign]]:
@@ -139,21 +143,6 @@ def _sides(stmt: Assign, unit: Unit | None) -> tuple[str, str]:
     left, sign, right = re.sub(r"\s(?:#|//).*", "", line).partition(f" {stmt.op} ")
     ended = stmt.end_line == stmt.line
     return (left, right.rstrip("; ") if ended else "") if sign else ("", "")
-
-
-def _tests(function: Function) -> list[E.Expr]:
-    return [g.stmt.test for g in flatten(function.body) if isinstance(g.stmt, If)]
-
-
-def _share_a_name(a: E.Expr, b: E.Expr) -> bool:
-    return bool(E.names(a) & E.names(b))
-
-
-def _condition(test: E.Expr, unit: Unit) -> str:
-    """The condition as it stands on its line, empty where it goes over several."""
-    line = unit.text(test.line).strip()
-    found = re.match(r"(?:\}?\s*else\s+)?if\s*\((.*)\)\s*\{?$|(?:el)?if\s+(.*):$", line)
-    return (found[1] or found[2]).strip() if found else ""
 
 
 def branches(change: ChangeSet, config: Config) -> Iterator[Branches]:

@@ -47,14 +47,14 @@ class _Group:
 
 
 def steps(change: ChangeSet, claims: Sequence[Claim]) -> tuple[Step, ...]:
-    """The steps, the largest first; the last one holds what no claim explains, and has none."""
+    """The steps, the largest first, then those of layout; the last one holds what no claim explains, and has none."""
     hunks = _hunks(change)
     groups = _together(claims, hunks)
     rest = _Group()
     for hunk in hunks:
         _best(hunk, groups, rest).hunks.append(hunk)
     made = [_step(g) for g in groups if g.hunks]
-    made.sort(key=lambda s: (-(s.added + s.removed), s.name))
+    made.sort(key=lambda s: (all(c.message.key == "layout" for c in s.claims), -(s.added + s.removed), s.name))
     return (*made, *([_step(rest)] if rest.hunks else []))
 
 
@@ -96,7 +96,7 @@ def _together(claims: Sequence[Claim], hunks: Sequence[_Hunk]) -> list[_Group]:
     places = [_standing(c, hunks) for c in claims]
     for i, claim in enumerate(claims):
         for j in range(i):
-            shared = {s for s in set(claim.symbols) & set(claims[j].symbols) if counts[s] <= _MOST_CLAIMS}
+            shared = {s for s in _shared(claim, claims[j]) if counts[s] <= _MOST_CLAIMS}
             if shared or _same_place(places[i], places[j]):
                 a, b = sorted((root(i), root(j)))
                 parent[b] = a
@@ -104,6 +104,19 @@ def _together(claims: Sequence[Claim], hunks: Sequence[_Hunk]) -> list[_Group]:
     for i, claim in enumerate(claims):
         groups.setdefault(root(i), _Group()).claims.append(claim)
     return list(groups.values())
+
+
+def _shared(a: Claim, b: Claim) -> set[str]:
+    """The symbols of both. A plain name that stands for two classes' methods is none."""
+    return {s for s in {*a.symbols} & {*b.symbols} if not _differ(_qualified(s, a), _qualified(s, b))}
+
+
+def _qualified(name: str, claim: Claim) -> set[str]:
+    return {s for s in claim.symbols if s.endswith((f".{name}", f"::{name}"))}
+
+
+def _differ(a: set[str], b: set[str]) -> bool:
+    return bool(a and b) and not a & b
 
 
 def _standing(claim: Claim, hunks: Sequence[_Hunk]) -> frozenset[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from checks.analysis import successors
-from checks.analysis.claims import functions, named, ops, statements
+from checks.analysis.claims import functions, named, ops, settings, statements, tests
 from checks.analysis.model import Claim
 from checks.analysis.replaced import Replacement
 from checks.change import ChangeSet
@@ -17,23 +17,34 @@ def claims(change: ChangeSet, config: Config, facts: Facts, replaced: Sequence[R
     """Every claim, the ones that explain most first."""
     split = [*functions.splits(change, config)]
     parts = {name for c in split for name in c.symbols}
-    exchanged = {n for r in replaced for n in (r.old, r.new)}
+    carried = [*functions.carried(change, config, parts)]
+    made = parts | {str(c.message.args["name"]).rsplit(".", 1)[-1] for c in carried}
+    pairs = [(r.old, r.new) for r in replaced]
+    exchanged = {n for pair in pairs for n in pair}
     successive = successors.functions(change, config, facts, replaced)
     classes = [*named.classes(change, config)]
     found = [
         *split,
+        *carried,
         *functions.moves(change, config),
         *ops.ops(change, facts, replaced),
         *ops.bindings(change, config, {r.new: r.old for r in replaced}),
         *map(named.replacement, replaced),
         *map(functions.successor, successive),
-        *functions.remade(change, config, facts, successive, parts),
+        *settings.settings(change, config),
+        *functions.remade(change, config, facts, successive, made),
         *statements.calls(change, config, exchanged | parts),
-        *statements.conditions(change, config),
-        *statements.written(change, config),
+        *statements.conditions(change, config, pairs),
+        *statements.exits(change, config),
+        *statements.narrowed(change, config),
+        *statements.written(change, config, pairs),
+        *statements.passed(change, config, pairs),
+        *statements.state(change, config),
         *statements.branches(change, config),
         *named.keys(change, config, {r.new for r in replaced}),
         *classes,
         *named.constants(facts, {str(c.message.args["name"]) for c in classes}),
+        *functions.laid_out(change, config),
     ]
-    return (*found, *functions.others(facts, {s for c in found for s in c.symbols}, change))
+    told = {s for c in found for s in c.symbols}
+    return (*found, *functions.others(facts, told, change), *tests.cases(change, config, told))

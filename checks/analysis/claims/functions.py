@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from checks.analysis import pairs
+from checks.analysis import layout, pairs
 from checks.analysis.claims.places import at, declared_name, own_names
 from checks.analysis.model import Claim
 from checks.analysis.successors import Successor
@@ -13,7 +13,7 @@ from checks.change import ChangeSet
 from checks.config import Config
 from checks.facts import Facts, FunctionFact
 from checks.finding import Location, Message, Side
-from checks.kernel.deltas import same
+from checks.ir.unit import Function
 
 _MANY = 4
 _MOST_NAMES = 8
@@ -30,6 +30,14 @@ def splits(change: ChangeSet, config: Config) -> Iterator[Claim]:
         }
         key = Message("split", args) if len(names) > 1 else Message("extracted", args)
         yield Claim(key, (at(split.whole), *map(at, split.parts)), (*own_names(split.whole), *names))
+
+
+def carried(change: ChangeSet, config: Config, known: set[str]) -> Iterator[Claim]:
+    """New functions with the code of another, but for those that another sentence says so of (`known`)."""
+    for new, old, share in pairs.carried(change, config):
+        if new.name not in known:
+            args = {"name": new.qualname, "old": old.qualname, "share": f"{share:.0%}", "path": new.path}
+            yield Claim(Message("carried", args), (at(new), at(old)), (*own_names(new), *own_names(old)))
 
 
 def moves(change: ChangeSet, config: Config) -> Iterator[Claim]:
@@ -68,9 +76,9 @@ def _one(f: FunctionFact, split: set[str]) -> Iterator[Claim]:
     if f.what == "renamed":
         yield Claim(Message("function-renamed", {**args, "old": f.old_name}), where, (f.name, f.old_name))
     elif f.what == "signature":
-        kept = set(map(declared_name, f.removed_params))
-        gained = (n for n in map(declared_name, f.added_params) if n not in kept)
-        yield Claim(_signature(f, args), where, (f.name, *gained))
+        came, went = (list(map(declared_name, params)) for params in (f.added_params, f.removed_params))
+        exchanged = {*came} & {*went}
+        yield Claim(_signature(f, args), where, (f.name, *(n for n in (*came, *went) if n not in exchanged)))
     elif f.what == "added" and f.name.rsplit(".", 1)[-1] not in split:
         yield Claim(Message("function-added", args), where, (f.name,))
     elif f.what == "removed":
@@ -102,20 +110,41 @@ def _unchanged(facts: Facts, change: ChangeSet, config: Config) -> set[int]:
     alike = {
         (d.head.path, d.head.qualname, d.head.start_line)
         for d in pairs.paired(change, config)
-        if d.base is not None and same(d.base.params, d.head.params)
+        if d.base is not None and pairs.same_parameters(d.base, d.head)
     }
     return {id(f) for f in facts.functions if f.what == "signature" and (f.path, f.name, f.line) in alike}
+
+
+def laid_out(change: ChangeSet, config: Config) -> Iterator[Claim]:
+    """The functions of a file of which nothing but layout and comments changed, in one sentence."""
+    alike: dict[str, list[Function]] = {}
+    for function in layout.laid_out(change, config):
+        alike.setdefault(function.path, []).append(function)
+    for path, functions in alike.items():
+        names = list(dict.fromkeys(f.qualname for f in functions))
+        args = {"path": path, "names": names[:_MOST_NAMES], "more": max(0, len(names) - _MOST_NAMES)}
+        yield Claim(Message("layout", args), tuple(map(at, functions)), tuple(names))
 
 
 def others(facts: Facts, told: set[str], change: ChangeSet) -> Iterator[Claim]:
     """Functions whose lines changed and of which nothing else is told; those of a file belong together."""
     for f in facts.functions:
         if f.what == "body" and f.name not in told:
-            unit = change.unit(f.path)
-            function = next((u for u in unit.functions if u.qualname == f.name), None) if unit else None
-            file = change.changed(f.path)
+            unit, file = change.unit(f.path), change.changed(f.path)
+            base = change.unit(file.base_path, Side.BASE) if file and file.base_path else None
+            functions = unit.functions_named.get(f.name, []) if unit else []
+            function = next((u for u in functions if u.start_line == f.line), None)
             if function is None or file is None:
                 continue
-            written = len(file.head_lines() & set(range(function.start_line, function.end_line + 1)))
-            args = {"name": f.name, "lines": written, "of": function.end_line - function.start_line + 1}
+            before = next((u for u in base.functions_named.get(f.name, [])), None) if base else None
+            args = {
+                "name": f.name,
+                "lines": _inside(function, file.head_lines()),
+                "of": function.end_line - function.start_line + 1,
+                "gone": _inside(before, file.base_lines()) if before else 0,
+            }
             yield Claim(Message("body", args), (Location(f.path, f.line),), (f.name, f.path))
+
+
+def _inside(function: Function, lines: set[int]) -> int:
+    return len(lines & set(range(function.start_line, function.end_line + 1)))

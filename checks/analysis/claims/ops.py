@@ -35,8 +35,10 @@ def ops(change: ChangeSet, facts: Facts, replaced: Iterable[Replacement]) -> Ite
         kernel = next((o.kernel for o in unit.ops if o.name == op.name), "") if unit else ""
         keys = {"added": "op-added", "removed": "op-removed", "changed": "op-changed"}
         where = Location(path, line, side=Side.BASE if gone else Side.HEAD)
-        names = (op.name, plain(kernel), *map(declared_name, op.gained))
-        yield Claim(Message(keys[op.what], args), (where,), tuple(filter(None, names)))
+        # An input and the output that is the same tensor, `x` and `x_out`, are one name.
+        exchanged = (declared_name(n).removesuffix("_out") for n in (*op.gained, *op.lost))
+        names = (op.name, plain(kernel), *exchanged)
+        yield Claim(Message(keys[op.what], args), (where,), tuple(filter(None, dict.fromkeys(names))))
 
 
 def bindings(change: ChangeSet, config: Config, renamed: dict[str, str]) -> Iterator[Claim]:
@@ -60,7 +62,7 @@ def bindings(change: ChangeSet, config: Config, renamed: dict[str, str]) -> Iter
                 gained = [a for a in bound[0].args if a not in before[0].args]
                 lost = [a for a in before[0].args if a not in bound[0].args]
                 changed = Message("binding-changed", {**args, "gained": gained, "lost": lost})
-                yield Claim(changed, where, (*names, *gained))
+                yield Claim(changed, where, (*names, *gained, *lost))
 
 
 def _bound(unit: Unit | None) -> dict[str, list[Binding]]:

@@ -26,4 +26,4 @@ def plain(name: str) -> str:
 
 def declared_name(declared: str) -> str:
     """The name in `is_speculative: bool`, `const Tensor& x`, `flag=False`."""
-    return re.split(r"[:=]", declared, maxsplit=1)[0].split()[-1].lstrip("*&")
+    return re.split(r"(?<!:):(?!:)|=", declared, maxsplit=1)[0].split()[-1].lstrip("*&")

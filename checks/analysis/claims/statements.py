@@ -4,67 +4,145 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any
 
-from checks.analysis import called
+from checks.analysis import called, inside, layout
+from checks.analysis import conditions as written_anew
 from checks.analysis import statements as changed
 from checks.analysis.claims.places import at, own_names
+from checks.analysis.defined import defined
 from checks.analysis.model import Claim
 from checks.change import ChangeSet
 from checks.config import Config
 from checks.finding import Location, Message, Side
-from checks.source import language
+from checks.ir.unit import Function
 
 _MOST_BRANCHES = 6
 _MOST_WRITTEN = 4
-_MOST_DEFINITIONS = 12
+_MOST_NAMED = 5
 _FIELD = re.compile(r"\.(\w+\[\d+\])")
+# Calls that make the host wait, or that take it back: no product defines them, and steps overlap or not by them.
+_WAITS = frozenset({"copy_to", "numpy", "item", "tolist", "cpu", "synchronize", "pin_memory", "cudaStreamSynchronize"})
+Exchanged = Iterable[tuple[str, str]]
 
 
 def calls(change: ChangeSet, config: Config, known: set[str]) -> Iterator[Claim]:
     """Calls that came or went, of names that the repository defines and no other claim explains."""
+
+    def tells(name: str, side: Side) -> bool:
+        return name not in known and (name in _WAITS or defined(name, change, side, config))
+
+    alike: dict[tuple[tuple[str, ...], tuple[str, ...]], list[Function]] = {}
     for found in called.calls(change, config):
-        gained = [n for n in found.gained if n not in known and _defined(n, change, Side.HEAD, config)]
-        lost = [n for n in found.lost if n not in known and _defined(n, change, Side.BASE, config)]
+        gained = tuple(n for n in found.gained if tells(n, Side.HEAD))
+        lost = tuple(n for n in found.lost if tells(n, Side.BASE))
         if gained or lost:
-            args = {"name": found.function.qualname, "gained": gained, "lost": lost, "path": found.function.path}
-            yield Claim(Message("calls", args), (at(found.function),), (*own_names(found.function), *gained))
+            alike.setdefault((gained, lost), []).append(found.function)
+    for (gained, lost), functions in alike.items():
+        args = {"gained": list(gained), "lost": list(lost)}
+        named = (n for n in (*gained, *lost) if n not in _WAITS)
+        yield _together("calls", args, functions, map(at, functions), named)
 
 
-def _defined(name: str, change: ChangeSet, side: Side, config: Config) -> bool:
-    """Whether the product defines, registers or binds `name`, in few places."""
-    if len(name) <= 4:
-        return False
-    python = re.compile(rf"\bdef {name}\(")
-    cpp = re.compile(rf"\bPD_BUILD\w*\({name}\)|m\.def\(\"{name}\"|^\w[\w:<>&* ]*[\s&*]{name}\(")
-    marks = {"python": python, "cpp": cpp}
-    hits = change.tree(side).find(name)
-    defined = {h.path for h in hits if (kind := language(h.path)) in marks and marks[kind].search(h.text)}
-    return 0 < sum(not config.is_test(path) for path in defined) <= _MOST_DEFINITIONS
+def _together(
+    key: str, args: dict[str, Any], functions: Iterable[Function], places: Iterable[Location], more: Iterable[str] = ()
+) -> Claim:
+    """One sentence for functions of which the same is to be said."""
+    told = list(functions)
+    names = list(dict.fromkeys(f.qualname for f in told))
+    own = (n for f in told for n in own_names(f))
+    about = {**args, "names": names, "name": names[0], "path": told[0].path}
+    message = Message("exit", about) if key == "exit" else Message("calls", about)
+    return Claim(message, tuple(places), tuple(dict.fromkeys((*own, *more))))
 
 
-def conditions(change: ChangeSet, config: Config) -> Iterator[Claim]:
-    for found in changed.conditions(change, config):
-        args = {"name": found.function.qualname, "old": found.old, "new": found.new, "path": found.function.path}
-        yield Claim(Message("condition", args), (Location(found.function.path, found.line),), own_names(found.function))
+def conditions(change: ChangeSet, config: Config, exchanged: Exchanged) -> Iterator[Claim]:
+    for found in written_anew.conditions(change, config):
+        if not layout.only_renamed(found.old, found.new, exchanged):
+            args = {"name": found.function.qualname, "old": found.old, "new": found.new, "path": found.function.path}
+            message = Message("condition-part", args) if found.part else Message("condition", args)
+            yield Claim(message, (Location(found.function.path, found.line),), own_names(found.function))
 
 
-def written(change: ChangeSet, config: Config) -> Iterator[Claim]:
+def written(change: ChangeSet, config: Config, exchanged: Exchanged) -> Iterator[Claim]:
     seen: Counter[str] = Counter()
-    for read in (changed.unpacked, changed.assignments, changed.loops):
+    for read in (changed.unpacked, changed.assignments, changed.loops, changed.locals_and_returns):
         for found in read(change, config):
             name = found.function.qualname
+            if found.old and found.new and layout.only_renamed(found.old, found.new, exchanged):
+                continue
             seen[name] += 1
             if seen[name] > _MOST_WRITTEN:
                 continue
             args = {"name": name, "target": found.target, "old": found.old, "new": found.new}
             if read is changed.unpacked:
                 message = Message("unpacked", args)
+            elif read is changed.loops:
+                message = Message("loop", args)
             else:
-                message = Message("assigned", args) if read is changed.assignments else Message("loop", args)
+                message = Message("assigned", args) if found.target else Message("returned", args)
             # A field of a message ties its senders and receivers together: `meta[1]`.
             fields = _FIELD.findall(found.target if found.old or not found.new else found.new)
             yield Claim(message, (Location(found.function.path, found.line),), (*own_names(found.function), *fields))
+
+
+def exits(change: ChangeSet, config: Config) -> Iterator[Claim]:
+    alike: dict[tuple[str, str], list[inside.Exit]] = {}
+    for found in inside.exits(change, config):
+        alike.setdefault((found.how, found.test), []).append(found)
+    for (how, test), leaving in alike.items():
+        places = (Location(e.function.path, e.line) for e in leaving)
+        yield _together("exit", {"how": how, "test": test}, (e.function for e in leaving), places)
+
+
+def state(change: ChangeSet, config: Config) -> Iterator[Claim]:
+    for found in inside.state(change, config):
+        gained, lost = found.gained, found.lost
+        args = {
+            "name": found.function.qualname,
+            "gained": list(gained[:_MOST_NAMED]),
+            "lost": list(lost[:_MOST_NAMED]),
+            "more_gained": max(0, len(gained) - _MOST_NAMED),
+            "more_lost": max(0, len(lost) - _MOST_NAMED),
+            "path": found.function.path,
+        }
+        yield Claim(Message("state", args), (Location(found.function.path, found.line),), own_names(found.function))
+
+
+def narrowed(change: ChangeSet, config: Config) -> Iterator[Claim]:
+    """What now runs only under a condition, one sentence for everything under the same one."""
+    told: dict[tuple[str, str, str], list[inside.Narrowed]] = {}
+    for found in inside.narrowed(change, config):
+        told.setdefault((found.function.path, found.function.qualname, found.test), []).append(found)
+    for (path, name, test), under in told.items():
+        parts = {
+            "sets": list(dict.fromkeys(n.what for n in under if not n.calls))[:_MOST_NAMED],
+            "calls": list(dict.fromkeys(n.what for n in under if n.calls))[:_MOST_NAMED],
+        }
+        places = tuple(Location(path, n.line) for n in under)
+        message = Message("narrowed", {"name": name, "test": test, "path": path, **parts})
+        yield Claim(message, places, own_names(under[0].function))
+
+
+def passed(change: ChangeSet, config: Config, exchanged: Exchanged) -> Iterator[Claim]:
+    for found in inside.passed(change, config):
+        if _beside(found, change):
+            continue
+        told = [(o, n) for o in found.lost for n in found.gained if layout.only_renamed(o, n, exchanged)]
+        gained = [n for n in found.gained if n not in {n for _, n in told}]
+        lost = [o for o in found.lost if o not in {o for o, _ in told}]
+        named = defined(found.callee, change, Side.HEAD, config)
+        if named and (gained or lost) and len(gained) + len(lost) <= _MOST_NAMED:
+            args = {"name": found.function.qualname, "callee": found.callee, "gained": gained, "lost": lost}
+            where = Location(found.function.path, found.line)
+            yield Claim(Message("passed", args), (where,), (*own_names(found.function), found.callee))
+
+
+def _beside(found: inside.Passed, change: ChangeSet) -> bool:
+    """Whether a function of the same C++ file is called: a wrapper and its kernel say the same twice."""
+    unit = change.unit(found.function.path)
+    return unit is not None and unit.language == "cpp" and any(f.name == found.callee for f in unit.functions)
 
 
 def branches(change: ChangeSet, config: Config) -> Iterator[Claim]:

@@ -1,0 +1,219 @@
+"""What functions newly do, or do no more: leave early, set state, pass arguments, run under a condition."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from checks.analysis.conditions import condition
+from checks.analysis.layout import source
+from checks.analysis.pairs import paired
+from checks.change import ChangeSet
+from checks.config import Config
+from checks.ir import expr as E
+from checks.ir.node import node
+from checks.ir.stmt import Assign, ExprStmt, For, If, Jump, Raise, Return, Stmt, flatten
+from checks.ir.unit import Function
+from checks.kernel.deltas import same, uses
+from checks.ops import calls_of
+
+
+@node
+class Exit:
+    """A branch that only leaves: `how` is return, continue, break or raise; or a loop with a test, while."""
+
+    function: Function
+    how: str
+    test: str
+    line: int
+
+
+@node
+class State:
+    """What a function newly sets, and what it sets no more: `a.b`, `a[i]` without the index, `a["k"]` with it."""
+
+    function: Function
+    gained: tuple[str, ...]
+    lost: tuple[str, ...]
+    line: int
+
+
+@node
+class Narrowed:
+    """A statement that stayed as it was and now runs only where `test` holds. `what` it sets, or calls."""
+
+    function: Function
+    calls: bool
+    what: str
+    test: str
+    line: int
+
+
+@node
+class Passed:
+    """What a function newly passes in its one call of `callee`, and what it passes no more."""
+
+    function: Function
+    callee: str
+    gained: tuple[str, ...]
+    lost: tuple[str, ...]
+    line: int
+
+
+def exits(change: ChangeSet, config: Config) -> Iterator[Exit]:
+    """Branches that came with the change and only leave, and loops that wait. Where one about the same went in the same
+    hunk, it is that one altered."""
+    for delta in paired(change, config):
+        file = change.changed(delta.head.path)
+        if delta.base is None or file is None:
+            continue
+        before = [g.stmt for g in delta.flat_base if isinstance(g.stmt, If | For) and g.stmt.test is not None]
+        for guarded in delta.flat:
+            s = guarded.stmt
+            how = _leaves(s) if isinstance(s, If | For) and s.test is not None and delta.touched(s.line) else ""
+            if not how or not isinstance(s, If | For) or s.test is None or any(same(s.test, b.test) for b in before):
+                continue
+            hunk = next(h for h in file.hunks if h.head_start <= s.line < h.head_start + h.head_len)
+            gone = [b for b in before if hunk.base_start <= b.line < hunk.base_start + hunk.base_len]
+            altered = any(type(b) is type(s) and b.test and E.names(b.test) & E.names(s.test) for b in gone)
+            if not altered and (test := condition(s.test, delta.unit)):
+                yield Exit(delta.head, how, test, s.line)
+
+
+def _leaves(s: If | For) -> str:
+    if isinstance(s, For):
+        return "while"
+    if len(s.then) != 1 or s.orelse:
+        return ""
+    match s.then[0]:
+        case Return():
+            return "return"
+        case Raise():
+            return "raise"
+        case Jump(kind="continue"):
+            return "continue"
+        case Jump(kind="break"):
+            return "break"
+        case _:
+            return ""
+
+
+def state(change: ChangeSet, config: Config) -> Iterator[State]:
+    """State that a function sets and did not even name before, or does not name any more. What a function of its file
+    that it calls sets for it is not lost."""
+    for delta in paired(change, config):
+        if delta.base is None or delta.base_unit is None:
+            continue
+        before, now = _set_in(delta.base), _set_in(delta.head)
+        called = {E.callee(c) for c, _ in calls_of(delta.head.body)}
+        handed = {key for f in delta.unit.functions if f.name in called for key in _set_in(f)}
+        old, new = source(delta.base_unit, delta.base), source(delta.unit, delta.head)
+        gained = {key: line for key, line in now.items() if not uses(old, _last(key)) and delta.touched(line)}
+        lost = tuple(key for key in before if key not in handed and not uses(new, _last(key)))
+        if gained or lost:
+            yield State(delta.head, tuple(gained), lost, min(gained.values(), default=delta.head.start_line))
+
+
+def _last(key: str) -> str:
+    """`k` of `a.b["k"]`, `b` of `a.b`."""
+    return re.split(r"\W+", key.rstrip('"]'))[-1]
+
+
+def _set_in(function: Function) -> dict[str, int]:
+    """What it sets that others can see, with the first line. Locals that it declares are its own."""
+    flat = [g.stmt for g in flatten(function.body)]
+    own = {s.target.id for s in flat if isinstance(s, Assign) and isinstance(s.target, E.Name)}
+    found: dict[str, int] = {}
+    for s in flat:
+        if isinstance(s, Assign) and isinstance(s.target, E.Attr | E.Index) and E.root(s.target) not in own:
+            key = _place(s.target)
+            if key:
+                found.setdefault(key, s.line)
+    return found
+
+
+def _place(target: E.Expr) -> str:
+    match target:
+        case E.Index(base=base, indices=(E.Const(value=str() as key),)):
+            left = E.dotted(base)
+            return f'{left}["{key}"]' if left else ""
+        case E.Index(base=base):
+            return _place(base)
+        case _:
+            return E.dotted(target) or ""
+
+
+def narrowed(change: ChangeSet, config: Config) -> Iterator[Narrowed]:
+    """Statements that are as they were and stand under one more condition than before."""
+    for delta in paired(change, config):
+        if delta.base is None:
+            continue
+        tests = [g.stmt.test for g in delta.flat if isinstance(g.stmt, If) and delta.touched(g.stmt.line)]
+        for now in delta.flat if tests else ():
+            was = [g for g in delta.flat_base if same(g.stmt, now.stmt)]
+            again = [g for g in delta.flat if same(g.stmt, now.stmt)]
+            more = [g for g in now.guards if len(was) == 1 and not any(same(g, old) for old in was[0].guards)]
+            if len(was) == len(again) == len(more) == 1 and len(now.guards) == len(was[0].guards) + 1:
+                test = condition(more[0], delta.unit) if any(more[0] is t for t in tests) else ""
+                what, calls = _does(now.stmt)
+                if test and what:
+                    yield Narrowed(delta.head, calls, what, test, now.stmt.line)
+
+
+def _does(stmt: Stmt) -> tuple[str, bool]:
+    """What it sets, or (True) calls."""
+    match stmt:
+        case Assign(target=E.Attr() | E.Index() as target):
+            return _place(target), False
+        case ExprStmt(value=E.Call() as call):
+            return E.callee(call), True
+        case _:
+            return "", False
+
+
+def passed(change: ChangeSet, config: Config) -> Iterator[Passed]:
+    """Calls of which a function has one before and now, with other arguments, all of which can be named."""
+    for delta in paired(change, config):
+        if delta.base is None:
+            continue
+        before, now = _single_calls(delta.base), _single_calls(delta.head)
+        for name in now:
+            if name in before and not same(before[name], now[name]):
+                (old, odd), (new, other) = _arguments(before[name]), _arguments(now[name])
+                gained = tuple(a for a in new if a not in old)
+                lost = tuple(a for a in old if a not in new)
+                if same(odd, other) and (gained or lost):
+                    yield Passed(delta.head, name, gained, lost, now[name].line)
+
+
+def _single_calls(function: Function) -> dict[str, E.Call]:
+    found: dict[str, list[E.Call]] = {}
+    for call, _ in calls_of(function.body):
+        if name := E.callee(call):
+            found.setdefault(name, []).append(call)
+    return {name: calls[0] for name, calls in found.items() if len(calls) == 1 and not E.starred(calls[0])}
+
+
+def _arguments(call: E.Call) -> tuple[list[str], tuple[E.Expr, ...]]:
+    """The arguments that have a name, and the others."""
+    given = [("", a) for a in call.args] + [(f"{key}=", value) for key, value in call.keywords]
+    named = [f"{key}{_spelled(e)}" for key, e in given if _spelled(e)]
+    return named, tuple(e for _, e in given if not _spelled(e))
+
+
+def _spelled(e: E.Expr) -> str:
+    """A name, a field or a literal as it is written, without casts and `.data()`; empty for anything else."""
+    match e:
+        case E.Const(value=value):
+            return repr(value)
+        case E.Cast(operand=operand):
+            return _spelled(operand)
+        case E.Call(func=E.Attr(base=base, name="data"), args=()):
+            return _spelled(base)
+        case E.Call(func=E.Name(id="const_cast" | "reinterpret_cast" | "static_cast"), args=(operand,)):
+            return _spelled(operand)
+        case E.Index(base=base, indices=(E.Const(value=str() as key),)):
+            left = E.dotted(base)
+            return f'{left}["{key}"]' if left else ""
+        case _:
+            return E.dotted(e) or ""

@@ -1,0 +1,53 @@
+"""What changes how code is written and nothing that it does: layout, comments, names that were exchanged everywhere."""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+from collections.abc import Iterable
+
+from checks.analysis.pairs import paired
+from checks.change import ChangeSet
+from checks.config import Config
+from checks.ir.unit import Function, Unit
+from checks.kernel.deltas import Delta
+
+_STRING_OR_NOTE = re.compile(r'("(?:\\.|[^"\\\n])*")|//[^\n]*|/\*.*?\*/', re.S)
+_TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|\w+|[^\s\w]')
+
+
+def laid_out(change: ChangeSet, config: Config) -> tuple[Function, ...]:
+    """Functions of which the change wrote lines and altered nothing but layout and comments."""
+    return change.once(
+        ("analysis.laid-out", config.paths.tests),
+        lambda: tuple(d.head for d in paired(change, config) if _only_layout(d)),
+    )
+
+
+def _only_layout(delta: Delta) -> bool:
+    if delta.base is None or delta.base_unit is None:
+        return False
+    before, now = source(delta.base_unit, delta.base), source(delta.unit, delta.head)
+    if not delta.python:
+        return _cpp_tokens(before) == _cpp_tokens(now)
+    try:
+        return ast.dump(ast.parse(before)) == ast.dump(ast.parse(now))
+    except SyntaxError:
+        return False
+
+
+def source(unit: Unit, function: Function) -> str:
+    """The text of a function, from the margin."""
+    return textwrap.dedent(unit.text(function.start_line, function.end_line))
+
+
+def _cpp_tokens(text: str) -> list[str]:
+    return _TOKEN.findall(_STRING_OR_NOTE.sub(lambda m: m[1] or " ", text))
+
+
+def only_renamed(old: str, new: str, exchanged: Iterable[tuple[str, str]]) -> bool:
+    """Whether `new` is `old` with names exchanged: then nothing is told that the exchange does not tell."""
+    for before, after in exchanged:
+        old = re.sub(rf"\b{re.escape(before)}\b", after, old)
+    return old == new
