@@ -12,7 +12,7 @@ from checks.ir import expr as E
 from checks.ir.node import node
 from checks.ir.stmt import Body, For, If, Stmt, With, flatten
 from checks.ir.unit import Binding, Function, Op, Unit
-from checks.tree import Tree
+from checks.tree import Tree, whole
 
 
 @node
@@ -135,9 +135,15 @@ class Ops:
 
 
 def calling(name: str, tree: Tree) -> list[str]:
-    """The Python files in which `name` may be called: it stands before a bracket, or ends a line."""
-    called = re.compile(rf"\b{re.escape(name)}[\s\\)]*(?:\(|$)")
-    return sorted({h.path for h in tree.find(name, "python") if called.search(h.text)})
+    """The Python files in which `name` may be called."""
+    written = re.compile(call_of(name).encode())
+    return [path for path in tree.holders(name, "python") if written.search(tree.read(path) or b"")]
+
+
+def call_of(name: str) -> str:
+    """A pattern of what every call of `name` in Python looks like: it stands before a bracket and is not defined."""
+    plain = re.escape(name)
+    return rf"{whole(name)}(?<!def {plain})(?<!class {plain})[\s\\)]*\("
 
 
 def _calls_in(unit: Unit, op: OpInfo) -> Iterator[OpCall]:

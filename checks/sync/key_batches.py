@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from checks.change import ChangeSet
@@ -10,7 +11,7 @@ from checks.finding import Confidence, Definition, Finding, Location, Message, R
 from checks.ir import expr as E
 from checks.ir.stmt import Assign, flatten
 from checks.ir.unit import Class, Function, Unit
-from checks.ops import expressions
+from checks.ops import call_of, expressions
 from checks.sync.key_uses import Use, asks_platform, calling_files, changed_python, looked_for, product_files, uses
 
 _MAKERS = frozenset({"full", "zeros", "ones", "empty"})
@@ -50,10 +51,11 @@ def _set(method: Function) -> set[str]:
 
 def _still_used(cls: Class, unit: Unit, lost: set[str], other: Unit, change: ChangeSet, rule: str) -> Iterator[Finding]:
     """One finding for each file that makes the class and still asks it for what it no longer has."""
+    made = re.compile(call_of(cls.name))
     holders = {
         stmt.target.name
         for f in other.functions
-        if cls.name in other.text(f.start_line, f.end_line)
+        if made.search(other.text(f.start_line, f.end_line))
         for stmt in (g.stmt for g in flatten(f.body))
         if isinstance(stmt, Assign)
         and isinstance(stmt.target, E.Attr)
@@ -109,15 +111,14 @@ def flattened(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]
 
 
 def _both_dims(old: Unit, unit: Unit) -> tuple[_Dims, _Dims]:
-    """`_dims` of a file before and after the change; none where the functions that are not the same in both make no
-    member, so that nothing about one can have changed."""
+    """`_dims` before and after the change of the members that a function makes which is not the same in both: nothing
+    about the others can have changed."""
     before, after = _makers(old), _makers(unit)
     unlike = [f for text, f in before.items() if text not in after] + [
         f for text, f in after.items() if text not in before
     ]
-    if not any(True for function in unlike for _ in _made_in(function)):
-        return {}, {}
-    return _dims(old), _dims(unit)
+    keys = {key for function in unlike for key, _, _ in _made_in(function)}
+    return _dims(old, keys), _dims(unit, keys)
 
 
 def _makers(unit: Unit) -> dict[str, Function]:
@@ -126,13 +127,14 @@ def _makers(unit: Unit) -> dict[str, Function]:
     return {text: f for text, f in texts.items() if any(maker in text for maker in _MAKERS)}
 
 
-def _dims(unit: Unit) -> _Dims:
-    """(dimensions, line) of the members that are made with a list of sizes, where all places agree."""
+def _dims(unit: Unit, keys: set[str]) -> _Dims:
+    """(dimensions, line) of those of the members `keys` that are made with a list of sizes, where all places agree."""
     found: dict[str, set[tuple[int, int]]] = {}
-    for function in unit.functions:
+    for function in _naming(keys, unit) if keys else ():
         text = unit.text(function.start_line, function.end_line)
         for key, count, line in _made_in(function) if any(maker in text for maker in _MAKERS) else ():
-            found.setdefault(key, set()).add((count, line))
+            if key in keys:
+                found.setdefault(key, set()).add((count, line))
     return {k: min(v, key=lambda c: c[1]) for k, v in found.items() if len({c for c, _ in v}) == 1}
 
 
@@ -152,7 +154,7 @@ def _sizes(call: E.Call) -> int:
 
 def _made(key: str, path: str, change: ChangeSet) -> int:
     unit = change.unit(path)
-    return _dims(unit).get(key, (0, 0))[0] if unit is not None else 0
+    return _dims(unit, {key}).get(key, (0, 0))[0] if unit is not None else 0
 
 
 def _indexed(key: str, now: tuple[int, int], unit: Unit, path: str, change: ChangeSet, rule: str) -> Iterator[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from checks.change import ChangeSet
@@ -10,7 +11,7 @@ from checks.finding import Confidence, Definition, Finding, Location, Message, S
 from checks.ir import expr as E
 from checks.ir.stmt import Assign, Return, flatten
 from checks.ir.unit import Function, Unit
-from checks.ops import Ops
+from checks.ops import Ops, call_of
 from checks.source import language
 from checks.sync.key_uses import calling_files
 from checks.sync.targets import Targets, called
@@ -54,10 +55,11 @@ def _items(value: E.Expr | None) -> int | None:
 
 def _unpacking(name: str, change: ChangeSet, config: Config) -> Iterator[tuple[Assign, E.Call, Function, Unit]]:
     """`a, b = name(...)`, in the product."""
+    written = re.compile(call_of(name))
     for path in calling_files(name, change, config):
         unit = change.unit(path)
         for function in unit.functions if unit is not None else ():
-            if unit is None or name not in unit.text(function.start_line, function.end_line):
+            if unit is None or not written.search(unit.text(function.start_line, function.end_line)):
                 continue
             for guarded in flatten(function.body):
                 stmt = guarded.stmt
