@@ -5,7 +5,7 @@ Whoever has such a report keeps it: `Archive.keep_report(Report(repository, numb
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 
 from bot.redact import redact
@@ -13,7 +13,6 @@ from bot.reports import ci as ci_report
 from bot.reports import html, kernelpairs, logprobs, logprobs_pictures, pictures
 from bot.reports.blocks import Block, Heading
 from bot.reports.ci import CIView
-from bot.reports.pictures import Push
 from bot.reports.roofline import roofline
 from bot.words import LANGUAGES, Words
 from checks.ci.model import Requirement
@@ -62,11 +61,6 @@ def of_logprobs(found: Mapping[str, Outcome]) -> Bodies:
             yield from logprobs_pictures.pictures(outcome, words)
 
     return _written(document)
-
-
-def of_pushes(pushes: Sequence[Push]) -> Bodies:
-    """The top of the tab `history`: what the review of each push found, the first push first."""
-    return _written(lambda words: pictures.findings_over_pushes(pushes, words))
 
 
 def _written(document: Callable[[Words], Iterable[Block]]) -> Bodies:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,38 +14,55 @@ import matplotlib.figure  # noqa: F401
 
 from bot.analysing import analysed
 from bot.git import Git, Range
-from bot.pages.bodies import of_pushes
 from bot.reports import analysis, document, html
+from bot.reports.analysis import AnalysisReport
 from bot.reports.charts import stacked_bars
-from bot.reports.pictures import Push
+from bot.reports.pictures import Push, findings_over_pushes
 from bot.reviewing import opened, reviewed
-from bot.words import LANGUAGES
+from bot.spread import spread
+from bot.words import LANGUAGES, Words
 from checks.analysis.discussion import Comment, Thread
 from checks.change import PullRequest
 from checks.finding import Severity
 from checks.review import Review
 
+Json = dict[str, Any]
+Bodies = dict[str, dict[str, str]]
 
-def pages(job: dict[str, Any]) -> dict[str, dict[str, str]]:
+
+def pages(job: Json) -> Bodies:
     """`analysis`, `review` and `history`, each as the body of a page in every language. The job may have `threads`,
     what people said, and `pushes`, what the reviews before this one found."""
+
+    def bodies(view: AnalysisReport, words: Words) -> dict[str, str]:
+        pushes = [*(Push(**p) for p in job.get("pushes", ())), _push(view.report.review, job["head"])]
+        return {
+            "analysis": html.body(analysis.document(view, words, stacked_bars)),
+            "review": html.body(document.document(view.report, words)),
+            "history": html.body(findings_over_pushes(pushes, words)),
+        }
+
+    return _made(job, bodies)
+
+
+def analysis_page(job: Json) -> Bodies:
+    """`analysis` alone: the page on which there is what people say."""
+    return _made(job, lambda view, words: {"analysis": html.body(analysis.document(view, words, stacked_bars))})
+
+
+def _made(job: Json, bodies: Callable[[AnalysisReport, Words], dict[str, str]]) -> Bodies:
+    """The bodies of the change that a job names, by kind and language."""
     pull = PullRequest(job["title"], job["body"], target_branch=job["target"], known=True)
     compared, git = Range(job["base"], job["head"]), Git(Path(job["clone"]))
     with opened(git, compared, pull) as change:
         threads = [_thread(t) for t in job["threads"]] if job.get("threads") is not None else None
         review = partial(reviewed, change, skips=job.get("skips", ()))
         view = analysed(git, compared, change, review, threads)
-        report = view.report
-        made: dict[str, dict[str, str]] = {"analysis": {}, "review": {}}
-        for language in LANGUAGES:
-            words = html.words_for(language)
-            made["analysis"][language] = html.body(analysis.document(view, words, stacked_bars))
-            made["review"][language] = html.body(document.document(report, words))
-    pushes = [Push(**p) for p in job.get("pushes", ())]
-    return made | {"history": of_pushes([*pushes, _push(report.review, job["head"])])}
+        made = spread(lambda language: bodies(view, html.words_for(language)), LANGUAGES)
+    return {kind: {name: m[kind] for name, m in zip(LANGUAGES, made, strict=True)} for kind in made[0]}
 
 
-def _thread(data: dict[str, Any]) -> Thread:
+def _thread(data: Json) -> Thread:
     return Thread(**data | {"comments": tuple(Comment(**c) for c in data["comments"])})
 
 

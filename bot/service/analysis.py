@@ -53,6 +53,12 @@ def pages(clone: Path, compared: Range, facts: Json, still_wanted: Callable[[], 
     return in_child("pages", _job(clone, compared, facts) | told, still_wanted)
 
 
+def analysis_page(clone: Path, compared: Range, facts: Json) -> dict[str, str]:
+    """The body of the page with the discussion alone, by language. Raises `Failed`. `facts` has `threads` besides."""
+    told = {"threads": facts["threads"]}
+    return dict(in_child("analysis", _job(clone, compared, facts) | told)["analysis"])
+
+
 def _job(clone: Path, compared: Range, facts: Json) -> Json:
     told = {name: facts[name] for name in ("title", "body", "target", "skips")}
     return {"clone": str(clone), "base": compared.base, "head": compared.head, **told}

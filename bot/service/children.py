@@ -31,6 +31,7 @@ from checks import registry  # the rules, which the programs read only when they
 PROGRAMS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "review": bot.service.analysing.result,
     "pages": bot.pages.making.pages,
+    "analysis": bot.pages.making.analysis_page,
     "ci": bot.ci.analysing.result,
     "kernels": bot.service.localrun.result,
 }

@@ -59,23 +59,25 @@ def keep(here: Machine, client: Client, order: ReviewOrder, facts: Json, report:
 
 def renew(here: Machine, order: DiscussionOrder) -> None:
     """Write the analysis anew where one of the present head is kept: more was said on the pull request."""
+    archive = Archive(here.store.engine)
+    heads = {e.head for e in archive.entries(order.repository, order.number) if e.kind == "analysis"}
+    if not heads:
+        return
     client = here.app.client(order.installation, order.repository_id, PUBLISH)
-    archive, data = Archive(here.store.engine), client.get(order.place.path)
+    data = client.get(order.place.path)
     head, target = data["head"]["sha"], data["base"]["ref"]
-    entries = archive.entries(order.repository, order.number)
-    if not any((e.kind, e.head) == ("analysis", head) for e in entries):
+    if head not in heads:
         return
     token = here.app.token(order.installation, order.repository_id, ANALYSE)
     clone, compared = here.checkouts.fetch(order.repository, token, target, head)
     skips = here.records.skips(PullKey(order.repository_id, order.number))
     facts = {"title": data["title"], "body": data["body"] or "", "target": target, "skips": skips}
-    known = {"threads": _threads(client, order), "pushes": ()}
     try:
-        bodies = analysis.pages(clone, compared, facts | known, lambda: True)
+        bodies = analysis.analysis_page(clone, compared, facts | {"threads": _threads(client, order)})
     except analysis.Failed as error:
         _log.warning("the page was not renewed", error=str(error))
         return
-    archive.renew(order.repository, order.number, "analysis", head, bodies["analysis"])
+    archive.renew(order.repository, order.number, "analysis", head, bodies)
 
 
 def _threads(client: Client, order: ReviewOrder | DiscussionOrder) -> list[Json] | None:

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from bot.pages import bodies
+from bot.reports import html
 from bot.reports.ci import CIView
 from bot.reports.kernelpairs import Judged, Report
-from bot.reports.pictures import Push
+from bot.reports.pictures import Push, findings_over_pushes
+from bot.words import LANGUAGES
 from checks.ci.analyse import analyse
 from checks.ci.model import Conclusion, Status
 from checks.ci.report import CIReport
@@ -83,5 +85,5 @@ def made(text: str) -> dict[str, tuple[bodies.Bodies, str]]:
         "ci": (bodies.of_ci(CIView(report)), bodies.ci_verdict(report)),
         "kernels": (bodies.of_kernels(pairs), bodies.kernels_verdict(pairs)),
         "logprobs": (bodies.of_logprobs({"run-against-base": outcome}), str(outcome.verdict)),
-        "history": (bodies.of_pushes(PUSHES), ""),
+        "history": ({name: html.body(findings_over_pushes(PUSHES, html.words_for(name))) for name in LANGUAGES}, ""),
     }

@@ -24,7 +24,7 @@ from bot.words import LANGUAGES, Words
 ADA = {"login": "ada", "id": 7, "type": "User"}
 PAYLOAD: dict[str, Any] = {
     "action": "created",
-    "issue": {"number": 3, "pull_request": {"url": ""}},
+    "issue": {"number": 3, "pull_request": {"url": ""}, "state": "open"},
     "comment": {"id": 11, "body": "/re-run all-failed", "user": ADA, "created_at": "2026-01-01T00:00:00Z"},
     "repository": {"id": 5, "full_name": "octo/engine"},
     "installation": {"id": 9},
@@ -50,7 +50,7 @@ def test_the_usual_comment_is_an_order():
     assert (order.workflow, order.id) == ("comment", "comment-5-11")
 
 
-NO_ORDER = {
+NO_COMMAND = {
     "edited": payload(action="edited"),
     "deleted": payload(action="deleted"),
     "pinned": payload(action="pinned"),
@@ -70,9 +70,34 @@ NO_ORDER = {
 }
 
 
-@pytest.mark.parametrize("what", NO_ORDER)
-def test_no_order_comes_of(what):
-    assert HANDLERS["issue_comment"]("guid", NO_ORDER[what]) is None
+@pytest.mark.parametrize("what", NO_COMMAND)
+def test_no_command_comes_of(what):
+    order = HANDLERS["issue_comment"]("guid", NO_COMMAND[what])
+    assert order is None or order.workflow == "discussion"
+
+
+@pytest.mark.parametrize("action", ["created", "edited", "deleted"])
+def test_what_people_say_is_told_to_the_page(action):
+    order = HANDLERS["issue_comment"]("guid", payload(action=action, comment__body="Does it spill?"))
+    assert order is not None
+    assert (order.workflow, order.id, order.partition) == ("discussion", "discussion-5-3", "octo/engine#3")
+    assert order.gathered, "ten comments in a minute are one page"
+
+
+SILENT = {
+    "a command": payload(action="edited", comment__body="/re-run all-failed"),
+    "for another bot": payload(comment__body="/skip-ci"),
+    "nothing": payload(comment__body=" \n"),
+    "by a bot": payload(comment__body="Coverage: 80 %", sender=ADA | {"type": "Bot"}),
+    "on an issue": payload(comment__body="Does it spill?", issue={"number": 3, "state": "open"}),
+    "on one that is closed": payload(comment__body="Does it spill?", issue__state="closed"),
+    "pinned": payload(comment__body="Does it spill?", action="pinned"),
+}
+
+
+@pytest.mark.parametrize("what", SILENT)
+def test_no_page_is_renewed_by(what):
+    assert (order := HANDLERS["issue_comment"]("guid", SILENT[what])) is None, order
 
 
 def test_a_replay_under_another_delivery_is_the_same_order():

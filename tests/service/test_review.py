@@ -207,4 +207,6 @@ def test_the_discussion_on_a_page_is_renewed(bot, fake, repo):
         pull.threads[0].resolved_by = fake.user("bea")
         people.webhook(fake, repo, "pull_request_review_thread", known | {"action": "resolved"}, "bea")
         until(lambda: "unresolved" not in client.get(address).text)
+        people.comment(fake, repo, pull, "bea", "Shall we merge before the freeze?")
+        until(lambda: "Shall we merge before the freeze?" in client.get(address).text)
     assert len(pull.reviews) == 1

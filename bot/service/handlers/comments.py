@@ -1,4 +1,4 @@
-"""`issue_comment`: the commands of a comment that a person has just written on a pull request."""
+"""`issue_comment`: the commands of a comment that a person has just written on a pull request, or what it says."""
 
 from __future__ import annotations
 
@@ -8,10 +8,24 @@ from typing import Any
 from bot.comments.commands import COMMANDS
 from bot.comments.grammar import read
 from bot.comments.order import CommentOrder
+from bot.service.handlers import discussion
 from bot.service.orders import Order
 
 
 def order(delivery: str, payload: Mapping[str, Any]) -> Order | None:
+    """What a comment orders; one without commands is a part of the discussion, whatever became of it."""
+    found = _commands(payload)
+    return discussion.order(delivery, payload) if found is None and _talk(payload) else found
+
+
+def _talk(payload: Mapping[str, Any]) -> bool:
+    """Whether the page of the pull request quotes it: words for bots are left out there."""
+    said = str(payload["comment"]["body"] or "").strip()
+    told = payload["action"] in ("created", "edited", "deleted") and "pull_request" in payload["issue"]
+    return told and said != "" and not said.startswith("/")
+
+
+def _commands(payload: Mapping[str, Any]) -> Order | None:
     """The order is known by the comment, not by the delivery: its id is not signed, so that anybody who saw a delivery
     could send it again under another.
 

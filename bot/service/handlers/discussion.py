@@ -1,4 +1,5 @@
-"""`pull_request_review`, `pull_request_review_comment` and `pull_request_review_thread`: people went on discussing."""
+"""`pull_request_review`, `pull_request_review_comment`, `pull_request_review_thread`, and an `issue_comment` without
+commands: people went on discussing."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from bot.service.orders import DiscussionOrder, Order
 def order(delivery: str, payload: Mapping[str, Any]) -> Order | None:
     """The page's discussion anew. What people do shortly after each other is gathered; an App, this one too,
     discusses nothing."""
-    pull, repository = payload["pull_request"], payload["repository"]
+    pull, repository = payload.get("pull_request") or payload["issue"], payload["repository"]
     if payload["sender"]["type"] == "Bot" or pull["state"] != "open":
         return None
     return DiscussionOrder(
