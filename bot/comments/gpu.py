@@ -17,7 +17,7 @@ from bot.configuration import configuration
 from bot.errors import UserError
 from bot.git import Blobs, Git, Range
 from bot.git.tree import trees
-from bot.github import Client, GitHubError, Unsure
+from bot.github import Client, GitHubError, Limited, Unsure
 from bot.github.app import ANALYSE, READ_CI, RUN
 from bot.service.orders import Order
 from bot.service.records import GpuRun
@@ -160,6 +160,9 @@ def dispatch(task: Task, plan: Json, wanted: Asked) -> Json:
         answer = task.client(RUN).post(path, body)
     except Unsure:
         return _looked_for(task, run)
+    except Limited:
+        records.not_begun(run.request)
+        raise
     except GitHubError as error:
         records.give_back(run.request)
         raise Refusal("kernels-refused", workflow=run.workflow, reason=str(error)) from None

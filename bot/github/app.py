@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -48,10 +48,14 @@ class _Token:
 
 
 class App:
-    """Makes clients. Safe to use from several threads."""
+    """Makes clients. Safe to use from several threads. `pace` gives an installation's, where this process's own is not
+    enough."""
 
-    def __init__(self, endpoint: Endpoint, app_id: int, private_key: str) -> None:
+    def __init__(
+        self, endpoint: Endpoint, app_id: int, private_key: str, pace: Callable[[int], Pace] | None = None
+    ) -> None:
         self.endpoint = endpoint
+        self._new_pace = pace or (lambda _: Pace(endpoint.gap, endpoint.hourly))
         self.id = app_id
         self._key = private_key
         self._lock = threading.Lock()
@@ -68,11 +72,8 @@ class App:
 
     def client(self, installation: int, repository: int, permissions: Mapping[str, str]) -> Client:
         """A client for one repository that may do what `permissions` say."""
-        with self._lock:
-            pace = self._paces.setdefault(installation, Pace(self.endpoint.gap, self.endpoint.hourly))
-        return Client(
-            self.endpoint.api, Auth.Token(self.token(installation, repository, permissions)), pace, self._cache
-        )
+        token = Auth.Token(self.token(installation, repository, permissions))
+        return Client(self.endpoint.api, token, self._pace(installation), self._cache)
 
     def client_if_granted(self, installation: int, repository: int, permissions: Mapping[str, str]) -> Client | None:
         """The same, or None where the installation was not granted as much."""
@@ -85,8 +86,14 @@ class App:
 
     def listing(self, installation: int) -> Client:
         """A client that may list the installation's repositories and nothing else."""
-        token = self.token(installation, None, {"metadata": "read"})
-        return Client(self.endpoint.api, Auth.Token(token), Pace(self.endpoint.gap, self.endpoint.hourly), self._cache)
+        token = Auth.Token(self.token(installation, None, {"metadata": "read"}))
+        return Client(self.endpoint.api, token, self._pace(installation), self._cache)
+
+    def _pace(self, installation: int) -> Pace:
+        with self._lock:
+            if installation not in self._paces:
+                self._paces[installation] = self._new_pace(installation)
+            return self._paces[installation]
 
     def token(self, installation: int, repository: int | None, permissions: Mapping[str, str]) -> str:
         """An installation token for that, used again as long as it lives; for all its repositories where none is
@@ -103,5 +110,5 @@ class App:
         body: dict[str, Any] = {"permissions": dict(permissions)}
         if repository is not None:
             body["repository_ids"] = [repository]
-        made = self.itself.post(f"/app/installations/{installation}/access_tokens", body)
+        made = self.itself.post(f"/app/installations/{installation}/access_tokens", body, pace=False)
         return _Token(made["token"], datetime.fromisoformat(made["expires_at"]).timestamp())

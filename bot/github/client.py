@@ -27,9 +27,7 @@ Json = dict[str, Any]
 API_VERSION = "2026-03-10"
 _ATTEMPTS = 4
 # Without a word from GitHub, a secondary limit wants at least a minute.
-_UNTOLD_WAIT = 60.0
-# A longer wait is the queue's business: the worker is needed meanwhile.
-LONGEST_WAIT = 120.0
+UNTOLD_WAIT = 60.0
 _NEXT = re.compile(r'<([^>]+)>; rel="next"')
 _HARMLESS = ("GET", "PATCH", "PUT", "DELETE")
 
@@ -47,7 +45,12 @@ class Unsure(GitHubError):
 
 
 class Limited(GitHubError):
-    """GitHub's limits are reached, for longer than a worker should wait."""
+    """GitHub's limits are reached, for longer than who asks is willing to wait; `wait` says how long, in seconds. The
+    request had no effect."""
+
+    def __init__(self, status: int, message: str, wait: float = UNTOLD_WAIT) -> None:
+        super().__init__(status, message)
+        self.wait = wait
 
 
 class Cache:
@@ -112,9 +115,10 @@ class Client:
             match = _NEXT.search(headers.get("link", ""))
             following, asked = (match[1].removeprefix(self._url), {}) if match else (None, {})
 
-    def post(self, path: str, body: Json) -> Any:
-        """The answer to a POST. Raises `Unsure` where it may or may not have happened."""
-        return self._send("POST", path, {}, body)[1]
+    def post(self, path: str, body: Json, *, pace: bool = True) -> Any:
+        """The answer to a POST. Raises `Unsure` where it may or may not have happened. Without `pace` it is none of the
+        writes that GitHub counts."""
+        return self._send("POST", path, {}, body, pace=pace)[1]
 
     def patch(self, path: str, body: Json, *, adds: bool = False) -> Any:
         """The answer to a PATCH. One that `adds` to what is there raises `Unsure` as a POST does."""
@@ -125,8 +129,11 @@ class Client:
         body = {"query": query, "variables": variables}
         _, answer = self._send("POST", "/graphql", {}, body, again=True, pace=query.lstrip().startswith("mutation"))
         if answer.get("errors"):
-            limited = any(e.get("type") == "RATE_LIMITED" for e in answer["errors"])
-            raise (Limited if limited else GitHubError)(200, "; ".join(e["message"] for e in answer["errors"]))
+            said = "; ".join(e["message"] for e in answer["errors"])
+            if any(e.get("type") == "RATE_LIMITED" for e in answer["errors"]):
+                self._pace.pause(UNTOLD_WAIT)
+                raise Limited(200, said)
+            raise GitHubError(200, said)
         data: Json = answer["data"]
         return data
 
@@ -143,14 +150,19 @@ class Client:
         again = method in _HARMLESS if again is None else again
         pace = method != "GET" if pace is None else pace
         for attempt in range(1, _ATTEMPTS + 1):
+            if (left := self._pace.paused) > self._pace.patience:
+                raise Limited(429, f"{method}: not before a pause is over", left)
             if pace:
                 self._pace.wait()
             try:
                 return self._once(method, path, params, body)
             except GithubException as error:
                 wait = _wait(error, attempt, again)
-                if wait is None or attempt == _ATTEMPTS or wait > LONGEST_WAIT:
-                    raise _as_ours(error, method, again, limited=wait is not None) from None
+                limited = wait is not None and error.status < 500
+                if wait is not None and limited:
+                    self._pace.pause(wait)
+                if wait is None or attempt == _ATTEMPTS or (limited and wait > self._pace.patience):
+                    raise _as_ours(error, method, again, wait) from None
             except (requests.ConnectionError, requests.Timeout) as error:
                 if not again or attempt == _ATTEMPTS:
                     kind = GitHubError if again else Unsure
@@ -186,15 +198,15 @@ def _wait(error: GithubException, attempt: int, again: bool) -> float | None:
             return float(headers["retry-after"])
         if headers.get("x-ratelimit-remaining") == "0":
             return max(0.0, float(headers.get("x-ratelimit-reset", "0")) - time.time()) + 1.0
-        return _UNTOLD_WAIT * attempt if "secondary rate limit" in _message(error).lower() else None
+        return UNTOLD_WAIT * attempt if "secondary rate limit" in _message(error).lower() else None
     return float(2 ** (attempt - 1)) if error.status >= 500 and again else None
 
 
-def _as_ours(error: GithubException, method: str, again: bool, limited: bool) -> GitHubError:
-    kind: type[GitHubError] = Limited if limited else GitHubError
+def _as_ours(error: GithubException, method: str, again: bool, wait: float | None) -> GitHubError:
+    said = f"{method}: {_message(error)}"
     if error.status >= 500:
-        kind = GitHubError if again else Unsure
-    return kind(error.status, f"{method}: {_message(error)}")
+        return (GitHubError if again else Unsure)(error.status, said)
+    return GitHubError(error.status, said) if wait is None else Limited(error.status, said, wait)
 
 
 def _message(error: GithubException) -> str:

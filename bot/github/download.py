@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import httpx
 
-from bot.github.client import API_VERSION, GitHubError, Limited
+from bot.github.client import API_VERSION, UNTOLD_WAIT, GitHubError, Limited
 
 _TIMEOUT = httpx.Timeout(60.0, connect=10.0)
 
@@ -30,7 +30,9 @@ def _download(api: str, token: str, path: str, limit: int) -> bytes:
         with httpx.Client(timeout=_TIMEOUT) as http:
             answer = http.get(api.rstrip("/") + path, headers=headers)
             if answer.status_code != 302:
-                raise (Limited if _limited_by(answer) else GitHubError)(answer.status_code, path)
+                if _limited_by(answer):
+                    raise Limited(answer.status_code, path, float(answer.headers.get("retry-after", UNTOLD_WAIT)))
+                raise GitHubError(answer.status_code, path)
             # The address is good for a minute.
             with http.stream("GET", answer.headers["location"], follow_redirects=True) as stream:
                 if stream.status_code != 200:

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-_HOUR = 3600.0
+HOUR = 3600.0
 
 
 class Pace:
@@ -15,6 +15,9 @@ class Pace:
 
     GitHub's own limit is 500 an hour; 400 leaves room for what else the App's account does.
     """
+
+    # The longest wait, in seconds, that a request does before it is given up as `Limited`.
+    patience = 120.0
 
     def __init__(
         self,
@@ -29,6 +32,16 @@ class Pace:
         self._sleep = sleep
         self._lock = threading.Lock()
         self._written: deque[float] = deque(maxlen=hourly)
+        self._paused_until = 0.0
+
+    def pause(self, seconds: float) -> None:
+        """GitHub wants no request for so long."""
+        self._paused_until = max(self._paused_until, self._clock() + seconds)
+
+    @property
+    def paused(self) -> float:
+        """Seconds that are left of the longest such pause; not above 0 when it is over."""
+        return self._paused_until - self._clock()
 
     def wait(self) -> None:
         """Return when the next write may be sent. Callers are let through one at a time."""
@@ -38,7 +51,7 @@ class Pace:
             if self._written:
                 due = max(due, self._written[-1] + self._gap)
             if len(self._written) == self._hourly:
-                due = max(due, self._written[0] + _HOUR)
+                due = max(due, self._written[0] + HOUR)
             if due > now:
                 self._sleep(due - now)
             self._written.append(max(due, self._clock()))

@@ -13,12 +13,11 @@ from bot.github.app import READ_CI
 from bot.service import metrics
 from bot.service.ciorders import CIPull, CommitOrder
 from bot.service.machine import machine
-from bot.service.retrying import RETRIES
+from bot.service.retrying import step
 from bot.service.store import gathered
 
 Json = dict[str, Any]
 _log = structlog.get_logger("specbot.ci")
-_step = DBOS.step(**RETRIES)
 
 
 @DBOS.workflow(name="ci-commit")
@@ -30,7 +29,7 @@ def look_at_commit(stored: Json) -> int:
     return len(numbers)
 
 
-@_step
+@step
 def pulls_of(commit: CommitOrder) -> list[int]:
     """The open pull requests with this head. GitHub does not tell those of a fork by their commit."""
     client = machine().app.client(commit.installation, commit.repository_id, READ_CI)
@@ -41,7 +40,7 @@ def pulls_of(commit: CommitOrder) -> list[int]:
     return [int(p["number"]) for p in listed if p["state"] == "open" and p["head"]["sha"] == commit.head]
 
 
-@_step
+@step
 def order_reports(commit: CommitOrder, numbers: list[int], why: str) -> None:
     """Enqueue them; those that are enqueued already stay as they are."""
     for number in numbers:
@@ -63,14 +62,14 @@ def report_ci(stored: Json) -> str:
     return outcome
 
 
-@_step
+@step
 def refreshed(pull: CIPull) -> tuple[str, bool]:
     """How the report ended, and whether jobs still run."""
     done = refresh(pull, machine())
     return done.outcome, done.running
 
 
-@_step
+@step
 def order_again(pull: CIPull) -> None:
     """One report at the end of this half hour, however many are made until then."""
     here = machine()

@@ -17,7 +17,7 @@ from bot.github import GitHubError
 from bot.github.app import COMMENT
 from bot.service import metrics
 from bot.service.machine import machine
-from bot.service.retrying import RETRIES
+from bot.service.retrying import RETRIES, patient
 
 Json = dict[str, Any]
 T = TypeVar("T")
@@ -36,11 +36,9 @@ def answer_comment(stored: Json) -> str:
         spoken = step("spoken", lambda: _spoken(order))
         for number, said in enumerate(order.commands):
             outcome, text = _done(Task(order, number, said, machine(), step), spoken)
-            ended.append(outcome if _answer(order, number, text) else "unanswered")
-            metrics.COMMANDS.labels(said.name, ended[-1]).inc()
-            _log.info("command ended", command=said.name, outcome=ended[-1])
+            ended.append(outcome if _answer(order, number, text, outcome) else "unanswered")
         if order.left_out:
-            _answer(order, len(order.said), machine().words("comments.too-many", most=MOST, left=order.left_out))
+            _answer(order, len(order.said), machine().words("comments.too-many", most=MOST, left=order.left_out), "")
     return " ".join(ended)
 
 
@@ -66,10 +64,19 @@ def _done(task: Task, spoken: int) -> tuple[str, str]:
         return "failed", task.words("comments.failed", order=task.id)
 
 
-def _answer(order: CommentOrder, number: int, text: str) -> bool:
+def _answer(order: CommentOrder, number: int, text: str, outcome: str) -> bool:
     here = machine()
     body = reply.body(order, number, text, here.words("comments.cut"))
-    return _said(order, number, "answer", lambda: reply.post(here.app, _client(order), order, number, body))
+
+    def act() -> None:
+        reply.post(here.app, _client(order), order, number, body)
+        if outcome:
+            # Here, and not in the workflow, which is gone through anew whenever it comes back.
+            name = order.commands[number].name
+            metrics.COMMANDS.labels(name, outcome).inc()
+            _log.info("command ended", command=name, outcome=outcome)
+
+    return _said(order, number, "answer", act)
 
 
 def _said(order: CommentOrder, number: int, what: str, act: Callable[[], None]) -> bool:
@@ -92,7 +99,7 @@ def step(name: str, act: Callable[[], T]) -> T:
             return {"key": refusal.key, "args": refusal.args_}
 
     options: StepOptions = {**RETRIES, "name": name}
-    made: Json = DBOS.run_step(options, recorded)
+    made: Json = DBOS.run_step(options, patient(recorded))
     if "key" in made:
         raise Refusal(made["key"], **made["args"])
     value: T = made["made"]

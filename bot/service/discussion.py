@@ -9,7 +9,7 @@ from dbos import DBOS
 from bot.service import keeping
 from bot.service.machine import machine
 from bot.service.orders import DiscussionOrder
-from bot.service.retrying import RETRIES
+from bot.service.retrying import step
 
 Json = dict[str, Any]
 
@@ -20,7 +20,7 @@ def note_discussion(stored: Json) -> None:
     renew(stored)
 
 
-@DBOS.step(**RETRIES)
+@step
 def renew(stored: Json) -> None:
     """As often as it is done, the page shows what was said last."""
     keeping.renew(machine(), DiscussionOrder(**stored))

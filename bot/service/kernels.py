@@ -22,9 +22,9 @@ from bot.service.analysis import Failed
 from bot.service.comments import step
 from bot.service.machine import Machine, machine
 from bot.service.records import GpuRun
+from bot.service.waiting import NotYet
 
 Json = dict[str, Any]
-_LONGEST_COMMAND = 600.0
 _log = structlog.get_logger("specbot.kernels")
 
 
@@ -61,9 +61,13 @@ def _report(here: Machine, order: CommentOrder, ours: GpuRun, found: Outcome) ->
     step("check", lambda: kernelcheck.finish(here, order, ours, found.conclusion, title, text))
     said = f"**{title}**\n\n{found.text}" if found.text else title
     body = reply.body(order, ours.command, said, here.words("comments.cut"))
-    client = here.app.client(order.installation, order.repository_id, COMMENT)
-    step("answer", lambda: reply.replace(here.app, client, order, ours.command, body))
+    step("answer", lambda: _answer(here, order, ours.command, body))
     _log.info("kernel run reported", outcome=found.key)
+
+
+def _answer(here: Machine, order: CommentOrder, command: int, body: str) -> None:
+    client = here.app.client(order.installation, order.repository_id, COMMENT)
+    reply.replace(here.app, client, order, command, body)
 
 
 def _asked(here: Machine, stored: Json) -> Json | None:
@@ -91,9 +95,8 @@ def _fetched(here: Machine, order: CommentOrder, run: GpuRun) -> Outcome:
 
 def _heard(here: Machine, order: CommentOrder) -> None:
     """Wait until the command has said that the run was asked for: both would find nothing said, and say two things."""
-    end = time.monotonic() + _LONGEST_COMMAND
-    while here.store.runs(order.id) and time.monotonic() < end:
-        time.sleep(0.2)
+    if here.store.runs(order.id):
+        raise NotYet(1.0)
 
 
 def _ran(here: Machine, order: CommentOrder, run: GpuRun, stored: Json) -> Outcome:

@@ -103,6 +103,11 @@ class Records:
             return False
         return True
 
+    def not_begun(self, act: str) -> None:
+        """Forget that `act` was begun: it surely had no effect."""
+        with self._engine.begin() as connection:
+            connection.execute(_ACTS.delete().where(_ACTS.c.id == act))
+
     def spoken(self, comment: str, repository: int, user: int, commands: int) -> int:
         """Note that `comment` of the account `user` has so many commands; how many it gave in the repository within the
         last hour, these among them. The same comment again is not counted twice."""

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from dbos import StepOptions
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+from dbos import DBOS, StepOptions
 
 from bot.github import GitHubError, Limited, Unsure
+from bot.service.machine import machine
+from bot.service.waiting import NotYet
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def passing(error: BaseException) -> bool:
@@ -14,7 +23,7 @@ def passing(error: BaseException) -> bool:
     return isinstance(error, GitHubError) and (error.status == 0 or error.status >= 500)
 
 
-# About four minutes in all.
+# About four minutes in all. What is still down after the last try is found by the reconcile loop.
 RETRIES: StepOptions = {
     "retries_allowed": True,
     "interval_seconds": 1.0,
@@ -22,3 +31,21 @@ RETRIES: StepOptions = {
     "max_attempts": 8,
     "should_retry": passing,
 }
+
+
+def step(act: Callable[P, R]) -> Callable[P, R]:
+    """A step of a workflow."""
+    return DBOS.step(**RETRIES)(patient(act))
+
+
+def patient(act: Callable[P, R]) -> Callable[P, R]:
+    """What a step does. Where it must wait, the workflow leaves its place, and comes back to this very step."""
+
+    @wraps(act)
+    def acting(*args: P.args, **named: P.kwargs) -> R:
+        try:
+            return act(*args, **named)
+        except (Limited, NotYet) as error:
+            machine().waiting.leave(str(DBOS.workflow_id), error.wait)
+
+    return acting

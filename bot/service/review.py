@@ -18,15 +18,11 @@ from bot.github.publish import post_review, tidy
 from bot.service import analysis, checkrun, keeping, metrics
 from bot.service.machine import machine
 from bot.service.orders import ReviewOrder
-from bot.service.retrying import RETRIES
+from bot.service.retrying import step
 from bot.service.store import PullKey
 
 Json = dict[str, Any]
 _log = structlog.get_logger("specbot.review")
-
-
-# What is still down after the last try is found by the reconcile loop.
-_step = DBOS.step(**RETRIES)
 
 
 @DBOS.workflow(name="review")
@@ -70,7 +66,7 @@ def _review(order: ReviewOrder, facts: Json) -> str:
     return "published"
 
 
-@_step
+@step
 def read_pull(order: ReviewOrder) -> Json | None:
     """What the pull request is now; None where there is nothing to review any more."""
     data = _client(order).get_new(order.place.path)
@@ -86,14 +82,14 @@ def read_pull(order: ReviewOrder) -> Json | None:
     }
 
 
-@_step
+@step
 def begin_check(order: ReviewOrder, head: str) -> int:
     """Show that a review runs; gives the check run's id."""
     output = checkrun.running(machine().words)
     return check.begin(_client(order), machine().app.id, order.repository, head, order.id, output)
 
 
-@_step
+@step
 def analyse(order: ReviewOrder, facts: Json) -> Json:
     """Fetch the commits and review them: `payload` and `report`, or `error`, or `stopped`."""
     here, key = machine(), _key(order)
@@ -115,7 +111,7 @@ def analyse(order: ReviewOrder, facts: Json) -> Json:
         return {"failed": True}
 
 
-@_step
+@step
 def publish(order: ReviewOrder, head: str, payload: Json) -> bool:
     """Post the review, unless the pull request has gone on in the meantime."""
     client, place = _client(order), order.place
@@ -126,14 +122,14 @@ def publish(order: ReviewOrder, head: str, payload: Json) -> bool:
     return True
 
 
-@_step
+@step
 def tidy_up(order: ReviewOrder, result: Json) -> None:
     """Fold older reviews and resolve what was fixed."""
     resolver = machine().app.client_if_granted(order.installation, order.repository_id, RESOLVE)
     tidy(_client(order), order.place, result["payload"], result["report"]["findings"], resolver)
 
 
-@_step
+@step
 def finish_check(order: ReviewOrder, run: int, result: Json) -> None:
     """End the check run with the verdict and its annotations."""
     report, here = result["report"], machine()
@@ -142,7 +138,7 @@ def finish_check(order: ReviewOrder, run: int, result: Json) -> None:
     check.finish(_client(order), order.repository, run, checkrun.conclusion(report), output, notes)
 
 
-@_step
+@step
 def end_without_verdict(order: ReviewOrder, run: int, head: str, result: Json) -> None:
     """End the check run of a review that came to nothing; one that would come to nothing again is not ordered again."""
     words = machine().words
@@ -155,20 +151,20 @@ def end_without_verdict(order: ReviewOrder, run: int, head: str, result: Json) -
         machine().store.set_reported(_key(order), head)
 
 
-@_step
+@step
 def remember(order: ReviewOrder, head: str, report: Json) -> None:
     """Note what was reported, for the reconcile loop and for `/explain`."""
     machine().records.save_report(_key(order), report)
     machine().store.set_reported(_key(order), head)
 
 
-@_step
+@step
 def start_gpu_jobs(order: ReviewOrder, head: str, jobs: list[str]) -> None:
     """Order the runs that the repository wants for what the pull request touches."""
     autorun.begin(machine(), order, head, jobs)
 
 
-@_step
+@step
 def welcome(order: ReviewOrder, report: Json) -> None:
     """Greet who contributes for the first time."""
     here = machine()
@@ -176,7 +172,7 @@ def welcome(order: ReviewOrder, report: Json) -> None:
     greet(here.app, client, order.place, report, here.words)
 
 
-@_step
+@step
 def keep_pages(order: ReviewOrder, facts: Json, report: Json) -> None:
     """Write the pages that people look at."""
     keeping.keep(machine(), _client(order), order, facts, report)

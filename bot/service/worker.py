@@ -71,6 +71,7 @@ class Worker:
         DBOS.register_queue("ci", partition_concurrency=1, worker_concurrency=2, polling_interval_sec=_POLL)
         settings = self._machine.settings
         self._every(settings.heartbeat_every, self._watch)
+        self._every(_POLL, lambda: self._machine.waiting.bring_back(self._machine.store, self._name))
         if "reviews" in self._queues:
             self._every(settings.redeliver_every, lambda: reconcile.redeliver(self._machine))
             self._every(settings.reconcile_every, lambda: reconcile.compare(self._machine))

@@ -7,11 +7,13 @@ import time
 from bot.comments.task import Refusal, Task
 from bot.comments.who import Level
 from bot.service.ciorders import CIPull
+from bot.service.waiting import NotYet
 
 NAME = "ci"
 USAGE = ""
 LEVEL = Level.READ
-# A report takes seconds; one that waits longer has others before it.
+# Seconds that a report takes; one that waits ten minutes has many others before it.
+_USUAL = 2.0
 _PATIENCE = 600.0
 
 
@@ -33,10 +35,14 @@ def _reported(task: Task) -> None:
     asked, store = task.order, task.here.store
     order = CIPull(asked.installation, asked.repository_id, asked.repository, asked.number).order(task.id)
     store.enqueue(order)
-    end = time.monotonic() + _PATIENCE
-    while store.runs(order.id):
-        if time.monotonic() > end:
-            raise Refusal("ci-waits")
+    end = time.monotonic() + _USUAL
+    while store.runs(order.id) and time.monotonic() < end:
         time.sleep(0.25)
-    if store.client.retrieve_workflow(order.id).get_status().status != "SUCCESS":
+    runs = store.runs(order.id)
+    (found,) = store.client.list_workflows(workflow_ids=[order.id])
+    if runs and time.time() - (found.created_at or 0) / 1000 > _PATIENCE:
+        raise Refusal("ci-waits")
+    if runs:
+        raise NotYet(_USUAL)
+    if found.status != "SUCCESS":
         raise Refusal("failed", order=order.id)

@@ -12,7 +12,7 @@ from bot.comments.advice import against
 from bot.comments.jobs import Ran, chosen, ran
 from bot.comments.task import Refusal, Task
 from bot.comments.who import Level
-from bot.github import GitHubError, Unsure
+from bot.github import GitHubError, Limited, Unsure
 from bot.github.app import READ_CI, RUN
 from bot.service.retrying import passing
 from checks.ci.model import Kind
@@ -140,6 +140,9 @@ def _sent(task: Task, act: Json, args: Json, head: str) -> Json:
         if act["kind"] == "status":
             return _hook(task, act, args, head)
         task.client(_CHECKS).post(f"/repos/{task.order.repository}/check-runs/{act['id']}/rerequest", {})
+    except Limited:
+        task.here.records.not_begun(f"{task.id}-{act['id']}")
+        raise
     except Unsure:
         return {"key": "rerun-unsure", "args": args}
     return {"key": "rerun-requested", "args": args}
