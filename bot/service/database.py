@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -40,6 +42,17 @@ def _prepare_sqlite(connection: Any, _: Any) -> None:
 def _prepare_steps(connection: Any, _: Any) -> None:
     connection.execute("PRAGMA foreign_keys=ON")
     connection.execute("PRAGMA synchronous=NORMAL")
+
+
+def _tell_milliseconds(connection: Any, _: Any) -> None:
+    if isinstance(connection, sqlite3.Connection):
+        connection.create_function("unixepoch", 1, lambda _: time.time())
+
+
+# From Python 3.12 on DBOS asks SQLite for `unixepoch('subsec')`, in connections of its own too. SQLite has it since
+# 3.42, and a Python may be built with an older one.
+if sqlite3.sqlite_version_info < (3, 42):
+    sa.event.listen(sa.Engine, "connect", _tell_milliseconds)
 
 
 def lock(connection: sa.Connection, number: int) -> None:
