@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -119,7 +119,7 @@ class ChangeSet:
         unit = self.unit(path, side)
         head = side is Side.HEAD
         changes = (f for f in self.files if path == (f.head_path if head else f.base_path))
-        lines = {n for f in changes for n in (f.head_lines() if head else f.base_lines())}
+        lines = sorted({n for f in changes for n in (f.head_lines() if head else f.base_lines())})
         for function in unit.functions if unit is not None else ():
             if _holds(function, lines):
                 function.body  # noqa: B018 - lowered by being asked for, and kept
@@ -168,7 +168,7 @@ class ChangeSet:
     def _changed_in(self, change: FileChange) -> Iterator[tuple[Function | None, Function | None]]:
         head = self.unit(change.head_path) if change.head_path else None
         base = self.unit(change.base_path, Side.BASE) if change.base_path else None
-        added, removed = change.head_lines(), change.base_lines()
+        added, removed = sorted(change.head_lines()), sorted(change.base_lines())
         touched = [f for f in (head.functions if head else ()) if _holds(f, added)]
         names = {f.qualname for f in touched}
         touched_base = [f for f in (base.functions if base else ()) if _holds(f, removed)]
@@ -196,5 +196,7 @@ class ChangeSet:
         return ChangeSet(self.base, head, self.files, self.pull, self.base_rev, self.head_rev, units)
 
 
-def _holds(function: Function, lines: set[int]) -> bool:
-    return not lines.isdisjoint(range(function.start_line, function.end_line + 1))
+def _holds(function: Function, lines: list[int]) -> bool:
+    """Whether one of `lines`, which are in order, stands in the function."""
+    place = bisect_left(lines, function.start_line)
+    return place < len(lines) and lines[place] <= function.end_line

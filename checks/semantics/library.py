@@ -18,6 +18,8 @@ from checks.semantics.values import Access
 from checks.source import language
 from checks.tree import holds_word
 
+# Of the language's own: looked for, they would be found called in every other file, and all of those parsed.
+_LIBRARY = frozenset({"abort", "assert", "free", "malloc", "memcpy", "memset", "printf"})
 _REGISTERED = re.compile(rb"\b[A-Z][A-Z_]*BUILD[A-Z_]*\(\s*(\w+)\s*\)")
 
 
@@ -142,7 +144,7 @@ class Library:
 
     def _look(self, name: str, path: str, arity: int) -> Function | None:
         unit = self.unit(path)
-        if unit is None or name.isupper():
+        if unit is None or name.isupper() or name in _LIBRARY:
             return None
         near = [unit, *(self._includes(unit, 2) if unit.language == "cpp" else ())]
         for other in near:

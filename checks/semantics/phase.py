@@ -33,14 +33,16 @@ def early(product: Product, wanted: set[tuple[str, str]]) -> Iterator[Early]:
     """Every use of an index before it moves, in the functions `wanted` (path, qualified name)."""
     for path, function in sorted(wanted):
         sites = product.buffers.within(path, {function})
-        bound = [(f, s, s.keys(f)) for s in sites for f in product.library.facts(s.op) if s.runs(f)]
-        movers = [(f, s, i, k[i]) for f, s, k in bound for i, _ in f.advances if i in k]
-        for mover, where, _, index in movers:
-            first = min(s.line for f, s, _, k in movers if k == index and f.hardware == mover.hardware)
+        bound = [(f, s) for s in sites for f in product.library.facts(s.op) if s.runs(f)]
+        known = [(f, s, s.keys(f)) for f, s in bound if f.advances]
+        movers = [(f, s, k[i]) for f, s, k in known for i, _ in f.advances if i in k]
+        for mover, where, index in movers:
+            first = min(s.line for f, s, k in movers if k == index and f.hardware == mover.hardware)
             given = set(where.keys(mover).values())
-            for facts, site, keys in bound:
+            for facts, site in bound:
                 if facts.hardware != mover.hardware or site.line >= first or where.line != first:
                     continue
+                keys = site.keys(facts)
                 mine = [p for p, k in keys.items() if k == index]
                 for param, amount in keys.items():
                     if mine and amount in given and amount != index:

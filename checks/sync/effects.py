@@ -134,28 +134,32 @@ def alterations(old: Function, new: Function, old_unit: Unit, new_unit: Unit) ->
 
 def _alterations(old: Function, new: Function, old_unit: Unit, new_unit: Unit) -> list[Alteration]:
     before, after = effects(old, old_unit), effects(new, new_unit)
-    left = Counter(e.identity for e in after)
-    gone = _leftover(before, Counter(left))
-    come = _leftover(after, Counter(e.identity for e in before))
+    # An identity is a whole expression: hashed once, and then a number.
+    numbers: dict[tuple[object, ...], int] = {}
+    was, now = ([numbers.setdefault(e.identity, len(numbers)) for e in side] for side in (before, after))
+    gone, come = _leftover(before, was, now), _leftover(after, now, was)
+    standing = set(now)
     found: list[Alteration] = []
-    for effect in gone:
-        if left[effect.identity]:
+    for number, effect in gone:
+        if number in standing:
             continue
-        others = [e for e in come if e.kind == effect.kind and e.key == effect.key]
+        others = [e for _, e in come if e.kind == effect.kind and e.key == effect.key]
         best = max(others, key=lambda e: (_likeness(effect, e), e.guards == effect.guards, -e.line), default=None)
         if best is not None and _likeness(effect, best) >= (0.5 if effect.kind != "assign" else 0.0):
-            come.remove(best)
+            come.remove((numbers[best.identity], best))
             found.append(_altered(new, effect, best))
     return found
 
 
-def _leftover(items: list[Effect], other: Counter[tuple[object, ...]]) -> list[Effect]:
-    left: list[Effect] = []
-    for effect in items:
-        if other[effect.identity]:
-            other[effect.identity] -= 1
+def _leftover(items: list[Effect], own: list[int], other: list[int]) -> list[tuple[int, Effect]]:
+    """The effects, with their numbers, of which the other side has less."""
+    counts = Counter(other)
+    left: list[tuple[int, Effect]] = []
+    for number, effect in zip(own, items, strict=True):
+        if counts[number]:
+            counts[number] -= 1
         else:
-            left.append(effect)
+            left.append((number, effect))
     return left
 
 

@@ -117,7 +117,8 @@ class _Before:
         if self.unit.named(function.name):
             return False
         way = (*below, function.qualname)
-        callers = [(f, g) for f in head.functions for c, g in calls_of(f.body) if E.callee(c) == function.name]
+        naming = (f for f in head.functions if function.name in head.text(f.start_line, f.end_line))
+        callers = [(f, g) for f in naming for c, g in calls_of(f.body) if E.callee(c) == function.name]
         others = [(f, g) for f, g in callers if f.qualname not in way]
         return bool(callers) and all(self.never_came(hardware, name, g, f, head, way) for f, g in others)
 

@@ -169,10 +169,11 @@ def _names_platform(unit: Unit) -> bool:
 def _made_on_one(key: str, reader: Function, unit: Unit) -> Use | None:
     """The one-sided place that makes `key`, where every place of the file that makes it asks for the hardware."""
     made = []
+    sets = re.compile(rf"{key}[\"']?[\s\\)\]]*(?::[^=]*)?=(?!=)")
     for function in unit.functions:
         if function.name == reader.name and function.owner == reader.owner:
             continue
-        if key in unit.text(function.start_line, function.end_line):
+        if sets.search(unit.text(function.start_line, function.end_line)):
             made += [(u, function) for u in uses(function) if u.sets and u.key == key]
     if any(c.name == key and c.owner == reader.owner and c.kind == "field" for c in unit.constants):
         return None  # the class itself has it

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from checks.change import ChangeSet
 from checks.config import Config
@@ -32,7 +33,7 @@ def read_only(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]
             if isinstance(stmt, Assign) and change.touches(head.path, stmt.line, stmt.end_line):
                 match stmt.target:
                     case E.Attr(base=E.Attr(base=holder, name=field), name=name) if holder != E.Name("self"):
-                        found = _named_tuple(field, change, config)
+                        found = change.once((_named_tuple, field), partial(_named_tuple, field, change, config))
                         if found is not None:
                             bad.append((stmt, *found, name))
         if bad:

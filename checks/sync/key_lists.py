@@ -101,8 +101,9 @@ def batch_fields(change: ChangeSet, config: Config, rule: str) -> Iterator[Findi
                 if method.owner != cls.name or _INIT.match(method.name):
                     continue
                 added = method.name not in methods and bool(before)
-                if (fresh or added) and method.clean:
-                    yield from _unlisted(cls, batch, fresh, added, method, unit, rule)
+                if fresh or added:
+                    found = _unlisted(cls, batch, fresh, added, method, unit, rule)
+                    yield from (finding for finding in found if method.clean)
 
 
 def _texts(cls: Class, unit: Unit) -> list[str]:

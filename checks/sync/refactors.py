@@ -61,8 +61,16 @@ def _text(function: Function, unit: Unit) -> str:
 
 
 def _values(target: E.Expr, function: Function) -> list[E.Expr]:
-    given = (g.stmt for g in flatten(function.body) if isinstance(g.stmt, Assign) and g.stmt.target == target)
-    return [s.value for s in given if s.value is not None]
+    return function.body.once(_values, lambda: _given(function)).get(target, [])
+
+
+def _given(function: Function) -> dict[E.Expr, list[E.Expr]]:
+    """What each place in `function` gets."""
+    given: dict[E.Expr, list[E.Expr]] = {}
+    for guarded in flatten(function.body):
+        if isinstance(guarded.stmt, Assign) and guarded.stmt.value is not None:
+            given.setdefault(guarded.stmt.target, []).append(guarded.stmt.value)
+    return given
 
 
 def moved_only(alteration: Alteration, change: ChangeSet, config: Config) -> bool:
