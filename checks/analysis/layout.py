@@ -32,9 +32,18 @@ def _only_layout(delta: Delta) -> bool:
     if not delta.python:
         return _cpp_tokens(before) == _cpp_tokens(now)
     try:
-        return ast.dump(ast.parse(before)) == ast.dump(ast.parse(now))
+        return _alike(ast.parse(before), ast.parse(now))
     except SyntaxError:
         return False
+
+
+def _alike(a: object, b: object) -> bool:
+    """Whether two syntax trees are one, wherever they stand; most are soon found to differ."""
+    if isinstance(a, ast.AST):
+        return type(a) is type(b) and all(_alike(getattr(a, n, None), getattr(b, n, None)) for n in a._fields)
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(_alike, a, b))
+    return repr(a) == repr(b)
 
 
 def source(unit: Unit, function: Function) -> str:

@@ -72,13 +72,14 @@ def splits(change: ChangeSet, config: Config) -> Iterator[Split]:
 def carried(change: ChangeSet, config: Config) -> Iterator[tuple[Function, Function, float]]:
     """(new function, the one of its file that lost most of the code it has, its share) of code that the old one does
     not call there: somebody else does."""
-    lost = [
-        (d, _grams(d.base_code) - _grams(d.code)) for d in paired(change, config) if d.base is not None and d.base_code
-    ]
-    for new in paired(change, config):
+    made = [d for d in paired(change, config) if d.base is None]
+    paths = {d.head.path for d in made}
+    cut = [d for d in paired(change, config) if d.base is not None and d.head.path in paths and d.base_code]
+    lost = [(d, _grams(d.base_code) - _grams(d.code)) for d in cut]
+    for new in made:
         held = [(_share(_grams(new.code), gone), -n, d) for n, (d, gone) in enumerate(lost) if d.unit is new.unit]
         share, _, whole = max(held, key=lambda h: h[:2], default=(0.0, 0, new))
-        if new.base is None and share >= _LEAST_SHARE:
+        if share >= _LEAST_SHARE:
             yield new.head, whole.head, share
 
 

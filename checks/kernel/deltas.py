@@ -7,7 +7,7 @@ import re
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 from checks.change import ChangeSet
 from checks.config import Config
@@ -155,9 +155,14 @@ def same(a: object, b: object) -> bool:
     if isinstance(a, tuple) and isinstance(b, tuple):
         return len(a) == len(b) and all(map(same, a, b))
     if is_dataclass(a) and not isinstance(a, type):
-        names = [f.name for f in fields(a) if f.name not in ("line", "end_line")]
-        return all(same(getattr(a, n), getattr(b, n)) for n in names)
+        return all(same(getattr(a, n), getattr(b, n)) for n in _compared(type(a)))
     return a == b
+
+
+@cache
+def _compared(kind: type) -> tuple[str, ...]:
+    """The fields of a dataclass that are not about its place."""
+    return tuple(f.name for f in fields(kind) if f.name not in ("line", "end_line"))
 
 
 def locals_in(flat: list[Guarded]) -> Iterator[tuple[str, E.Expr]]:
