@@ -150,13 +150,15 @@ def narrowed(change: ChangeSet, config: Config) -> Iterator[Narrowed]:
             continue
         tests = [g.stmt.test for g in delta.flat if isinstance(g.stmt, If) and delta.touched(g.stmt.line)]
         for now in delta.flat if tests else ():
+            what, calls = _does(now.stmt)
+            if not what or not any(g is t for g in now.guards for t in tests):
+                continue
             was = [g for g in delta.flat_base if same(g.stmt, now.stmt)]
             again = [g for g in delta.flat if same(g.stmt, now.stmt)]
             more = [g for g in now.guards if len(was) == 1 and not any(same(g, old) for old in was[0].guards)]
             if len(was) == len(again) == len(more) == 1 and len(now.guards) == len(was[0].guards) + 1:
                 test = condition(more[0], delta.unit) if any(more[0] is t for t in tests) else ""
-                what, calls = _does(now.stmt)
-                if test and what:
+                if test:
                     yield Narrowed(delta.head, calls, what, test, now.stmt.line)
 
 
