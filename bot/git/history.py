@@ -34,6 +34,7 @@ def history(past: Past, change: ChangeSet) -> History:
         message=message.strip(),
         references=references(past.git, past.compared, change.pull, said, subject, all_commits),
         earlier=_earlier(change, blamed, commits),
+        unread=tuple(f.path for f in past.files if not blamed[f]),
         fixes_of=tuple(
             (f.path, count) for f in past.files if (count := sum(_is_fix(c.subject) for c in commits[f].values()))
         ),

@@ -70,6 +70,7 @@ def _json(view: AnalysisReport, language: str) -> str:
         "symbols": list(found.symbols),
         "excerpts": jsonfmt.plain(found.excerpts),
         "risks": [{"reached": r.reached, **jsonfmt.finding_data(r.finding, voices)} for r in found.risks],
+        "dropped": [claim(c) for c in found.dropped],
         "impacts": [{"who": i.who, **claim(i.claim)} for i in found.impacts],
         "history": jsonfmt.plain(found.history),
         "discussion": jsonfmt.plain(found.discussion),
@@ -212,6 +213,7 @@ def _excerpt(excerpt: Excerpt, words: Words) -> Iterator[Block]:
 def _risks(found: Analysis, words: Words) -> Iterator[Block]:
     yield Heading(2, words("analysis.heading-risks"))
     own = tuple(_risk(r, words) for r in found.risks if not r.reached)
+    own += tuple(_dropped(c, words) for c in found.dropped)
     reached = tuple(_risk(r, words) for r in found.risks if r.reached)
     yield Items(own) if own else Text(words("analysis.no-risks"))
     if reached:
@@ -224,6 +226,11 @@ def _risk(risk: Risk, words: Words) -> str:
     said = words.message(f.rule, f.message)
     severity = words(f"report.severity-{f.level}")
     return words("analysis.risk", severity=Ready(severity), place=f.location, said=Ready(said), rule=f.rule)
+
+
+def _dropped(claim: Claim, words: Words) -> str:
+    said = Ready(_sentence(claim.message, words))
+    return words("analysis.dropped-risk", place=claim.places[0], said=said)
 
 
 def _impact(impact: Impact, words: Words) -> str:
@@ -262,5 +269,7 @@ def _missing(view: AnalysisReport, words: Words) -> Iterator[Block]:
         lines.append(words("analysis.missing-description", option="--title, --body-file"))
     if not view.analysis.history.message:
         lines.append(words("analysis.missing-history"))
+    elif view.analysis.history.unread:
+        lines.append(words("analysis.missing-past", files=list(view.analysis.history.unread)))
     yield Heading(2, words("analysis.heading-missing"))
     yield Items(tuple(lines))

@@ -37,6 +37,8 @@ _TELLING = (
     "setting-changed",
     "replaced",
     "class-added",
+    "dropped",
+    "first-calls",
     "condition",
     "condition-part",
     "unpacked",
@@ -50,6 +52,7 @@ _TELLING = (
     "functions-removed",
     "parameter-replaced",
     "signature",
+    "override",
     "narrowed",
     "exit",
     "setting-added",
@@ -57,6 +60,8 @@ _TELLING = (
     "calls",
     "state",
     "passed",
+    "repeated",
+    "set-local",
     "tests-added",
 )
 
@@ -80,6 +85,7 @@ def analyse(review: Review, facts: Facts, history: History, threads: Sequence[Th
         symbols=_symbols(found),
         excerpts=excerpts(change, config, found, files),
         risks=dangers,
+        dropped=tuple(c for c in found if c.message.key == "dropped"),
         impacts=impacts(change, facts, found),
         history=history,
         discussion=discussion(threads, review.findings) if threads is not None else None,

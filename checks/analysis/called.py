@@ -40,6 +40,21 @@ def calls(change: ChangeSet, config: Config) -> Iterator[Calls]:
             yield Calls(delta.head, gained, lost)
 
 
+def first_calls(change: ChangeSet, config: Config) -> Iterator[Calls]:
+    """What new functions call and no function of their file did: where they are for a hardware, none for that one."""
+    for delta in paired(change, config):
+        file = change.changed(delta.head.path)
+        base = change.unit(file.base_path, Side.BASE) if file and file.base_path else None
+        if delta.base is None and base is not None:
+            kind = hardware(delta.head, config)
+            functions = (f for f in base.functions if not kind or hardware(f, config) == kind)
+            before = {n for f in functions for n in _CALL.findall(base.text(f.start_line, f.end_line))}
+            own = {f.name for f in delta.unit.functions}
+            gained = tuple(n for n in _callees(delta.head) if n not in before and n not in own)
+            if gained:
+                yield Calls(delta.head, gained, ())
+
+
 def _callees(function: Function) -> tuple[str, ...]:
     """The names that it calls; C++'s `new` and `delete` are operators."""
     named = (E.callee(c) for c, _ in calls_of(function.body))

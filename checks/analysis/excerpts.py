@@ -11,6 +11,7 @@ from checks.kernel.deltas import Delta, deltas
 
 MOST = 3
 _MOST_LINES = 44
+_LEAST_ADDED = 3
 # Sentences that are reason enough to read a function, where they speak of it by name.
 _TOLD = frozenset({"split", "extracted", "carried", "moved", "function-replaced"})
 _EXPLAINED = {
@@ -37,13 +38,14 @@ def excerpts(
             continue
         about = [c for c in claims if _speaks_of(c, delta)]
         added = len(_added(delta, change))
-        if added < 3:
+        if not added:
             continue
         worth = (
             min(added, 40) + sum(_EXPLAINED.get(c.message.key, 2) for c in about) + 2 * scores.get(delta.head.path, 0)
         )
         ranked.append((-worth, delta.head.path, delta.head.start_line, delta, about, added))
     ranked.sort(key=lambda r: r[:3])
+    ranked = [r for r in ranked if r[-1] >= _LEAST_ADDED] or ranked[:1]
     return tuple(_excerpt(delta, change, about, added) for *_, delta, about, added in ranked[:MOST])
 
 

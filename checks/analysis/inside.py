@@ -1,4 +1,4 @@
-"""What functions newly do, or do no more: leave early, set state, pass arguments, run under a condition."""
+"""What functions newly do, or do no more: leave early, set state, run under a condition."""
 
 from __future__ import annotations
 
@@ -46,17 +46,6 @@ class Narrowed:
     calls: bool
     what: str
     test: str
-    line: int
-
-
-@node
-class Passed:
-    """What a function newly passes in its one call of `callee`, and what it passes no more."""
-
-    function: Function
-    callee: str
-    gained: tuple[str, ...]
-    lost: tuple[str, ...]
     line: int
 
 
@@ -126,19 +115,20 @@ def _set_in(function: Function) -> dict[str, int]:
     found: dict[str, int] = {}
     for s in flat:
         if isinstance(s, Assign) and isinstance(s.target, E.Attr | E.Index) and E.root(s.target) not in own:
-            key = _place(s.target)
+            key = place(s.target)
             if key:
                 found.setdefault(key, s.line)
     return found
 
 
-def _place(target: E.Expr) -> str:
+def place(target: E.Expr) -> str:
+    """What is set: `a.b`, `a["k"]`, and `a` for `a[i]`; empty for anything else."""
     match target:
         case E.Index(base=base, indices=(E.Const(value=str() as key),)):
             left = E.dotted(base)
             return f'{left}["{key}"]' if left else ""
         case E.Index(base=base):
-            return _place(base)
+            return place(base)
         case _:
             return E.dotted(target) or ""
 
@@ -166,56 +156,8 @@ def _does(stmt: Stmt) -> tuple[str, bool]:
     """What it sets, or (True) calls."""
     match stmt:
         case Assign(target=E.Attr() | E.Index() as target):
-            return _place(target), False
+            return place(target), False
         case ExprStmt(value=E.Call() as call):
             return E.callee(call), True
         case _:
             return "", False
-
-
-def passed(change: ChangeSet, config: Config) -> Iterator[Passed]:
-    """Calls of which a function has one before and now, with other arguments, all of which can be named."""
-    for delta in paired(change, config):
-        if delta.base is None:
-            continue
-        before, now = _single_calls(delta.base), _single_calls(delta.head)
-        for name in now:
-            if name in before and not same(before[name], now[name]):
-                (old, odd), (new, other) = _arguments(before[name]), _arguments(now[name])
-                gained = tuple(a for a in new if a not in old)
-                lost = tuple(a for a in old if a not in new)
-                if same(odd, other) and (gained or lost):
-                    yield Passed(delta.head, name, gained, lost, now[name].line)
-
-
-def _single_calls(function: Function) -> dict[str, E.Call]:
-    found: dict[str, list[E.Call]] = {}
-    for call, _ in calls_of(function.body):
-        if name := E.callee(call):
-            found.setdefault(name, []).append(call)
-    return {name: calls[0] for name, calls in found.items() if len(calls) == 1 and not E.starred(calls[0])}
-
-
-def _arguments(call: E.Call) -> tuple[list[str], tuple[E.Expr, ...]]:
-    """The arguments that have a name, and the others."""
-    given = [("", a) for a in call.args] + [(f"{key}=", value) for key, value in call.keywords]
-    named = [f"{key}{_spelled(e)}" for key, e in given if _spelled(e)]
-    return named, tuple(e for _, e in given if not _spelled(e))
-
-
-def _spelled(e: E.Expr) -> str:
-    """A name, a field or a literal as it is written, without casts and `.data()`; empty for anything else."""
-    match e:
-        case E.Const(value=value):
-            return repr(value)
-        case E.Cast(operand=operand):
-            return _spelled(operand)
-        case E.Call(func=E.Attr(base=base, name="data"), args=()):
-            return _spelled(base)
-        case E.Call(func=E.Name(id="const_cast" | "reinterpret_cast" | "static_cast"), args=(operand,)):
-            return _spelled(operand)
-        case E.Index(base=base, indices=(E.Const(value=str() as key),)):
-            left = E.dotted(base)
-            return f'{left}["{key}"]' if left else ""
-        case _:
-            return E.dotted(e) or ""

@@ -119,18 +119,21 @@ class Reference:
 
 @node
 class History:
-    """What git knows of the past: collected by `bot`, in a fixed order."""
+    """What git knows of the past: collected by `bot`, in a fixed order. `unread` are changed files of which it cannot
+    tell who wrote the lines that went: a clone without their contents."""
 
     subject: str = ""
     message: str = ""
     references: tuple[Reference, ...] = ()
     earlier: tuple[Earlier, ...] = ()
     fixes_of: tuple[tuple[str, int], ...] = ()
+    unread: tuple[str, ...] = ()
 
 
 @node
 class Analysis:
-    """Everything the page of a pull request shows. `discussion` is None where GitHub was not asked."""
+    """Everything the page of a pull request shows. `dropped` are cases that were refused and no longer are, which is a
+    risk where nothing else was made for them. `discussion` is None where GitHub was not asked."""
 
     facts: Facts
     summary: tuple[Claim, ...]
@@ -140,6 +143,7 @@ class Analysis:
     symbols: tuple[str, ...]
     excerpts: tuple[Excerpt, ...]
     risks: tuple[Risk, ...]
+    dropped: tuple[Claim, ...]
     impacts: tuple[Impact, ...]
     history: History
     discussion: Discussion | None = None

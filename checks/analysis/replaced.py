@@ -5,9 +5,9 @@ from __future__ import annotations
 import difflib
 import keyword
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from checks.analysis.defined import defined
 from checks.change import ChangeSet, FileChange
@@ -103,13 +103,16 @@ def _in_hunk(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, str,
 
 
 def _around(a: list[str], b: list[str]) -> Iterator[tuple[int, int]]:
-    """Where one token was exchanged for one, and the rest of what stands between two commas differs in names alone."""
+    """Where one token was exchanged for one, and the rest of what stands between two commas differs in names alone. Of
+    three alike that became two, nobody can tell which went."""
+    shapes = [Counter(tuple(_shape(e)) for e in _elements(side)) for side in (a, b)]
     blocks = difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes()
     for n, (tag, i1, i2, j1, j2) in enumerate(blocks):
         if tag == "replace" and i2 - i1 == 1 and j2 - j1 == 1:
             left = n == 0 or _length(blocks[n - 1]) >= _AROUND or n == 1
             right = n + 1 == len(blocks) or _length(blocks[n + 1]) >= _AROUND or n + 2 == len(blocks)
-            if left and right and _shape(_element(a, i1)) == _shape(_element(b, j1)):
+            was, now = (tuple(_shape(_element(side, n))) for side, n in ((a, i1), (b, j1)))
+            if left and right and was == now and shapes[0][was] == shapes[1][now]:
                 yield i1, j1
 
 
@@ -117,6 +120,12 @@ def _element(tokens: list[str], place: int) -> list[str]:
     start = next((n + 1 for n in range(place - 1, -1, -1) if tokens[n] in _BETWEEN), 0)
     end = next((n for n in range(place, len(tokens)) if tokens[n] in _BETWEEN), len(tokens))
     return tokens[start:end]
+
+
+def _elements(tokens: list[str]) -> Iterator[list[str]]:
+    for between, inside in groupby(tokens, key=lambda t: t in _BETWEEN):
+        if not between:
+            yield list(inside)
 
 
 def _shape(tokens: Sequence[str]) -> list[str]:

@@ -49,7 +49,7 @@ def assignments(change: ChangeSet, config: Config) -> Iterator[Written]:
         for state, alike in now.items():
             old = before.get(state, [])
             if len(old) == len(alike) == 1 and not same(old[0].value, alike[0].value):
-                (_, was), (target, value) = _sides(old[0], delta.base_unit), _sides(alike[0], delta.unit)
+                (_, was), (target, value) = sides(old[0], delta.base_unit), sides(alike[0], delta.unit)
                 if target:
                     yield Written(delta.head, target, was, value, alike[0].line)
 
@@ -72,7 +72,7 @@ def _exchanged(old: Assign | Return, new: Assign | Return, delta: Delta) -> Writ
         return Written(delta.head, "", was, now, new.line) if was and now else None
     if not isinstance(old, Assign) or not isinstance(new, Assign) or not isinstance(new.target, E.Name):
         return None
-    (_, was), (_, now) = _sides(old, delta.base_unit), _sides(new, delta.unit)
+    (_, was), (_, now) = sides(old, delta.base_unit), sides(new, delta.unit)
     alike = old.op == new.op == "=" and same(old.target, new.target)
     return Written(delta.head, new.target.id, was, now, new.line) if alike and was and now else None
 
@@ -99,7 +99,7 @@ def unpacked(change: ChangeSet, config: Config) -> Iterator[Written]:
         for guarded in delta.flat if delta.base is not None else ():
             s = guarded.stmt
             if isinstance(s, Assign) and isinstance(s.target, E.Name) and s.value is not None and _takes_bits(s.value):
-                _, value = _sides(s, delta.unit)
+                _, value = sides(s, delta.unit)
                 if value and delta.touched(s.line) and not uses(delta.base_code, s.target.id):
                     yield Written(delta.head, s.target.id, "", value, s.line)
 
@@ -137,7 +137,7 @@ def _hunks(change: ChangeSet, config: Config) -> Iterator[tuple[Delta, list[Stmt
                 yield delta, gone, come
 
 
-def _sides(stmt: Assign, unit: Unit | None) -> tuple[str, str]:
+def sides(stmt: Assign, unit: Unit | None) -> tuple[str, str]:
     """What stands left and right of the sign; the right side is empty where it goes over several lines."""
     line = unit.text(stmt.line).strip() if unit else ""
     left, sign, right = re.sub(r"\s(?:#|//).*", "", line).partition(f" {stmt.op} ")

@@ -14,6 +14,7 @@ from checks.finding import Side
 
 # A symbol of more claims than this ties everything to everything: `__init__`, a name of the whole engine.
 _MOST_CLAIMS = 6
+_MOST_TOGETHER = 12
 _WORD = re.compile(r"[A-Za-z_]\w{3,}")
 _HERE, _INSIDE, _NAMED = 9, 4, 1
 
@@ -84,26 +85,38 @@ def _holds(hunk: _Hunk, claim: Claim) -> bool:
 
 
 def _together(claims: Sequence[Claim], hunks: Sequence[_Hunk]) -> list[_Group]:
-    """Claims joined by the symbols that they share, and by standing in the same hunks."""
-    counts = Counter(s for c in claims for s in set(c.symbols))
-    parent = list(range(len(claims)))
+    """Claims joined by the symbols that they share, and by standing in the same hunks: the closest first, as long as a
+    reader can still see them as one step."""
+    parent, size = list(range(len(claims))), [1] * len(claims)
 
     def root(i: int) -> int:
         while parent[i] != i:
             i = parent[i]
         return i
 
-    places = [_standing(c, hunks) for c in claims]
-    for i, claim in enumerate(claims):
-        for j in range(i):
-            shared = {s for s in _shared(claim, claims[j]) if counts[s] <= _MOST_CLAIMS}
-            if shared or _same_place(places[i], places[j]):
-                a, b = sorted((root(i), root(j)))
-                parent[b] = a
+    for _, i, j in _ties(claims, hunks):
+        a, b = sorted((root(i), root(j)))
+        if a != b and size[a] + size[b] <= _MOST_TOGETHER:
+            parent[b] = a
+            size[a] += size[b]
     groups: dict[int, _Group] = {}
     for i, claim in enumerate(claims):
         groups.setdefault(root(i), _Group()).claims.append(claim)
     return list(groups.values())
+
+
+def _ties(claims: Sequence[Claim], hunks: Sequence[_Hunk]) -> list[tuple[float, int, int]]:
+    """Which claims belong together, the closest first: a symbol that only two share says more than one of five."""
+    counts = Counter(s for c in claims for s in set(c.symbols))
+    places = [_standing(c, hunks) for c in claims]
+    found = []
+    for i, claim in enumerate(claims):
+        for j in range(i):
+            shared = [s for s in _shared(claim, claims[j]) if counts[s] <= _MOST_CLAIMS]
+            closeness = sum(1 / counts[s] for s in shared) + _same_place(places[i], places[j])
+            if closeness:
+                found.append((-closeness, j, i))
+    return sorted(found)
 
 
 def _shared(a: Claim, b: Claim) -> set[str]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from checks.analysis import successors
 from checks.analysis.claims import functions, named, ops, settings, statements, tests
+from checks.analysis.claims.places import plain
 from checks.analysis.model import Claim
 from checks.analysis.replaced import Replacement
 from checks.change import ChangeSet
@@ -23,7 +25,7 @@ def claims(change: ChangeSet, config: Config, facts: Facts, replaced: Sequence[R
     exchanged = {n for pair in pairs for n in pair}
     successive = successors.functions(change, config, facts, replaced)
     classes = [*named.classes(change, config)]
-    found = [
+    remade = [
         *split,
         *carried,
         *functions.moves(change, config),
@@ -33,18 +35,32 @@ def claims(change: ChangeSet, config: Config, facts: Facts, replaced: Sequence[R
         *map(functions.successor, successive),
         *settings.settings(change, config),
         *functions.remade(change, config, facts, successive, made),
-        *statements.calls(change, config, exchanged | parts),
+    ]
+    state = [*statements.state(change, config)]
+    about = {plain(s) for c in remade for s in c.symbols}
+    found = [
+        *remade,
+        *statements.calls(change, config, exchanged | parts, about),
+        *functions.first_calls(change, config),
         *statements.conditions(change, config, pairs),
         *statements.exits(change, config),
+        *statements.dropped(change, config, pairs),
+        *statements.overrides(change, config, pairs),
         *statements.narrowed(change, config),
         *statements.written(change, config, pairs),
-        *statements.passed(change, config, pairs),
-        *statements.state(change, config),
+        *statements.passed(change, config, pairs, about),
+        *statements.repeated(change, config),
+        *state,
         *statements.branches(change, config),
-        *named.keys(change, config, {r.new for r in replaced}),
+        *named.keys(change, config, {r.new for r in replaced} | _set_newly(state)),
         *classes,
         *named.constants(facts, {str(c.message.args["name"]) for c in classes}),
         *functions.laid_out(change, config),
     ]
     told = {s for c in found for s in c.symbols}
-    return (*found, *functions.others(facts, told, change), *tests.cases(change, config, told))
+    return (*found, *functions.others(facts, told, change, pairs), *tests.cases(change, config, told))
+
+
+def _set_newly(state: Sequence[Claim]) -> set[str]:
+    """The last names of what functions newly set: `k` of `shared["k"]`."""
+    return {re.findall(r"\w+", name)[-1] for c in state for name in c.message.args["gained"]}

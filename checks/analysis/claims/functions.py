@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
-from checks.analysis import layout, pairs
+from checks.analysis import called, layout, pairs
 from checks.analysis.claims.places import at, declared_name, own_names
+from checks.analysis.defined import defined
+from checks.analysis.lines import Line, rewritten
 from checks.analysis.model import Claim
 from checks.analysis.successors import Successor
 from checks.change import ChangeSet
@@ -65,8 +67,11 @@ def remade(
         if count >= _MANY:
             named = [f for f in told if (f.path, f.what) == (path, what)]
             yield _several(path, what, [f for f in named if f.name.rsplit(".", 1)[-1] not in split])
+    seen: set[tuple[str, str, str]] = set()
     for f in told:
-        if many[f.path, f.what] < _MANY:
+        # Two under one name, each for a platform, came together.
+        if many[f.path, f.what] < _MANY and (f.path, f.name, f.what) not in seen:
+            seen.add((f.path, f.name, f.what))
             yield from _one(f, split)
 
 
@@ -126,7 +131,17 @@ def laid_out(change: ChangeSet, config: Config) -> Iterator[Claim]:
         yield Claim(Message("layout", args), tuple(map(at, functions)), tuple(names))
 
 
-def others(facts: Facts, told: set[str], change: ChangeSet) -> Iterator[Claim]:
+def first_calls(change: ChangeSet, config: Config) -> Iterator[Claim]:
+    """What new functions call that nothing in their file called before, or nothing for their hardware."""
+    for found in called.first_calls(change, config):
+        names = [n for n in found.gained if defined(n, change, Side.HEAD, config)]
+        if names:
+            kind = called.hardware(found.function, config)
+            args = {"name": found.function.qualname, "calls": names, "hardware": kind, "path": found.function.path}
+            yield Claim(Message("first-calls", args), (at(found.function),), own_names(found.function))
+
+
+def others(facts: Facts, told: set[str], change: ChangeSet, exchanged: Sequence[tuple[str, str]]) -> Iterator[Claim]:
     """Functions whose lines changed and of which nothing else is told; those of a file belong together."""
     for f in facts.functions:
         if f.what == "body" and f.name not in told:
@@ -134,7 +149,12 @@ def others(facts: Facts, told: set[str], change: ChangeSet) -> Iterator[Claim]:
             base = change.unit(file.base_path, Side.BASE) if file and file.base_path else None
             functions = unit.functions_named.get(f.name, []) if unit else []
             function = next((u for u in functions if u.start_line == f.line), None)
-            if function is None or file is None:
+            if function is None or file is None or unit is None:
+                continue
+            lines = rewritten(function, unit, base, file)
+            told_by_names = (layout.only_renamed(line.old, line.new, exchanged) for line in lines)
+            yield from (_line(f.name, n, f.path) for n, known in zip(lines, told_by_names, strict=True) if not known)
+            if lines:
                 continue
             before = next((u for u in base.functions_named.get(f.name, [])), None) if base else None
             args = {
@@ -144,6 +164,11 @@ def others(facts: Facts, told: set[str], change: ChangeSet) -> Iterator[Claim]:
                 "gone": _inside(before, file.base_lines()) if before else 0,
             }
             yield Claim(Message("body", args), (Location(f.path, f.line),), (f.name, f.path))
+
+
+def _line(name: str, line: Line, path: str) -> Claim:
+    args = {"name": name, "old": line.old, "new": line.new, "path": path}
+    return Claim(Message("line", args), (Location(path, line.line),), (name, path))
 
 
 def _inside(function: Function, lines: set[int]) -> int:

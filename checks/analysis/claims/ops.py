@@ -46,6 +46,7 @@ def bindings(change: ChangeSet, config: Config, renamed: dict[str, str]) -> Iter
         head = change.unit(file.head_path) if file.head_path and not config.is_test(file.path) else None
         base = change.unit(file.base_path, Side.BASE) if file.base_path else None
         old, new = _bound(base), _bound(head)
+        yield from _unbound(old, {*new, *(renamed.get(n, "") for n in new if n not in old)})
         for name, bound in new.items():
             before = old.get(name, [])
             args = {"name": name, "path": bound[0].path, "count": len(bound[0].args)}
@@ -63,6 +64,15 @@ def bindings(change: ChangeSet, config: Config, renamed: dict[str, str]) -> Iter
                 lost = [a for a in before[0].args if a not in bound[0].args]
                 changed = Message("binding-changed", {**args, "gained": gained, "lost": lost})
                 yield Claim(changed, where, (*names, *gained, *lost))
+
+
+def _unbound(old: dict[str, list[Binding]], known: set[str]) -> Iterator[Claim]:
+    """Bindings that went and that nothing took the place of."""
+    for name, bound in old.items():
+        if name not in known:
+            where = tuple(Location(b.path, b.line, side=Side.BASE) for b in bound)
+            names = (name, bound[0].function.rsplit("::", 1)[-1])
+            yield Claim(Message("binding-removed", {"name": name, "path": bound[0].path}), where, names)
 
 
 def _bound(unit: Unit | None) -> dict[str, list[Binding]]:

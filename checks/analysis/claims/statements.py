@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from checks.analysis import called, inside, layout
+from checks.analysis import arguments, called, inside, layout, overridden
 from checks.analysis import conditions as written_anew
 from checks.analysis import statements as changed
 from checks.analysis.claims.places import at, own_names
@@ -24,11 +24,12 @@ _MOST_NAMED = 5
 _FIELD = re.compile(r"\.(\w+\[\d+\])")
 # Calls that make the host wait, or that take it back: no product defines them, and steps overlap or not by them.
 _WAITS = frozenset({"copy_to", "numpy", "item", "tolist", "cpu", "synchronize", "pin_memory", "cudaStreamSynchronize"})
-Exchanged = Iterable[tuple[str, str]]
+Exchanged = Sequence[tuple[str, str]]
 
 
-def calls(change: ChangeSet, config: Config, known: set[str]) -> Iterator[Claim]:
-    """Calls that came or went, of names that the repository defines and no other claim explains."""
+def calls(change: ChangeSet, config: Config, known: set[str], about: set[str]) -> Iterator[Claim]:
+    """Calls that came or went, of names that the repository defines and no other claim explains. `about` are the names
+    that the change made, or made otherwise: they tie their callers to it."""
 
     def tells(name: str, side: Side) -> bool:
         return name not in known and (name in _WAITS or defined(name, change, side, config))
@@ -41,7 +42,7 @@ def calls(change: ChangeSet, config: Config, known: set[str]) -> Iterator[Claim]
             alike.setdefault((gained, lost), []).append(found.function)
     for (gained, lost), functions in alike.items():
         args = {"gained": list(gained), "lost": list(lost)}
-        named = (n for n in (*gained, *lost) if n not in _WAITS)
+        named = (n for n in (*gained, *lost) if n in about)
         yield _together("calls", args, functions, map(at, functions), named)
 
 
@@ -80,8 +81,10 @@ def written(change: ChangeSet, config: Config, exchanged: Exchanged) -> Iterator
                 message = Message("unpacked", args)
             elif read is changed.loops:
                 message = Message("loop", args)
+            elif read is changed.assignments:
+                message = Message("assigned", args)
             else:
-                message = Message("assigned", args) if found.target else Message("returned", args)
+                message = Message("set-local", args) if found.target else Message("returned", args)
             # A field of a message ties its senders and receivers together: `meta[1]`.
             fields = _FIELD.findall(found.target if found.old or not found.new else found.new)
             yield Claim(message, (Location(found.function.path, found.line),), (*own_names(found.function), *fields))
@@ -110,6 +113,21 @@ def state(change: ChangeSet, config: Config) -> Iterator[Claim]:
         yield Claim(Message("state", args), (Location(found.function.path, found.line),), own_names(found.function))
 
 
+def dropped(change: ChangeSet, config: Config, exchanged: Exchanged) -> Iterator[Claim]:
+    for found in overridden.dropped(change, config, exchanged):
+        path, name = found.function.path, found.function.qualname
+        args = {"name": name, "test": found.test, "note": found.note}
+        yield Claim(Message("dropped", args), (Location(path, found.line),), own_names(found.function))
+
+
+def overrides(change: ChangeSet, config: Config, exchanged: Exchanged) -> Iterator[Claim]:
+    for found in overridden.overrides(change, config, exchanged):
+        path, name = found.function.path, found.function.qualname
+        args = {"name": name, "target": found.target, "value": found.value, "test": found.test, "gone": found.gone}
+        where = at(found.function) if found.gone else Location(path, found.line)
+        yield Claim(Message("override", args), (where,), own_names(found.function))
+
+
 def narrowed(change: ChangeSet, config: Config) -> Iterator[Claim]:
     """What now runs only under a condition, one sentence for everything under the same one."""
     told: dict[tuple[str, str, str], list[inside.Narrowed]] = {}
@@ -125,8 +143,22 @@ def narrowed(change: ChangeSet, config: Config) -> Iterator[Claim]:
         yield Claim(message, places, own_names(under[0].function))
 
 
-def passed(change: ChangeSet, config: Config, exchanged: Exchanged) -> Iterator[Claim]:
-    for found in inside.passed(change, config):
+def repeated(change: ChangeSet, config: Config) -> Iterator[Claim]:
+    for found in arguments.repeated(change, config):
+        gained, lost = list(found.gained), list(found.lost)
+        args = {
+            "name": found.function.qualname,
+            "callee": found.called,
+            "gained": gained[:_MOST_NAMED],
+            "lost": lost[:_MOST_NAMED],
+            "more_gained": max(0, len(gained) - _MOST_NAMED),
+            "more_lost": max(0, len(lost) - _MOST_NAMED),
+        }
+        yield Claim(Message("repeated", args), (Location(found.function.path, found.line),), own_names(found.function))
+
+
+def passed(change: ChangeSet, config: Config, exchanged: Exchanged, about: set[str]) -> Iterator[Claim]:
+    for found in arguments.passed(change, config):
         if _beside(found, change):
             continue
         told = [(o, n) for o in found.lost for n in found.gained if layout.only_renamed(o, n, exchanged)]
@@ -134,12 +166,13 @@ def passed(change: ChangeSet, config: Config, exchanged: Exchanged) -> Iterator[
         lost = [o for o in found.lost if o not in {o for o, _ in told}]
         named = defined(found.callee, change, Side.HEAD, config)
         if named and (gained or lost) and len(gained) + len(lost) <= _MOST_NAMED:
-            args = {"name": found.function.qualname, "callee": found.callee, "gained": gained, "lost": lost}
+            args = {"name": found.function.qualname, "callee": found.called, "gained": gained, "lost": lost}
             where = Location(found.function.path, found.line)
-            yield Claim(Message("passed", args), (where,), (*own_names(found.function), found.callee))
+            tied = (found.callee,) if found.callee in about else ()
+            yield Claim(Message("passed", args), (where,), (*own_names(found.function), *tied))
 
 
-def _beside(found: inside.Passed, change: ChangeSet) -> bool:
+def _beside(found: arguments.Passed, change: ChangeSet) -> bool:
     """Whether a function of the same C++ file is called: a wrapper and its kernel say the same twice."""
     unit = change.unit(found.function.path)
     return unit is not None and unit.language == "cpp" and any(f.name == found.callee for f in unit.functions)

@@ -1,0 +1,106 @@
+"""State that a function sets to something else in a special case: a case that came, or that went."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from checks.analysis.conditions import condition
+from checks.analysis.inside import place
+from checks.analysis.layout import only_renamed
+from checks.analysis.pairs import paired
+from checks.analysis.statements import sides
+from checks.change import ChangeSet
+from checks.config import Config
+from checks.ir import expr as E
+from checks.ir.node import node
+from checks.ir.stmt import Assign, Guarded, If
+from checks.ir.unit import Function, Unit
+from checks.kernel.deltas import Delta, same
+
+Exchanged = Sequence[tuple[str, str]]
+_Side = tuple[list[Guarded], Unit]
+_UNSUPPORTED = re.compile(r"\bnot\s+(?:yet\s+)?support|unsupported|n't\s+support|no\s+support|不支持", re.I)
+
+
+@node
+class Override:
+    """`target` is set to `value` where `test` holds, since this change or (`gone`) until it."""
+
+    function: Function
+    target: str
+    value: str
+    test: str
+    gone: bool
+    line: int
+
+
+@node
+class Dropped:
+    """A case that a function treated apart until this change, of which a `note` there says that it is not supported."""
+
+    function: Function
+    test: str
+    note: str
+    line: int
+
+
+def dropped(change: ChangeSet, config: Config, exchanged: Exchanged) -> Iterator[Dropped]:
+    """Cases that were refused, and that now go where the others go. `exchanged` are the names that only changed."""
+    for delta in paired(change, config):
+        file = change.changed(delta.head.path)
+        if delta.base is None or delta.base_unit is None or file is None:
+            continue
+        now = {condition(g.stmt.test, delta.unit) for g in delta.flat if isinstance(g.stmt, If)}
+        for hunk in file.hunks:
+            lines = range(hunk.base_start, hunk.base_start + hunk.base_len)
+            for s in (
+                g.stmt for g in delta.flat_base if isinstance(g.stmt, If) and g.stmt.line in lines and g.stmt.then
+            ):
+                test = condition(s.test, delta.base_unit)
+                note = _note(delta.base_unit, s.line, s.then[-1].end_line)
+                if note and test and not any(only_renamed(test, t, exchanged) for t in now):
+                    yield Dropped(delta.head, test, note, hunk.head_start)
+
+
+def _note(unit: Unit, start: int, end: int) -> str:
+    """The comment in these lines that says that something is not supported."""
+    said = (re.match(r"\s*(?:#|//)\s*(.*)", line) for line in unit.lines[start - 1 : end])
+    return next((m[1].strip() for m in said if m and _UNSUPPORTED.search(m[1])), "")
+
+
+def overrides(change: ChangeSet, config: Config, exchanged: Exchanged) -> Iterator[Override]:
+    """Assignments in branches that came or went whole, of state that the function sets before and now."""
+    for delta in paired(change, config):
+        file = change.changed(delta.head.path)
+        if delta.base is None or delta.base_unit is None or file is None:
+            continue
+        head, base = (delta.flat, delta.unit), (delta.flat_base, delta.base_unit)
+        back = [(new, old) for old, new in exchanged]
+        yield from _apart(delta, head, base, file.head_lines(), back, gone=False)
+        yield from _apart(delta, base, head, file.base_lines(), exchanged, gone=True)
+
+
+def _apart(
+    delta: Delta, here: _Side, there: _Side, lines: set[int], names: Exchanged, *, gone: bool
+) -> Iterator[Override]:
+    """What `here` has and `there` has not, in a branch that stands on `lines`."""
+    flat, unit = here
+    tests = [g.stmt.test for g in flat if isinstance(g.stmt, If) and g.stmt.line in lines]
+    known = {place(g.stmt.target) for g in there[0] if isinstance(g.stmt, Assign)}
+    for guarded in flat:
+        s = guarded.stmt
+        if not isinstance(s, Assign) or not isinstance(s.target, E.Attr | E.Index) or s.line not in lines:
+            continue
+        test = next((t for t in tests if guarded.guards and guarded.guards[-1] is t), None)
+        text = condition(test, unit) if test is not None and place(s.target) in known else ""
+        target, value = sides(s, unit)
+        if text and target and value and not _holds(there, s, text, names):
+            yield Override(delta.head, target, value, text, gone, s.line)
+
+
+def _holds(there: _Side, stmt: Assign, text: str, names: Exchanged) -> bool:
+    """Whether the other side sets the same where the same condition holds, or where none does."""
+    flat, unit = there
+    alike = [g for g in flat if same(g.stmt, stmt)]
+    return any(not g.guards or only_renamed(text, condition(g.guards[-1], unit), names) for g in alike)
