@@ -7,7 +7,9 @@ shows that the inside of a function defines nothing that is seen from outside, i
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from functools import cache
+from itertools import pairwise
 
 _TRIPLE = (
     r'"{3}[^"\\]*+(?:(?:\\.|"{1,2}+(?!"))[^"\\]*+)*+"{3}'
@@ -81,15 +83,51 @@ def _hollow(code: str) -> str | None:
     first = _FIRST.match(code)
     start = first.end() if first else 0
     doc = _DOC.match(code, start)
-    kept = doc.end() if doc else start
+    indent = code[code.rfind("\n", 0, start) + 1 : start]
+    kept = doc.end() if doc else start - len(indent)
     rest = code[kept:]
     if rest.endswith("\\") or _open(rest):
         return None
-    defines = any(word in rest for word in _WORDS) and _DEFINES.search(rest)
-    if not rest or defines or (not doc and _TEXT.match(rest)):
+    if not rest or (not doc and _TEXT.match(code, start)):
         return code
-    indent = code[code.rfind("\n", 0, start) + 1 : start]
-    return "".join((code[:kept], "\n" * rest.count("\n"), indent, "0"))
+    return code[:kept] + (_defining(rest, indent) if _defines(rest) else _nothing(rest, indent))
+
+
+def _defines(code: str) -> bool:
+    return any(word in code for word in _WORDS) and _DEFINES.search(code) is not None
+
+
+def _nothing(code: str, indent: str) -> str:
+    """As many lines as `code` has, and the last of them a statement."""
+    tail = "\n" if code.endswith("\n") else ""
+    return "".join(("\n" * (code.count("\n") - len(tail)), indent, "0", tail))
+
+
+def _defining(code: str, indent: str) -> str:
+    """The statements of a function that define something, nothing in place of the others, and the outlines of the
+    functions among them. What looks like the start of a statement, but lies between brackets, leaves a part behind
+    that does not parse."""
+    if '"""' in code or "'''" in code or "\\\n" in code:
+        return code
+    starts = [0, *[m.start() for m in _statement(indent).finditer(code, 1)], len(code)]
+    spots = [m.start() for m in _DEFINES.finditer(code)]
+    parts: list[str] = []
+    done = 0
+    for start, end in pairwise(starts):
+        if code.startswith("@", start + len(indent)) or bisect_left(spots, start) < bisect_left(spots, end):
+            if done < start:
+                parts.append(_nothing(code[done:start], indent))
+            parts.append(outline(code[start:end]))
+            done = end
+    if done < len(code):
+        parts.append(_nothing(code[done:], indent))
+    return "".join(parts)
+
+
+@cache
+def _statement(indent: str) -> re.Pattern[str]:
+    """The start of a statement that stands at `indent` and does not go on with the one before it."""
+    return re.compile(rf"^{indent}(?![ #)\]}}\n]|(?:else|elif|except|finally)\b)", re.MULTILINE)
 
 
 def _open(text: str) -> bool:

@@ -41,6 +41,14 @@ PIECES = (
     "    class B:\n        C = 3",
     "    default = a; imported = 2",
     "        return a[1:\n  2]",
+    "    @mark(\n        a\n    )",
+    "    async def late(z): yield z",
+    "    else:\n        import c",
+    "    try:\n        import d\n    except ImportError:\n        d = None",
+    "    x = [\n    1,\n    2]",
+    "    'later: import e'",
+    "    x = 'a: \\\n    import f # '",
+    '    x = """\n    import g\n    """',
     "    pass",
     "        pass",
     "X = '''\ndef f():\n    return 2\n'''",
@@ -85,7 +93,18 @@ def test_insides_are_left_out() -> None:
 
 def test_what_shows_outside_stays() -> None:
     text = "def f():\n    import os\n\n    return os\n"
-    assert outline(text) == text
+    assert outline(text) == "def f():\n    import os\n\n    0\n"
+
+
+def test_a_statement_stays_whole() -> None:
+    kept = "    if g(\n        b\n    ):\n        import os\n    else:\n        os = b\n"
+    text = f"def f(a):\n    b = a\n{kept}    return b\n"
+    assert outline(text) == text.replace("b = a", "0").replace("return b", "0")
+
+
+def test_a_function_in_a_function_is_left_out_too() -> None:
+    text = "def f(a):\n    a += 1\n\n    @mark\n    def g(b):\n        return b\n\n    return g\n"
+    assert outline(text) == "def f(a):\n\n    0\n    @mark\n    def g(b):\n        0\n\n    0\n"
 
 
 def test_a_broken_inside_is_told_when_it_is_asked_for() -> None:
