@@ -1,8 +1,9 @@
 """Lives of a bot that cost little: a process that has imported everything forks one after the other.
 
-It reads a life a line from its standard input, JSON of `environment`, `log`, `strike` and `when`, writes the id of
-the process that lives it, and another line when that has died. With a `strike` the life kills itself at that many
-steps' ends, before or after the step is written down.
+It reads a life a line from its standard input, JSON of `environment`, `log`, `strike`, `when` and `watch`, writes the
+id of the process that lives it, and another line when that has died. With a `strike` the life kills itself at that many
+steps' ends, before or after the step is written down. With `watch`, a folder, it notes in `steps` there what it writes
+down, and kills itself at what the file `strike` there names.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import socket
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 from dbos._sys_db import SystemDatabase
@@ -21,6 +23,7 @@ from dbos._sys_db import SystemDatabase
 from bot.cli import main
 from bot.commands import serve as serve  # what takes a second is imported once, and not in every life
 from bot.service import analysis, children
+from tests.service import crash_sites
 
 
 def _strike(number: int, when: str) -> None:
@@ -39,6 +42,44 @@ def _strike(number: int, when: str) -> None:
         return made
 
     SystemDatabase.record_operation_result = recorded  # type: ignore[method-assign]
+
+
+def _watch(folder: Path) -> None:
+    """The end of a workflow counts as a step too: its result is written down as those are."""
+    record, end, lock = SystemDatabase.record_operation_result, SystemDatabase.update_workflow_outcome, threading.Lock()
+
+    def noted(database: SystemDatabase, workflow: str, name: str, place: tuple[str, int]) -> str:
+        """When to die of it: before, after, or not at all."""
+        found = database.get_workflow_status(workflow)
+        kind = found["name"] if found else ""
+        with lock:
+            with (folder / "steps").open("a") as file:
+                file.write(json.dumps([kind, name, *place]) + "\n")
+            strike = folder / "strike"
+            wanted = json.loads(strike.read_text()) if strike.exists() else None
+            if wanted is None or wanted[:2] != [kind, name]:
+                return ""
+            strike.unlink()
+        if wanted[2] == "before":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return str(wanted[2])
+
+    def recorded(self: SystemDatabase, result: Any, **named: Any) -> Any:
+        when = noted(self, result["workflow_uuid"], result["function_name"], crash_sites.caller())
+        made = record(self, result, **named)
+        if when:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return made
+
+    def ended(self: SystemDatabase, workflow_id: str, *args: Any, **named: Any) -> Any:
+        when = noted(self, workflow_id, crash_sites.END, ("", 0))
+        made = end(self, workflow_id, *args, **named)
+        if when:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return made
+
+    SystemDatabase.record_operation_result = recorded  # type: ignore[method-assign]
+    SystemDatabase.update_workflow_outcome = ended  # type: ignore[method-assign]
 
 
 def _end_with(parent: int) -> None:
@@ -73,6 +114,8 @@ def _live(parent: int, life: dict[str, Any]) -> None:
     _end_with(parent)
     if life["strike"]:
         _strike(life["strike"], life["when"])
+    if life["watch"]:
+        _watch(Path(life["watch"]))
     os._exit(main(["serve"]))
 
 

@@ -12,7 +12,7 @@ from tests.fake_github.state import Comment, Delivery, Pull, Repository, Workflo
 from tests.service.conftest import SMALL_HEAD, small
 from tests.service.test_commands import WORKFLOW, failed, finish, ran, results
 
-_ANSWER = re.compile(r"<!-- specbot:answer (\d+) (\d+) -->")
+ANSWER = re.compile(r"<!-- specbot:answer (\d+) (\d+) -->")
 _SAID = (
     ("/help", 1),
     ("/re-run unit", 1),
@@ -106,7 +106,7 @@ def wrong(story: Story) -> list[str]:
 
 
 def _mark(comment: Comment) -> re.Match[str] | None:
-    return _ANSWER.match(comment.body)
+    return ANSWER.match(comment.body)
 
 
 def _of_pull(story: Story, pull: Pull) -> Iterator[str]:

@@ -19,8 +19,8 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -48,6 +48,7 @@ class Zygote:
     """The process that forks the bot's lives."""
 
     bot: Bot
+    watch: str = ""
     pid: int = 0
     _process: subprocess.Popen[str] = field(init=False)
     _dead: threading.Event = field(default_factory=threading.Event)
@@ -63,6 +64,7 @@ class Zygote:
         kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
         environment = kept | {"PYTHONPATH": str(ROOT)} | self.bot.settings | {"SPECBOT_WORKER_ID": worker}
         life = {"environment": environment, "log": str(self.bot.log), "strike": strike, "when": when}
+        life["watch"] = self.watch
         assert self._process.stdin and self._process.stdout
         self._process.stdin.write(json.dumps(life) + "\n")
         self.pid = int(self._process.stdout.readline())
@@ -77,7 +79,7 @@ class Zygote:
     def kill(self) -> None:
         """kill -9, where it is alive."""
         with suppress(ProcessLookupError):
-            if not self._dead.is_set():
+            if self.pid and not self._dead.is_set():
                 os.kill(self.pid, signal.SIGKILL)
 
     def died(self, within: float) -> bool:
@@ -198,8 +200,9 @@ class Trial:
         self._stop = True
 
 
-def tried(kills: int, pulls: int, seed: int, database: str, seconds: float = 1e9) -> tuple[list[str], Counter[str]]:
-    """What was wrong, and how the lives ended."""
+@contextmanager
+def stage(database: str) -> Iterator[tuple[FakeGitHub, Bot]]:
+    """A GitHub, and a bot that has yet to start on that database."""
     with (
         tempfile.TemporaryDirectory() as name,
         postgres() if database == "postgresql" else nullcontext("") as url,
@@ -208,6 +211,12 @@ def tried(kills: int, pulls: int, seed: int, database: str, seconds: float = 1e9
         (Path(name) / "bot").mkdir()
         bot = Bot(fake, Path(name) / "bot")
         bot.settings |= SETTINGS | ({"SPECBOT_DATABASE_URL": url} if url else {})
+        yield fake, bot
+
+
+def tried(kills: int, pulls: int, seed: int, database: str, seconds: float = 1e9) -> tuple[list[str], Counter[str]]:
+    """What was wrong, and how the lives ended."""
+    with stage(database) as (fake, bot):
         trial = Trial(fake, bot, kills, pulls, time.monotonic() + seconds, random.Random(seed))
         return trial.run(), trial.ended
 
@@ -221,12 +230,30 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=7, metavar="N", help="another seed, other moments (default 7)")
     parser.add_argument("--database", choices=("sqlite", "postgresql"), default="sqlite")
     parser.add_argument("--seconds", type=float, default=1e9, metavar="S", help="no more kills after so long")
+    parser.add_argument("--boundaries", action="store_true", help="at every step's end in turn, and nowhere at random")
     args = parser.parse_args()
+    # As Ctrl-C does: what was started is ended, and what was written is deleted.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     begun = time.monotonic()
+    if args.boundaries:
+        return _boundaries(args.database)
     found, ended = tried(args.kills, args.pulls, args.seed, args.database, args.seconds)
     took, ends = time.monotonic() - begun, ", ".join(f"{count} {kind}" for kind, count in sorted(ended.items()))
     told = f"{args.database}, seed {args.seed}: {args.pulls * PER_PULL} deliveries, killed {ended.total()} times"
     print(f"{told} ({ends}), {took:.0f} s")
+    print("\n".join(found) or "nothing lost, nothing twice")
+    return int(bool(found))
+
+
+def _boundaries(database: str) -> int:
+    from tests.service import crash_boundaries
+
+    begun = time.monotonic()
+    with stage(database) as (fake, bot):
+        bot.settings["SPECBOT_LOCAL_KERNELS"] = "cpu"
+        found, known, struck = crash_boundaries.tried(fake, bot, bot.directory)
+    told = f"{database}: killed at {struck} of {known} step boundaries of {len(crash_boundaries.CHAPTERS)} chapters"
+    print(f"{told}, {time.monotonic() - begun:.0f} s")
     print("\n".join(found) or "nothing lost, nothing twice")
     return int(bool(found))
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
@@ -12,10 +16,11 @@ import sqlalchemy as sa
 
 from bot.cli import main
 from bot.errors import UserError
+from bot.service.database import engine_for
 from bot.service.settings import load
 from tests.fake_github import FakeGitHub, people
 from tests.fake_github.state import Pull, Repository
-from tests.service.conftest import Bot, ended, free_port, until
+from tests.service.conftest import ROOT, Bot, ended, free_port, until
 from tests.service.crashes import tried
 from tests.service.databases import missing, postgres
 
@@ -62,6 +67,28 @@ def test_killed_at_random_moments():
     """A few of the thousand of `python -m tests.service.crashes`."""
     found, ended = tried(kills=RANDOM_KILLS, pulls=2, seed=7, database="sqlite")
     assert found == [] and ended.total() >= RANDOM_KILLS
+
+
+def test_a_trial_that_is_killed_leaves_no_server():
+    """The PostgreSQL that it started ends with it, whoever is connected."""
+    if why := missing():
+        pytest.skip(why)
+    if sys.platform != "linux":
+        pytest.skip("only Linux ends a process with its parent")
+    trial = (
+        "import time\nfrom tests.service.databases import postgres\n"
+        "with postgres() as url:\n    print(url, flush=True)\n    time.sleep(600)"
+    )
+    with subprocess.Popen([sys.executable, "-c", trial], stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        assert process.stdout
+        engine = engine_for(process.stdout.readline().strip())
+        with engine.connect() as connection:
+            data = Path(connection.execute(sa.text("SHOW data_directory")).scalar_one())
+            process.kill()
+            process.wait()
+            until(lambda: not (data / "postmaster.pid").exists())
+            connection.invalidate()
+    shutil.rmtree(data.parent)
 
 
 def test_lost_webhooks_are_made_good(fake, bot, repo):

@@ -1,0 +1,155 @@
+"""kill -9 at every step's end: each chapter unharmed first, and then with one death at each boundary that it has.
+
+A boundary is just before or just after a step, or the end of a workflow, is written down. After the death the bot
+starts again, in turn as the same worker and as another that takes over, and GitHub must show what it shows without.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dbos import DBOSClient
+
+from tests.fake_github import FakeGitHub
+from tests.service.conftest import Bot, until
+from tests.service.crash_chapters import CHAPTERS, Book, Chapter
+from tests.service.crash_sites import END, kinds, site_of, sites
+from tests.service.crash_story import deliver
+from tests.service.crashes import Zygote
+
+_LONGEST = 300.0
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """`step` is the name that the step is written down under, `when` is before or after that."""
+
+    chapter: Chapter
+    kind: str
+    step: str
+    when: str
+
+    def __str__(self) -> str:
+        return f"{self.chapter.name}: {self.kind}, {self.when} {self.step!r}"
+
+
+@dataclass
+class Boundaries:
+    """Lives of one bot, told `Book`. `done` counts the boundaries that were struck."""
+
+    fake: FakeGitHub
+    bot: Bot
+    folder: Path
+    done: int = 0
+    steps: list[list[str | int]] = field(default_factory=list)
+    _deaths: int = 0
+    _read: int = 0
+
+    def __post_init__(self) -> None:
+        self._book = Book(self.fake)
+        self._zygote = Zygote(self.bot, str(self.folder))
+        self._worker = "one"
+        self._steps_file, self._strike_file = self.folder / "steps", self.folder / "strike"
+        self._steps_file.touch()
+        self._zygote.start(self._worker)
+        until(lambda: self.bot.ready() or self._zygote.died(0))
+        self._client = DBOSClient(system_database_url=self.bot.database)
+
+    @contextmanager
+    def closing(self) -> Iterator[Boundaries]:
+        try:
+            yield self
+        finally:
+            self._zygote.close()
+            self._client.destroy()
+
+    def unharmed(self, chapter: Chapter) -> tuple[list[Boundary], list[str]]:
+        """The boundaries that the chapter has, and what was wrong without any death."""
+        begun = self._read
+        wrong = self._told(chapter, 0)
+        steps = dict.fromkeys((str(kind), str(name)) for kind, name, *_ in self.steps[begun:] if kind in chapter.kinds)
+        return [Boundary(chapter, *step, when) for step in steps for when in ("before", "after")], wrong
+
+    def struck(self, boundary: Boundary) -> list[str]:
+        """What was wrong after a death there."""
+        self.done += 1
+        self._strike_file.write_text(json.dumps([boundary.kind, boundary.step, boundary.when]))
+        wrong = self._told(boundary.chapter, 1)
+        self._strike_file.unlink(missing_ok=True)
+        return [f"{boundary}: {what}" for what in wrong]
+
+    def _told(self, chapter: Chapter, deaths: int) -> list[str]:
+        self._deaths = 0
+        pull, deliveries = chapter.tell(self._book)
+        before = self._book.seen(pull)
+        for delivery in deliveries:
+            deliver(self.fake, delivery, lambda: self._revived())
+        self._settle()
+        shown = self._book.seen(pull)
+        shown.subtract(before)
+        wrong = _compared(chapter, {name: count for name, count in shown.items() if count})
+        wrong += [f"died {self._deaths} times"] * (self._deaths != deaths) + self.fake.violations
+        self.fake.violations.clear()
+        return wrong
+
+    def _revived(self) -> None:
+        """Where the bot has died, start it as the other worker at every second death."""
+        if self._zygote.died(0.05):
+            self._deaths += 1
+            self._worker = ("one", "two")[self.done // 2 % 2]
+            self._zygote.start(self._worker)
+
+    def _settle(self) -> None:
+        """Until all work has ended, and no more comes of it."""
+        quiet, end = 0, time.monotonic() + _LONGEST
+        while quiet < 3 and time.monotonic() < end:
+            self._revived()
+            self.fake.content_writes.clear()
+            self.fake.rate_remaining = 10**9
+            for run in self._book.gpu_waiting():
+                deliver(self.fake, self._book.gpu_ended(run), lambda: self._revived())
+            left = self._client.list_workflows(status=["ENQUEUED", "DELAYED", "PENDING"], load_input=False)
+            idle = all(w.workflow_id.startswith("ci-refresh-") for w in left) and not self._book.gpu_waiting()
+            quiet = quiet + 1 if idle else 0
+        lines = self._steps_file.read_text().splitlines()
+        self.steps += [json.loads(line) for line in lines[self._read :]]
+        self._read = len(lines)
+
+
+def _compared(chapter: Chapter, shown: dict[str, int]) -> list[str]:
+    reports = shown.get("CI reports", 0)
+    if "CI reports" not in chapter.shows and reports <= 1:
+        shown.pop("CI reports", None)
+    return [] if shown == chapter.shows else [f"GitHub shows {shown} instead of {chapter.shows}"]
+
+
+def missing(steps: list[list[str | int]]) -> list[str]:
+    """Steps and workflows of the code that are not among those that were written down."""
+    known = sites()
+    met = {site_of(str(path), int(line), str(name), known) for _, name, path, line in steps if name != END}
+    lost = kinds() - {str(kind) for kind, *_ in steps}
+    return [f"no chapter has the step {s.name} of {s.path}:{s.first}" for s in sorted(known - met)] + [
+        f"no chapter has the workflow {kind}" for kind in sorted(lost)
+    ]
+
+
+def tried(fake: FakeGitHub, bot: Bot, folder: Path, every: int = 1) -> tuple[list[str], int, int]:
+    """What was wrong, how many boundaries there are, and how many of them were struck: one in `every`."""
+    with Boundaries(fake, bot, folder).closing() as trial:
+        found, planned = list[str](), list[Boundary]()
+        for chapter in CHAPTERS:
+            boundaries, wrong = trial.unharmed(chapter)
+            planned += boundaries
+            found += [f"{chapter.name}: {what}" for what in wrong]
+        found += missing(trial.steps)
+        for boundary in planned[::every]:
+            found += trial.struck(boundary)
+            if trial.done % 20 == 0:
+                print(f"killed at {trial.done} boundaries of {len(planned)}", file=sys.stderr, flush=True)
+        return found, len(planned), trial.done
