@@ -136,21 +136,24 @@ class Ops:
 
 def calling(name: str, tree: Tree) -> list[str]:
     """The Python files in which `name` may be called."""
-    written = re.compile(call_of(name).encode())
+    written = re.compile(_call_of(name).encode())
     return [path for path in tree.holders(name, "python") if written.search(tree.read(path) or b"")]
 
 
-def call_of(name: str) -> str:
+def callers(name: str, unit: Unit) -> list[Function]:
+    """The functions of a Python file in which `name` may be called; the others need not be looked into."""
+    written = re.compile(_call_of(name))
+    return [f for f in unit.functions if written.search(unit.text(f.start_line, f.end_line))]
+
+
+def _call_of(name: str) -> str:
     """A pattern of what every call of `name` in Python looks like: it stands before a bracket and is not defined."""
     plain = re.escape(name)
     return rf"{whole(name)}(?<!def {plain})(?<!class {plain})[\s\\)]*\("
 
 
 def _calls_in(unit: Unit, op: OpInfo) -> Iterator[OpCall]:
-    for function in unit.functions:
-        text = unit.text(function.start_line, function.end_line)
-        if op.name not in text:
-            continue
+    for function in callers(op.name, unit):
         for call, guards in calls_of(function.body):
             if E.callee(call) == op.name:
                 yield OpCall(op, call, function, unit, arguments(call, op.params), guards)

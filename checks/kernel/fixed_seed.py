@@ -49,7 +49,7 @@ _PYTHON = frozenset({"rand", "randn", "randint"})
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     for delta in deltas(change, config):
-        if delta.holds(_RANDOM):
+        if _RANDOM.search(delta.text if delta.python else delta.code):
             yield from _seeds(delta)
 
 

@@ -15,8 +15,8 @@ from checks.kernel.deltas import Delta
 from checks.kernel.rows_read import Rows, rows_read
 from checks.kernel.tensors import cut, key_of
 from checks.logprobs.speculative import called_speculatively, polarity
-from checks.ops import Ops, arguments, calls_of
-from checks.sync.key_uses import product_files
+from checks.ops import Ops, arguments, callers, calls_of
+from checks.sync.key_uses import calling_files, product_files
 
 CUT, KEPT, PAST, MOVED = "cut", "kept", "past", "moved"
 _ASKS = frozenset({"isinstance", "len", "print", "type", "hasattr", "getattr", "str", "repr"})
@@ -108,9 +108,9 @@ def _fields(delta: Delta, names: set[str], change: ChangeSet, config: Config) ->
         if E.names(item) & held
     }
     found: set[str] = set()
-    for path in product_files(delta.head.name, change, config) if places else ():
+    for path in calling_files(delta.head.name, change, config) if places else ():
         unit = change.unit(path)
-        for function in unit.functions if unit is not None else ():
+        for function in callers(delta.head.name, unit) if unit is not None else ():
             local = {
                 item.id
                 for target, value in _assigned(function)
@@ -190,9 +190,9 @@ def _elsewhere(function: Function, guards: tuple[E.Expr, ...], search: _Search) 
     if _other(function.path, guards, search):
         return True
     sites: list[bool] = []
-    for path in product_files(function.name, search.change, search.config):
+    for path in calling_files(function.name, search.change, search.config):
         unit = search.change.unit(path)
-        for caller in unit.functions if unit is not None else ():
+        for caller in callers(function.name, unit) if unit is not None else ():
             for call, around in calls_of(caller.body):
                 if E.callee(call) == function.name:
                     sites.append(_other(path, around, search))

@@ -56,7 +56,10 @@ def ends(change: ChangeSet, head: Messages, base: Messages) -> Iterator[Change]:
         lines = file.head_lines()
         constants = any(c.line in lines for c in unit.constants)
         inside = [s for s in unit.structs if constants or any(s.start_line <= n <= s.end_line for n in lines)]
-        found = [*head.of_unit(unit), *(e for s in inside[:8] for e in head.speaking(s.name) if e.struct == s)]
+        found = [
+            *head.of_unit(unit),
+            *(e for s in inside[:8] if s.members for e in head.speaking(s.name) if e.struct == s),
+        ]
         for new in found:
             key = (new.unit.path, new.function.qualname, new.role)
             old = earlier(new, change, base) if key not in seen else None

@@ -14,7 +14,7 @@ from checks.ir.linear import Form, form_of
 from checks.ir.node import node
 from checks.ir.stmt import Assign, For, Guarded, If, With, flatten
 from checks.ir.unit import Function, Unit
-from checks.ops import calls_of, expressions
+from checks.ops import callers, calls_of, expressions
 from checks.protocol.messages import Endpoint, op_argument
 
 SIZE, OFFSET, STRIDE, DTYPE = "size", "offset", "stride", "dtype"
@@ -86,8 +86,8 @@ class Readers:
                 yield unit
 
     def _in_unit(self, op: str, places: dict[int, str], unit: Unit) -> Iterator[Reading]:
-        for function in unit.functions:
-            if not function.owner or op not in unit.text(function.start_line, function.end_line):
+        for function in callers(op, unit):
+            if not function.owner:
                 continue
             for call, guards in calls_of(function.body):
                 if E.callee(call) != op:

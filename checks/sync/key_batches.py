@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from checks.change import ChangeSet
@@ -11,7 +10,7 @@ from checks.finding import Confidence, Definition, Finding, Location, Message, R
 from checks.ir import expr as E
 from checks.ir.stmt import Assign, flatten
 from checks.ir.unit import Class, Function, Unit
-from checks.ops import call_of, expressions
+from checks.ops import callers, expressions
 from checks.sync.key_uses import Use, asks_platform, calling_files, changed_python, looked_for, product_files, uses
 
 _MAKERS = frozenset({"full", "zeros", "ones", "empty"})
@@ -51,11 +50,9 @@ def _set(method: Function) -> set[str]:
 
 def _still_used(cls: Class, unit: Unit, lost: set[str], other: Unit, change: ChangeSet, rule: str) -> Iterator[Finding]:
     """One finding for each file that makes the class and still asks it for what it no longer has."""
-    made = re.compile(call_of(cls.name))
     holders = {
         stmt.target.name
-        for f in other.functions
-        if made.search(other.text(f.start_line, f.end_line))
+        for f in callers(cls.name, other)
         for stmt in (g.stmt for g in flatten(f.body))
         if isinstance(stmt, Assign)
         and isinstance(stmt.target, E.Attr)

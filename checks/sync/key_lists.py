@@ -47,7 +47,9 @@ def _rewriters(
 ) -> Iterator[Finding]:
     name = "_".join(re.findall(r"[A-Z]+(?![a-z])|[A-Z][a-z0-9]*", cls.name)).lower()
     for path in product_files(name, change, config):
-        other = change.unit(path)
+        data = change.head.read(path) or b""
+        here = sum(f"{name}.{f}".encode() in data for f in known)
+        other = change.unit(path) if here >= max(LEAST_SET, LEAST_KNOWN * len(known)) else None
         for function in other.functions if other is not None else ():
             if other is None or name not in {p.name for p in function.params}:
                 continue

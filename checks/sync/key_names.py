@@ -22,8 +22,10 @@ def renamed(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
         unit = change.unit(new.path)
         before, after = dict(_attributes(old)), dict(_attributes(new))
         for name, (value, line) in sorted(after.items()) if unit is not None else ():
-            was = [n for n, (v, _) in before.items() if v == value and n not in after]
-            if len(was) != 1 or name in before or not change.touches(new.path, line, line) or unit is None:
+            if name in before or not change.touches(new.path, line, line) or unit is None:
+                continue
+            was = [n for n, (v, _) in before.items() if n not in after and v == value]
+            if len(was) != 1:
                 continue
             behind = [
                 s for p in sibling_files(new.path, change, config) for s in _keeps(was[0], value, p, change, config)

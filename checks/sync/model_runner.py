@@ -39,8 +39,9 @@ from checks.change import ChangeSet
 from checks.config import Config
 from checks.finding import Confidence, Edit, Finding, Fix, Location, Message, Severity, Sibling
 from checks.ir import expr as E
+from checks.ir.unit import Function, Unit
 from checks.sync import siblings as S
-from checks.sync.effects import alterations, weight
+from checks.sync.effects import Alteration, alterations, weight
 from checks.sync.lagging import Lag, hardware_only, lacking
 from checks.sync.port import old_part, ported
 from checks.sync.reached import Readers
@@ -66,16 +67,23 @@ def _all(change: ChangeSet, config: Config) -> Iterator[Finding]:
         before, unit = S.base_unit(new.path, change), change.unit(new.path)
         if not paths or before is None or unit is None:
             continue
-        for alteration in alterations(old, new, before, unit):
-            if hardware_only(alteration) or moved_only(alteration, change, config):
-                continue
-            if not means_the_same(alteration, (old, before), (new, unit)):
-                for lag in search.lags(alteration, unit, paths):
-                    found.setdefault(lag.unit.path, []).append(lag)
+        for alteration in _meant(old, new, before, unit):
+            for lag in search.lags(alteration, unit, paths) if not moved_only(alteration, change, config) else ():
+                found.setdefault(lag.unit.path, []).append(lag)
     told: set[object] = set()
     for _, items in sorted(found.items()):
         for group in _groups(_distinct(items))[:MOST_A_FILE]:
             yield _finding(group, found, search, told)
+
+
+def _meant(old: Function, new: Function, before: Unit, unit: Unit) -> list[Alteration]:
+    """The alterations that may concern a copy; kept with the new function, as the rule runs again for each fix."""
+
+    def found() -> list[Alteration]:
+        every = (a for a in alterations(old, new, before, unit) if not hardware_only(a))
+        return [a for a in every if not means_the_same(a, (old, before), (new, unit))]
+
+    return new.body.once((_meant, old.path, old.start_line), found)
 
 
 def _distinct(items: list[Lag]) -> list[Lag]:

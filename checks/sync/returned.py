@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from checks.change import ChangeSet
@@ -11,7 +10,7 @@ from checks.finding import Confidence, Definition, Finding, Location, Message, S
 from checks.ir import expr as E
 from checks.ir.stmt import Assign, Return, flatten
 from checks.ir.unit import Function, Unit
-from checks.ops import Ops, call_of
+from checks.ops import Ops, callers
 from checks.source import language
 from checks.sync.key_uses import calling_files
 from checks.sync.targets import Targets, called
@@ -55,15 +54,12 @@ def _items(value: E.Expr | None) -> int | None:
 
 def _unpacking(name: str, change: ChangeSet, config: Config) -> Iterator[tuple[Assign, E.Call, Function, Unit]]:
     """`a, b = name(...)`, in the product."""
-    written = re.compile(call_of(name))
     for path in calling_files(name, change, config):
         unit = change.unit(path)
-        for function in unit.functions if unit is not None else ():
-            if unit is None or not written.search(unit.text(function.start_line, function.end_line)):
-                continue
+        for function in callers(name, unit) if unit is not None else ():
             for guarded in flatten(function.body):
                 stmt = guarded.stmt
-                if not isinstance(stmt, Assign) or not isinstance(stmt.target, E.Sequence):
+                if unit is None or not isinstance(stmt, Assign) or not isinstance(stmt.target, E.Sequence):
                     continue
                 starred = any(isinstance(i, E.Unary) for i in stmt.target.items)
                 if isinstance(stmt.value, E.Call) and E.callee(stmt.value) == name and not starred:

@@ -33,7 +33,6 @@ refuses the feature there. What is used under an option of its own, and a call t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from checks.change import ChangeSet
@@ -42,7 +41,7 @@ from checks.finding import Confidence, Definition, Finding, Location, Message, S
 from checks.interp.program import absolute
 from checks.ir import expr as E
 from checks.ir.unit import Function, Import, Unit
-from checks.ops import OpInfo, Ops, call_of, calls_of
+from checks.ops import OpInfo, Ops, callers, calls_of
 from checks.source import language
 from checks.sync import imports, optional, stand_ins
 from checks.sync.key_uses import calling_files
@@ -97,15 +96,11 @@ def _calls(change: ChangeSet, config: Config) -> Iterator[tuple[Unit, Function, 
 
 
 def _callers(name: str, change: ChangeSet, config: Config) -> Iterator[tuple[Unit, Function, E.Call]]:
-    written = re.compile(call_of(name))
     for path in calling_files(name, change, config):
         unit = change.unit(path)
-        for function in unit.functions if unit is not None else ():
-            text = unit.text(function.start_line, function.end_line) if unit is not None else ""
-            if unit is None or not written.search(text):
-                continue
+        for function in callers(name, unit) if unit is not None else ():
             for call, _ in calls_of(function.body):
-                if E.callee(call) == name and unit.function_at(call.line) is function:
+                if unit is not None and E.callee(call) == name and unit.function_at(call.line) is function:
                     yield unit, function, call
 
 
@@ -155,11 +150,10 @@ def _ops(change: ChangeSet, config: Config) -> Iterator[Finding]:
     """Calls of ops whose number of arguments the change altered, and calls of ops on its lines."""
     head, base = Ops.of(change), Ops.of(change, Side.BASE)
     for name in sorted(_touched_ops(change)):
-        written = re.compile(call_of(name))
         for path in calling_files(name, change, config):
             unit = change.unit(path)
-            for function in unit.functions if unit is not None else ():
-                if unit is not None and written.search(unit.text(function.start_line, function.end_line)):
+            for function in callers(name, unit) if unit is not None else ():
+                if unit is not None:
                     yield from _op_calls(name, function, unit, head, base, change, config)
 
 
