@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _serve(settings: Settings, store: Store, listener: socket.socket, *, work: bool) -> None:
-    pages = routes(Archive(store.engine), Access(settings.oauth))
+    pages = routes(Archive(store.engine), Access(settings.oauth), settings.github_server_url)
     app = application(store, settings.webhook_secrets, settings.largest_webhook, pages)
     # A connection closed for idleness just when GitHub uses it again is a delivery lost; after five seconds, uvicorn's
     # own choice, that happens on a busy machine.

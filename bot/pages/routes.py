@@ -10,11 +10,12 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from bot.pages import documentation
 from bot.pages.access import COOKIE, Access
 from bot.pages.archive import HISTORY, KINDS, Archive, Entry, Pull, Wanted
 from bot.pages.numbers import Numbers
 from bot.pages.view import HEADERS, language, page
-from bot.reports.html import style, words_for
+from bot.reports.html import body, style, words_for
 from checks.registry import RULES, rule
 
 _LONGEST = 200
@@ -25,9 +26,9 @@ _CI = ("failed", "running", "passed")
 _WAITING = ("author", "reviewer", "ci")
 
 
-def routes(archive: Archive, access: Access) -> list[Route]:
-    """Board, pull requests, rules, statistics, signing in, and the style sheet."""
-    pages = Pages(archive, access)
+def routes(archive: Archive, access: Access, server: str) -> list[Route]:
+    """Board, pull requests, rules, statistics, signing in, and the style sheet. `server` is where GitHub is."""
+    pages = Pages(archive, access, server)
     return [
         Route("/", pages.board),
         Route("/pr/{owner}/{repo}/{number:int}", pages.pull),
@@ -42,7 +43,8 @@ def routes(archive: Archive, access: Access) -> list[Route]:
 
 
 class Pages:
-    def __init__(self, archive: Archive, access: Access) -> None:
+    def __init__(self, archive: Archive, access: Access, server: str) -> None:
+        self._server = server
         self._archive = archive
         self._access = access
         self._numbers = Numbers(archive)
@@ -73,9 +75,9 @@ class Pages:
         newest = _newest(entries)
         tab = _one_of(request.query_params.get("tab", ""), _TABS, next((k for k in KINDS if k in newest), HISTORY))
         entry = next((e for e in entries if str(e.id) == request.query_params.get("report")), newest.get(tab))
-        body = None
+        shown = None
         if entry is not None and entry.kind == tab:
-            body = await self._body(pull, entry, language(request))
+            shown = await self._body(pull, entry, language(request))
         return self._page(
             request,
             "pull.html",
@@ -85,7 +87,8 @@ class Pages:
             tab=tab,
             tabs=_TABS,
             entry=entry,
-            body=Markup(body) if body is not None else None,
+            body=Markup(shown) if shown is not None else None,
+            address=f"{self._server}/{repository}/pull/{number}",
         )
 
     async def _body(self, pull: Pull, entry: Entry, spoken: str) -> str | None:
@@ -100,7 +103,7 @@ class Pages:
         found = rule(request.path_params["id"])
         if found is None:
             return self._missing(request)
-        text = inspect.cleandoc(found.__doc__ or "")
+        text = Markup(body(documentation.blocks(inspect.cleandoc(found.__doc__ or ""))))
         summary = Markup(words_for(language(request)).summary(found.ID))
         return self._page(request, "rule.html", rule=found.ID, summary=summary, text=text)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
@@ -63,7 +64,9 @@ def page(request: Request, template: str, status: int = 200, **values: Any) -> R
         )
 
     def age(at: float) -> Markup:
-        return say("pages.age", **_age(time.time() - at))
+        moment = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        said = say("pages.age", **_age(time.time() - at))
+        return Markup('<time datetime="{0}" title="{0}">{1}</time>').format(moment, said)
 
     html = (
         _environment()

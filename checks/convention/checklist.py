@@ -1,4 +1,4 @@
-"""What it does
+"""## What it does
 
 Reads the check boxes of the target's template in the description: boxes that are not ticked though
 they ask something of this change, boxes that were deleted, and boxes whose tick the change
@@ -6,17 +6,17 @@ contradicts (tests, the title's tag, accuracy results, the original of a cherry-
 description to paste ticks only what the facts prove, and keeps what the author ticked where nothing
 speaks against it.
 
-Why it matters
+## Why it matters
 
 A checklist is only worth reading if ticks are true. PaddlePaddle/FastDeploy#7884 and #7600 left
 every box open.
 
-Example
+## Example
 
     - [ ] Add unit tests. Please write the reason in this PR if no unit tests.   product code changed
     - [x] Provide accuracy results.                                         that section is empty
 
-Known limits
+## Known limits
 
 Boxes count as GitHub renders them (`- [ ]`, `- [x]`), not `•` of a copied page. A box whose words
 match none of the known kinds is only ever reported as open. Whether the code was formatted is not

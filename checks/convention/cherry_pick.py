@@ -1,22 +1,22 @@
-"""What it does
+"""## What it does
 
 A pull request into a release branch must be a pick of one that the development branch already has,
 and say so: `[Cherry-Pick][Tag] words (#1234)`, the cherry-pick tag first, the number of the
 original last. The same form is asked of every title that calls itself a cherry-pick.
 
-Why it matters
+## Why it matters
 
 A fix that lands only on a release branch is lost with the next release. PaddlePaddle/FastDeploy
 checks the form in `scripts/check_approval.sh`, after CI machines have been started; #7192 first
 came without its `(#7172)`.
 
-Example
+## Example
 
     release/2.6   [BugFix] fix MTP bugs in TP           neither tag nor number
     release/2.6   [Cherry-Pick][BugFix] fix MTP bugs    no number
     release/2.6   [BugFix][Cherry-Pick] fix (#7172)     the tag does not come first
 
-Known limits
+## Known limits
 
 Whether the pull request with that number was merged into the development branch needs the network,
 and is not checked here. Which branches are release branches is configured (`branches.release`).

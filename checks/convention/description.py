@@ -1,21 +1,21 @@
-"""What it does
+"""## What it does
 
 Compares a pull request's description with the target's own template: every section that must be
 filled is there and holds something of the author's. HTML comments and the template's own lines do
 not count; `N/A` does. Offers a whole description to paste: the author's text word for word, empty
 sections filled with what the change is seen to do.
 
-Why it matters
+## Why it matters
 
 An empty `Modifications` makes the reviewer reconstruct the change. PaddlePaddle/FastDeploy fails
 its `Check PR Template` job on it: #7884 left three of four sections empty, #7192 all of them.
 
-Example
+## Example
 
     ## Modifications
     <!-- Detail the changes made in this pull request. -->      still empty
 
-Known limits
+## Known limits
 
 Whether what is written is true or enough is not judged. Of a folder of several templates the one
 whose headings the description has is taken.

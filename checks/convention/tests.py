@@ -1,20 +1,20 @@
-"""What it does
+"""## What it does
 
 Product code changed and no test did: the description must say why. Asked only where the target's
 template speaks of tests. Names the changed files, and tests that already mention what changed, as
 places to add one.
 
-Why it matters
+## Why it matters
 
 PaddlePaddle/FastDeploy's template asks for "the reason in this PR if no unit tests". A kernel's
 contract that no test holds is the one the next change breaks: #7884 repacked a message word, and
 the tests of its reader were found by CI.
 
-Example
+## Example
 
     ops/save_output.cc changed, nothing under tests/, and no word on tests in the description
 
-Known limits
+## Known limits
 
 A changed test counts whatever it tests; `protocol.untested-change` asks whether it exercises the
 change. A reason is recognised by its words (a sentence on tests with "no", "covered", "existing",

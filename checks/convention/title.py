@@ -1,23 +1,23 @@
-"""What it does
+"""## What it does
 
 Checks the tags of a pull request's title against the ones that the target's own template lists (or
 its configuration names): a tag must be there, must be known, and there must not be more of them
 than the target wants. Offers a title to paste: the author's words, with the tag that most of the
 change belongs to.
 
-Why it matters
+## Why it matters
 
 Titles become commit subjects and release notes, and bots route on tags.
 PaddlePaddle/FastDeploy#7884 came with two tags, `[Optimization][Speculative Decoding]`, where one
 is asked for; reviewers had to say so by hand.
 
-Example
+## Example
 
     [Optimisation]Speed up the scheduler      not a listed tag; [Optimization] is the nearest
     [Feature][XPU][OP] add top-k              three tags where one is asked for
     fix a crash                               no tag
 
-Known limits
+## Known limits
 
 Where the template says that new tags may be added, an unknown tag is reported only if it looks like
 a slip of a listed one, or with `--pedantic`. Whether the words of a title are good is not judged.

@@ -36,7 +36,9 @@ class Site:
 
 def serve(archive: Archive, access: Access) -> Iterator[str]:
     listener = listening("127.0.0.1", 0)
-    config = uvicorn.Config(Starlette(routes=routes(archive, access)), log_config=None, lifespan="off")
+    config = uvicorn.Config(
+        Starlette(routes=routes(archive, access, "https://github.example")), log_config=None, lifespan="off"
+    )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
     thread.start()

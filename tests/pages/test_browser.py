@@ -11,11 +11,11 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from bot.cli import main
 from tests.example.build import build
-from tests.pages.conftest import HOSTILE
+from tests.pages.conftest import HOSTILE, NOW, pull
 
 TABS = ("analysis", "review", "ci", "kernels", "logprobs", "history")
 PULL = tuple(f"/pr/octo/engine/1?tab={tab}" for tab in TABS)
-PATHS = ("/", *PULL, "/rules", "/stats")
+PATHS = ("/", *PULL, "/rules", "/rules/protocol.unmasked-pack", "/stats")
 QUIET = (
     "--no-sandbox",
     "--disable-gpu",
@@ -68,6 +68,16 @@ def test_a_phone_shows_it_without_scrolling_sideways(page: Page, path: str, lang
     page.goto(f"{path}{'&' if '?' in path else '?'}lang={language}")
     assert page.evaluate("document.documentElement.scrollWidth") <= 375
     assert page.locator("html").get_attribute("lang") == language
+
+
+def test_one_long_word_hides_nothing_beside_it(page: Page, site):
+    """A title of 180 letters without a blank pushed the verdict out of sight."""
+    site.archive.keep_pull(pull(700, title="x" * 180, verdict="pass", updated_at=NOW + 1))
+    page.set_viewport_size({"width": 1100, "height": 800})
+    page.goto("/?q=" + "x" * 180)
+    site.archive.closed("octo/engine", 700, merged=False)
+    cell = page.locator("table.board tbody td:last-child")
+    assert cell.evaluate("e => e.getBoundingClientRect().right") <= 1100
 
 
 @pytest.mark.parametrize("path", PATHS)

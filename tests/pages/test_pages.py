@@ -19,6 +19,7 @@ from bot.pages.archive import Archive, Report
 from bot.pages.outcomes import Outcomes
 from bot.service.database import engine_for
 from bot.service.records import GpuRun, Records
+from checks.registry import RULES
 from tests.pages.conftest import NOW, archive_at, pull, serve
 
 
@@ -124,11 +125,6 @@ def test_a_private_pull_request_looks_like_none(client):
 )
 def test_what_is_not_there(client, path):
     assert client.get(path).status_code == 404
-
-
-def test_rules_have_their_pages(client):
-    page = client.get("/rules/protocol.unmasked-pack").text
-    assert "Why it matters" in page
 
 
 class GitHub(BaseHTTPRequestHandler):
@@ -253,3 +249,17 @@ def test_tables_are_made_once_when_several_start_at_once(tmp_path):
 
     with ThreadPoolExecutor(len(engines)) as pool:
         list(pool.map(start, engines))
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.ID)
+def test_a_rule_s_page_has_its_four_parts_and_its_example_as_code(client, rule):
+    page = client.get(f"/rules/{rule.ID}").text
+    assert re.findall(r"<h2[^>]*>(.*?)</h2>", page) == ["What it does", "Why it matters", "Example", "Known limits"]
+    assert "<pre" in page.split("Example</h2>")[1].split("<h2")[0]
+    assert "```" not in page and "\n## " not in re.sub(r"<pre.*?</pre>", "", page, flags=re.S)
+
+
+def test_a_page_leads_to_the_pull_request_and_says_when_it_was_made(client, site):
+    page = client.get("/pr/octo/engine/1").text
+    assert '<a href="https://github.example/octo/engine/pull/1">octo/engine#1</a>' in page
+    assert '<time datetime="2026-09-21T14:13:20Z"' in page
