@@ -96,36 +96,36 @@ def _in_hunk(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, str,
         return
     a, b = [t for t, _ in before], [t for t, _ in after]
     in_order = len(old) == len(new) and all(_shape(x) == _shape(y) for x, y in zip(*lines, strict=True))
-    places = [(i, i) for i in range(len(a)) if a[i] != b[i]] if in_order else _around(a, b)
+    places = [(i, i) for i in range(len(a)) if a[i] != b[i]] if in_order else _around(before, after)
     for i, j in places:
         if _is_name(a[i]) and _is_name(b[j]) and not _was_set(b[j], a):
             yield a[i], b[j], after[j][1], b[j + 1 : j + 2] == ["("]
 
 
-def _around(a: list[str], b: list[str]) -> Iterator[tuple[int, int]]:
-    """Where one token was exchanged for one, and the rest of what stands between two commas differs in names alone. Of
+def _around(before: list[tuple[str, int]], after: list[tuple[str, int]]) -> Iterator[tuple[int, int]]:
+    """Where one token was exchanged for one, and the rest of its line between two commas differs in names alone. Of
     three alike that became two, nobody can tell which went."""
-    shapes = [Counter(tuple(_shape(e)) for e in _elements(side)) for side in (a, b)]
+    a, b = [t for t, _ in before], [t for t, _ in after]
+    (was, old), (now, new) = _parts(before), _parts(after)
     blocks = difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes()
     for n, (tag, i1, i2, j1, j2) in enumerate(blocks):
         if tag == "replace" and i2 - i1 == 1 and j2 - j1 == 1:
             left = n == 0 or _length(blocks[n - 1]) >= _AROUND or n == 1
             right = n + 1 == len(blocks) or _length(blocks[n + 1]) >= _AROUND or n + 2 == len(blocks)
-            was, now = (tuple(_shape(_element(side, n))) for side, n in ((a, i1), (b, j1)))
-            if left and right and was == now and shapes[0][was] == shapes[1][now]:
+            if left and right and was[i1] == now[j1] and old[was[i1]] == new[now[j1]]:
                 yield i1, j1
 
 
-def _element(tokens: list[str], place: int) -> list[str]:
-    start = next((n + 1 for n in range(place - 1, -1, -1) if tokens[n] in _BETWEEN), 0)
-    end = next((n for n in range(place, len(tokens)) if tokens[n] in _BETWEEN), len(tokens))
-    return tokens[start:end]
-
-
-def _elements(tokens: list[str]) -> Iterator[list[str]]:
-    for between, inside in groupby(tokens, key=lambda t: t in _BETWEEN):
-        if not between:
-            yield list(inside)
+def _parts(tokens: list[tuple[str, int]]) -> tuple[list[tuple[str, ...]], Counter[tuple[str, ...]]]:
+    """Of every token, the shape of what stands around it on its line, up to the next comma; how often each stands."""
+    around: list[tuple[str, ...]] = []
+    counts: Counter[tuple[str, ...]] = Counter()
+    for (_, between), part in groupby(tokens, key=lambda t: (t[1], t[0] in _BETWEEN)):
+        inside = [t for t, _ in part]
+        shape = tuple(_shape(inside))
+        around += [shape] * len(inside)
+        counts[shape] += not between
+    return around, counts
 
 
 def _shape(tokens: Sequence[str]) -> list[str]:

@@ -54,8 +54,8 @@ def assignments(change: ChangeSet, config: Config) -> Iterator[Written]:
                     yield Written(delta.head, target, was, value, alike[0].line)
 
 
-def locals_and_returns(change: ChangeSet, config: Config) -> Iterator[Written]:
-    """The one line of a hunk that sets a plain name, or (`target` empty) returns, before and after."""
+def in_place(change: ChangeSet, config: Config) -> Iterator[Written]:
+    """The one line of a hunk that sets something, or (`target` empty) returns, before and after."""
     for delta, gone, come in _hunks(change, config):
         assert delta.base_unit is not None
         for kind in (Assign, Return):
@@ -70,11 +70,12 @@ def _exchanged(old: Assign | Return, new: Assign | Return, delta: Delta) -> Writ
     if isinstance(old, Return) and isinstance(new, Return):
         was, now = _returned(old, delta.base_unit), _returned(new, delta.unit)
         return Written(delta.head, "", was, now, new.line) if was and now else None
-    if not isinstance(old, Assign) or not isinstance(new, Assign) or not isinstance(new.target, E.Name):
+    if not isinstance(old, Assign) or not isinstance(new, Assign):
         return None
-    (_, was), (_, now) = sides(old, delta.base_unit), sides(new, delta.unit)
+    (_, was), (target, now) = sides(old, delta.base_unit), sides(new, delta.unit)
     alike = old.op == new.op == "=" and same(old.target, new.target)
-    return Written(delta.head, new.target.id, was, now, new.line) if alike and was and now else None
+    name = new.target.id if isinstance(new.target, E.Name) else target
+    return Written(delta.head, name, was, now, new.line) if alike and was and now else None
 
 
 def _returned(stmt: Return, unit: Unit | None) -> str:

@@ -68,26 +68,32 @@ def conditions(change: ChangeSet, config: Config, exchanged: Exchanged) -> Itera
 
 def written(change: ChangeSet, config: Config, exchanged: Exchanged) -> Iterator[Claim]:
     seen: Counter[str] = Counter()
-    for read in (changed.unpacked, changed.assignments, changed.loops, changed.locals_and_returns):
+    lines: set[tuple[str, int]] = set()
+    for read in (changed.unpacked, changed.assignments, changed.loops, changed.in_place):
         for found in read(change, config):
-            name = found.function.qualname
-            if found.old and found.new and layout.only_renamed(found.old, found.new, exchanged):
+            name, path = found.function.qualname, found.function.path
+            known = found.old and found.new and layout.only_renamed(found.old, found.new, exchanged)
+            if known or (path, found.line) in lines:
                 continue
+            lines.add((path, found.line))
             seen[name] += 1
             if seen[name] > _MOST_WRITTEN:
                 continue
-            args = {"name": name, "target": found.target, "old": found.old, "new": found.new}
-            if read is changed.unpacked:
-                message = Message("unpacked", args)
-            elif read is changed.loops:
-                message = Message("loop", args)
-            elif read is changed.assignments:
-                message = Message("assigned", args)
-            else:
-                message = Message("set-local", args) if found.target else Message("returned", args)
             # A field of a message ties its senders and receivers together: `meta[1]`.
             fields = _FIELD.findall(found.target if found.old or not found.new else found.new)
-            yield Claim(message, (Location(found.function.path, found.line),), (*own_names(found.function), *fields))
+            where = Location(path, found.line)
+            yield Claim(_written(found, read), (where,), (*own_names(found.function), *fields))
+
+
+def _written(found: changed.Written, read: object) -> Message:
+    args = {"name": found.function.qualname, "target": found.target, "old": found.old, "new": found.new}
+    if read is changed.unpacked:
+        return Message("unpacked", args)
+    if read is changed.loops:
+        return Message("loop", args)
+    if not found.target:
+        return Message("returned", args)
+    return Message("set-local", args) if found.target.isidentifier() else Message("assigned", args)
 
 
 def exits(change: ChangeSet, config: Config) -> Iterator[Claim]:

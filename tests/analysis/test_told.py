@@ -1,0 +1,347 @@
+"""The sentences of an analysis are true, and say what a reader of the change would: each case is one that a real merge
+taught, in small."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.analysis.told import analysed, told
+
+PATH = "fastdeploy/worker/box.py"
+
+
+def of(before: str, after: str, path: str = PATH) -> list[str]:
+    return told({path: before}, {path: after})
+
+
+OVERLOADS = """template <typename T>
+__global__ void hold_back(T *logits, const int rows) {
+  if (threadIdx.x >= rows) return;
+  logits[threadIdx.x] = -1e10;
+}
+
+template <>
+__global__ void hold_back<half>(half *logits, const int rows) {
+  if (threadIdx.x >= rows) return;
+  logits[threadIdx.x] = -1e4;
+}
+"""
+
+
+def test_a_specialisation_that_was_only_spaced_anew_is_not_compared_with_the_general_one():
+    (said,) = of(OVERLOADS, OVERLOADS.replace(" *logits", "* logits"), "custom_ops/gpu_ops/hold.cu")
+    assert said == "`hold_back`: nothing but layout and comments changed"
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        "def put(rows):\n    # all of them\n    return list(\n        rows,\n    )\n",
+        "def put(rows):\n\n    return list(rows)  # copied\n",
+    ],
+)
+def test_comments_and_line_breaks_are_layout(after: str):
+    assert of("def put(rows):\n    return list(rows)\n", after) == ["`put`: nothing but layout and comments changed"]
+
+
+def test_another_string_is_more_than_layout():
+    said = of("def put(rows):\n    say('a b')\n", "def put(rows):\n    say('a-b')\n")
+    assert said == ["`put`: the line `say('a b')` is `say('a-b')` now"]
+
+
+def test_code_that_only_changed_its_layout_is_not_shown():
+    spread = "def put(rows):\n    return list(\n        rows,\n        size=1,\n        width=2,\n    )\n"
+    done = analysed({PATH: "def put(rows):\n    return list(rows, size=1, width=2)\n"}, {PATH: spread})
+    assert done.excerpts == ()
+
+
+def test_names_exchanged_line_by_line_are_paired_in_their_order():
+    before = 'save(\n    old["rows"],\n    old["lens"],\n    box["first"],\n)\n'
+    after = 'save(\n    new["rows_cpu"],\n    new["lens_cpu"],\n    new["last_first"],\n)\n'
+    said = " ".join(of(before * 2, after * 2))
+    assert "`lens_cpu` stands where `lens` stood" in said
+    assert "`first` stood" in said
+    assert "`lens_cpu` stands where `first` stood" not in said
+
+
+def test_of_two_bindings_that_became_one_nobody_can_tell_which_it_replaced():
+    before = (
+        'PYBIND11_MODULE(ops, m) {\n  m.def("take_rows", &TakeRows, "t");\n\n  m.def("drop_rows", &DropRows, "d");\n}\n'
+    )
+    after = 'PYBIND11_MODULE(ops, m) {\n  m.def("copy_all_rows",\n        &CopyAllRows,\n        "c");\n}\n'
+    said = of(before, after, "custom_ops/gpu_ops/bind.cc")
+    assert not [s for s in said if "instead" in s or "stands where" in s]
+    assert "`take_rows` is no longer bound for Python" in said
+    assert "`drop_rows` is no longer bound for Python" in said
+
+
+def test_a_function_of_a_library_replaces_no_name():
+    before = "def make(n):\n    a = np.empty(n)\n    b = np.empty(n)\n    return a, b\n"
+    said = of(before, before.replace("empty", "zeros"))
+    assert not [s for s in said if "stands where" in s]
+
+
+RENAMED = """class Box:
+    def put(self):
+        if self.old_method == Kind.ROWS:
+            return 1
+        return self.old_method
+"""
+
+
+def test_a_condition_in_which_only_a_name_was_exchanged_is_told_once():
+    said = of(RENAMED, RENAMED.replace("old_method", "new_method"))
+    assert said == [
+        "`new_method` stands where `old_method` stood, in 2 places; no product file has `old_method` any more"
+    ]
+
+
+SETTINGS = """class RowsConfig:
+    _DEFAULTS = {
+        "strategy": "top",
+        "rows": 1,
+    }
+
+    def __init__(self):
+        self.depth = 2
+"""
+
+
+def test_another_value_where_nobody_sets_it_touches_those_who_run_the_engine():
+    path = "fastdeploy/config.py"
+    after = SETTINGS.replace('"top"', '"match"').replace(
+        "        self.depth = 2\n", "        self.depth = 2\n        self.eager: bool = False\n"
+    )
+    said = of(SETTINGS, after, path)
+    assert "`strategy` of `RowsConfig` is `'match'` where nobody sets it, it was `'top'`" in said
+    assert "`RowsConfig` has the new `eager`, which is `False` where nobody sets it" in said
+    impacts = analysed({path: SETTINGS}, {path: after}).impacts
+    assert [i.who for i in impacts if i.claim.message.key.startswith("setting")] == ["operators", "operators"]
+
+
+def test_a_setting_that_was_worked_out_before_is_not_new():
+    before = "class RowsConfig:\n    def __init__(self, depth):\n        self.depth = depth\n"
+    assert not [s for s in of(before, before.replace("= depth", "= 4")) if "nobody sets it" in s and "new" in s]
+
+
+def test_a_new_way_out_is_told_for_all_that_have_it():
+    kernel = (
+        "__global__ void {}(int *out, const int *rows) {{\n  const int bi = rows[blockIdx.x];\n  out[bi] = 1;\n}}\n"
+    )
+    both = kernel.format("take") + kernel.format("drop")
+    said = of(both, both.replace("  out[bi]", "  if (bi < 0) return;\n  out[bi]"), "custom_ops/gpu_ops/take.cu")
+    assert said == ["`take`, `drop` newly return where `bi < 0`"]
+
+
+def test_a_way_out_that_was_written_anew_is_no_new_one():
+    before = "def put(row, rows):\n    if row < 0:\n        return None\n    return rows[row]\n"
+    said = of(before, before.replace("row < 0:", "row < 0 or row > 9:"))
+    assert said == ["`put`: the condition `row < 0` is `row < 0 or row > 9` now"]
+
+
+def test_waiting_in_a_loop_is_told():
+    before = "def put(rows):\n    return rows\n"
+    said = of(before, "def put(rows):\n    while rows.ready != 1:\n        sleep(1)\n    return rows\n")
+    assert "`put` newly loops while `rows.ready != 1`" in said
+
+
+BOX = (
+    "class Box:\n    def put(self, rows):\n        self.count = 1\n        self.spare.count = 2\n        return rows\n"
+)
+
+
+def test_state_is_new_only_where_the_function_did_not_name_it():
+    said = of(
+        BOX,
+        BOX.replace("        return", "        self.width = 3\n        return").replace(
+            "self.spare.count = 2", "self.spare.drop(2)"
+        ),
+    )
+    (state,) = [s for s in said if "sets" in s]
+    assert state == "`Box.put` now sets `self.width`, which it did not before"
+
+
+HELPED = """class Box:
+    def put(self, rows):
+        self.reset()
+        return rows
+
+    def reset(self):
+        self.count = 1
+        self.spare.count = 2
+"""
+
+
+def test_what_a_function_that_it_calls_sets_for_it_is_not_lost():
+    after = HELPED
+    assert not [s for s in of(BOX, after) if "no longer sets" in s]
+
+
+def test_a_statement_under_one_more_condition():
+    before = "def put(box, rows):\n    box.count = rows\n    return rows\n"
+    said = of(before, before.replace("    box.count = rows\n", "    if is_wide():\n        box.count = rows\n"))
+    assert "`put` sets `box.count` only where `is_wide()` now" in said
+
+
+ROLE = """class Box:
+    def start(self):
+        self.role = self.given
+        if is_wide():
+            self.role = 'mixed'
+"""
+
+
+def test_a_case_that_went_is_told_though_the_value_is_set_elsewhere():
+    before = ROLE
+    said = of(before, before.partition("        if")[0])
+    assert said == ["`Box.start` no longer sets `self.role` to `'mixed'` where `is_wide()`"]
+
+
+REFUSED = """class Box:
+    def start(self):
+        if self.kind == Kind.ROWS:
+            # rows are not supported here yet
+            self.maker = None
+        elif self.kind == Kind.LINES:
+            self.maker = make(self.kind)
+        else:
+            self.maker = None
+"""
+TAKEN = """class Box:
+    def start(self):
+        if self.kind is None:
+            self.maker = None
+            return
+        self.maker = make(self.kind)
+"""
+
+
+def test_a_case_that_was_refused_and_is_not_any_more_is_a_risk_with_its_line():
+    done = analysed({PATH: REFUSED}, {PATH: TAKEN})
+    (claim,) = done.dropped
+    assert claim.message.args["test"] == "self.kind == Kind.ROWS"
+    assert claim.message.args["note"] == "rows are not supported here yet"
+    assert (claim.places[0].path, claim.places[0].start_line) == (PATH, 3)
+
+
+def test_a_case_that_is_still_refused_under_another_name_is_none():
+    after = REFUSED.replace("self.kind", "self.sort").replace("make(", "build(")
+    assert analysed({PATH: REFUSED + "USED = Box().kind\n"}, {PATH: after + "USED = Box().sort\n"}).dropped == ()
+
+
+CALLER = """def swap_rows(row, a, b):
+    row[a] = row[b]
+
+
+def put(box, rows, kind):
+    swap_rows(rows, box.first, kind.last)
+"""
+
+
+def test_another_argument_is_told_with_the_one_that_went():
+    said = of(CALLER, CALLER.replace("kind.last", "box.last"))
+    assert said == ["`put` passes `box.last` to `swap_rows` and no longer `kind.last`"]
+
+
+def test_an_argument_that_stands_in_a_choice_now_did_not_go():
+    said = of(CALLER, CALLER.replace("kind.last", "(box.last if box.wide else kind.last)"))
+    assert not [s for s in said if "no longer" in s]
+
+
+def test_what_is_called_for_one_thing_after_another_says_which_went():
+    each = "".join(f"    swap(box.{n}, a, b)\n" for n in ("rows", "lens", "flags", "marks"))
+    before = f"def swap(row, a, b):\n    row[a] = row[b]\n\n\ndef put(box, a, b):\n{each}"
+    said = of(before, before.replace("    swap(box.flags, a, b)\n", "").replace("box.marks", "box.signs"))
+    assert said == [
+        "`put` now calls `swap` for `box.signs` as well, and no longer calls `swap` for `box.flags`, `box.marks`"
+    ]
+
+
+def test_calls_that_make_the_host_wait_are_told_though_nobody_here_defines_them():
+    before = "def put(rows):\n    return rows.count\n"
+    assert "`put` now calls `item`" in of(before, before.replace("rows.count", "rows.sum().item()"))
+
+
+def test_what_a_new_function_brings_into_its_file():
+    base = {
+        PATH: "def put(rows):\n    return rows\n",
+        "fastdeploy/other.py": "def verify_rows(rows):\n    return rows\n",
+    }
+    after = "def put(rows):\n    return rows\n\n\ndef draw_rows(rows):\n    return verify_rows(rows)\n"
+    assert "the new `draw_rows` calls `verify_rows`, which no function of its file called before" in told(
+        base, {**base, PATH: after}
+    )
+
+
+LONG = """def put(box):
+    if (
+        not box.ready
+        or box.kind is not None
+        or box.wide
+    ):
+        return 1
+    return 2
+"""
+
+
+def test_one_operand_of_a_long_condition():
+    said = of(LONG, LONG.replace("or box.kind is not None", "or (box.kind is not None and box.deep)"))
+    assert said == ["`put`: in a condition, `box.kind is not None` is `(box.kind is not None and box.deep)` now"]
+
+
+def test_code_that_another_function_calls_now_is_said_to_have_stood_elsewhere():
+    steps = "".join(f"    rows = rows.step_{n}(rows.a{n}, rows.b{n})\n" for n in range(8))
+    before = f"def run(rows):\n    rows.start()\n{steps}    return rows\n"
+    after = f"def run(rows):\n    rows.start()\n    return rows\n\n\ndef finish(rows):\n{steps}    return rows\n"
+    (said,) = [s for s in of(before, after) if "finish" in s]
+    assert said.startswith("`finish` is new; ")
+    assert said.endswith("of its code stood in `run` before, which no longer has it")
+
+
+def test_test_cases_that_came_and_went():
+    path = "tests/worker/test_box.py"
+    said = told(
+        {path: "def test_old():\n    pass\n"},
+        {path: "def test_new():\n    pass\n\n\nasync def test_more():\n    pass\n"},
+    )
+    assert said == ["2 test cases are new: `test_new`, `test_more`", "1 test case is gone: `test_old`"]
+
+
+def test_a_constant_that_went_from_one_file_is_told_with_the_file():
+    base = {"custom_ops/a.cc": "#define ROWS 256\nint a;\n", "custom_ops/msg.h": "#define ROWS 256\n"}
+    said = told(base, {**base, "custom_ops/a.cc": "int a;\n"})
+    assert said == ["`custom_ops/a.cc` no longer defines `ROWS`, which was `#define ROWS 256`"]
+
+
+def test_a_state_that_is_set_in_several_places_is_told_where_it_changed():
+    before = "def put(rows, n):\n    if n:\n        rows[n] = 1\n        return\n    rows[n] = take(n)\n"
+    assert "`put` sets `rows[n]` to `take(n + 1)`, it was `take(n)`" in of(
+        before, before.replace("take(n)", "take(n + 1)")
+    )
+
+
+ROLLED = """__global__ void {0}_kernel(int *rows, int *rollback) {{
+  rollback[threadIdx.x] = 0;
+  rows[threadIdx.x] = 1;
+}}
+"""
+
+
+def test_what_loses_the_same_parameter_is_one_step():
+    kernel = ROLLED
+    one, two = ({f"custom_ops/gpu_ops/{n}.cu": kernel.format(n)} for n in ("take", "drop"))
+    went = {
+        p: t.replace(", int *rollback", "").replace("  rollback[threadIdx.x] = 0;\n", "")
+        for p, t in (one | two).items()
+    }
+    (step,) = analysed(one | two, went).steps
+    assert step.files == ("custom_ops/gpu_ops/drop.cu", "custom_ops/gpu_ops/take.cu")
+
+
+def test_a_step_stays_small_enough_to_be_seen():
+    text = "".join(
+        f"def step_{n}(rows):\n    return rows\n\n\ndef use_{n}(rows):\n    return step_{n}(rows)\n\n\n"
+        for n in range(20)
+    )
+    after = text.replace("(rows)", "(rows, kind)")
+    assert max(len(s.claims) for s in analysed({PATH: text}, {PATH: after}).steps) <= 12
