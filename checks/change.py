@@ -106,22 +106,23 @@ class ChangeSet:
 
     def parse(self, spread: Spread) -> None:
         """Parse the changed files, both sides, and lower the functions that changed: what all rules look at."""
-        sides = [(s, p) for f in self.files for s, p in ((Side.HEAD, f.head_path), (Side.BASE, f.base_path)) if p]
-        sized = sorted((len(self.tree(s).read(p) or b""), language(p), s, p) for s, p in sides if language(p))
+        lines: dict[tuple[Side, str], set[int]] = {}
+        for f in self.files:
+            for side, path, changed in ((Side.HEAD, f.head_path, f.head_lines), (Side.BASE, f.base_path, f.base_lines)):
+                if path is not None and language(path):
+                    lines.setdefault((side, path), set()).update(changed())
+        sized = sorted((len(self.tree(s).read(p) or b""), language(p), s, p) for s, p in lines)
         python = [(s, p) for _, kind, s, p in reversed(sized) if kind == "python"]
         # The syntax tree of a C++ file stays in the process that made it: those at the front. The longest at both ends.
         jobs = [(s, p) for _, kind, s, p in sized if kind == "cpp"] + python[::2] + python[1::2][::-1]
-        units = spread(lambda job: self._portable(*job), jobs)
+        units = spread(lambda job: self._portable(*job, sorted(lines[job])), jobs)
         self._units |= {job: unit for job, unit in zip(jobs, units, strict=True) if unit is not None}
 
-    def _portable(self, side: Side, path: str) -> Unit | None:
+    def _portable(self, side: Side, path: str, changed: list[int]) -> Unit | None:
         """The parsed file where it can be handed from process to process."""
         unit = self.unit(path, side)
-        head = side is Side.HEAD
-        changes = (f for f in self.files if path == (f.head_path if head else f.base_path))
-        lines = sorted({n for f in changes for n in (f.head_lines() if head else f.base_lines())})
         for function in unit.functions if unit is not None else ():
-            if _holds(function, lines):
+            if _holds(function, changed):
                 function.body  # noqa: B018 - lowered by being asked for, and kept
         return unit if unit is not None and unit.language == "python" else None
 

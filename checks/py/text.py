@@ -61,7 +61,9 @@ def read(data: bytes) -> Source:
     if not exact or "\0" in text:
         refused = "\0" if exact else "\0\N{REPLACEMENT CHARACTER}"
         damaged = frozenset(n for n, line in enumerate(lines, 1) if set(refused) & set(line))
-    return Source(tuple(line.replace("\0", " ") for line in lines), damaged)
+    if "\0" in text:
+        lines = [line.replace("\0", " ") for line in lines]
+    return Source(tuple(lines), damaged)
 
 
 def _decode(data: bytes) -> tuple[str, bool]:
