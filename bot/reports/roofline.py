@@ -15,6 +15,8 @@ from checks.kernelrun.model import Case, Status
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.ticker import Formatter
 
 _COLUMNS = ("case", "bytes", "floor", "base", "head", "share")
 _ROOF = "#8c959f"
@@ -64,6 +66,8 @@ def _seconds(case: Case | None) -> float | None:
 
 
 def _draw(axes: Axes, points: list[_Point], roof: float, plain: Words) -> None:
+    from matplotlib.ticker import EngFormatter, FuncFormatter
+
     sizes = [p.bytes for p in points]
     ends = [min(sizes) / 2, max(sizes) * 2]
     axes.plot(ends, [1e6 * n / roof for n in ends], color=_ROOF, label=plain("pages.roofline-roof"))
@@ -75,10 +79,22 @@ def _draw(axes: Axes, points: list[_Point], roof: float, plain: Words) -> None:
         axes.scatter(sizes, [1e6 * t for t in times], s=area, color=colour, label=label, zorder=3)
     axes.set_xscale("log")
     axes.set_yscale("log")
+    # `20 M` and `0.5`, where Matplotlib writes 2 × 10⁷ and 5 × 10⁻¹.
+    _ticks(axes.xaxis, axes.get_xlim(), EngFormatter(sep="\N{NO-BREAK SPACE}"))
+    _ticks(axes.yaxis, axes.get_ylim(), FuncFormatter(lambda value, _: f"{value:g}"))
     axes.set_xlabel(plain("pages.roofline-bytes"))
     axes.set_ylabel(plain("pages.roofline-time"))
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, fontsize="small")
+
+
+def _ticks(axis: Axis, ends: tuple[float, float], written: Formatter) -> None:
+    """Numbers at 1, 2, 5 of each power of ten; at the powers alone where there are many."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if ends[1] < 200 * ends[0] else (1.0,)))
+    axis.set_major_formatter(written)
+    axis.set_minor_formatter(NullFormatter())
 
 
 def _row(point: _Point, roof: float, words: Words) -> tuple[str, ...]:

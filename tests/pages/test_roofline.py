@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 
 from bot.pages import bodies
+from bot.reports import html
+from bot.reports.blocks import Picture
+from bot.reports.roofline import roofline
 from tests.pages import reports
 
 
@@ -24,3 +27,11 @@ def test_each_right_case_stands_under_the_time_of_a_copy():
 def test_a_run_that_did_not_measure_it_has_a_sentence_instead():
     shown = bodies.of_kernels(reports.kernels("a word", bandwidth=None))["en"]
     assert "so there is no roofline." in shown and "TB/s" not in shown
+
+
+def test_its_axes_have_plain_numbers():
+    """Matplotlib writes 2 × 10⁷ and 2 × 10¹."""
+    (picture, *_) = [b for b in roofline(reports.kernels("a word"), html.words_for("en")) if isinstance(b, Picture)]
+    written = re.findall(r"<text[^>]*>([^<]+)</text>", picture.svg)
+    assert {"20\N{NO-BREAK SPACE}M", "50\N{NO-BREAK SPACE}M", "10", "20"} <= set(written)
+    assert not any("10^" in text or "mathdefault" in text for text in written)
