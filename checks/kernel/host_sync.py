@@ -45,6 +45,7 @@ ID = "kernel.host-sync"
 SUMMARY = "The change makes the host wait for the device inside a step"
 
 _WAITS = frozenset({"item", "tolist", "numpy", "cpu"})
+_WAITING = re.compile(rf"\.[\s\\]*(?:{'|'.join(sorted(_WAITS))})\s*\(")
 _STEP = re.compile(
     r"sampl|verif|propos|post_?process|pre_?process|execute|forward|logprob|logits|run$|_run|predict|generate|accept"
     r"|penalt|draft|propose|decode|^step|_step|save_output"
@@ -70,9 +71,7 @@ def _every_step(delta: Delta) -> bool:
     path, name = delta.unit.path, delta.head.name
     if not _FILES.search(path) or not _STEP.search(name) or _ONCE.search(name):
         return False
-    text = delta.unit.text(delta.head.start_line, delta.head.end_line)
-    waits = [w for w in _WAITS if w in text]
-    return bool(waits) and any(f".{w}(" in delta.code.replace(" ", "") for w in waits)
+    return _WAITING.search(delta.text) is not None
 
 
 def _python(delta: Delta, change: ChangeSet) -> Iterator[Finding]:

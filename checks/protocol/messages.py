@@ -161,10 +161,12 @@ class Messages:
 
     def speaking(self, struct: str, hardware: str | None = None) -> Iterator[Endpoint]:
         """Every end in the tree (of `hardware`) whose struct has this name, whatever its definition."""
-        for path in self.change.tree(self.side).holders(struct, "cpp"):
+        tree = self.change.tree(self.side)
+        declares = re.compile(rf"{whole(struct)}[\s*&/]+[A-Za-z_]".encode())
+        for path in tree.holders(struct, "cpp"):
             if hardware is not None and self.config.hardware_of(path) != hardware:
                 continue
-            if not self.may_speak(path):
+            if not declares.search(tree.read(path) or b"") or not self.may_speak(path):
                 continue
             unit = self.change.unit(path, self.side)
             yield from (e for e in (self.of_unit(unit) if unit is not None else ()) if e.struct.name == struct)

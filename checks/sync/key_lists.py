@@ -90,14 +90,17 @@ def batch_fields(change: ChangeSet, config: Config, rule: str) -> Iterator[Findi
     the field or the method is new."""
     for old, unit in changed_python(change, config):
         for cls in unit.classes if old is not None else ():
-            if (
-                old is None
-                or _texts(cls, old) == _texts(cls, unit)
-                or len((batch := _batch(cls, unit)).uses) < LEAST_TOUCHED
-            ):
+            if old is None:
+                continue
+            methods = {f.name for f in old.functions if f.owner == cls.name}
+            new = any(f.name not in methods for f in unit.functions if f.owner == cls.name)
+            # Where it is allocated as it was, and no method is new, no field is new either.
+            if not new and _allocating(cls, old) == _allocating(cls, unit):
+                continue
+            batch = _batch(cls, unit)
+            if len(batch.uses) < LEAST_TOUCHED:
                 continue
             before = {u.key for u in _batch(cls, old).uses}
-            methods = {f.name for f in old.functions if f.owner == cls.name}
             fresh = {u.key for u in batch.uses if u.key not in before} if before else set()
             for method in unit.functions:
                 if method.owner != cls.name or _INIT.match(method.name):
@@ -108,9 +111,10 @@ def batch_fields(change: ChangeSet, config: Config, rule: str) -> Iterator[Findi
                     yield from (finding for finding in found if method.clean)
 
 
-def _texts(cls: Class, unit: Unit) -> list[str]:
-    """The methods of a class, as written: where they are as they were, no field and no method is new."""
-    return [unit.text(f.start_line, f.end_line) for f in unit.functions if f.owner == cls.name]
+def _allocating(cls: Class, unit: Unit) -> list[str]:
+    """The source of the methods in which a class makes its fields."""
+    inits = (f for f in unit.functions if f.owner == cls.name and _INIT.match(f.name))
+    return [unit.text(f.start_line, f.end_line) for f in inits]
 
 
 def _batch(cls: Class, unit: Unit) -> _Batch:

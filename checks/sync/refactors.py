@@ -44,7 +44,8 @@ def _expanded(form: E.Expr, places: set[E.Expr], function: Function, unit: Unit)
         if isinstance(e, E.Name):
             found = _values(e, function)
         else:
-            here = [f for f in unit.functions if (E.dotted(e) or "") in _text(f, unit)]
+            given = re.compile(rf"{re.escape(E.dotted(e) or '')}[\s\\)]*(?::[^=]*|[-+*/%@&|^<>]+)?=(?!=)")
+            here = [f for f in unit.functions if given.search(_text(f, unit))]
             # Its names only: an attribute may be made of itself (`self.size = self.size or default`).
             found = [_expanded(v, _names(v), f, unit) for f in here for v in _values(e, f)]
         return found[0] if len(found) == 1 else None

@@ -22,7 +22,8 @@ def unpacked(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
     for old, head in change.changed_functions():
         if old is None or head is None or config.is_test(head.path):
             continue
-        was, now = _values(old), _values(head)
+        now = _values(head)
+        was = _values(old) if now is not None else None
         if was is None or now is None or was == now:
             continue
         python = language(head.path) == "python"
