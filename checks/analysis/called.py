@@ -50,9 +50,15 @@ def first_calls(change: ChangeSet, config: Config) -> Iterator[Calls]:
             functions = (f for f in base.functions if not kind or hardware(f, config) == kind)
             before = {n for f in functions for n in _CALL.findall(base.text(f.start_line, f.end_line))}
             own = {f.name for f in delta.unit.functions}
-            gained = tuple(n for n in _callees(delta.head) if n not in before and n not in own)
+            gained = tuple(n for n in _by_name(delta.head) if n not in before and n not in own)
             if gained:
                 yield Calls(delta.head, gained, ())
+
+
+def _by_name(function: Function) -> tuple[str, ...]:
+    """What it calls by its plain name, or as its own method: not `np.empty`, which the product may define as well."""
+    calls = (c for c, _ in calls_of(function.body) if E.dotted(c.func) in (E.callee(c), f"self.{E.callee(c)}"))
+    return tuple(dict.fromkeys(E.callee(c) for c in calls))
 
 
 def _callees(function: Function) -> tuple[str, ...]:

@@ -95,12 +95,13 @@ def _apart(
         test = next((t for t in tests if guarded.guards and guarded.guards[-1] is t), None)
         text = condition(test, unit) if test is not None and place(s.target) in known else ""
         target, value = sides(s, unit)
-        if text and target and value and not _holds(there, s, text, names):
+        if text and target and value and not _holds(there, guarded, text, names):
             yield Override(delta.head, target, value, text, gone, s.line)
 
 
-def _holds(there: _Side, stmt: Assign, text: str, names: Exchanged) -> bool:
-    """Whether the other side sets the same where the same condition holds, or where none does."""
+def _holds(there: _Side, guarded: Guarded, text: str, names: Exchanged) -> bool:
+    """Whether the other side sets the same under the same condition, or under fewer."""
     flat, unit = there
-    alike = [g for g in flat if same(g.stmt, stmt)]
-    return any(not g.guards or only_renamed(text, condition(g.guards[-1], unit), names) for g in alike)
+    alike = [g.guards for g in flat if same(g.stmt, guarded.stmt)]
+    fewer = any(len(guards) < len(guarded.guards) for guards in alike)
+    return fewer or any(only_renamed(text, condition(guards[-1], unit), names) for guards in alike if guards)

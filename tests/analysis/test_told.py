@@ -197,6 +197,13 @@ def test_a_case_that_went_is_told_though_the_value_is_set_elsewhere():
     assert said == ["`Box.start` no longer sets `self.role` to `'mixed'` where `is_wide()`"]
 
 
+def test_a_value_that_is_set_in_fewer_cases_now_is_not_told_as_new():
+    before = "def put(box, n):\n    box.rows[0] = 1\n    box.rows[n] = 2\n    return n\n"
+    said = of(before, before.replace("    box.rows[n] = 2\n", "    if n == 1:\n        box.rows[n] = 2\n"))
+    assert "`put` sets `box.rows` only where `n == 1` now" in said
+    assert not [s for s in said if "now sets" in s]
+
+
 REFUSED = """class Box:
     def start(self):
         if self.kind == Kind.ROWS:
@@ -267,7 +274,8 @@ def test_what_a_new_function_brings_into_its_file():
         PATH: "def put(rows):\n    return rows\n",
         "fastdeploy/other.py": "def verify_rows(rows):\n    return rows\n",
     }
-    after = "def put(rows):\n    return rows\n\n\ndef draw_rows(rows):\n    return verify_rows(rows)\n"
+    base["fastdeploy/other.py"] += "\n\ndef empty(rows):\n    return rows\n"
+    after = "def put(rows):\n    return rows\n\n\ndef draw_rows(rows):\n    return verify_rows(np.empty(rows))\n"
     assert "the new `draw_rows` calls `verify_rows`, which no function of its file called before" in told(
         base, {**base, PATH: after}
     )

@@ -21,6 +21,7 @@ from checks.ir.unit import Function
 _MOST_BRANCHES = 6
 _MOST_WRITTEN = 4
 _MOST_NAMED = 5
+_STATE = re.compile(r"[.\[]")
 _FIELD = re.compile(r"\.(\w+\[\d+\])")
 # Calls that make the host wait, or that take it back: no product defines them, and steps overlap or not by them.
 _WAITS = frozenset({"copy_to", "numpy", "item", "tolist", "cpu", "synchronize", "pin_memory", "cudaStreamSynchronize"})
@@ -93,7 +94,7 @@ def _written(found: changed.Written, read: object) -> Message:
         return Message("loop", args)
     if not found.target:
         return Message("returned", args)
-    return Message("set-local", args) if found.target.isidentifier() else Message("assigned", args)
+    return Message("assigned", args) if _STATE.search(found.target) else Message("set-local", args)
 
 
 def exits(change: ChangeSet, config: Config) -> Iterator[Claim]:
