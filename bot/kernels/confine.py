@@ -81,7 +81,7 @@ def _ways(folder: Path) -> list[list[str]]:
     own = str(folder)
     masks = [["--tmpfs", str(p)] if p.is_dir() else ["--ro-bind", "/dev/null", str(p)] for p in _HIDDEN]
     bwrap = [
-        "bwrap", "--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev", "--proc", "/proc",
+        "bwrap", "--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev", "--tmpfs", "/dev/shm", "--proc", "/proc",
         *chain.from_iterable(masks), "--bind", own, own,
         "--unshare-net", "--unshare-pid", "--unshare-ipc", "--die-with-parent", "--new-session",
     ]  # fmt: skip

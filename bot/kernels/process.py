@@ -25,6 +25,8 @@ _POLL = 0.05
 _LARGEST_JOURNAL = 8 << 20
 _TAIL = 4096
 _MOST_LINES = 1000
+_WEIGHED = 1.0
+"""Seconds between two looks at how much the process has written."""
 _MOST_LIMITS = 20
 """How many times the limit of one case a whole process may take: lines in the journal are cheap to write."""
 _SHELL_SIGNAL = 128
@@ -56,7 +58,7 @@ def run(job: Job, package: Package, tick: Callable[[], None]) -> Finished:
         for new in (work, out, folder / "home"):
             new.mkdir()
         write(package, work)
-        ending = _watch(_start(job, folder), job, out, tick)
+        ending = _watch(_start(job, folder), job, folder, tick)
         return _finished(job, replace(ending, said=_last_line(folder)), out)
 
 
@@ -77,10 +79,11 @@ def _start(job: Job, folder: Path) -> subprocess.Popen[bytes]:
         )
 
 
-def _watch(process: subprocess.Popen[bytes], job: Job, out: Path, tick: Callable[[], None]) -> Ending:
-    """Wait for the end, or bring it about: every case has `limit` seconds from the journal line that began it."""
-    journal = out / "events.jsonl"
-    started = since = time.monotonic()
+def _watch(process: subprocess.Popen[bytes], job: Job, folder: Path, tick: Callable[[], None]) -> Ending:
+    """Wait for the end, or bring it about: every case has `limit` seconds from the journal line that began it, and all
+    files in the folder together may be as large as one."""
+    journal = folder / "out/events.jsonl"
+    started = since = weighed = time.monotonic()
     lines, allowed = 0, _STARTING
     try:
         while process.poll() is None:
@@ -92,9 +95,23 @@ def _watch(process: subprocess.Popen[bytes], job: Job, out: Path, tick: Callable
             now = time.monotonic()
             if now - since > allowed or now - started > _STARTING + _MOST_LIMITS * job.limit or seen > _MOST_LINES:
                 return Ending(limit=allowed)
+            if now - weighed > _WEIGHED:
+                weighed = now
+                if _written(folder) > confine.LARGEST_FILE:
+                    return Ending(signal=int(signal.SIGXFSZ))
     finally:
         _kill(process)
     return _ending(process.returncode)
+
+
+def _written(folder: Path) -> int:
+    """The sizes of all files in the folder, in bytes; holes count too, because who reads the files reads those."""
+    size = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                size += os.lstat(os.path.join(parent, name)).st_size
+    return size
 
 
 def _lines(journal: Path) -> int:
@@ -145,22 +162,25 @@ def _relative(text: str, folder: Path) -> str:
 
 def _journal(out: Path) -> Journal:
     try:
-        data = _regular(out / "events.jsonl")
+        data = _regular(out / "events.jsonl", _LARGEST_JOURNAL)
     except OSError:
         data = b""
-    return parse(_relative(data[:_LARGEST_JOURNAL].decode("utf-8", "replace"), out.parent))
+    return parse(_relative(data.decode("utf-8", "replace"), out.parent))
 
 
 def _tensors(folder: Path, cases: Mapping[str, object]) -> dict[str, Tensors]:
     found: dict[str, Tensors] = {}
+    left = confine.LARGEST_FILE
     for case in cases:
         with suppress(OSError, TensorError):
-            found[case] = read(_regular(folder / f"{case}.safetensors"))
+            data = _regular(folder / f"{case}.safetensors", left)
+            left -= len(data)
+            found[case] = read(data)
     return found
 
 
-def _regular(path: Path) -> bytes:
-    """The bytes of a file that is no link: code under test could point one at a file of ours."""
+def _regular(path: Path, most: int) -> bytes:
+    """The first `most` bytes of a file that is no link: code under test could point one at a file of ours."""
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     with os.fdopen(handle, "rb") as file:
-        return file.read(confine.LARGEST_FILE)
+        return file.read(most)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
+from bot.comments.archive import LARGEST
 from bot.errors import UserError
 from bot.git import Git, Range
 from bot.kernels import actions, confine, runs
@@ -28,7 +29,8 @@ class Refused(Exception):
 
 
 def archive(clone: Path, run: GpuRun, ops: list[str], settings: Settings, *, trusted: bool) -> bytes:
-    """The results of both commits of `run` as a zip file.
+    """The results of both commits of `run` as a zip file; empty, which is no zip file, where they are more than an
+    artifact may have.
 
     Raises `Refused`, `UserError` for what cannot be run, and `bot.service.analysis.Failed`, also where it takes more
     than the minutes of the run.
@@ -46,11 +48,13 @@ def archive(clone: Path, run: GpuRun, ops: list[str], settings: Settings, *, tru
 
 
 def _packed(folder: Path) -> bytes:
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    if sum(path.stat().st_size for path in files) > LARGEST:
+        return b""
     made = BytesIO()
     with ZipFile(made, "w") as file:
-        for path in sorted(folder.rglob("*")):
-            if path.is_file():
-                file.write(path, path.relative_to(folder).as_posix())
+        for path in files:
+            file.write(path, path.relative_to(folder).as_posix())
     return made.getvalue()
 
 

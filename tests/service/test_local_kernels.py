@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import signal
 import stat
 import sys
+import time
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from bot.comments import archive
 from bot.kernels import confine
-from bot.service.analysis import Stopped, in_child
+from bot.service import analysis, localrun
+from bot.service.analysis import Failed, Stopped, in_child
+from bot.service.records import GpuRun
 from tests.fake_github import FakeGitHub, people
 from tests.fake_github.state import CheckRun, Pull, Repository
 from tests.service.conftest import until
@@ -64,17 +71,40 @@ GOOD = "def double(x):\n    return 2 * x\n"
 WRONG = "def double(x):\n    return 3 * x\n"
 # Says what it found by the number it gives: 2 where it found nothing.
 LOOKS_AROUND = """
-import os, socket
+import os, resource, socket
+
+MOST = {
+    resource.RLIMIT_FSIZE: 1 << 30,
+    resource.RLIMIT_NPROC: 4096,
+    resource.RLIMIT_AS: 24 << 30,
+    resource.RLIMIT_CORE: 0,
+}
 
 
 def double(x):
     found = sum(1 for name in os.environ if name.startswith(("SPECBOT", "GITHUB")))
+    for kind, most in MOST.items():
+        for limit in resource.getrlimit(kind):
+            found += 10 * (not 0 <= limit <= most)
     try:
         socket.create_connection(("127.0.0.1", PORT), timeout=2).close()
         found += 100
     except OSError:
         pass
     return 2 + found
+"""
+# More than may be written, in files that each may be so large, when it was kept from writing one that may not.
+MANY_FILES = """
+import errno, time
+
+
+def double(x):
+    try:
+        open("too-large", "wb").truncate((1 << 30) + 1)
+    except OSError as error:
+        for n in range(3 * (error.errno == errno.EFBIG)):
+            open(f"large-{n}", "wb").truncate(900 << 20)
+        time.sleep(3600)
 """
 # bubblewrap's options and how many arguments each has, as far as they are used here.
 BWRAP = """#!{python}
@@ -157,6 +187,24 @@ def test_the_code_has_neither_our_settings_nor_a_network(fake, bot, engine):
     assert ended(engine, pull).title == ("No kernel got worse" if confined else "A kernel got worse")
 
 
+def test_what_writes_too_much_is_ended(fake, bot, engine):
+    bot.start(SPECBOT_LOCAL_KERNELS="cpu")
+    pull = pull_with(fake, engine, MANY_FILES)
+    ask(fake, engine, pull, "/kernels")
+    assert ended(engine, pull).title == "A kernel got worse"
+    assert f"crashed: signal {signal.SIGXFSZ:d}" in pull.comments[-1].body
+
+
+def test_results_larger_than_an_artifact_are_not_taken(tmp_path):
+    with open(tmp_path / "outputs.safetensors", "wb") as file:
+        file.truncate(archive.LARGEST)
+    (tmp_path / "results.json").write_text("{}")
+    assert localrun._packed(tmp_path) == b""
+    os.truncate(tmp_path / "outputs.safetensors", 10)
+    taken = archive.members(localrun._packed(tmp_path), re.compile(".*"))
+    assert taken.keys() == {"outputs.safetensors", "results.json"}
+
+
 def test_a_strangers_code_waits_for_bubblewrap(fake, bot, engine, bubblewrap):
     bot.start(SPECBOT_LOCAL_KERNELS="cpu", PATH=bubblewrap("#!/bin/sh\nexit 1\n"))
     pull = fork_pull(fake, engine)
@@ -191,8 +239,8 @@ def test_a_push_before_its_turn(fake, bot, engine):
     until(lambda: "had a newer commit" in pull.comments[-1].body)
 
 
-def test_a_run_that_is_ended_leaves_nothing(engine, tmp_path):
-    """As where it takes longer than its minutes."""
+def test_a_run_that_is_ended_leaves_nothing(engine, tmp_path, monkeypatch):
+    """Where nobody wants it any more, and where it takes longer than its minutes."""
     forever = {"kernels/cases/forever.py": "", "kernels/forever/__init__.py": "import time\ntime.sleep(3600)\n"}
     head = engine.git.commit("main", forever)
     job = {"clone": str(engine.git.directory), "base": head, "head": head, "ops": ["forever"], "device": "cpu"}
@@ -203,6 +251,21 @@ def test_a_run_that_is_ended_leaves_nothing(engine, tmp_path):
 
     with pytest.raises(Stopped):
         in_child("kernels", job, lambda: not runs())
+    until(lambda: not runs())
+
+    class Clock:
+        """An hour later, as soon as the code runs."""
+
+        @staticmethod
+        def monotonic() -> float:
+            return time.monotonic() + 3600 * runs()
+
+    monkeypatch.setattr(analysis, "time", Clock)
+    told = GpuRun("r", 1, 1, head, head, "local", 59, 0.0, None, {}, 0)
+    settings = SimpleNamespace(local_kernels="cpu", language="en", hidden=())
+    with pytest.raises(Failed, match="took more than 3540 s"):
+        localrun.archive(engine.git.directory, told, ["forever"], settings, trusted=True)
+    monkeypatch.undo()
     until(lambda: not runs())
 
 
