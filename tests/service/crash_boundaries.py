@@ -21,7 +21,7 @@ from tests.service.conftest import Bot, until
 from tests.service.crash_chapters import CHAPTERS, Book, Chapter
 from tests.service.crash_sites import END, kinds, site_of, sites
 from tests.service.crash_story import deliver
-from tests.service.crashes import Zygote
+from tests.service.crashes import Zygote, stage
 
 _LONGEST = 300.0
 
@@ -52,6 +52,7 @@ class Boundaries:
     _read: int = 0
 
     def __post_init__(self) -> None:
+        self.bot.settings["SPECBOT_LOCAL_KERNELS"] = "cpu"
         self._book = Book(self.fake)
         self._zygote = Zygote(self.bot, str(self.folder))
         self._worker = "one"
@@ -139,9 +140,9 @@ def missing(steps: list[list[str | int]]) -> list[str]:
     ]
 
 
-def tried(fake: FakeGitHub, bot: Bot, folder: Path, every: int = 1) -> tuple[list[str], int, int]:
+def tried(database: str, every: int = 1) -> tuple[list[str], int, int]:
     """What was wrong, how many boundaries there are, and how many of them were struck: one in `every`."""
-    with Boundaries(fake, bot, folder).closing() as trial:
+    with stage(database) as (fake, bot), Boundaries(fake, bot, bot.directory).closing() as trial:
         found, planned = list[str](), list[Boundary]()
         for chapter in CHAPTERS:
             boundaries, wrong = trial.unharmed(chapter)

@@ -249,9 +249,7 @@ def _boundaries(database: str) -> int:
     from tests.service import crash_boundaries
 
     begun = time.monotonic()
-    with stage(database) as (fake, bot):
-        bot.settings["SPECBOT_LOCAL_KERNELS"] = "cpu"
-        found, known, struck = crash_boundaries.tried(fake, bot, bot.directory)
+    found, known, struck = crash_boundaries.tried(database)
     told = f"{database}: killed at {struck} of {known} step boundaries of {len(crash_boundaries.CHAPTERS)} chapters"
     print(f"{told}, {time.monotonic() - begun:.0f} s")
     print("\n".join(found) or "nothing lost, nothing twice")

@@ -161,6 +161,9 @@ def test_jobs_that_running_again_does_not_help(live, engine, pull):
     assert engine.reruns == []
     for said in ("numbers were off", "older than 30 days", "has not failed", "has not ended", "a person's approval"):
         assert said in answer
+    ran(engine, pull, name="F", conclusion="startup_failure")
+    assert "that takes a new commit" in ask(live, engine, pull, "/re-run F")
+    assert engine.reruns == []
 
 
 def test_names_that_no_job_has(live, engine, pull):

@@ -20,11 +20,12 @@ from bot.service.database import engine_for
 from bot.service.settings import load
 from tests.fake_github import FakeGitHub, people
 from tests.fake_github.state import Pull, Repository
+from tests.service import crash_boundaries
 from tests.service.conftest import ROOT, Bot, ended, free_port, until
 from tests.service.crashes import tried
 from tests.service.databases import missing, postgres
 
-RANDOM_KILLS = 30
+RANDOM_KILLS = 15
 
 
 def kill_at(fake: FakeGitHub, bot: Bot, method: str, path: str, when: str) -> None:
@@ -67,6 +68,12 @@ def test_killed_at_random_moments():
     """A few of the thousand of `python -m tests.service.crashes`."""
     found, ended = tried(kills=RANDOM_KILLS, pulls=2, seed=7, database="sqlite")
     assert found == [] and ended.total() >= RANDOM_KILLS
+
+
+def test_killed_at_step_boundaries():
+    """A few of those of `python -m tests.service.crashes --boundaries`, among which are all steps of the code."""
+    found, known, struck = crash_boundaries.tried("sqlite", every=40)
+    assert found == [] and known > 40 * (struck - 1) > 0
 
 
 def test_a_trial_that_is_killed_leaves_no_server():
@@ -203,6 +210,18 @@ def test_two_services_on_one_port(bot, monkeypatch, capsys):
     with socket.create_server(("127.0.0.1", bot.port)):
         assert main(["serve"]) == 2
     assert f"port {bot.port}" in capsys.readouterr().err
+
+
+def test_the_usual_settings_keep_what_is_promised(bot, monkeypatch):
+    """A dead worker is taken over within a minute, a lost webhook found every ten, a write a second and 400 an hour."""
+    for name, value in bot.settings.items():
+        monkeypatch.setenv(name, value)
+    for name in ("WRITE_GAP", "WRITES_PER_HOUR", "HEARTBEAT_EVERY", "RECONCILE_EVERY", "REDELIVER_EVERY"):
+        monkeypatch.delenv(f"SPECBOT_{name}")
+    usual = load(None)
+    assert usual.dead_after > 2 * usual.heartbeat_every and usual.dead_after + 2 * usual.heartbeat_every <= 60
+    assert usual.reconcile_every <= 600 and usual.redeliver_every <= 600
+    assert (usual.ci_refresh_every, usual.endpoint.gap, usual.endpoint.hourly) == (1800, 1.0, 400)
 
 
 def test_settings_from_a_file(bot, tmp_path, monkeypatch):

@@ -18,6 +18,7 @@ from pydantic import SecretStr
 from starlette.testclient import TestClient
 
 from bot.service.ciorders import CommitOrder
+from bot.service.handlers import HANDLERS
 from bot.service.orders import Delivery
 from bot.service.store import PullKey, Store
 from bot.service.web import application
@@ -276,3 +277,26 @@ def test_a_commits_hundred_events_are_one_order(store, monkeypatch):
     monkeypatch.setattr(time, "time", lambda: 1_000_060.0)
     assert store.receive([Delivery("later", "workflow_job", order)]) == [True]
     assert len(orders(store)) == 2
+
+
+@pytest.mark.parametrize(
+    ("action", "more", "reviewed"),
+    [
+        ("opened", {}, True),
+        ("synchronize", {}, True),
+        ("reopened", {}, True),
+        ("ready_for_review", {}, True),
+        ("edited", {"changes": {"title": {"from": "a"}}}, True),
+        ("edited", {"changes": {"body": {"from": "a"}}}, True),
+        ("edited", {"changes": {}}, False),
+        ("edited", {}, False),
+        ("labeled", {"changes": {"title": {"from": "a"}}}, False),
+        ("converted_to_draft", {}, False),
+    ],
+)
+@pytest.mark.parametrize("draft", [False, True])
+def test_what_is_new_to_review(action, more, reviewed, draft):
+    pull = {"number": 3, "draft": draft, "state": "open", "merged_at": None}
+    payload = {"action": action, "pull_request": pull, "installation": {"id": 1}} | more
+    order = HANDLERS["pull_request"]("d", payload | {"repository": {"id": 2, "full_name": "octo/engine"}})
+    assert (order is not None and order.workflow == "review") == (reviewed and not draft)
