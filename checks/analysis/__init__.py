@@ -51,6 +51,7 @@ _TELLING = (
     "functions-added",
     "functions-removed",
     "parameter-replaced",
+    "parameter-optional",
     "signature",
     "override",
     "narrowed",

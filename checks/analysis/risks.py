@@ -16,6 +16,16 @@ from checks.review import Review
 from checks.source import language
 
 _MOST_REACHED = 12
+_CALLED_OTHERWISE = frozenset(
+    (
+        "parameter-replaced",
+        "parameter-optional",
+        "signature",
+        "function-removed",
+        "function-replaced",
+        "function-renamed",
+    )
+)
 # What the people who run an engine set: command-line options, environment variables.
 _SETTINGS = {
     "impact-options": re.compile(r"""["'](--[a-z][\w-]+)["']"""),
@@ -99,13 +109,22 @@ def _reaches_callers(claim: Claim) -> bool:
         return True
     name = str(args.get("name", "")).rsplit(".", 1)[-1]
     python = language(str(args.get("path", ""))) == "python"
-    told = ("parameter-replaced", "signature", "function-removed", "function-replaced", "function-renamed")
+    told = (
+        "parameter-replaced",
+        "parameter-optional",
+        "signature",
+        "function-removed",
+        "function-replaced",
+        "function-renamed",
+    )
     return key in told and python and not name.startswith("_") and not _optional(claim)
 
 
 def _optional(claim: Claim) -> bool:
     """Whether all that a function gained are parameters with a default, and it lost none."""
     gained, lost = (claim.message.args.get(k) for k in ("gained", "lost"))
+    if claim.message.key == "parameter-optional":
+        return not claim.message.args["moved"]
     return (
         claim.message.key == "signature"
         and isinstance(gained, list)

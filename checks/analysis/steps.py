@@ -48,15 +48,22 @@ class _Group:
 
 
 def steps(change: ChangeSet, claims: Sequence[Claim]) -> tuple[Step, ...]:
-    """The steps, the largest first, then those of layout; the last one holds what no claim explains, and has none."""
+    """The steps, the largest first, then those of tests alone and of layout; the last one holds what no claim explains,
+    and has none."""
     hunks = _hunks(change)
     groups = _together(claims, hunks)
     rest = _Group()
     for hunk in hunks:
         _best(hunk, groups, rest).hunks.append(hunk)
     made = [_step(g) for g in groups if g.hunks]
-    made.sort(key=lambda s: (all(c.message.key == "layout" for c in s.claims), -(s.added + s.removed), s.name))
+    made.sort(key=lambda s: (_aside(s), -(s.added + s.removed), s.name))
     return (*made, *([_step(rest)] if rest.hunks else []))
+
+
+def _aside(step: Step) -> int:
+    """What a reader can leave for later: test cases, and after them what changed its layout only."""
+    keys = {c.message.key for c in step.claims}
+    return 2 if keys == {"layout"} else int(keys <= {"tests-added", "tests-removed"})
 
 
 def _step(group: _Group) -> Step:

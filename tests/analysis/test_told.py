@@ -353,3 +353,21 @@ def test_a_step_stays_small_enough_to_be_seen():
     )
     after = text.replace("(rows)", "(rows, kind)")
     assert max(len(s.claims) for s in analysed({PATH: text}, {PATH: after}).steps) <= 12
+
+
+@pytest.mark.parametrize(
+    ("after", "more", "touched"),
+    [("rows, kind=None", "", []), ("rows, box, kind=None", ", and stands at another place", ["developers"])],
+)
+def test_a_parameter_that_may_be_left_out_now_touches_who_passed_it_by_place(after: str, more: str, touched: list[str]):
+    before = after.replace("box, kind=None", "kind, box").replace("=None", "")
+    base, head = ({PATH: f"def put_rows({p}):\n    return rows\n"} for p in (before, after))
+    assert f"The parameter `kind` of `put_rows` may be left out now (`kind=None`){more}" in told(base, head)
+    assert [i.who for i in analysed(base, head).impacts] == touched
+
+
+def test_test_cases_come_after_the_code_however_many_they_are():
+    cases = "".join(f"def test_case_{n}():\n    pass\n\n\n" for n in range(9))
+    base = {PATH: "def put_rows(rows):\n    return rows\n"}
+    head = {PATH: "def put_rows(rows):\n    return list(rows)\n", "tests/test_other.py": cases}
+    assert [s.name for s in analysed(base, head).steps] == ["put_rows", "test_other"]

@@ -101,12 +101,16 @@ def _several(path: str, what: str, functions: list[FunctionFact]) -> Claim:
 
 def _signature(f: FunctionFact, args: dict[str, str]) -> Message:
     gained, lost = f.added_params, f.removed_params
-    if len(gained) == len(lost) == 1 and len(f.old_params) == len(f.new_params):
+    optional = len(gained) == len(lost) == 1 and gained[0].startswith(f"{lost[0]}=")
+    if len(gained) == len(lost) == 1 and len(f.old_params) == len(f.new_params) and not optional:
         place = f.new_params.index(gained[0])
         if f.old_params[place] == lost[0]:
             # A caller does not pass `self`.
             position = place + (f.new_params[0] not in ("self", "cls"))
             return Message("parameter-replaced", {**args, "old": lost[0], "new": gained[0], "position": position})
+    if optional:
+        moved = f.new_params.index(gained[0]) != f.old_params.index(lost[0])
+        return Message("parameter-optional", {**args, "old": lost[0], "new": gained[0], "moved": moved})
     return Message("signature", {**args, "gained": list(gained), "lost": list(lost)})
 
 
