@@ -88,6 +88,16 @@ def test_on_paper_there_is_the_page_and_nothing_to_click_on(page: Page, path: st
     assert not any(one.is_visible() for one in page.locator(".top, .tabs, .filter").all())
 
 
+@pytest.mark.parametrize("tab", ["analysis", "ci"])
+def test_on_paper_nothing_is_cut_off_or_folded(page: Page, tab: str):
+    page.set_viewport_size({"width": 720, "height": 1000})
+    page.emulate_media(media="print")
+    page.goto(f"/pr/octo/engine/1?tab={tab}")
+    wider = "all => all.filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.className || e.tagName)"
+    assert page.locator("pre, .wide, figure").evaluate_all(wider) == []
+    assert all(table.is_visible() for table in page.locator("details table").all())
+
+
 @pytest.mark.parametrize("path", ["/", *PULL])
 def test_hostile_text_is_text(page: Page, path: str):
     page.goto(path)
