@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import gc
 import sys
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from importlib import import_module
 
 from bot.configuration import configuration
 from bot.git import Blobs, Git, Range, change_set
@@ -31,25 +29,12 @@ def opened(git: Git, compared: Range, pull: PullRequest) -> Iterator[ChangeSet]:
     gc.disable()
     try:
         with Blobs(git) as blobs:
-            with _rules_read():
-                change = change_set(git, blobs, compared, pull)
-            yield change
+            yield change_set(git, blobs, compared, pull)
     finally:
         # Into the oldest generation at once: else the next new object would have all of them looked through.
         gc.freeze()
         gc.unfreeze()
         gc.enable()
-
-
-@contextmanager
-def _rules_read() -> Iterator[None]:
-    """Reads the rules' modules, which takes as long as git does, while git is waited for."""
-    reading = threading.Thread(target=import_module, args=("checks.registry",))
-    reading.start()
-    try:
-        yield
-    finally:
-        reading.join()
 
 
 def reviewed(
@@ -65,16 +50,17 @@ def reviewed(
 
     `skips` are rules that people asked to leave out, as `rule`, `login` and `reason`; the report says so.
     """
-    from checks.registry import RULES
-
     config = configuration(change.base, config_file, profile)
     left_out = (*config.rules.disable, *(skip["rule"] for skip in skips))
     config = replace(config, rules=replace(config.rules, disable=left_out))
-    outcome = review(change, config, RULES, pedantic=pedantic, progress=progress, spread=spread)
+    outcome = review(change, config, pedantic=pedantic, progress=progress, spread=spread)
     progress("")
     notes = [Message("rule-skipped", dict(skip)) for skip in skips]
     if config_file is None and change.base.read(FILE) != change.head.read(FILE):
         notes.append(Message("config-changed"))
+    # Not at the top: `review` reads the rules beside other work.
+    from checks.registry import RULES
+
     ran = tuple(rule.ID for rule in RULES if rule.ID not in config.rules.disable)
     return Report(outcome, facts(change, config), ran, tuple(notes))
 

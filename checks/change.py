@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 from checks.finding import Side
@@ -104,8 +104,9 @@ class ChangeSet:
                 self._units[key] = parse(path, data) if data is not None else None
         return self._units[key]
 
-    def parse(self, spread: Spread) -> None:
-        """Parse the changed files, both sides, and lower the functions that changed: what all rules look at."""
+    def parse(self, spread: Spread, beside: Callable[[], None]) -> None:
+        """Parse the changed files, both sides, and lower the functions that changed: what all rules look at. `beside`
+        and the C++ files are done by this process while another one reads Python."""
         lines: dict[tuple[Side, str], set[int]] = {}
         for f in self.files:
             for side, path, changed in ((Side.HEAD, f.head_path, f.head_lines), (Side.BASE, f.base_path, f.base_lines)):
@@ -113,18 +114,27 @@ class ChangeSet:
                     lines.setdefault((side, path), set()).update(changed())
         sized = sorted((len(self.tree(s).read(p) or b""), language(p), s, p) for s, p in lines)
         python = [(s, p) for _, kind, s, p in reversed(sized) if kind == "python"]
-        # The syntax tree of a C++ file stays in the process that made it: those at the front. The longest at both ends.
-        jobs = [(s, p) for _, kind, s, p in sized if kind == "cpp"] + python[::2] + python[1::2][::-1]
-        units = spread(lambda job: self._portable(*job, sorted(lines[job])), jobs)
+
+        def here() -> None:
+            beside()
+            for _, kind, side, path in sized:
+                if kind == "cpp":
+                    self._ready(side, path, sorted(lines[side, path]))
+
+        # The syntax tree of a C++ file stays in the process that made it. The longest Python files at both ends.
+        jobs = python[::2] + python[1::2][::-1]
+        work: list[Callable[[], Unit | None]] = [here]
+        work += [partial(self._ready, *job, sorted(lines[job])) for job in jobs]
+        units = spread(lambda do: do(), work)[1:]
         self._units |= {job: unit for job, unit in zip(jobs, units, strict=True) if unit is not None}
 
-    def _portable(self, side: Side, path: str, changed: list[int]) -> Unit | None:
-        """The parsed file where it can be handed from process to process."""
+    def _ready(self, side: Side, path: str, changed: list[int]) -> Unit | None:
+        """The parsed file, with the functions that hold one of the lines `changed` lowered."""
         unit = self.unit(path, side)
         for function in unit.functions if unit is not None else ():
             if _holds(function, changed):
                 function.body  # noqa: B018 - lowered by being asked for, and kept
-        return unit if unit is not None and unit.language == "python" else None
+        return unit
 
     @staticmethod
     def _other(side: Side) -> Side:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from bot.git.blobs import Blobs
 from bot.git.command import Git
-from bot.git.diff import diff
+from bot.git.diff import compare, diff
 from bot.git.revisions import Range, object_id, resolve
-from bot.git.tree import GitTree, trees
+from bot.git.tree import GitTree, list_trees, read_trees, trees
 from checks.change import ChangeSet, PullRequest
 from checks.source import language
 
@@ -15,8 +15,14 @@ __all__ = ["Blobs", "Git", "GitTree", "Range", "change_set", "head_tree", "objec
 
 def change_set(git: Git, blobs: Blobs, compared: Range, pull: PullRequest) -> ChangeSet:
     """The change from `compared.base` to `compared.head`; the trees read through `blobs` while it is open."""
-    base, head = trees(git, blobs, compared.base, compared.head)
-    files = diff(git, compared.base, compared.head)
+    listings = list_trees(git, compared.base, compared.head)
+    listing, patch = compare(git, compared.base, compared.head)
+    # Reading the parsers takes as long as git does.
+    import checks.cpp.parse
+    import checks.py.parse  # noqa: F401 - done by being read
+
+    base, head = read_trees(git, blobs, listings)
+    files = diff(git, listing, patch)
     if any(language(f.path) for f in files):
         blobs.prefetch()
     return ChangeSet(base, head, files, pull, compared.base, compared.head)

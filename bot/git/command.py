@@ -12,6 +12,7 @@ from bot.errors import UserError
 
 T = TypeVar("T")
 File = int | IO[bytes]
+Process = subprocess.Popen[bytes]
 PIPE = subprocess.PIPE
 
 # `protocol.allow` keeps a partial clone from fetching file by file over the network.
@@ -56,7 +57,7 @@ class Git:
             raise UserError("not-a-repository", path=str(directory))
         return os.fsdecode(done.stdout.rstrip(b"\n"))
 
-    def start(self, *args: str, stdin: File = PIPE, stdout: File = PIPE) -> subprocess.Popen[bytes]:
+    def start(self, *args: str, stdin: File = PIPE, stdout: File = PIPE) -> Process:
         """A running git, with pipes at its ends where no file is given."""
         return _guard(
             lambda: subprocess.Popen(
@@ -80,7 +81,7 @@ class Git:
         return out if process.returncode == 0 else None
 
     @staticmethod
-    def finish(process: subprocess.Popen[bytes], data: bytes | None = None) -> bytes:
+    def finish(process: Process, data: bytes | None = None) -> bytes:
         """Feed `data`, wait, and give the output (None where it goes to a file); the failures as for `run`."""
         out, err = process.communicate(data)
         if process.returncode:

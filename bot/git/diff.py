@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 
-from bot.git.command import Git
+from bot.git.command import Git, Process
 from checks.change import FileChange, Hunk
 from checks.ir.node import node
 
@@ -58,10 +58,14 @@ class _Section:
     binary: bool
 
 
-def diff(git: Git, base: str, head: str) -> tuple[FileChange, ...]:
-    """Every path that differs between the trees `base` and `head`, in git's order (by path)."""
+def compare(git: Git, base: str, head: str) -> tuple[Process, Process]:
+    """Git at work on what `diff` reads."""
     listing = git.start("diff-tree", "--raw", "-z", *_OPTIONS, base, head)
-    patch = git.start("diff-tree", *_PATCH, *_OPTIONS, base, head)
+    return listing, git.start("diff-tree", *_PATCH, *_OPTIONS, base, head)
+
+
+def diff(git: Git, listing: Process, patch: Process) -> tuple[FileChange, ...]:
+    """Every path that differs between the two trees that are compared, in git's order (by path)."""
     raws = list(_raws(git.finish(listing)))
     sections = _sections(git.finish(patch))
     files = tuple(_change(raw, [next(sections) for _ in range(raw.sections)]) for raw in raws)

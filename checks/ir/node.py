@@ -26,7 +26,7 @@ def node(cls: type[T]) -> type[T]:
     made.__init__ = _constructor(all_fields)
     made.__repr__ = _repr
     made.__eq__, made.__hash__ = _comparison(made, [f.name for f in all_fields if f.compare])
-    made.__getstate__, made.__setstate__ = _state, _restore
+    made.__getstate__, made.__setstate__ = _state([f.name for f in all_fields]), _restore
     result: type[T] = made
     return result
 
@@ -67,31 +67,22 @@ def _numbered(plain: int, named: int, factories: tuple[bool, ...]) -> CodeType:
     return code
 
 
-def _state(self: Any) -> tuple[Any, ...]:
+def _state(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
     """For pickle: the fields in order, which takes half the time of a dict of them."""
-    return _getter(self.__class__)(self)
-
-
-def _restore(self: Any, state: tuple[Any, ...]) -> None:
-    _setter(self.__class__)(self, state)
-
-
-@cache
-def _getter(cls: type) -> Callable[[Any], tuple[Any, ...]]:
-    names = [f.name for f in fields(cls)]
     if len(names) > 1:
-        return attrgetter(*names)
+        together = attrgetter(*names)
+        return lambda self: together(self)
     return lambda self: tuple([getattr(self, name) for name in names])
 
 
-@cache
-def _setter(cls: type) -> Callable[[Any, tuple[Any, ...]], None]:
-    names = [f.name for f in fields(cls)]
+def _restore(self: Any, state: tuple[Any, ...]) -> None:
+    """The first object of a class that comes out of a pickle has the class learn how: most never do."""
+    cls = self.__class__
+    targets = ", ".join(f"self.{f.name}" for f in fields(cls))
     made: dict[str, Any] = {}
-    targets = ", ".join(f"self.{name}" for name in names)
     exec(f"def restore(self, state):\n [{targets}] = state", made)  # names of our own classes
-    restore: Callable[[Any, tuple[Any, ...]], None] = made["restore"]
-    return restore
+    cls.__setstate__ = made["restore"]
+    cls.__setstate__(self, state)
 
 
 def _comparison(cls: type, names: list[str]) -> tuple[Callable[[Any, object], Any], Callable[[Any], int]]:
