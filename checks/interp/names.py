@@ -84,6 +84,8 @@ class Names(State):
 
     def attribute(self, owner: V, name: str) -> V:
         """`owner.name`; raises AttributeError where the object is known through and through."""
+        if not owner.known:
+            return unknown(owner)
         match owner.value:
             case Instance() as instance:
                 return self._instance_attribute(owner, instance, name)

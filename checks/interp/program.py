@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from checks.interp.values import ANY, ClassRef, FuncRef, ModuleRef, Native, V
 from checks.ir.unit import Class, Function, Import, Unit
+from checks.tree import whole
 
-_LAZY = re.compile(r"^[^#\n]*\b(?:yield|await)\b", re.MULTILINE)
-_DYNAMIC = re.compile(r"setattr\(|__dict__|__getattr|\bvars\(")
-_DYNAMIC_WORDS = ("setattr", "__dict__", "__getattr", "vars")
+_LAZY = re.compile(rf"(?:{whole('yield')}|{whole('await')})\b")
+_DYNAMIC = ("setattr(", "__dict__", "__getattr")
+_VARS = re.compile(rf"{whole('vars')}\(")
 PREFIXES = ("", "python/", "src/")
 
 
@@ -26,7 +28,7 @@ class Modules:
     _defined: dict[tuple[str, str], V | None] = field(default_factory=dict)
     _tops: dict[str, Function] = field(default_factory=dict)
     _inner: dict[tuple[str, int], dict[str, V]] = field(default_factory=dict)
-    _says: dict[tuple[re.Pattern[str], str, int], bool] = field(default_factory=dict)
+    _says: dict[tuple[Callable[[str], bool], str, int], bool] = field(default_factory=dict)
 
     def named(self, name: str) -> ModuleRef:
         """The module with this dotted name; foreign when the tree has no such file."""
@@ -77,19 +79,30 @@ class Modules:
 
     def lazy(self, ref: FuncRef) -> bool:
         """Whether a call gives a generator or a coroutine."""
-        return self._holds(_LAZY, ("yield", "await"), ref.unit, ref.function)
+        return self._holds(_suspends, ref.unit, ref.function)
 
     def dynamic(self, chain: list[ClassRef]) -> bool:
         """Whether one of these classes gives its objects attributes that no assignment names."""
-        return any(self._holds(_DYNAMIC, _DYNAMIC_WORDS, r.unit, r.cls) for r in chain)
+        return any(self._holds(_sets_any, r.unit, r.cls) for r in chain)
 
-    def _holds(self, pattern: re.Pattern[str], words: tuple[str, ...], unit: Unit, part: Function | Class) -> bool:
-        """Whether `pattern`, which needs one of `words`, is found in `part`."""
-        key = (pattern, unit.path, part.start_line)
+    def _holds(self, test: Callable[[str], bool], unit: Unit, part: Function | Class) -> bool:
+        """Whether the source of `part` passes the test."""
+        key = (test, unit.path, part.start_line)
         if key not in self._says:
-            text = unit.text(part.start_line, part.end_line)
-            self._says[key] = any(word in text for word in words) and pattern.search(text) is not None
+            self._says[key] = test(unit.text(part.start_line, part.end_line))
         return self._says[key]
+
+
+def _suspends(text: str) -> bool:
+    """Whether `yield` or `await` stands on a line, before any comment."""
+    if "yield" not in text and "await" not in text:
+        return False
+    return any("#" not in text[text.rfind("\n", 0, m.start()) + 1 : m.start()] for m in _LAZY.finditer(text))
+
+
+def _sets_any(text: str) -> bool:
+    """Whether an attribute may be set or made whose name is not written."""
+    return any(word in text for word in _DYNAMIC) or _VARS.search(text) is not None
 
 
 @dataclass
@@ -197,6 +210,7 @@ def _imports(unit: Unit, name: str) -> list[Import]:
     return [i for i in unit.imports_named.get(name, ()) if i.alias or i.name]
 
 
+@lru_cache(4096)
 def absolute(module: str, path: str) -> str:
     """`module` as imported in the file `path`, without leading dots."""
     if not module.startswith("."):

@@ -59,7 +59,8 @@ NONE = V(None)
 
 def unknown(*values: V) -> V:
     """An unknown value that depends on `values`."""
-    return V(UNKNOWN, frozenset().union(*(v.origins for v in values)))
+    origins = NOWHERE.union(*[v.origins for v in values])
+    return V(UNKNOWN, origins) if origins else ANY
 
 
 @dataclass(slots=True)

@@ -110,11 +110,11 @@ class Readers:
                 yield from self._in_function(reading, function)
 
     def _in_function(self, reading: Reading, function: Function) -> Iterator[Quantity]:
-        aliases = {reading.buffer}
+        aliases, given = {reading.buffer}, dict(reading.atoms)
         for guarded, text in self._statements(reading.unit, function):
             if not any(alias in text for alias in aliases):
                 continue
-            if not compatible(dict(reading.atoms), self.atoms(guarded.guards, reading.unit, function.owner)):
+            if given and not compatible(given, self.atoms(guarded.guards, reading.unit, function.owner)):
                 continue
             stmt = guarded.stmt
             name = E.dotted(stmt.target) if isinstance(stmt, Assign) else None
