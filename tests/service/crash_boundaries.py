@@ -91,36 +91,39 @@ class Boundaries:
         before = self._book.seen(pull)
         for delivery in deliveries:
             deliver(self.fake, delivery, lambda: self._revived())
-        self._settle()
+        left = self._settle(deaths)
         shown = self._book.seen(pull)
         shown.subtract(before)
         wrong = _compared(chapter, {name: count for name, count in shown.items() if count})
         wrong += [f"died {self._deaths} times"] * (self._deaths != deaths) + self.fake.violations
+        wrong += [f"{one} has not ended" for one in left]
         self.fake.violations.clear()
         return wrong
 
     def _revived(self) -> None:
         """Where the bot has died, start it as the other worker at every second death."""
-        if self._zygote.died(0.05):
+        if self._zygote.died(0.1):
             self._deaths += 1
             self._worker = ("one", "two")[self.done // 2 % 2]
             self._zygote.start(self._worker)
 
-    def _settle(self) -> None:
-        """Until all work has ended, and no more comes of it."""
-        quiet, end = 0, time.monotonic() + _LONGEST
-        while quiet < 3 and time.monotonic() < end:
+    def _settle(self, deaths: int) -> list[str]:
+        """Wait until it has died so often, all work has ended, and no more comes of it; the work that does not end."""
+        quiet, end, left = 0, time.monotonic() + _LONGEST, list[str]()
+        while quiet < 2 and time.monotonic() < end:
             self._revived()
             self.fake.content_writes.clear()
             self.fake.rate_remaining = 10**9
             for run in self._book.gpu_waiting():
                 deliver(self.fake, self._book.gpu_ended(run), lambda: self._revived())
-            left = self._client.list_workflows(status=["ENQUEUED", "DELAYED", "PENDING"], load_input=False)
-            idle = all(w.workflow_id.startswith("ci-refresh-") for w in left) and not self._book.gpu_waiting()
+            working = self._client.list_workflows(status=["ENQUEUED", "DELAYED", "PENDING"], load_input=False)
+            left = [w.workflow_id for w in working if not w.workflow_id.startswith("ci-refresh-")]
+            idle = not left and not self._book.gpu_waiting() and self._deaths >= deaths
             quiet = quiet + 1 if idle else 0
         lines = self._steps_file.read_text().splitlines()
         self.steps += [json.loads(line) for line in lines[self._read :]]
         self._read = len(lines)
+        return left
 
 
 def _compared(chapter: Chapter, shown: dict[str, int]) -> list[str]:

@@ -72,8 +72,8 @@ def test_killed_at_random_moments():
 
 def test_killed_at_step_boundaries():
     """A few of those of `python -m tests.service.crashes --boundaries`, among which are all steps of the code."""
-    found, known, struck = crash_boundaries.tried("sqlite", every=40)
-    assert found == [] and known > 40 * (struck - 1) > 0
+    found, known, struck = crash_boundaries.tried("sqlite", every=80)
+    assert found == [] and known > 80 * (struck - 1) > 0
 
 
 def test_a_trial_that_is_killed_leaves_no_server():
