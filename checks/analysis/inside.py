@@ -14,7 +14,7 @@ from checks.ir import expr as E
 from checks.ir.node import node
 from checks.ir.stmt import Assign, ExprStmt, For, If, Jump, Raise, Return, Stmt, flatten
 from checks.ir.unit import Function
-from checks.kernel.deltas import same, uses
+from checks.kernel.deltas import Delta, same, uses
 from checks.ops import calls_of
 
 
@@ -94,13 +94,19 @@ def state(change: ChangeSet, config: Config) -> Iterator[State]:
         if delta.base is None or delta.base_unit is None:
             continue
         before, now = _set_in(delta.base), _set_in(delta.head)
-        called = {E.callee(c) for c, _ in calls_of(delta.head.body)}
-        handed = {key for f in delta.unit.functions if f.name in called for key in _set_in(f)}
         old, new = source(delta.base_unit, delta.base), source(delta.unit, delta.head)
         gained = {key: line for key, line in now.items() if not uses(old, _last(key)) and delta.touched(line)}
-        lost = tuple(key for key in before if key not in handed and not uses(new, _last(key)))
+        lost = [key for key in before if not uses(new, _last(key))]
+        handed = _handed(delta) if lost else set()
+        lost = [key for key in lost if key not in handed]
         if gained or lost:
-            yield State(delta.head, tuple(gained), lost, min(gained.values(), default=delta.head.start_line))
+            yield State(delta.head, tuple(gained), tuple(lost), min(gained.values(), default=delta.head.start_line))
+
+
+def _handed(delta: Delta) -> set[str]:
+    """What the functions of its file that it calls set."""
+    called = {E.callee(c) for c, _ in calls_of(delta.head.body)}
+    return {key for f in delta.unit.functions if f.name in called for key in _set_in(f)}
 
 
 def _last(key: str) -> str:

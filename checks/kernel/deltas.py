@@ -145,7 +145,17 @@ def body_code(function: Function, code: str) -> str:
 
 def uses(code: str, name: str) -> bool:
     """Whether `name` stands in `code` as a whole word."""
-    return name in code and re.search(rf"{whole(name)}\b", code) is not None
+    if not _is_word(name[-1:]):
+        return name in code and re.search(rf"{whole(name)}\b", code) is not None
+    # A pattern for each of hundreds of names takes longer to make than all of them to find.
+    at = code.find(name)
+    while at >= 0 and (_is_word(code[max(at - 1, 0) : at]) or _is_word(code[at + len(name) : at + len(name) + 1])):
+        at = code.find(name, at + 1)
+    return at >= 0
+
+
+def _is_word(char: str) -> bool:
+    return char.isalnum() or char == "_"
 
 
 def same(a: object, b: object) -> bool:
