@@ -357,3 +357,13 @@ def test_the_calls_that_went_are_told_without_those_of_the_helper(specbot, repo)
     after = HELPED.partition("def draw")[0] + helper
     (claim,) = claims(judged(specbot, repo, {"engine/draw.py": HELPED}, {"engine/draw.py": after}), "calls")
     assert claim["args"]["lost"] == ["unpack_rows"]
+
+
+def test_what_a_clone_lacks_of_the_past_is_said(specbot, repo):
+    for n in (1, 2, 3):
+        repo.commit({"engine/rows.py": f"A = 0\nB = {n}\nC = 0\nD = {n}\n"}, f"Count to {n} (#{n})")
+    first = repo.git("rev-parse", "HEAD~2:engine/rows.py")
+    (repo.path / ".git" / "objects" / first[:2] / first[2:]).unlink()
+    assert analysed(specbot, repo)["history"]["unread"] == ["engine/rows.py"]
+    done = specbot("analyze", "--repo", str(repo.path), "--base", "HEAD~", "--head", "HEAD", "--lang", "en")
+    assert "this clone lacks what" in done.out
