@@ -71,11 +71,11 @@ def whole(word: str) -> str:
     return rf"{plain}(?<!\w{plain})"
 
 
-def holds_word(data: bytes, needle: bytes, start: int = 0, end: int | None = None) -> bool:
-    """Whether `needle` stands as a whole word in `data`, or in that part of it."""
-    at = data.find(needle, start, end)
+def holds_word(data: bytes, needle: bytes) -> bool:
+    """Whether `needle` stands as a whole word in `data`."""
+    at = data.find(needle)
     while at >= 0 and not _is_word(data, at, at + len(needle)):
-        at = data.find(needle, at + len(needle), end)
+        at = data.find(needle, at + len(needle))
     return at >= 0
 
 

@@ -102,8 +102,7 @@ class Blobs:
         assert self._reader is not None and self._sources is not None
         Git.finish(self._reader)
         with self._sources as file:
-            file.seek(0)
-            self._buffer = Memory(file.read())
+            self._buffer = Memory.of(file)
         self._reader = self._sources = None
         self._index()
         self._loaded = True
@@ -112,7 +111,7 @@ class Blobs:
     def _index(self) -> None:
         at, data = 0, self._buffer.data
         for oid in self._ids:
-            line_end = data.index(b"\n", at)
+            line_end = data.find(b"\n", at)
             header = data[at:line_end].split()
             if len(header) != 3:
                 raise UserError("missing-object", oid=oid)
@@ -159,6 +158,7 @@ class Blobs:
         while at >= 0:
             i = bisect_right(self._starts, at)
             oid = self._ids[i - 1]
-            if holds_word(self._buffer.data, needle, at, self._spans[oid][1]):
+            # With the byte before it, which may make it part of a word.
+            if holds_word(self._buffer.data[at - 1 : self._spans[oid][1]], needle):
                 yield oid
             at = self._buffer.find(needle, self._starts[i], stop) if i < last else -1

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Callable
+from mmap import ACCESS_COPY, mmap
+from typing import IO
 
 
 class Memory:
     """Bytes to be searched again and again: the C library's `memmem` takes a third of the time of `bytes.find`, 3 ms
     for 20 MB."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes | mmap) -> None:
         self.data = data
         self._memmem = _memmem()
-        self._start = ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p).value or 0
+        if isinstance(data, mmap):
+            self._start = ctypes.addressof(ctypes.c_char.from_buffer(data))
+        else:
+            self._start = ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p).value or 0
+
+    @classmethod
+    def of(cls, file: IO[bytes]) -> Memory:
+        """A file's bytes where the system has them already: reading 20 MB takes as long as three searches."""
+        if not os.fstat(file.fileno()).st_size:
+            return cls(b"")
+        return cls(mmap(file.fileno(), 0, access=ACCESS_COPY))
 
     def find(self, needle: bytes, at: int, stop: int) -> int:
         """Where `needle` stands next in what lies between `at` and `stop`; -1 where it does not."""

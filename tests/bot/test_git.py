@@ -7,6 +7,7 @@ import re
 import stat
 import subprocess
 import sys
+from tempfile import TemporaryFile
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -339,3 +340,8 @@ def test_memory_is_searched_as_bytes_are(data: bytes, needle: bytes, at: int, st
     for memory in (data, data + needle + data):
         end = min(stop, len(memory))
         assert Memory(memory).find(needle, at, end) == memory.find(needle, at, end)
+        with TemporaryFile() as file:
+            file.write(memory)
+            file.flush()
+            mapped = Memory.of(file)
+        assert (mapped.find(needle, at, end), mapped.data[:]) == (memory.find(needle, at, end), memory)
