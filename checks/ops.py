@@ -10,7 +10,7 @@ from checks.change import ChangeSet
 from checks.finding import Side
 from checks.ir import expr as E
 from checks.ir.node import node
-from checks.ir.stmt import Body, For, If, Stmt, With, flatten
+from checks.ir.stmt import Body, For, Guarded, If, Stmt, With, flatten
 from checks.ir.unit import Binding, Function, Op, Unit
 from checks.tree import Tree, whole
 
@@ -167,11 +167,16 @@ def calls_of(body: tuple[Stmt, ...]) -> Iterator[tuple[E.Call, tuple[E.Expr, ...
 
 
 def _calls_of(body: tuple[Stmt, ...]) -> list[tuple[E.Call, tuple[E.Expr, ...]]]:
-    found = []
-    for guarded in flatten(body):
-        for top in expressions(guarded.stmt):
-            found += [(e, guarded.guards) for e in E.walk(top) if type(e) is E.Call]
-    return found
+    return [(e, guarded.guards) for guarded, inside in parts(body) for e in inside if type(e) is E.Call]
+
+
+def parts(body: tuple[Stmt, ...]) -> list[tuple[Guarded, list[E.Expr]]]:
+    """Every statement with the expressions that stand in it itself and all that is in those, outer first."""
+
+    def found() -> list[tuple[Guarded, list[E.Expr]]]:
+        return [(g, [e for top in expressions(g.stmt) for e in E.walk(top)]) for g in flatten(body)]
+
+    return body.once(parts, found) if isinstance(body, Body) else found()
 
 
 def expressions(stmt: Stmt) -> Iterator[E.Expr]:

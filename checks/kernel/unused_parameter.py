@@ -35,11 +35,11 @@ from checks.change import ChangeSet
 from checks.config import Config
 from checks.finding import Confidence, Evidence, Finding, Location, Message, Related, Severity, Sibling
 from checks.ir import expr as E
-from checks.ir.stmt import If, Jump, Raise, flatten
+from checks.ir.stmt import If, Jump, Raise
 from checks.ir.unit import Function, Param, Unit
 from checks.kernel.deltas import Delta, body_code, code_of, deltas, uses
 from checks.kernel.overridden import overridden
-from checks.ops import Ops, arguments, calls_of, expressions
+from checks.ops import Ops, arguments, calls_of, parts
 from checks.source import language
 
 ID = "kernel.unused-parameter"
@@ -85,8 +85,7 @@ def _names(function: Function) -> frozenset[str]:
     """The names that stand in the statements of `function` itself."""
 
     def found() -> frozenset[str]:
-        tops = (top for guarded in flatten(function.body) for top in expressions(guarded.stmt))
-        return frozenset(e.id for top in tops for e in E.walk(top) if isinstance(e, E.Name))
+        return frozenset([e.id for _, inside in parts(function.body) for e in inside if e.__class__ is E.Name])
 
     return function.body.once(_names, found)
 

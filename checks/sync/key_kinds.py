@@ -11,9 +11,8 @@ from checks.config import Config
 from checks.finding import Confidence, Finding, Location, Message, Related, Severity
 from checks.ir import expr as E
 from checks.ir.node import node
-from checks.ir.stmt import flatten
 from checks.ir.unit import Class, Function, Unit
-from checks.ops import calls_of, expressions
+from checks.ops import calls_of, parts
 from checks.source import language
 from checks.sync.key_attributes import attributes
 
@@ -54,12 +53,11 @@ def _reads(function: Function) -> list[_Read]:
 
 
 def _found(function: Function) -> Iterator[_Read]:
-    for guarded in flatten(function.body):
-        for top in expressions(guarded.stmt):
-            for e in E.walk(top):
-                match e:
-                    case E.Attr(base=E.Attr(base=E.Name(id="self"), name=holder), name=name):
-                        yield _Read(holder, name, e.line or guarded.stmt.line, guarded.guards)
+    for guarded, inside in parts(function.body):
+        for e in inside:
+            match e:
+                case E.Attr(base=E.Attr(base=E.Name(id="self"), name=holder), name=name):
+                    yield _Read(holder, name, e.line or guarded.stmt.line, guarded.guards)
 
 
 def _asked_elsewhere(read: _Read, unit: Unit, change: ChangeSet) -> dict[_Question, int]:

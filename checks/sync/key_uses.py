@@ -9,9 +9,9 @@ from checks.change import ChangeSet
 from checks.config import Config
 from checks.ir import expr as E
 from checks.ir.node import node
-from checks.ir.stmt import Assign, flatten
+from checks.ir.stmt import Assign
 from checks.ir.unit import Function, Unit
-from checks.ops import calling, expressions
+from checks.ops import calling, parts
 from checks.sync.siblings import base_unit
 
 _KEYED = frozenset({E.Index, E.Attr})
@@ -37,16 +37,15 @@ def uses(function: Function) -> Iterator[Use]:
 
 
 def _uses(function: Function) -> Iterator[Use]:
-    for guarded in flatten(function.body):
+    for guarded, inside in parts(function.body):
         stmt, target = guarded.stmt, None
         if isinstance(stmt, Assign) and stmt.op == "=" and (found := _key(stmt.target)) is not None:
             target = stmt.target
             yield Use(*found, True, stmt.line, guarded.guards, stmt.value)
-        for top in expressions(stmt):
-            for e in E.walk(top):
-                # Most are neither: asked here, it spares a call for each of them.
-                if e.__class__ in _KEYED and e is not target and (read := _key(e)) is not None:
-                    yield Use(*read, False, e.line or stmt.line, guarded.guards)
+        for e in inside:
+            # Most are neither: asked here, it spares a call for each of them.
+            if e.__class__ in _KEYED and e is not target and (read := _key(e)) is not None:
+                yield Use(*read, False, e.line or stmt.line, guarded.guards)
 
 
 def _key(e: E.Expr) -> tuple[str, str] | None:

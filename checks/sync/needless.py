@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from checks.change import ChangeSet
 from checks.ir import expr as E
@@ -18,8 +19,14 @@ _SET = re.compile(r"\[[\"'](\w+)[\"']\]\s*=[^=]")
 def never_set(alteration: Alteration, unit: Unit, sibling: Unit) -> list[str]:
     """The keys that the altered part needs, where the changed file fills them and the sibling's fills none of them."""
     keys = {*_keys(alteration)}
-    ours, theirs = ({*_SET.findall("\n".join(u.lines))} if keys else set() for u in (unit, sibling))
+    ours, theirs = (_set_in(u.text(1, len(u.lines))) if keys else frozenset() for u in (unit, sibling))
     return sorted(keys & ours) if ours & theirs and not keys & theirs else []
+
+
+@lru_cache(16)
+def _set_in(text: str) -> frozenset[str]:
+    """The keys that get a value; the same few files are asked about for one alteration after another."""
+    return frozenset(_SET.findall(text))
 
 
 def adapted(alteration: Alteration, function: Function, change: ChangeSet) -> int:
