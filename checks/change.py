@@ -71,7 +71,6 @@ class PullRequest:
 
     title: str = ""
     body: str = ""
-    labels: tuple[str, ...] = ()
     target_branch: str = ""
     known: bool = False
 
