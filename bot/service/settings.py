@@ -58,8 +58,9 @@ class Settings(BaseSettings):
     local_kernels: Literal["cuda", "cpu"] | None = None
     gpu_minutes_per_pull: int = Field(240, ge=0)
     gpu_minutes_per_day: int = Field(1440, ge=0)
+    # What is lost is made good within ten minutes: a minute is for the looking, and for deliveries too young to fail.
     redeliver_every: float = Field(300.0, gt=0.0)
-    reconcile_every: float = Field(600.0, gt=0.0)
+    reconcile_every: float = Field(540.0, gt=0.0)
     ci_gather: float = Field(30.0, gt=0.0)
     ci_refresh_every: float = Field(1800.0, gt=0.0)
     heartbeat_every: float = Field(5.0, gt=0.0)

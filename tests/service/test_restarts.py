@@ -220,7 +220,7 @@ def test_the_usual_settings_keep_what_is_promised(bot, monkeypatch):
         monkeypatch.delenv(f"SPECBOT_{name}")
     usual = load(None)
     assert usual.dead_after > 2 * usual.heartbeat_every and usual.dead_after + 2 * usual.heartbeat_every <= 60
-    assert usual.reconcile_every <= 600 and usual.redeliver_every <= 600
+    assert usual.reconcile_every <= 540 and usual.redeliver_every <= 540
     assert (usual.ci_refresh_every, usual.endpoint.gap, usual.endpoint.hourly) == (1800, 1.0, 400)
 
 
