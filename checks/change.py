@@ -71,6 +71,7 @@ class PullRequest:
 
     title: str = ""
     body: str = ""
+    labels: tuple[str, ...] = ()
     target_branch: str = ""
     known: bool = False
 

@@ -39,7 +39,7 @@ def reviewed(tmp_path_factory):
         if variant not in made:
             example = build(Path(tmp_path_factory.mktemp(variant)), variant)
             git = Git(example.repo)
-            pull = PullRequest(example.title, example.body, example.target_branch, known=True)
+            pull = PullRequest(example.title, example.body, (), example.target_branch, known=True)
             with Blobs(git) as blobs:
                 change = change_set(git, blobs, resolve(git, example.base, example.head, merge_base=False), pull)
                 made[variant] = review(change, configuration(change.base, None, None), RULES)

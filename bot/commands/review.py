@@ -55,14 +55,14 @@ def _told(args: argparse.Namespace, known: PullRequest) -> PullRequest:
             raise UserError("body-without-title")
         return known
     body = read_text(args.body_file) if args.body_file is not None else known.body
-    return PullRequest(args.title, body, known.target_branch, known=True)
+    return PullRequest(args.title, body, known.labels, known.target_branch, known=True)
 
 
 def _aimed(pull: PullRequest, compared: Range, target: str | None) -> PullRequest:
     """`pull` with the branch it is for: the one named, else GitHub's, else the default branch that the
     base was taken from."""
     branch = target if target is not None else pull.target_branch or compared.target
-    return PullRequest(pull.title, pull.body, branch, pull.known)
+    return PullRequest(pull.title, pull.body, pull.labels, branch, pull.known)
 
 
 def exit_code(outcome: Review, fail_on: str) -> int:

@@ -45,7 +45,8 @@ class Pulled:
 def pulled(client: Client, place: PullPlace) -> Pulled:
     """The pull request itself."""
     data = client.get(place.path)
-    pull = PullRequest(data["title"], data["body"] or "", data["base"]["ref"], known=True)
+    labels = tuple(label["name"] for label in data["labels"])
+    pull = PullRequest(data["title"], data["body"] or "", labels, data["base"]["ref"], known=True)
     return Pulled(pull, data["base"]["sha"], data["head"]["sha"])
 
 

@@ -45,7 +45,7 @@ def first_push(tmp_path_factory):
     done = subprocess.run(command, cwd=example.repo, stdout=subprocess.PIPE, check=False)
     assert done.returncode == 1
     git = Git(example.repo)
-    pull = PullRequest(example.title, example.body, example.target_branch, known=True)
+    pull = PullRequest(example.title, example.body, (), example.target_branch, known=True)
     with Blobs(git) as blobs:
         change = change_set(git, blobs, resolve(git, example.base, example.head, merge_base=False), pull)
         config = configuration(change.base, None, None)

@@ -50,6 +50,7 @@ def change_of(case: Case) -> ChangeSet:
     request = PullRequest(
         title=pull.get("title", ""),
         body=pull.get("body", ""),
+        labels=tuple(pull.get("labels", ())),
         target_branch=pull.get("target_branch", ""),
         known=pull.get("known", case.pull is not None),
     )

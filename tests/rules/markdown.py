@@ -158,7 +158,7 @@ def _pull(fence: Fence) -> dict[str, Any]:
         pull = tomllib.loads(fence.text)
     except tomllib.TOMLDecodeError as error:
         raise RuleFileError(fence.line, f"not TOML: {error}") from error
-    unknown = sorted(set(pull) - {"title", "body", "target_branch", "known"})
+    unknown = sorted(set(pull) - {"title", "body", "labels", "target_branch", "known"})
     if unknown:
         raise RuleFileError(fence.line, f"unknown key {unknown[0]!r} of the pull request")
     return pull
