@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from checks.analysis.inside import place
 from checks.analysis.pairs import paired
 from checks.change import ChangeSet
 from checks.config import Config
@@ -102,8 +103,7 @@ def _spelled(e: E.Expr) -> str:
             return _spelled(base)
         case E.Call(func=E.Name(id="const_cast" | "reinterpret_cast" | "static_cast"), args=(operand,)):
             return _spelled(operand)
-        case E.Index(base=base, indices=(E.Const(value=str() as key),)):
-            left = E.dotted(base)
-            return f'{left}["{key}"]' if left else ""
+        case E.Index(indices=(E.Const(value=str()),)):
+            return place(e)
         case _:
             return E.dotted(e) or ""

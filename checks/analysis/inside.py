@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from checks.analysis.conditions import condition
 from checks.analysis.layout import source
@@ -12,7 +12,7 @@ from checks.change import ChangeSet
 from checks.config import Config
 from checks.ir import expr as E
 from checks.ir.node import node
-from checks.ir.stmt import Assign, ExprStmt, For, If, Jump, Raise, Return, Stmt, flatten
+from checks.ir.stmt import Assign, ExprStmt, For, Guarded, If, Jump, Raise, Return, Stmt, flatten
 from checks.ir.unit import Function
 from checks.kernel.deltas import Delta, same, uses
 from checks.ops import calls_of
@@ -56,17 +56,23 @@ def exits(change: ChangeSet, config: Config) -> Iterator[Exit]:
         file = change.changed(delta.head.path)
         if delta.base is None or file is None:
             continue
-        before = [g.stmt for g in delta.flat_base if isinstance(g.stmt, If | For) and g.stmt.test is not None]
-        for guarded in delta.flat:
-            s = guarded.stmt
-            how = _leaves(s) if isinstance(s, If | For) and s.test is not None and delta.touched(s.line) else ""
-            if not how or not isinstance(s, If | For) or s.test is None or any(same(s.test, b.test) for b in before):
+        before = list(_tested(delta.flat_base))
+        for s, test in _tested(delta.flat):
+            how = _leaves(s) if delta.touched(s.line) else ""
+            if not how or any(same(test, old) for _, old in before):
                 continue
             hunk = next(h for h in file.hunks if h.head_start <= s.line < h.head_start + h.head_len)
-            gone = [b for b in before if hunk.base_start <= b.line < hunk.base_start + hunk.base_len]
-            altered = any(type(b) is type(s) and b.test and E.names(b.test) & E.names(s.test) for b in gone)
-            if not altered and (test := condition(s.test, delta.unit)):
-                yield Exit(delta.head, how, test, s.line)
+            gone = [(b, old) for b, old in before if hunk.base_start <= b.line < hunk.base_start + hunk.base_len]
+            altered = any(type(b) is type(s) and E.names(old) & E.names(test) for b, old in gone)
+            if not altered and (text := condition(test, delta.unit)):
+                yield Exit(delta.head, how, text, s.line)
+
+
+def _tested(flat: Sequence[Guarded]) -> Iterator[tuple[If | For, E.Expr]]:
+    """The branches and loops that have a test, with it."""
+    for guarded in flat:
+        if isinstance(guarded.stmt, If | For) and guarded.stmt.test is not None:
+            yield guarded.stmt, guarded.stmt.test
 
 
 def _leaves(s: If | For) -> str:
@@ -79,10 +85,8 @@ def _leaves(s: If | For) -> str:
             return "return"
         case Raise():
             return "raise"
-        case Jump(kind="continue"):
-            return "continue"
-        case Jump(kind="break"):
-            return "break"
+        case Jump(kind="continue" | "break" as kind):
+            return kind
         case _:
             return ""
 

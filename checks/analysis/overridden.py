@@ -54,9 +54,8 @@ def dropped(change: ChangeSet, config: Config, exchanged: Exchanged) -> Iterator
         now = {condition(g.stmt.test, delta.unit) for g in delta.flat if isinstance(g.stmt, If)}
         for hunk in file.hunks:
             lines = range(hunk.base_start, hunk.base_start + hunk.base_len)
-            for s in (
-                g.stmt for g in delta.flat_base if isinstance(g.stmt, If) and g.stmt.line in lines and g.stmt.then
-            ):
+            gone = [g.stmt for g in delta.flat_base if isinstance(g.stmt, If) and g.stmt.line in lines]
+            for s in [s for s in gone if s.then]:
                 test = condition(s.test, delta.base_unit)
                 note = _note(delta.base_unit, s.line, s.then[-1].end_line)
                 if note and test and not any(only_renamed(test, t, exchanged) for t in now):

@@ -17,14 +17,14 @@ from checks.source import language
 
 _MOST_REACHED = 12
 _CALLED_OTHERWISE = frozenset(
-    (
+    {
         "parameter-replaced",
         "parameter-optional",
         "signature",
         "function-removed",
         "function-replaced",
         "function-renamed",
-    )
+    }
 )
 # What the people who run an engine set: command-line options, environment variables.
 _SETTINGS = {
@@ -109,15 +109,7 @@ def _reaches_callers(claim: Claim) -> bool:
         return True
     name = str(args.get("name", "")).rsplit(".", 1)[-1]
     python = language(str(args.get("path", ""))) == "python"
-    told = (
-        "parameter-replaced",
-        "parameter-optional",
-        "signature",
-        "function-removed",
-        "function-replaced",
-        "function-renamed",
-    )
-    return key in told and python and not name.startswith("_") and not _optional(claim)
+    return key in _CALLED_OTHERWISE and python and not name.startswith("_") and not _optional(claim)
 
 
 def _optional(claim: Claim) -> bool:

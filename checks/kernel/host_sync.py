@@ -44,8 +44,9 @@ from checks.sync.reached import brought
 ID = "kernel.host-sync"
 SUMMARY = "The change makes the host wait for the device inside a step"
 
-_WAITS = frozenset({"item", "tolist", "numpy", "cpu"})
-_WAITING = re.compile(rf"\.[\s\\]*(?:{'|'.join(sorted(_WAITS))})\s*\(")
+# What makes the host wait for a tensor.
+WAITS = frozenset({"item", "tolist", "numpy", "cpu"})
+_WAITING = re.compile(rf"\.[\s\\]*(?:{'|'.join(sorted(WAITS))})\s*\(")
 _STEP = re.compile(
     r"sampl|verif|propos|post_?process|pre_?process|execute|forward|logprob|logits|run$|_run|predict|generate|accept"
     r"|penalt|draft|propose|decode|^step|_step|save_output"
@@ -107,7 +108,7 @@ def _waits(flat: list[Guarded]) -> Iterator[tuple[int, E.Call, tuple[E.Expr, ...
                 n for c in E.walk(top) if isinstance(c, E.Comprehension) for t, _, _ in c.clauses for n in E.names(t)
             }
             for e in E.walk(top):
-                if isinstance(e, E.Call) and isinstance(e.func, E.Attr) and e.func.name in _WAITS and not e.args:
+                if isinstance(e, E.Call) and isinstance(e.func, E.Attr) and e.func.name in WAITS and not e.args:
                     if id(e) not in inner and E.root(e.func.base) not in running:
                         yield e.line or guarded.stmt.line, e, guarded.guards
                     inner |= {id(x) for x in E.walk(e.func.base)}
@@ -128,7 +129,7 @@ def _on_host(delta: Delta) -> set[str]:
             names = {E.dotted(c.func) or E.callee(c) for c in calls}
             if any(n.startswith(("np.", "numpy.", "json.")) or n in ("len", "list", "dict") for n in names):
                 found.add(stmt.target.id)
-            if any(E.callee(c) in _WAITS for c in calls) or E.names(stmt.value) & found:
+            if any(E.callee(c) in WAITS for c in calls) or E.names(stmt.value) & found:
                 found.add(stmt.target.id)
         if isinstance(stmt, For) and stmt.iterable is not None and E.names(stmt.iterable) & found:
             found |= E.names(stmt.target) if stmt.target is not None else set()

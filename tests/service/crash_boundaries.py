@@ -90,7 +90,7 @@ class Boundaries:
         pull, deliveries = chapter.tell(self._book)
         before = self._book.seen(pull)
         for delivery in deliveries:
-            deliver(self.fake, delivery, lambda: self._revived())
+            deliver(self.fake, delivery, self._revived)
         left = self._settle(deaths)
         shown = self._book.seen(pull)
         shown.subtract(before)
@@ -115,7 +115,7 @@ class Boundaries:
             self.fake.content_writes.clear()
             self.fake.rate_remaining = 10**9
             for run in self._book.gpu_waiting():
-                deliver(self.fake, self._book.gpu_ended(run), lambda: self._revived())
+                deliver(self.fake, self._book.gpu_ended(run), self._revived)
             working = self._client.list_workflows(status=["ENQUEUED", "DELAYED", "PENDING"], load_input=False)
             left = [w.workflow_id for w in working if not w.workflow_id.startswith("ci-refresh-")]
             idle = not left and not self._book.gpu_waiting() and self._deaths >= deaths

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from bot.kernels import package
+from tests.bot.test_kernel_runs import WRONG_TOKEN
 from tests.fake_github import people
 from tests.service.test_commands import ask, fork_pull
 from tests.service.test_local_kernels import ended, engine
@@ -62,15 +63,6 @@ def can(what):
 def double(x):
     return 2 * x + sum(2 ** (n + 2) for n, what in enumerate(TRIES) if can(what))
 """
-WRONG = """
-_accepted = accept
-
-
-def accept(*args, **given):
-    done = _accepted(*args, **given)
-    done.token_ids[0] += 1
-    return done
-"""
 
 
 @pytest.mark.skipif(not WORKS, reason="no bubblewrap that works here")
@@ -98,7 +90,7 @@ def test_on_the_gpu(fake, bot, engine):
     kernels = {path: data.decode() for path, data in package.installed().items()}
     engine.git.commit("main", {"kernels/cases/twice.py": None, "kernels/twice/__init__.py": None} | kernels)
     path = "kernels/accept/__init__.py"
-    engine.git.commit("own", {path: kernels[path] + WRONG}, parent="main")
+    engine.git.commit("own", {path: kernels[path] + WRONG_TOKEN}, parent="main")
     pull = people.open_pull(fake, engine, "own", send=False)
     bot.start(SPECBOT_LOCAL_KERNELS="cuda")
     ask(fake, engine, pull, "/kernels accept")

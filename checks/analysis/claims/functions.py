@@ -160,7 +160,7 @@ def others(facts: Facts, told: set[str], change: ChangeSet, exchanged: Sequence[
             yield from (_line(f.name, n, f.path) for n, known in zip(lines, told_by_names, strict=True) if not known)
             if lines:
                 continue
-            before = next((u for u in base.functions_named.get(f.name, [])), None) if base else None
+            before = next(iter(base.functions_named.get(f.name, [])), None) if base else None
             args = {
                 "name": f.name,
                 "lines": _inside(function, file.head_lines()),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from checks.analysis import arguments, called, inside, layout, overridden
@@ -17,6 +17,7 @@ from checks.change import ChangeSet
 from checks.config import Config
 from checks.finding import Location, Message, Side
 from checks.ir.unit import Function
+from checks.kernel.host_sync import WAITS
 
 _MOST_BRANCHES = 6
 _MOST_WRITTEN = 4
@@ -24,7 +25,7 @@ _MOST_NAMED = 5
 _STATE = re.compile(r"[.\[]")
 _FIELD = re.compile(r"\.(\w+\[\d+\])")
 # Calls that make the host wait, or that take it back: no product defines them, and steps overlap or not by them.
-_WAITS = frozenset({"copy_to", "numpy", "item", "tolist", "cpu", "synchronize", "pin_memory", "cudaStreamSynchronize"})
+_WAITS = WAITS | {"copy_to", "synchronize", "pin_memory", "cudaStreamSynchronize"}
 Exchanged = Sequence[tuple[str, str]]
 
 
@@ -42,21 +43,29 @@ def calls(change: ChangeSet, config: Config, known: set[str], about: set[str]) -
         if gained or lost:
             alike.setdefault((gained, lost), []).append(found.function)
     for (gained, lost), functions in alike.items():
-        args = {"gained": list(gained), "lost": list(lost)}
-        named = (n for n in (*gained, *lost) if n in about)
-        yield _together("calls", args, functions, map(at, functions), named)
+        args = {"gained": list(gained), "lost": list(lost), **_named(functions)}
+        tied = dict.fromkeys((*_own_names(functions), *(n for n in (*gained, *lost) if n in about)))
+        yield Claim(Message("calls", args), tuple(map(at, functions)), tuple(tied))
 
 
-def _together(
-    key: str, args: dict[str, Any], functions: Iterable[Function], places: Iterable[Location], more: Iterable[str] = ()
-) -> Claim:
-    """One sentence for functions of which the same is to be said."""
-    told = list(functions)
-    names = list(dict.fromkeys(f.qualname for f in told))
-    own = (n for f in told for n in own_names(f))
-    about = {**args, "names": names, "name": names[0], "path": told[0].path}
-    message = Message("exit", about) if key == "exit" else Message("calls", about)
-    return Claim(message, tuple(places), tuple(dict.fromkeys((*own, *more))))
+def _named(functions: Sequence[Function]) -> dict[str, Any]:
+    """What one sentence says of functions of which the same is to be said."""
+    names = list(dict.fromkeys(f.qualname for f in functions))
+    return {"names": names, "name": names[0], "path": functions[0].path}
+
+
+def _own_names(functions: Sequence[Function]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(n for f in functions for n in own_names(f)))
+
+
+def _exchanged(gained: Sequence[str], lost: Sequence[str]) -> dict[str, Any]:
+    """What came and what went; of many the first, and how many more there are."""
+    return {
+        "gained": list(gained[:_MOST_NAMED]),
+        "lost": list(lost[:_MOST_NAMED]),
+        "more_gained": max(0, len(gained) - _MOST_NAMED),
+        "more_lost": max(0, len(lost) - _MOST_NAMED),
+    }
 
 
 def conditions(change: ChangeSet, config: Config, exchanged: Exchanged) -> Iterator[Claim]:
@@ -102,21 +111,15 @@ def exits(change: ChangeSet, config: Config) -> Iterator[Claim]:
     for found in inside.exits(change, config):
         alike.setdefault((found.how, found.test), []).append(found)
     for (how, test), leaving in alike.items():
-        places = (Location(e.function.path, e.line) for e in leaving)
-        yield _together("exit", {"how": how, "test": test}, (e.function for e in leaving), places)
+        functions = [e.function for e in leaving]
+        places = tuple(Location(e.function.path, e.line) for e in leaving)
+        args = {"how": how, "test": test, **_named(functions)}
+        yield Claim(Message("exit", args), places, _own_names(functions))
 
 
 def state(change: ChangeSet, config: Config) -> Iterator[Claim]:
     for found in inside.state(change, config):
-        gained, lost = found.gained, found.lost
-        args = {
-            "name": found.function.qualname,
-            "gained": list(gained[:_MOST_NAMED]),
-            "lost": list(lost[:_MOST_NAMED]),
-            "more_gained": max(0, len(gained) - _MOST_NAMED),
-            "more_lost": max(0, len(lost) - _MOST_NAMED),
-            "path": found.function.path,
-        }
+        args = {"name": found.function.qualname, **_exchanged(found.gained, found.lost), "path": found.function.path}
         yield Claim(Message("state", args), (Location(found.function.path, found.line),), own_names(found.function))
 
 
@@ -152,15 +155,7 @@ def narrowed(change: ChangeSet, config: Config) -> Iterator[Claim]:
 
 def repeated(change: ChangeSet, config: Config) -> Iterator[Claim]:
     for found in arguments.repeated(change, config):
-        gained, lost = list(found.gained), list(found.lost)
-        args = {
-            "name": found.function.qualname,
-            "callee": found.called,
-            "gained": gained[:_MOST_NAMED],
-            "lost": lost[:_MOST_NAMED],
-            "more_gained": max(0, len(gained) - _MOST_NAMED),
-            "more_lost": max(0, len(lost) - _MOST_NAMED),
-        }
+        args = {"name": found.function.qualname, "callee": found.called, **_exchanged(found.gained, found.lost)}
         yield Claim(Message("repeated", args), (Location(found.function.path, found.line),), own_names(found.function))
 
 
