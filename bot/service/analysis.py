@@ -23,7 +23,7 @@ from bot.git.revisions import Range
 Json = dict[str, Any]
 # Twenty times what the largest change we know takes.
 LONGEST = 600.0
-_PRIORITY = 5
+_PRIORITY = 10
 # Seconds between two questions whether the result is still wanted.
 _ASK = 0.5
 _KEPT = ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH")
