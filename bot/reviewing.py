@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 from bot.configuration import configuration
 from bot.git import Blobs, Git, Range, change_set
@@ -14,7 +15,7 @@ from bot.reports import Report
 from bot.spread import spread
 from bot.words import Words
 from checks.change import ChangeSet, PullRequest
-from checks.config import FILE
+from checks.config import FILE, Config
 from checks.facts import facts
 from checks.finding import Message
 from checks.review import review
@@ -45,15 +46,17 @@ def reviewed(
     pedantic: bool = False,
     progress: Callable[[str], None] = lambda _: None,
     skips: Sequence[Mapping[str, str]] = (),
+    beside: Sequence[Callable[[ChangeSet, Config], Any]] = (),
 ) -> Report:
     """The report on a change, with the configuration that its base tree holds where no `config_file` is given.
 
-    `skips` are rules that people asked to leave out, as `rule`, `login` and `reason`; the report says so.
+    `skips` are rules that people asked to leave out, as `rule`, `login` and `reason`; the report says so. `beside` is
+    as for `checks.review.review`.
     """
     config = configuration(change.base, config_file, profile)
     left_out = (*config.rules.disable, *(skip["rule"] for skip in skips))
     config = replace(config, rules=replace(config.rules, disable=left_out))
-    outcome = review(change, config, pedantic=pedantic, progress=progress, spread=spread)
+    outcome = review(change, config, pedantic=pedantic, progress=progress, spread=spread, beside=beside)
     progress("")
     notes = [Message("rule-skipped", dict(skip)) for skip in skips]
     if config_file is None and change.base.read(FILE) != change.head.read(FILE):

@@ -147,6 +147,10 @@ class ChangeSet:
         made: T = self._made[key]
         return made
 
+    def keep(self, key: Hashable, made: object) -> None:
+        """Have `once` give `made` for `key`: another process made it."""
+        self._made[key] = made
+
     def changed(self, path: str) -> FileChange | None:
         """The change of `path` (as named in the head, or in the base when deleted)."""
         return self._by_path.get(path)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from enum import StrEnum
+from functools import partial
+from typing import Any
 
 from checks.change import ChangeSet
 from checks.check import Check
@@ -48,10 +50,12 @@ def review(
     pedantic: bool = False,
     progress: Callable[[str], None] = lambda _: None,
     spread: Spread = alone,
+    beside: Sequence[Callable[[ChangeSet, Config], Any]] = (),
 ) -> Review:
     """Run `rules`, or all of them, over `change`.
 
     Findings come deduplicated by fingerprint, ordered by severity, rule and place, whoever does the work of `spread`.
+    What else is to be made of the change is made `beside` the rules; `change.once` has it under its maker.
     """
 
     def run(check: Check) -> list[Finding]:
@@ -67,7 +71,11 @@ def review(
 
     checks = [check for check in (RULES if rules is None else rules) if check.ID not in config.rules.disable]
     first = sorted(checks, key=lambda check: check.ID != LONGEST)
-    by_rule = dict(zip((check.ID for check in first), spread(run, first), strict=True))
+    work: list[Callable[[], Any]] = [partial(run, check) for check in first]
+    done = spread(lambda do: do(), work + [partial(make, change, config) for make in beside])
+    for make, made in zip(beside, done[len(first) :], strict=True):
+        change.keep(make, made)
+    by_rule: dict[str, list[Finding]] = dict(zip((check.ID for check in first), done, strict=False))
     found = [finding for check in checks for finding in by_rule[check.ID]]
     unique = {(f.fingerprint, f.location): f for f in sorted(found, key=lambda f: f.sort_key)}
     return Review(change, config, tuple(unique.values()), tuple(_not_analysed(change)))

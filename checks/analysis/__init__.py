@@ -15,12 +15,14 @@ from checks.analysis.files import cards
 from checks.analysis.model import Analysis, Claim, History
 from checks.analysis.motivation import motivation
 from checks.analysis.replaced import replacements
-from checks.analysis.risks import impacts, risks
+from checks.analysis.risks import impacts, reached, risks
 from checks.analysis.steps import steps
-from checks.facts import Facts
+from checks.change import ChangeSet
+from checks.config import Config
+from checks.facts import Facts, facts
 from checks.review import Review
 
-__all__ = ["Analysis", "analyse"]
+__all__ = ["BESIDE", "Analysis", "analyse"]
 
 _MOST_SUMMARY = 4
 _MOST_SYMBOLS = 8
@@ -67,15 +69,21 @@ _TELLING = (
 )
 
 
-def analyse(review: Review, facts: Facts, history: History, threads: Sequence[Thread] | None = None) -> Analysis:
-    """The analysis of a reviewed change, without the risks in code that it newly calls, which are `risks.reached`.
+def told(change: ChangeSet, config: Config) -> tuple[Claim, ...]:
+    """The claims about a change."""
+    return claims(change, config, facts(change, config), replacements(change, config))
 
-    `threads` is what people said about it, None where nobody was asked.
-    """
+
+# What needs the change alone, the longest last: to be made beside the rules of its review.
+BESIDE = (reached, told)
+
+
+def analyse(review: Review, facts: Facts, history: History, threads: Sequence[Thread] | None = None) -> Analysis:
+    """The analysis of a reviewed change. `threads` is what people said about it, None where nobody was asked."""
     change, config = review.change, review.config
-    found = claims(change, config, facts, replacements(change, config))
+    found = change.once(told, lambda: told(change, config))
     made = steps(change, found)
-    dangers = risks(review)
+    dangers = risks(review, change.once(reached, lambda: reached(change, config)))
     files = cards(change, config, facts, made, (r.finding for r in dangers), history)
     return Analysis(
         facts=facts,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from checks.analysis import layout
 from checks.analysis.model import Claim, Excerpt, FileCard
 from checks.change import ChangeSet
 from checks.config import Config
@@ -31,7 +30,7 @@ def excerpts(
 ) -> tuple[Excerpt, ...]:
     """The changed functions that most claims speak of and that gained most lines, one a function, in that order."""
     scores = {c.path: c.score for c in cards}
-    laid_out = {(f.path, f.start_line) for f in layout.laid_out(change, config)}
+    laid_out = {(p.path, p.start_line) for c in claims if c.message.key == "layout" for p in c.places}
     ranked = []
     for delta in deltas(change, config):
         if (delta.head.path, delta.head.start_line) in laid_out:

@@ -33,31 +33,25 @@ _SETTINGS = {
 }
 
 
-def risks(review: Review) -> tuple[Risk, ...]:
-    """Open findings of the review."""
-    return tuple(Risk(f) for f in review.findings if f.severity is not Severity.CONVENTION and not f.answered)
+def risks(review: Review, reached: Iterable[Finding]) -> tuple[Risk, ...]:
+    """Open findings of the review, and what is `reached` besides."""
+    own = [f for f in review.findings if f.severity is not Severity.CONVENTION and not f.answered]
+    known = {f.fingerprint for f in own}
+    return (*map(Risk, own), *(Risk(f, reached=True) for f in reached if f.fingerprint not in known))
 
 
-def reached(review: Review) -> tuple[Risk, ...]:
-    """What the device rules say besides of code that the change newly calls."""
-    known = {r.finding.fingerprint for r in risks(review)}
-    found = [Risk(f, reached=True) for f in _reached(review) if f.fingerprint not in known]
-    return tuple(sorted(found, key=lambda r: r.finding.sort_key))
-
-
-def _reached(review: Review) -> Iterator[Finding]:
-    """The change as if it had brought the files of the ops that it first calls, through the rules of device code."""
-    change, config = review.change, review.config
+def reached(change: ChangeSet, config: Config) -> tuple[Finding, ...]:
+    """What the device rules say of code that the change newly calls: as if it had brought the files of those ops."""
     paths = [p for p in reached_files(change, config) if change.changed(p) is None]
     if not paths:
-        return
+        return ()
     # Not at the top: reading the rules takes as long as git does, and is done beside it.
     from checks.registry import RULES
 
     seen = change.bringing(paths)
-    for check in RULES:
-        if check.ID.startswith("kernel.") and check.ID not in config.rules.disable:
-            yield from (f for f in check.run(seen, config) if not f.pedantic and f.location.path in paths)
+    checks = [c for c in RULES if c.ID.startswith("kernel.") and c.ID not in config.rules.disable]
+    found = [f for check in checks for f in check.run(seen, config)]
+    return tuple(sorted((f for f in found if not f.pedantic and f.location.path in paths), key=lambda f: f.sort_key))
 
 
 def reached_files(change: ChangeSet, config: Config) -> tuple[str, ...]:

@@ -11,6 +11,8 @@ import subprocess
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -21,6 +23,11 @@ from bot import spread as module
 from bot.drawer import drawer
 from bot.reports.charts import stacked_bars
 from bot.spread import spread
+from checks.change import ChangeSet
+from checks.config import Config
+from checks.finding import Finding
+from checks.review import review
+from checks.tree import MemoryTree
 
 
 @pytest.fixture(autouse=True)
@@ -155,6 +162,23 @@ def test_a_child_reads_blobs_through_its_own_git(tmp_path: Path) -> None:
 def test_the_limit_is_what_a_pipe_holds() -> None:
     assert spread(abs, range(module._MOST)) == list(range(module._MOST))
     assert spread(abs, range(module._MOST + 1)) == list(range(module._MOST + 1))
+
+
+def test_what_is_made_beside_the_rules_comes_from_another_process_and_is_not_made_again(tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+
+    def beside(change: ChangeSet, config: Config) -> int:
+        begun.touch()
+        return os.getpid()
+
+    def finds_nothing(change: ChangeSet, config: Config) -> list[Finding]:
+        wait_for(begun)
+        return []
+
+    change = ChangeSet(MemoryTree({}), MemoryTree({}), ())
+    rule: Any = SimpleNamespace(ID="slow", run=finds_nothing)
+    review(change, Config(), [rule], spread=spread, beside=[beside])
+    assert change.once(beside, lambda: pytest.fail("made again")) != os.getpid()
 
 
 PICTURE = (["a.py", "b.cu"], [("size", [1.0, 2.0]), ("callers", [0.5, 0.0])], 10.0)
