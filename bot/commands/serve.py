@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import signal
 import socket
-import sys
 from contextlib import closing, suppress
 
 import uvicorn
@@ -18,12 +17,9 @@ from bot.service import logs
 from bot.service.machine import Machine
 from bot.service.settings import Settings, load
 from bot.service.store import Store, open_store
+from bot.service.turns import take_short_turns
 from bot.service.web import application
 from bot.service.worker import Worker, usual_queues
-
-# Seconds. Each of a webhook's few system calls gives Python's lock away, and then waits so long for a thread that
-# stores the webhooks before it: with Python's own five milliseconds, a burst waits for nothing else.
-_SWITCH = 0.0005
 
 
 class _Terminated(BaseException):
@@ -34,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
     """Serve until the process is told to end."""
     settings = load(args.config, host=args.host, port=args.port)
     logs.set_up()
-    sys.setswitchinterval(_SWITCH)
+    take_short_turns()
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     # Listening comes first: what arrives while the rest starts waits in line, instead of being refused.
     with closing(listening(settings.host, settings.port)) as listener, closing(open_store(settings)) as store:

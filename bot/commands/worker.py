@@ -14,6 +14,7 @@ from bot.service import logs
 from bot.service.machine import Machine
 from bot.service.settings import load
 from bot.service.store import open_store
+from bot.service.turns import take_short_turns
 from bot.service.worker import QUEUES, Worker, usual_queues
 
 # Where the web side is on the same machine, webhooks are answered first.
@@ -30,6 +31,7 @@ def run(args: argparse.Namespace) -> int:
     queues = named or usual_queues(settings)
     logs.set_up()
     os.nice(_PRIORITY)
+    take_short_turns()
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     store = open_store(settings)
     worker = Worker(Machine.build(settings, store), queues, settings.executor("-".join(queues)))

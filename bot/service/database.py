@@ -9,6 +9,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
+_PATIENCE_MS = 30_000
+
 
 def engine_for(url: str) -> sa.Engine:
     """The database of SQLAlchemy's `url`, not yet connected to."""
@@ -35,7 +37,7 @@ def steps_engine(url: str) -> sa.Engine | None:
 def _prepare_sqlite(connection: Any, _: Any) -> None:
     """Writers wait for each other instead of failing, and readers do not wait for writers."""
     connection.isolation_level = "IMMEDIATE"
-    connection.execute("PRAGMA busy_timeout=30000")
+    connection.execute(f"PRAGMA busy_timeout={_PATIENCE_MS}")
     connection.execute("PRAGMA journal_mode=WAL")
 
 
@@ -57,8 +59,37 @@ if sqlite3.sqlite_version_info < (3, 42):
 
 def lock(connection: sa.Connection, number: int) -> None:
     """Go on alone until the transaction ends: as one of those that ask for `number`, or, on SQLite, of all."""
-    postgres = connection.dialect.name == "postgresql"
-    connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({number})" if postgres else "BEGIN IMMEDIATE"))
+    if connection.dialect.name == "postgresql":
+        connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({number})"))
+    else:
+        begin_to_write(connection)
+
+
+def begin_to_write(connection: sa.Connection) -> None:
+    """On SQLite, begin the transaction as soon as another writer's ends; elsewhere writers do not wait for each other.
+
+    SQLite itself looks less and less often, every tenth of a second in the end, and misses the moments between the
+    writers of a busy file.
+    """
+    if connection.dialect.name != "sqlite":
+        return
+    until = time.monotonic() + _PATIENCE_MS / 1000
+    connection.exec_driver_sql("PRAGMA busy_timeout=1")
+    try:
+        while not _begun(connection, last=time.monotonic() > until):
+            pass
+    finally:
+        connection.exec_driver_sql(f"PRAGMA busy_timeout={_PATIENCE_MS}")
+
+
+def _begun(connection: sa.Connection, *, last: bool) -> bool:
+    try:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+    except sa.exc.OperationalError as error:
+        if last or getattr(error.orig, "sqlite_errorcode", None) != sqlite3.SQLITE_BUSY:
+            raise
+        return False
+    return True
 
 
 def create(engine: sa.Engine, tables: sa.MetaData) -> None:

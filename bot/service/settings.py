@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import (
     BaseSettings,
@@ -93,9 +94,11 @@ class Settings(BaseSettings):
     @classmethod
     def _readable(cls, value: SecretStr) -> SecretStr:
         try:
-            serialization.load_pem_private_key(value.get_secret_value().encode(), None)
+            key = serialization.load_pem_private_key(value.get_secret_value().encode(), None)
         except (ValueError, TypeError, UnsupportedAlgorithm):
-            raise UserError("settings-private-key") from None
+            key = None
+        if not isinstance(key, rsa.RSAPrivateKey):
+            raise UserError("settings-private-key")
         return value
 
     @property

@@ -17,7 +17,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from bot.errors import UserError
 from bot.redact import redact
-from bot.service.database import engine_for, lock
+from bot.service.database import begin_to_write, engine_for, lock
 from bot.service.orders import Delivery, Order
 from bot.service.settings import Settings
 
@@ -98,6 +98,7 @@ class Store:
         insert = _insert(self.engine)(_DELIVERIES).on_conflict_do_nothing().returning(_DELIVERIES.c.id)
         news, orders = [], []
         with self.engine.begin() as connection:
+            begin_to_write(connection)
             fresh = set(connection.execute(insert, rows).scalars())
             for one in listed:
                 news.append(one.id in fresh)

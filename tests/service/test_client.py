@@ -40,6 +40,14 @@ def client(app, fake, repo, slept):
     return made
 
 
+def test_the_key_is_read_once(app, monkeypatch):
+    """It takes a tenth of a second, in which nothing else of the process goes on."""
+    assert app.itself.get("/app")["slug"]
+    monkeypatch.setattr("jwt.algorithms.load_pem_private_key", None)
+    monkeypatch.setattr("cryptography.hazmat.primitives.serialization.load_pem_private_key", None)
+    assert app.itself.get("/app")["slug"]
+
+
 @pytest.mark.parametrize("status", [500, 502, 503])
 def test_a_read_is_repeated(client, fake, slept, status):
     fake.fault("GET", "/pulls/1$", Answer(status, {"message": "Server Error"}), times=2)

@@ -1,12 +1,15 @@
-"""What DBOS leans on in the database, whatever SQLite the interpreter was built with."""
+"""What is leant on in the database, whatever SQLite the interpreter was built with."""
 
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 import sqlalchemy as sa
 
-import bot.service.database  # noqa: F401 - it teaches SQLite what an old one does not know
+from bot.service import database
+from bot.service.database import begin_to_write, engine_for
 
 
 def test_sqlite_tells_milliseconds():
@@ -14,3 +17,46 @@ def test_sqlite_tells_milliseconds():
     with sa.create_engine("sqlite://").connect() as connection:
         told = connection.execute(sa.text("SELECT unixepoch('subsec')")).scalar_one()
     assert abs(told - time.time()) < 60
+
+
+@pytest.fixture
+def file(tmp_path):
+    return engine_for(f"sqlite:///{tmp_path}/one.sqlite")
+
+
+def test_a_writer_of_sqlite_waits_for_the_one_before(file):
+    order = []
+    with file.begin() as first, ThreadPoolExecutor(1) as pool:
+        begin_to_write(first)
+
+        def second() -> None:
+            with file.begin() as connection:
+                order.append("asks")
+                begin_to_write(connection)
+                order.append("writes")
+
+        asked = pool.submit(second)
+        while not order:
+            time.sleep(0.001)
+        time.sleep(0.05)
+        assert order == ["asks"]
+        first.commit()
+        asked.result()
+    assert order == ["asks", "writes"]
+
+
+def test_it_does_not_wait_for_ever(file, monkeypatch):
+    monkeypatch.setattr(database, "_PATIENCE_MS", 20)
+    with file.begin() as first:
+        begin_to_write(first)
+        with pytest.raises(sa.exc.OperationalError, match="locked"), file.begin() as second:
+            begin_to_write(second)
+    with file.begin() as third:
+        begin_to_write(third)
+
+
+def test_what_is_no_waiting_is_said_at_once(file):
+    with file.begin() as connection:
+        begin_to_write(connection)
+        with pytest.raises(sa.exc.OperationalError, match="within a transaction"):
+            begin_to_write(connection)

@@ -13,6 +13,8 @@ from pathlib import Path
 import httpx
 import pytest
 import sqlalchemy as sa
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from bot.cli import main
 from bot.errors import UserError
@@ -176,6 +178,12 @@ def test_a_worker_that_dies_for_ever_is_taken_over(fake, bot, repo, database):
     assert bool(list(bot.directory.glob("data/*.sqlite"))) == (database is None)
 
 
+def _elliptic() -> str:
+    key = ec.generate_private_key(ec.SECP256R1())
+    form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    return key.private_bytes(*form).decode()
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -184,7 +192,8 @@ def test_a_worker_that_dies_for_ever_is_taken_over(fake, bot, repo, database):
         ({"SPECBOT_APP_ID": "abc"}, "app_id: Input should be a valid integer"),
         ({"SPECBOT_PRIVATE_KEY_FILE": "/nowhere"}, "/nowhere"),
         ({"SPECBOT_PRIVATE_KEY_FILE": None}, "SPECBOT_PRIVATE_KEY"),
-        ({"SPECBOT_PRIVATE_KEY_FILE": None, "SPECBOT_PRIVATE_KEY": "s3cret"}, "no private key"),
+        ({"SPECBOT_PRIVATE_KEY_FILE": None, "SPECBOT_PRIVATE_KEY": "s3cret"}, "no RSA private key"),
+        ({"SPECBOT_PRIVATE_KEY_FILE": None, "SPECBOT_PRIVATE_KEY": _elliptic()}, "no RSA private key"),
         ({"SPECBOT_PORT": "99999"}, "port"),
         ({"SPECBOT_CONFIG_FILE": "/nowhere.toml"}, "/nowhere.toml"),
         ({"SPECBOT_LANGUAGE": "fr"}, "language"),
