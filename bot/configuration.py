@@ -30,13 +30,19 @@ def checked(text: str | None, where: str, profile: str | None, tree: Tree | None
         config = load(text, profile=profile, tree=tree)
     except ConfigError as error:
         raise UserError(f"config-{error.problem}", where=where, **error.args_) from error
+    if config.rules.disable:
+        _all_known(config.rules.disable, where)
+    return config
+
+
+def _all_known(disabled: Iterable[str], where: str) -> None:
+    # Not at the top: a review reads the rules beside other work.
     from checks.registry import RULES
 
     known = [rule.ID for rule in RULES]
-    for name in config.rules.disable:
+    for name in disabled:
         if name not in known:
             raise UserError("config-rule", where=where, name=name, near=nearest(name, known))
-    return config
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

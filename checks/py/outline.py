@@ -12,25 +12,26 @@ from functools import cache
 from itertools import pairwise
 
 _TRIPLE = (
-    r'"{3}[^"\\]*+(?:(?:\\.|"{1,2}+(?!"))[^"\\]*+)*+"{3}'
-    r"|'{3}[^'\\]*+(?:(?:\\.|'{1,2}+(?!'))[^'\\]*+)*+'{3}"
+    r'"""[^"\\]*+(?:(?:\\.|"{1,2}+(?!"))[^"\\]*+)*+"""'
+    r"|'''[^'\\]*+(?:(?:\\.|'{1,2}+(?!'))[^'\\]*+)*+'''"
 )
 # One that does not end is its three quotes, or the rest of its line.
 _TOKEN = (
-    rf"{_TRIPLE}|\"{{3}}|'{{3}}"
+    rf"{_TRIPLE}|\"\"\"|'''"
     r'|"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"?'
     r"|'[^'\\\n]*+(?:\\.[^'\\\n]*+)*+'?"
     r"|#[^\n]*+"
 )
 _TOKENS = re.compile(_TOKEN, re.DOTALL)
-# What stands around functions is read token by token, so that no `def` in a string counts.
+# What stands around functions is read token by token, so that no `def` in a string counts. Each form begins with a plain
+# character (a line with the end of the one before it): only then are the others stepped over at the speed of a search.
 _PARTS = re.compile(
     rf"{_TOKEN}"
-    r"|^(?P<indent> *+)(?:async +)?def +\w+ *"
+    r"|\n(?P<indent> *+)(?:async +)?def +\w+ *"
     # to the first line that can end the parameters
     r"(?P<head>\((?:[^\n]*\) *(?:->[^\n]*)?|[^\n]*+\n(?:(?P=indent) [^\n]*+\n| *+\n)*?"
     r"(?P=indent)(?: [^\n]*)?\) *(?:->[^\n]*)?): *(?:#[^\n]*)?\n)",
-    re.DOTALL | re.MULTILINE,
+    re.DOTALL,
 )
 _FIRST = re.compile(r"(?: *(?:#[^\n]*)?\n)* *")
 _DOC = re.compile(
@@ -39,14 +40,17 @@ _DOC = re.compile(
 )
 _TEXT = re.compile(r"[A-Za-z]{0,2}[\"']")
 _WORDS = ("def", "class", "import")
-# At the start of a statement.
-_DEFINES = re.compile(r"(?:^|[:;]) *(?:def|class|async|import|from)\b", re.MULTILINE)
+# At the start of a statement, behind what ends the one before it.
+_DEFINES = re.compile(r"[\n:;] *(?:def|class|async|import|from)\b")
 
 
 def outline(text: str) -> str:
     """`text`, with the insides that show nothing replaced by a `0` on their last lines; docstrings stay."""
-    if "\t" in text or "\f" in text:
-        return text
+    return text if "\t" in text or "\f" in text else _outlined(f"\n{text}")[1:]
+
+
+def _outlined(text: str) -> str:
+    """The outline of lines that each have a line's end before them."""
     parts: list[str] = []
     at = done = 0
     while part := _PARTS.search(text, at):
@@ -94,7 +98,7 @@ def _hollow(code: str) -> str | None:
 
 
 def _defines(code: str) -> bool:
-    return any(word in code for word in _WORDS) and _DEFINES.search(code) is not None
+    return any(word in code for word in _WORDS) and _DEFINES.search(f"\n{code}") is not None
 
 
 def _nothing(code: str, indent: str) -> str:
@@ -109,8 +113,8 @@ def _defining(code: str, indent: str) -> str:
     that does not parse."""
     if '"""' in code or "'''" in code or "\\\n" in code:
         return code
-    starts = [0, *[m.start() for m in _statement(indent).finditer(code, 1)], len(code)]
-    spots = [m.start() for m in _DEFINES.finditer(code)]
+    starts = [0, *[m.start() + 1 for m in _statement(indent).finditer(code)], len(code)]
+    spots = [m.start() for m in _DEFINES.finditer(f"\n{code}")]
     parts: list[str] = []
     done = 0
     for start, end in pairwise(starts):
@@ -126,8 +130,8 @@ def _defining(code: str, indent: str) -> str:
 
 @cache
 def _statement(indent: str) -> re.Pattern[str]:
-    """The start of a statement that stands at `indent` and does not go on with the one before it."""
-    return re.compile(rf"^{indent}(?![ #)\]}}\n]|(?:else|elif|except|finally)\b)", re.MULTILINE)
+    """The line's end before a statement that stands at `indent` and does not go on with the one before it."""
+    return re.compile(rf"\n{indent}(?![ #)\]}}\n]|(?:else|elif|except|finally)\b)")
 
 
 def _open(text: str) -> bool:
