@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from checks.ir.expr import Binary, Expr, Sequence
+from checks.ir.node import node
 from checks.ir.unit import Class, Constant, Function, Import, Param, Ranges
 from checks.py.again import Again
 from checks.py.expressions import OPERATORS
@@ -18,7 +19,7 @@ _ENUMS = frozenset({"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"})
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class _Scope:
     """Where the walk is: the conditions around it, and the qualified name of its function."""
 
@@ -52,35 +53,21 @@ class Definitions:
         self._block(module.body, _Scope())
 
     def _block(self, nodes: list[ast.stmt], scope: _Scope) -> None:
-        for node in nodes:
-            match node:
-                case ast.FunctionDef() | ast.AsyncFunctionDef():
-                    self._function(node, scope)
-                case ast.ClassDef():
-                    self._class(node, scope)
-                case ast.Import():
-                    self._import(node, scope)
-                case ast.ImportFrom():
-                    self._import_from(node, scope)
-                case ast.Assign() | ast.AnnAssign() | ast.AugAssign():
-                    self._assignment(node, scope)
-                case _:
-                    self._compound(node, scope)
+        for stmt in nodes:
+            handler = _HANDLERS.get(type(stmt))
+            if handler is not None:
+                handler(self, stmt, scope)
 
-    def _compound(self, node: ast.stmt, scope: _Scope) -> None:
-        match node:
-            case ast.If():
-                self._branches(node, scope)
-            case ast.Try() | ast.TryStar():
-                self._try(node, scope)
-            case ast.For() | ast.AsyncFor() | ast.While():
-                self._block(node.body, scope)
-                self._block(node.orelse, scope)
-            case ast.With() | ast.AsyncWith():
-                self._block(node.body, scope)
-            case ast.Match():
-                for case in node.cases:
-                    self._block(case.body, scope)
+    def _loop(self, node: ast.For | ast.AsyncFor | ast.While, scope: _Scope) -> None:
+        self._block(node.body, scope)
+        self._block(node.orelse, scope)
+
+    def _with(self, node: ast.With | ast.AsyncWith, scope: _Scope) -> None:
+        self._block(node.body, scope)
+
+    def _match(self, node: ast.Match, scope: _Scope) -> None:
+        for case in node.cases:
+            self._block(case.body, scope)
 
     def _branches(self, node: ast.If, scope: _Scope) -> None:
         """The arms of `if ... elif ... else`, without recursion: each `elif` nests one deeper."""
@@ -220,3 +207,24 @@ def _doc(node: _Definition) -> str:
         value = first.value.value
         return value.strip() if isinstance(value, str) else ""
     return ""
+
+
+_HANDLERS: dict[type[ast.stmt], Callable[..., None]] = {
+    ast.FunctionDef: Definitions._function,
+    ast.AsyncFunctionDef: Definitions._function,
+    ast.ClassDef: Definitions._class,
+    ast.Import: Definitions._import,
+    ast.ImportFrom: Definitions._import_from,
+    ast.Assign: Definitions._assignment,
+    ast.AnnAssign: Definitions._assignment,
+    ast.AugAssign: Definitions._assignment,
+    ast.If: Definitions._branches,
+    ast.Try: Definitions._try,
+    ast.TryStar: Definitions._try,
+    ast.For: Definitions._loop,
+    ast.AsyncFor: Definitions._loop,
+    ast.While: Definitions._loop,
+    ast.With: Definitions._with,
+    ast.AsyncWith: Definitions._with,
+    ast.Match: Definitions._match,
+}

@@ -23,8 +23,8 @@ _TOKEN = (
     r"|#[^\n]*+"
 )
 _TOKENS = re.compile(_TOKEN, re.DOTALL)
-# What stands around functions is read token by token, so that no `def` in a string counts. Each form begins with a plain
-# character (a line with the end of the one before it): only then are the others stepped over at the speed of a search.
+# What stands around functions is read token by token, so that no `def` in a string counts. Each form begins with a
+# plain character (a line with the end of the one before it): only then are others stepped over at a search's speed.
 _PARTS = re.compile(
     rf"{_TOKEN}"
     r"|\n(?P<indent> *+)(?:async +)?def +\w+ *"
