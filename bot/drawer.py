@@ -56,8 +56,12 @@ def _draw(asked: int, answers: int) -> NoReturn:
     """The child. It ends without a word whatever happens: what is missing is drawn by the parent."""
     try:
         gc.disable()
+        import matplotlib.artist
+
+        # Help for who types at a prompt: to write it takes a fifth of the time in which the library is read.
+        matplotlib.artist.kwdoc = lambda artist: ""
         import matplotlib.backends.backend_svg
-        import matplotlib.figure  # noqa: F401
+        import matplotlib.figure
 
         with open(asked, "rb") as way:
             picture = pickle.load(way)

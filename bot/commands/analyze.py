@@ -8,21 +8,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.analysing import analysed
-from bot.commands.review import asked
 from bot.drawer import drawer
 from bot.errors import UserError
 from bot.files import write_output
-from bot.git import Git
-from bot.git.revisions import object_id
-from bot.reports import analysis as reports
-from bot.reports.charts import stacked_bars
-from bot.reviewing import progress_on_terminal, reviewed
-from bot.words import Words
-from checks.analysis.discussion import Thread
+from bot.reports.charts import Draw, stacked_bars
 
 if TYPE_CHECKING:
     from bot.github.discussion import Pulled
+    from checks.analysis.discussion import Thread
 
 
 def run(args: argparse.Namespace) -> int:
@@ -31,7 +24,21 @@ def run(args: argparse.Namespace) -> int:
     if pulled is not None:
         _compare(args, pulled)
     drawing = drawer() if args.format == "html" else nullcontext(stacked_bars)
-    with drawing as draw, asked(args, pulled.pull if pulled is not None else None) as (git, compared, change):
+    with drawing as draw:
+        text = _written(args, pulled, threads, draw)
+    write_output(text, args.output)
+    return 0
+
+
+def _written(args: argparse.Namespace, pulled: Pulled | None, threads: tuple[Thread, ...] | None, draw: Draw) -> str:
+    # Not above: this is read while the other process reads what it draws with.
+    from bot.analysing import analysed
+    from bot.commands.review import asked
+    from bot.reports import analysis as reports
+    from bot.reviewing import progress_on_terminal, reviewed
+    from bot.words import Words
+
+    with asked(args, pulled.pull if pulled is not None else None) as (git, compared, change):
         review = partial(
             reviewed,
             change,
@@ -40,9 +47,7 @@ def run(args: argparse.Namespace) -> int:
             progress=progress_on_terminal(Words(args.lang)),
         )
         view = analysed(git, compared, change, review, threads)
-        text = reports.render(view, args.format, args.lang, draw)
-    write_output(text, args.output)
-    return 0
+        return reports.render(view, args.format, args.lang, draw)
 
 
 def _from_github(name: str) -> tuple[Pulled, tuple[Thread, ...]]:
@@ -64,6 +69,8 @@ def _from_github(name: str) -> tuple[Pulled, tuple[Thread, ...]]:
 def _compare(args: argparse.Namespace, pulled: Pulled) -> None:
     """Compare the commits of the pull request where no others are named. Raises `UserError` for one that the clone
     does not have."""
+    from bot.git import Git, object_id
+
     git = Git(Path(args.repo))
     for side in ("base", "head"):
         if getattr(args, side) is None:
