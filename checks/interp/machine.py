@@ -10,6 +10,7 @@ from checks.interp import arrays, natives
 from checks.interp.calls import Calls, is_fixture
 from checks.interp.expressions import key_of, plain
 from checks.interp.frames import Failure, Frame, Jump, Return
+from checks.interp.setups import SetUp
 from checks.interp.values import (
     ANY,
     NONE,
@@ -46,12 +47,7 @@ class Machine(Calls):
         self.frames.append(Frame(unit, function, names, test=True, fixture=self.is_test(unit.path)))
         owner = next((c for c in unit.classes if c.name == function.owner), None)
         if owner is not None and function.params:
-            me = V(Instance(ClassRef(owner, unit), open=True))
-            names[function.params[0].name] = me
-            for prepare in ("setUp", "setup_method"):
-                found = next((f for f in unit.functions if f.qualname == f"{owner.name}.{prepare}"), None)
-                if found is not None:
-                    self._quietly(lambda f=found: self.call_function(FuncRef(f, unit, me), [], {}))  # type: ignore[misc]
+            names[function.params[0].name] = self._prepared(ClassRef(owner, unit))
         for parameter in function.params:
             fixture = next((f for f in unit.functions if f.qualname == parameter.name and is_fixture(f)), None)
             if fixture is not None:
@@ -62,6 +58,29 @@ class Machine(Calls):
             pass
         finally:
             self.frames.pop()
+
+    def _prepared(self, cls: ClassRef) -> V:
+        """The test's object after its set-up, which is followed once for the tests that patch nothing before it."""
+        known, key = self.program.modules.set_ups, (cls.unit.path, cls.cls.start_line)
+        shared, budget = not self.program.overrides, self.budget
+        if shared and key in known:
+            return self._resume(known[key].copy())
+        me = V(Instance(cls, open=True))
+        for prepare in ("setUp", "setup_method"):
+            found = next((f for f in cls.unit.functions if f.qualname == f"{cls.cls.name}.{prepare}"), None)
+            if found is not None:
+                self._quietly(lambda f=found: self.call_function(FuncRef(f, cls.unit, me), [], {}))  # type: ignore[misc]
+        if shared and self.budget < budget:
+            overrides, spent = self.program.overrides, budget - self.budget
+            left = SetUp(me, self._constants, overrides, self.trace, self.stores, self.unknowns, spent)
+            known[key] = left.copy()
+        return me
+
+    def _resume(self, left: SetUp) -> V:
+        self._constants, self.program.overrides = left.constants, left.overrides
+        self.trace, self.stores, self.unknowns = left.trace, left.stores, left.unknowns
+        self.budget -= left.spent
+        return left.me
 
     def _decorators(self, function: Function) -> None:
         """Apply `@patch("module.name")`; what other patches replace is not known, so they end the run."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import PurePosixPath
 
+from checks.interp.setups import SetUp
 from checks.interp.values import ANY, ClassRef, FuncRef, ModuleRef, Native, V
 from checks.ir.unit import Class, Function, Import, Unit
 from checks.tree import whole
@@ -24,6 +25,7 @@ class Modules:
     the tests that are run over them."""
 
     unit: Callable[[str], Unit | None]
+    set_ups: dict[tuple[str, int], SetUp] = field(default_factory=dict)
     _found: dict[str, ModuleRef] = field(default_factory=dict)
     _defined: dict[tuple[str, str], V | None] = field(default_factory=dict)
     _tops: dict[str, Function] = field(default_factory=dict)

@@ -26,16 +26,22 @@ class Reader:
 
 def follow(test, **modules):
     """The failures that the interpreter predicts for the one test in `test`."""
+    (machine,) = follow_all(test, **modules)
+    return [(f.exception, f.line) for f in machine.failures]
+
+
+def follow_all(test, budget=60_000, **modules):
+    """The machines that followed each test in `test`, over the same modules."""
     files = {"app/reader.py": READER, "tests/test_it.py": test}
     files |= {f"app/{name}.py": text for name, text in modules.items()}
     units = {path: parse_python(path, text.encode()) for path, text in files.items()}
-    machine = Machine(
-        Program(Modules(units.get)), lambda path, start, end: True, lambda path: path.startswith("tests/")
-    )
-    unit = units["tests/test_it.py"]
-    function = next(f for f in unit.functions if f.name.startswith("test"))
-    machine.run(function, unit)
-    return [(f.exception, f.line) for f in machine.failures]
+    shared, unit, machines = Modules(units.get), units["tests/test_it.py"], []
+    for function in unit.functions:
+        if function.name.startswith("test"):
+            program, altered = Program(shared), lambda path, start, end: True
+            machines.append(Machine(program, altered, lambda path: path.startswith("tests/"), budget))
+            machines[-1].run(function, unit)
+    return machines
 
 
 HEAD = "from app.reader import Reader\n\n\n"
@@ -111,3 +117,76 @@ def make():
         "def test():\n    t = make()\n    t[0] = 2\n    [1, 2][int(t[0])]\n    [1, 2][int(t[1])]\n"
     )
     assert follow(text, tensor=tensor) == [("IndexError", 7)]
+
+
+SET_UP = """
+import numpy as np
+from app.reader import Reader
+
+SEEN = []
+
+
+class TestIt:
+    def setUp(self):
+        self.reader = Reader()
+        self.reader.words[1, 0] = 2 << 8
+        self.rows = self.reader.words[4:6]
+        self.named = {"rows": self.rows, "reader": self.reader, "list": [0, 1]}
+        self.step = self.reader.step
+        self.reader.test, self.list = self, self.named["list"]
+        self.long = np.zeros([5000], dtype="int64")
+        self.part = self.long[1:]
+        SEEN.append(1)
+"""
+
+
+def test_tests_of_a_class_share_no_object_that_its_set_up_made():
+    each = """
+    def test_{name}(self):
+        assert len(SEEN) == 1 and len(self.named["list"]) == 2 and self.rows[0, 0] == 0
+        self.step()
+        self.rows[:] = 7
+        assert self.reader.words[4, 0] == 7
+        self.reader.test.list.append(2)
+        assert len(self.named["list"]) == 3 and self.long[1] == 0
+        unknown(self.part)
+        assert self.long[1] == 1
+        self.named["reader"].words[1, 0] = 3
+        self.step()
+"""
+    machines = follow_all(SET_UP + each.format(name="first") + each.format(name="second") + each.format(name="third"))
+    failures = [[(f.exception, f.line - m.failures[0].line) for f in m.failures] for m in machines]
+    assert failures == [[("IndexError", 0)]] * 3
+    assert [m.failures[0].line for m in machines] == [30, 42, 54]
+    assert len({m.budget for m in machines}) == 1
+    assert [sorted(o.line for o in m.stores)[:4] for m in machines] == [[10, 11, 12, 13]] * 3
+
+
+def test_a_set_up_is_followed_for_each_test_that_patches_first():
+    test = """
+    def test_plain(self):
+        assert self.reader.on == False
+
+    @patch("app.reader.Reader.__init__")
+    def test_patched(self, init):
+        assert self.reader.on == False
+
+    def test_plain_again(self):
+        assert self.reader.on == False
+"""
+    failed = [[f.exception for f in m.failures] for m in follow_all(SET_UP + test)]
+    assert failed == [["AssertionError"], [], ["AssertionError"]]
+
+
+def test_a_set_up_that_patches_patches_for_every_test():
+    set_up = """
+from app import reader
+
+
+class TestIt:
+    def setUp(self):
+        reader.WIDTH = 2
+"""
+    test = "\n    def test_{}(self):\n        assert reader.WIDTH == 4\n        reader.WIDTH = 4\n"
+    failed = [[f.exception for f in m.failures] for m in follow_all(set_up + test.format(1) + test.format(2))]
+    assert failed == [["AssertionError"]] * 2
