@@ -136,6 +136,12 @@ class TestIt:
         self.reader.test, self.list = self, self.named["list"]
         self.long = np.zeros([5000], dtype="int64")
         self.part = self.long[1:]
+        self.add = self.list.append
+
+        def size():
+            return len(self.list)
+
+        self.size = size
         SEEN.append(1)
 """
 
@@ -147,8 +153,8 @@ def test_tests_of_a_class_share_no_object_that_its_set_up_made():
         self.step()
         self.rows[:] = 7
         assert self.reader.words[4, 0] == 7
-        self.reader.test.list.append(2)
-        assert len(self.named["list"]) == 3 and self.long[1] == 0
+        self.reader.test.add(2)
+        assert len(self.named["list"]) == 3 and self.size() == 3 and self.long[1] == 0
         unknown(self.part)
         assert self.long[1] == 1
         self.named["reader"].words[1, 0] = 3
@@ -157,7 +163,7 @@ def test_tests_of_a_class_share_no_object_that_its_set_up_made():
     machines = follow_all(SET_UP + each.format(name="first") + each.format(name="second") + each.format(name="third"))
     failures = [[(f.exception, f.line - m.failures[0].line) for f in m.failures] for m in machines]
     assert failures == [[("IndexError", 0)]] * 3
-    assert [m.failures[0].line for m in machines] == [30, 42, 54]
+    assert [m.failures[0].line for m in machines] == [36, 48, 60]
     assert len({m.budget for m in machines}) == 1
     assert [sorted(o.line for o in m.stores)[:4] for m in machines] == [[10, 11, 12, 13]] * 3
 
