@@ -17,12 +17,12 @@ def defined(name: str, change: ChangeSet, side: Side, config: Config) -> bool:
     """Whether the product defines, registers or binds `name`, in few places: what everything defines tells nothing."""
     if len(name) < _LEAST_LENGTH:
         return False
-    python = re.compile(rf"\b(?:def|class) {name}\b")
+    tree = change.tree(side)
+    found = {path for kind in ("def", "class") for path in tree.holders(f"{kind} {name}", "python")}
     cpp = re.compile(rf"\bPD_BUILD\w*\({name}\)|m\.def\(\"{name}\"|^\w[\w:<>&* ]*[\s&*]{name}\(")
-    marks = {"python": python, "cpp": cpp}
-    hits = [h for h in change.tree(side).find(name) if not config.is_test(h.path)]
-    found = {h.path for h in hits if (kind := language(h.path)) in marks and marks[kind].search(h.text)}
-    return 0 < len(found) <= _MOST_DEFINITIONS or _method(name, change, side)
+    found |= {h.path for h in tree.find(name, "cpp") if cpp.search(h.text)}
+    product = [path for path in found if not config.is_test(path)]
+    return 0 < len(product) <= _MOST_DEFINITIONS or _method(name, change, side)
 
 
 def _method(name: str, change: ChangeSet, side: Side) -> bool:
