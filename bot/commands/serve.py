@@ -15,6 +15,7 @@ from bot.pages.archive import Archive
 from bot.pages.routes import routes
 from bot.service import logs
 from bot.service.machine import Machine
+from bot.service.scratch import scratch
 from bot.service.settings import Settings, load
 from bot.service.store import Store, open_store
 from bot.service.turns import take_short_turns
@@ -36,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     with closing(listening(settings.host, settings.port)) as listener, closing(open_store(settings)) as store:
         # uvicorn ends in good order at the signal, and then sends it once more for the rest of us.
         signal.signal(signal.SIGTERM, _terminate)
-        with suppress(_Terminated):
+        with suppress(_Terminated), scratch(settings.data_dir):
             _serve(settings, store, listener, work=args.role == "all")
     return 0
 

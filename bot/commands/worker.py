@@ -12,6 +12,7 @@ from prometheus_client import start_http_server
 from bot.errors import UserError
 from bot.service import logs
 from bot.service.machine import Machine
+from bot.service.scratch import scratch
 from bot.service.settings import load
 from bot.service.store import open_store
 from bot.service.turns import take_short_turns
@@ -40,12 +41,13 @@ def run(args: argparse.Namespace) -> int:
     ended = threading.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, lambda *_: ended.set())
-    try:
-        worker.start()
-        ended.wait()
-    finally:
-        worker.stop()
-        store.close()
+    with scratch(settings.data_dir):
+        try:
+            worker.start()
+            ended.wait()
+        finally:
+            worker.stop()
+            store.close()
     return 0
 
 

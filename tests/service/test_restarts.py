@@ -64,6 +64,8 @@ def test_killed_three_times_in_one_review(fake, bot, repo):
     (process,) = bot.processes
     process.terminate()
     assert process.wait() == 0
+    # Of the temporary files of four lives there is none.
+    assert [file.name for file in (bot.directory / "data/scratch").iterdir()] == ["lock"]
 
 
 def test_killed_at_random_moments():
