@@ -17,8 +17,10 @@ from statistics import median, quantiles
 
 import httpx
 
+from bot.git import Git, resolve
 from bot.pages.access import Access
 from bot.pages.archive import Report
+from bot.service.analysis import analysis_page
 from tests.example.build import build
 from tests.pages import reports
 from tests.pages.conftest import NOW, archive_at, pull, serve
@@ -43,11 +45,11 @@ def main() -> None:
         folder = Path(name)
         repo = args.repo or build(folder / "example", "first-push").repo
         _served(folder, args.times)
-        _show(
-            "built fresh, a process from its start",
-            *_timed(lambda: _fresh(repo, args.base, args.head, folder), 5),
-            FRESH,
-        )
+        for what, build_page in (
+            ("built fresh by the service, zh and en", _by_the_service(repo, args.base, args.head)),
+            ("built fresh, a process from its start", lambda: _fresh(repo, args.base, args.head, folder)),
+        ):
+            _show(what, *_timed(build_page, 5), FRESH)
 
 
 def _served(folder: Path, times: int) -> None:
@@ -80,6 +82,18 @@ def _served(folder: Path, times: int) -> None:
             ):
                 ask(path)
                 _show(path, *_timed(lambda path=path: ask(path), times), limit)  # type: ignore[misc]
+
+
+def _by_the_service(repo: Path, base: str, head: str) -> Callable[[], object]:
+    """What builds the page as after a comment; the process that children are forked from runs by then."""
+    compared = resolve(Git(repo), base, head, merge_base=True)
+    facts = {"title": "", "body": "", "target": "", "skips": (), "threads": ()}
+
+    def built() -> dict[str, str]:
+        return analysis_page(repo, compared, facts)
+
+    built()
+    return built
 
 
 def _fresh(repo: Path, base: str, head: str, folder: Path) -> None:
