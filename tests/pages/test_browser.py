@@ -133,6 +133,37 @@ def test_from_the_board_to_a_report_in_both_languages(page: Page):
     assert page.locator("html").get_attribute("lang") == "zh"
 
 
+FOCUSED = """() => {
+    const at = document.activeElement, box = at.getBoundingClientRect();
+    const seen = box.width > 0 && box.left >= 0 && box.right <= innerWidth && box.top >= 0 && box.bottom <= innerHeight;
+    return {to: at.getAttribute("href") || "", marked: seen && getComputedStyle(at).outlineStyle !== "none"};
+}"""
+
+
+def _tabbed(page: Page) -> str:
+    """Where the link leads that the next press of the tab key comes to; that it has the focus is to be seen."""
+    page.keyboard.press("Tab")
+    focused = page.evaluate(FOCUSED)
+    assert focused["marked"], focused
+    return str(focused["to"])
+
+
+def test_a_pull_request_is_read_with_the_keyboard_alone(page: Page):
+    page.goto("/pr/octo/engine/1")
+    assert _tabbed(page) == "#main"
+    assert [_tabbed(page) for _ in range(4)] == ["/", "/", "/rules", "/stats"]
+    page.goto("/pr/octo/engine/1")
+    _tabbed(page)
+    page.keyboard.press("Enter")
+    assert _tabbed(page).startswith("https://")  # past the navigation: the pull request on GitHub
+    assert [_tabbed(page) for _ in TABS[:2]] == [f"/pr/octo/engine/1?tab={tab}" for tab in TABS[:2]]
+    page.keyboard.press("Enter")
+    page.wait_for_url("**?tab=review")
+    assert "Findings" in page.inner_text("main")
+    page.locator(".tabs a").first.focus()
+    assert [_tabbed(page) for _ in TABS[1:]] == [f"/pr/octo/engine/1?tab={tab}" for tab in TABS[1:]]
+
+
 def test_the_picture_is_drawn_and_its_numbers_are_a_table(page: Page):
     page.goto("/pr/octo/engine/1")
     picture = page.locator("figure img")
