@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import FunctionType
 
 import pytest
 import torch
@@ -18,36 +17,10 @@ HAS_GPU = torch.cuda.is_available()
 if not HAS_GPU:
     os.environ["TRITON_INTERPRET"] = "1"
 
-
-def _patch_once_a_launch() -> None:
-    """Half of the time of these tests: Triton's interpreter goes through ``triton.language`` again at every call of a
-    device function, where the second time within a launch finds nothing left to patch."""
-    patch, launch = interpreter._patch_lang, interpreter.GridExecutor.__call__
-    patched: set[int] = set()
-    launching = False
-
-    def patch_once(fn: FunctionType) -> object:
-        if launching and id(fn.__globals__) in patched:
-            return None  # only the launch itself, which is the first, asks for what came of it
-        patched.add(id(fn.__globals__))
-        return patch(fn)
-
-    def launch_anew(self: object, *args: object, **kwargs: object) -> None:
-        nonlocal launching
-        launching = True
-        patched.clear()
-        try:
-            launch(self, *args, **kwargs)
-        finally:
-            launching = False
-
-    interpreter._patch_lang, interpreter.GridExecutor.__call__ = patch_once, launch_anew
-
-
 if not HAS_GPU:
-    from triton.runtime import interpreter
+    from tests.kernels.interpreter import make_quick
 
-    _patch_once_a_launch()
+    make_quick()
 
 # Tensors this small lose time to a second thread, and test processes side by side have no core for it.
 torch.set_num_threads(1)
