@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from checks.cpp.context import Context, named, squeeze
 from checks.cpp.dispatch import lower_expr
 from checks.cpp.snippets import expression
 from checks.ir.expr import Call, Expr, Name
+from checks.ir.node import node
 from checks.ir.unit import Param
 
 if TYPE_CHECKING:
@@ -42,11 +42,12 @@ _DECLARATORS = frozenset(
         "variadic_declarator",
     }
 )
+_PARTS = _NAMES | _DECLARATORS
 _STORAGE = re.compile(r"\b(?:static|extern|register|mutable|thread_local|typename|struct|class|union|enum)\b\s*")
 _PRIMITIVE = frozenset({"primitive_type", "sized_type_specifier"})
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Declared:
     """One declarator. `type` has pointers, references and array brackets, but no storage class; `names` is longer
     than one for a structured binding. `node` is the declarator, `function` its function part, if it has one."""
@@ -92,7 +93,7 @@ def unwrap(node: Node) -> tuple[Node | None, tuple[Node, ...], Node | None]:
             function = current
         inner = current.child_by_field_name("declarator")
         if inner is None:
-            inner = next((c for c in current.children if c.type in _NAMES | _DECLARATORS), None)
+            inner = next((c for c in current.children if c.type in _PARTS), None)
         current = inner
     return current, tuple(dims), function
 
@@ -111,14 +112,14 @@ def parameters(ctx: Context, function: Node) -> tuple[Param, ...]:
     if listed is None:
         return ()
     found: list[Param] = []
-    for node in listed.named_children:
-        line = ctx.line(node)
-        if node.type in ("parameter_declaration", "optional_parameter_declaration"):
-            found.append(_parameter(ctx, node))
-        elif node.type in ("variadic_parameter_declaration", "variadic_parameter"):
-            text = ctx.span(node.start_byte, node.end_byte)
-            name, _, _ = unwrap(node)
-            pack = ctx.text(name) if name is not None and name is not node else ""
+    for one in listed.named_children:
+        line = ctx.line(one)
+        if one.type in ("parameter_declaration", "optional_parameter_declaration"):
+            found.append(_parameter(ctx, one))
+        elif one.type in ("variadic_parameter_declaration", "variadic_parameter"):
+            text = ctx.span(one.start_byte, one.end_byte)
+            name, _, _ = unwrap(one)
+            pack = ctx.text(name) if name is not None and name is not one else ""
             found.append(Param(pack, text.removesuffix(pack).strip(), kind="args", line=line))
     if len(found) == 1 and (found[0].name, found[0].type) == ("", "void"):
         return ()

@@ -87,7 +87,7 @@ class Statements:
 
     def assign(self, node: ast.Assign) -> Body:
         value = self.expressions.lower(node.value)
-        calls = any(isinstance(e, Call) for e in walk(value))
+        calls = len(node.targets) > 1 and any(isinstance(e, Call) for e in walk(value))
         result: list[Stmt] = []
         for target in node.targets:
             place = self.expressions.lower(target)
