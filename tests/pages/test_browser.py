@@ -90,12 +90,13 @@ def test_on_paper_there_is_the_page_and_nothing_to_click_on(page: Page, path: st
 
 @pytest.mark.parametrize("tab", ["analysis", "ci"])
 def test_on_paper_nothing_is_cut_off_or_folded(page: Page, tab: str):
-    page.set_viewport_size({"width": 720, "height": 1000})
+    page.set_viewport_size({"width": 680, "height": 1000})
     page.emulate_media(media="print")
     page.goto(f"/pr/octo/engine/1?tab={tab}")
     wider = "all => all.filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.className || e.tagName)"
     assert page.locator("pre, .wide, figure").evaluate_all(wider) == []
     assert all(table.is_visible() for table in page.locator("details table").all())
+    assert max(page.locator("tr").evaluate_all("all => all.map(e => e.offsetHeight)")) < 200
 
 
 @pytest.mark.parametrize("path", ["/", *PULL])
