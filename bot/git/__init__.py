@@ -21,8 +21,8 @@ def change_set(git: Git, blobs: Blobs, compared: Range, pull: PullRequest) -> Ch
     import checks.cpp.parse
     import checks.py.parse  # noqa: F401 - done by being read
 
-    base, head = read_trees(git, blobs, listings)
-    files = diff(git, listing, patch)
+    base, head = read_trees(blobs, listings)
+    files = diff(listing, patch)
     if any(language(f.path) for f in files):
         blobs.prefetch()
     return ChangeSet(base, head, files, pull, compared.base, compared.head)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, TypeVar
@@ -39,6 +40,21 @@ def environment() -> dict[str, str]:
         "GIT_TERMINAL_PROMPT": "0",
         "LC_ALL": "C",
     }
+
+
+class Work:
+    """A git that writes to a file, so that it is not kept waiting by a full pipe until somebody asks."""
+
+    def __init__(self, git: Git, *args: str) -> None:
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed once it is read
+        self._process = git.start(*args, stdout=self._file)
+
+    def output(self) -> bytes:
+        """What it printed, once it is done; the failures as for `Git.run`."""
+        with self._file as file:
+            Git.finish(self._process)
+            file.seek(0)
+            return file.read()
 
 
 class Git:

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 
-from bot.git.command import Git, Process
+from bot.git.command import Git, Work
 from checks.change import FileChange, Hunk
 from checks.ir.node import node
 
@@ -58,16 +58,16 @@ class _Section:
     binary: bool
 
 
-def compare(git: Git, base: str, head: str) -> tuple[Process, Process]:
+def compare(git: Git, base: str, head: str) -> tuple[Work, Work]:
     """Git at work on what `diff` reads."""
-    listing = git.start("diff-tree", "--raw", "-z", *_OPTIONS, base, head)
-    return listing, git.start("diff-tree", *_PATCH, *_OPTIONS, base, head)
+    listing = Work(git, "diff-tree", "--raw", "-z", *_OPTIONS, base, head)
+    return listing, Work(git, "diff-tree", *_PATCH, *_OPTIONS, base, head)
 
 
-def diff(git: Git, listing: Process, patch: Process) -> tuple[FileChange, ...]:
+def diff(listing: Work, patch: Work) -> tuple[FileChange, ...]:
     """Every path that differs between the two trees that are compared, in git's order (by path)."""
-    raws = list(_raws(git.finish(listing)))
-    sections = _sections(git.finish(patch))
+    raws = list(_raws(listing.output()))
+    sections = _sections(patch.output())
     files = tuple(_change(raw, [next(sections) for _ in range(raw.sections)]) for raw in raws)
     if next(sections, None) is not None:
         raise ValueError("git printed a patch for a file that it did not list")

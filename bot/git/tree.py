@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 
 from bot.git.blobs import Blobs
-from bot.git.command import Git, Process
+from bot.git.command import Git, Work
 from checks.source import LARGEST, language
 from checks.tree import Hit
 
@@ -62,17 +62,17 @@ class GitTree:
 
 def trees(git: Git, blobs: Blobs, base: str, head: str) -> tuple[GitTree, GitTree]:
     """The two trees over the same blobs; what both of them search is read once."""
-    return read_trees(git, blobs, list_trees(git, base, head))
+    return read_trees(blobs, list_trees(git, base, head))
 
 
-def list_trees(git: Git, *revisions: str) -> list[Process]:
+def list_trees(git: Git, *revisions: str) -> list[Work]:
     """Git at work on what `read_trees` reads."""
-    return [git.start("ls-tree", "-r", "-z", "-l", "--full-tree", tree) for tree in revisions]
+    return [Work(git, "ls-tree", "-r", "-z", "-l", "--full-tree", tree) for tree in revisions]
 
 
-def read_trees(git: Git, blobs: Blobs, listings: list[Process]) -> tuple[GitTree, GitTree]:
+def read_trees(blobs: Blobs, listings: list[Work]) -> tuple[GitTree, GitTree]:
     """The two trees whose files git lists."""
-    first, second = (set(git.finish(listing).split(b"\0")) for listing in listings)
+    first, second = (set(listing.output().split(b"\0")) for listing in listings)
     # Nearly all of one is in the other, and reading it takes as long as git does.
     entries, sizes = _entries(first & second)
     sides = [_entries(own) for own in (first - second, second - first)]
