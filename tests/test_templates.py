@@ -70,9 +70,10 @@ def test_the_short_way_says_what_jinja_says(path):
     phrases = Words("zh", Markdown()).phrases
     for said in sentences(path).values():
         for text in said.values():
-            write = short(text, phrases.filters)
-            for args in arguments(text, phrases.environment) if write else ():
-                assert write(args) == phrases.environment.from_string(text).render(args), (text, args)
+            if write := short(text, phrases.filters):
+                template = phrases.environment.from_string(text)
+                for args in arguments(text, phrases.environment):
+                    assert write(args) == template.render(args), (text, args)
 
 
 def test_most_sentences_go_the_short_way():

@@ -40,7 +40,8 @@ def table(header: str) -> Iterator[list[str]]:
 def run_tests(repo: Path, report: Path) -> dict[str, tuple[str, str]]:
     """Every failing test of `repo`: where it raised and what."""
     env = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST")}
-    options = ["-p", "no:cacheprovider", "-p", "no:xdist", "-q", "--tb=short"]
+    env["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    options = ["-p", "no:cacheprovider", "-q", "--tb=short"]
     options += [f"--junitxml={report}", "-o", "junit_family=xunit1"]
     done = subprocess.run(
         [sys.executable, "-B", "-m", "pytest", *options],
