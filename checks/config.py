@@ -158,14 +158,14 @@ class Config:
 @lru_cache(maxsize=1 << 16)
 def matches(path: str, globs: tuple[str, ...]) -> bool:
     """Whether `path` matches one of `globs`; `*` stops at `/`, `**` does not."""
-    return any(_pattern(g).fullmatch(path) for g in globs)
+    return bool(globs) and _pattern(globs).fullmatch(path) is not None
 
 
 @cache
-def _pattern(glob: str) -> re.Pattern[str]:
-    parts = re.split(r"(\*\*/|\*\*|\*|\?)", glob)
+def _pattern(globs: tuple[str, ...]) -> re.Pattern[str]:
     table = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    return re.compile("".join(table.get(p, re.escape(p)) for p in parts))
+    parts = (re.split(r"(\*\*/|\*\*|\*|\?)", glob) for glob in globs)
+    return re.compile("|".join("".join(table.get(p, re.escape(p)) for p in glob) for glob in parts))
 
 
 def load(text: str | None, *, profile: str | None = None, tree: Tree | None = None) -> Config:
