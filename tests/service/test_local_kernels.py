@@ -9,7 +9,7 @@ import signal
 import stat
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,9 +21,9 @@ from bot.kernels import confine
 from bot.service import analysis, localrun
 from bot.service.analysis import Failed, Stopped, in_child
 from bot.service.records import GpuRun
-from tests.fake_github import FakeGitHub, people
+from tests.fake_github import FakeGitHub, people, serving
 from tests.fake_github.state import CheckRun, Pull, Repository
-from tests.service.conftest import until
+from tests.service.conftest import Bot, until, watched
 from tests.service.test_commands import answers, ask, fork_pull, kernels
 
 if find_spec("torch") is None or find_spec("triton") is None:
@@ -124,10 +124,31 @@ os.execvp(given[0], given)
 """
 
 
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bot]:
+    """A bot that runs kernels on its own machine, an hour for each pull request and a minute more."""
+    directory = tmp_path_factory.mktemp("here")
+    (directory / "bot").mkdir()
+    with serving(FakeGitHub(directory / "github")) as fake, watched(fake):
+        made = Bot(fake, directory / "bot")
+        made.start(SPECBOT_LOCAL_KERNELS="cpu", SPECBOT_GPU_MINUTES_PER_PULL="61")
+        yield made
+        made.kill()
+
+
+@pytest.fixture
+def ours(here: Bot) -> Repository:
+    return with_kernels(here.fake)
+
+
 @pytest.fixture
 def engine(fake: FakeGitHub) -> Repository:
-    """A repository with kernels, bubblewrap any workflow."""
-    made = fake.repository("octo/engine")
+    return with_kernels(fake)
+
+
+def with_kernels(fake: FakeGitHub) -> Repository:
+    """A repository with kernels, but without any workflow."""
+    made = fake.repository(f"octo/engine{len(fake.repositories) or ''}")
     files = {"kernels/cases/twice.py": "", "kernels/run/__main__.py": HARNESS, "kernels/run/__init__.py": ""}
     made.git.commit("main", files | {"kernels/__init__.py": "", "kernels/twice/__init__.py": GOOD})
     made.roles |= {"ada": "write", "mallory": "read"}
@@ -164,8 +185,8 @@ def ended(repo: Repository, pull: Pull) -> CheckRun:
     return kernels(repo, pull)[-1]
 
 
-def test_from_the_command_to_the_result(fake, bot, engine):
-    bot.start(SPECBOT_LOCAL_KERNELS="cpu", SPECBOT_GPU_MINUTES_PER_PULL="61")
+def test_from_the_command_to_the_result(here, ours):
+    fake, engine = here.fake, ours
     pull = pull_with(fake, engine, WRONG)
     assert "Asked for a comparison" in ask(fake, engine, pull, "/kernels twice")
     check = ended(engine, pull)
@@ -178,17 +199,17 @@ def test_from_the_command_to_the_result(fake, bot, engine):
     assert "no GPU time left for 60 minutes, of 61 in all" in ask(fake, engine, pull, "/kernels")
 
 
-def test_the_code_has_neither_our_settings_nor_a_network(fake, bot, engine):
+def test_the_code_has_neither_our_settings_nor_a_network(here, ours):
     """By people who may write, so that it may run where nothing hides files."""
-    bot.start(SPECBOT_LOCAL_KERNELS="cpu")
-    pull = pull_with(fake, engine, LOOKS_AROUND.replace("PORT", str(bot.port)))
+    fake, engine = here.fake, ours
+    pull = pull_with(fake, engine, LOOKS_AROUND.replace("PORT", str(here.port)))
     ask(fake, engine, pull, "/kernels")
     confined = confine.confinement("cpu").tool != "none"
     assert ended(engine, pull).title == ("No kernel got worse" if confined else "A kernel got worse")
 
 
-def test_what_writes_too_much_is_ended(fake, bot, engine):
-    bot.start(SPECBOT_LOCAL_KERNELS="cpu")
+def test_what_writes_too_much_is_ended(here, ours):
+    fake, engine = here.fake, ours
     pull = pull_with(fake, engine, MANY_FILES)
     ask(fake, engine, pull, "/kernels")
     assert ended(engine, pull).title == "A kernel got worse"
@@ -276,8 +297,8 @@ def commandline(process: Path) -> bytes:
         return b""
 
 
-def test_no_worker_of_that_kind(fake, bot, engine):
+def test_no_worker_of_that_kind(live):
+    engine = with_kernels(live)
     engine.git.commit("main", {".specbot.toml": '[[gpu_job]]\nname = "here"\nworkflow = "local"\n'})
-    bot.start()
-    pull = pull_with(fake, engine, GOOD)
-    assert "SPECBOT_LOCAL_KERNELS" in ask(fake, engine, pull, "/kernels here")
+    pull = pull_with(live, engine, GOOD)
+    assert "SPECBOT_LOCAL_KERNELS" in ask(live, engine, pull, "/kernels here")
