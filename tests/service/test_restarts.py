@@ -27,7 +27,7 @@ from tests.service.conftest import ROOT, Bot, ended, free_port, until
 from tests.service.crashes import tried
 from tests.service.databases import missing, postgres
 
-RANDOM_KILLS = 15
+RANDOM_KILLS = 8
 
 
 def kill_at(fake: FakeGitHub, bot: Bot, method: str, path: str, when: str) -> None:
