@@ -122,7 +122,9 @@ MUTATIONS = (
         "best = tl.where(best > 0, best, tl.where(top > 0, key, 0))",
         NGRAM_TEST,
     ),
-    Mutation("ngram_pads_match", NGRAM, "> 0) & (last >= 0)", "> 0)", NGRAM_TEST),
+    Mutation(
+        "ngram_pads_match", NGRAM, "> 0) & (last >= 0)", "> 0)", over(test_ngram.CASES, test_ngram.check, pads=bool)
+    ),
     Mutation(
         "ngram_pad_proposed", NGRAM, "tl.where(inside & (token < 0),", "tl.where(inside & (token < -9),",
         test_ngram.test_a_pad_matches_nothing_and_ends_a_continuation,
@@ -137,7 +139,8 @@ MUTATIONS = (
     ),
     Mutation(
         "ngram_budget_counts_a_row_against_itself", NGRAM,
-        "before = tl.cumsum(wanted, 0) - wanted", "before = tl.cumsum(wanted, 0)", NGRAM_TEST,
+        "before = tl.cumsum(wanted, 0) - wanted", "before = tl.cumsum(wanted, 0)",
+        over(test_ngram.CASES, test_ngram.check, budget=lambda budget: budget is not None),
     ),
     Mutation(
         "ngram_budget_forgets_prefills", NGRAM,
