@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from types import FunctionType
 from typing import Any
 
@@ -76,8 +77,8 @@ def _list_builtins_once() -> None:
 
 
 def _look_types_up() -> None:
-    """NumPy's type for Triton's, out of a table that is made once, not at every look."""
-    make, known = interpreter._get_np_dtype, {}
+    """NumPy's type for Triton's, and the type that two become, out of tables instead of anew at every look."""
+    semantic, make, known = interpreter.interpreter_semantic, interpreter._get_np_dtype, {}
 
     def look_up(type_: tl.dtype) -> np.dtype[Any]:
         scalar = type_.scalar
@@ -86,7 +87,7 @@ def _look_types_up() -> None:
             found = known[scalar.name] = make(scalar)
         return found
 
-    interpreter._get_np_dtype = look_up
+    interpreter._get_np_dtype, semantic.computation_type_impl = look_up, cache(semantic.computation_type_impl)
 
 
 def _make_shapes_once() -> None:
