@@ -26,7 +26,9 @@ import bot.ci.analysing
 import bot.pages.making
 import bot.service.analysing
 import bot.service.localrun
-from checks import registry  # the rules, which the programs read only when they need them
+from bot.words import LANGUAGES, Words
+from checks import registry
+from checks.source import parse
 
 PROGRAMS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "review": bot.service.analysing.result,
@@ -40,6 +42,17 @@ _UNLIMITED = ("kernels",)
 # Nine times what the largest change we know takes.
 _MEMORY = 4 << 30
 _PR_SET_PDEATHSIG = 1
+_SOURCES = {"a.cu": b"void f(int *a) { a[0] = 1; }", "a.py": b"def f(a):\n    a[0] = 1\n"}
+
+
+def prepare() -> None:
+    """Read here, once, what the programs read only when they need it: rules, templates, parsers."""
+    assert registry.RULES
+    for language in LANGUAGES:
+        Words(language)("errors.settings", problems=())
+    for path, data in _SOURCES.items():
+        unit = parse(path, data)
+        assert unit is not None and unit.functions[0].body
 
 
 def serve(control: socket.socket) -> None:
@@ -117,5 +130,5 @@ def _end(pid: int, job: socket.socket) -> None:
 
 
 if __name__ == "__main__":
-    assert registry.RULES
+    prepare()
     serve(socket.socket(fileno=0))

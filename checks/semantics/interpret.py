@@ -124,6 +124,9 @@ class Interpreter(Loops):
 
     def meet(self, name: str, values: list[Value]) -> Value:
         """What `name` is after paths that gave it `values`; one that left it unset says nothing."""
+        first = values[0]
+        if all(v is first for v in values):
+            return first  # most names: no path gave them another value
         values = [v for v in values if v != _unset(name)] or values
         first = values[0]
         if all(v == first for v in values):
