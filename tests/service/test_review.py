@@ -167,7 +167,9 @@ def test_tokens_can_do_no_more_than_their_task(live, engine):
     until(lambda: ended(engine, pull.head_sha))
     granted = [t.permissions for t in list(live.tokens.values()) if t.repositories == frozenset({engine.id})]
     assert {"metadata": "read", "contents": "read", "pull_requests": "read"} in granted
-    assert all("actions" not in p and p.get("contents", "read") == "read" for p in granted)
+    # What reads code writes nothing. The report on CI, which may have begun, reads what ran.
+    assert not [p for p in granted if "contents" in p and "write" in p.values()]
+    assert {p.get("actions", "read") for p in granted} == {"read"}
     assert all(t.repositories for t in list(live.tokens.values()) if set(t.permissions) != {"metadata"})
 
 
