@@ -39,6 +39,8 @@ def main() -> None:
     parser.add_argument("--steps", action="store_true", help="print when each request reached GitHub")
     parser.add_argument("-o", "--output", type=Path, help="write the numbers as JSON")
     args = parser.parse_args()
+    if args.repo and not (args.base and args.head):
+        parser.error("--repo needs --base and --head")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         if args.repo:
