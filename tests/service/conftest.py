@@ -130,16 +130,22 @@ def bot(fake: FakeGitHub, tmp_path: Path) -> Iterator[Bot]:
     made.kill()
 
 
-@pytest.fixture(scope="session")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bot]:
-    """A bot that runs for all tests, each with its own repository."""
-    directory = tmp_path_factory.mktemp("running")
+@contextmanager
+def started(directory: Path, **settings: str) -> Iterator[Bot]:
+    """A bot that runs, and a GitHub of its own, for several tests."""
     (directory / "bot").mkdir()
     with serving(FakeGitHub(directory / "github")) as fake:
         made = Bot(fake, directory / "bot")
-        made.start()
+        made.start(**settings)
         yield made
         made.kill()
+
+
+@pytest.fixture(scope="session")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bot]:
+    """A bot that runs for all tests, each with its own repository."""
+    with started(tmp_path_factory.mktemp("running")) as made:
+        yield made
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from tests.bot.test_ci_collect import LOG, ago, job, run_of
-from tests.fake_github import FakeGitHub, people, serving, shapes, state
-from tests.service.conftest import Bot, small, until, watched
+from tests.fake_github import FakeGitHub, people, shapes, state
+from tests.service.conftest import Bot, small, started, until, watched
 
 QUICK = {"SPECBOT_CI_GATHER": "0.5"}
 UNIT = "AssertionError: packed 3 instead of 5123"
@@ -43,13 +43,8 @@ def job_ended(fake: FakeGitHub, repo: state.Repository, run: state.WorkflowRun, 
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bot]:
     """A bot that gathers events for half a second."""
-    directory = tmp_path_factory.mktemp("ci")
-    (directory / "bot").mkdir()
-    with serving(FakeGitHub(directory / "github")) as fake, watched(fake):
-        made = Bot(fake, directory / "bot")
-        made.start(**QUICK)
+    with started(tmp_path_factory.mktemp("ci"), **QUICK) as made, watched(made.fake):
         yield made
-        made.kill()
 
 
 @pytest.fixture

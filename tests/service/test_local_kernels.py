@@ -21,9 +21,9 @@ from bot.kernels import confine
 from bot.service import analysis, localrun
 from bot.service.analysis import Failed, Stopped, in_child
 from bot.service.records import GpuRun
-from tests.fake_github import FakeGitHub, people, serving
+from tests.fake_github import FakeGitHub, people
 from tests.fake_github.state import CheckRun, Pull, Repository
-from tests.service.conftest import Bot, until, watched
+from tests.service.conftest import Bot, started, until, watched
 from tests.service.test_commands import answers, ask, fork_pull, kernels
 
 if find_spec("torch") is None or find_spec("triton") is None:
@@ -127,13 +127,9 @@ os.execvp(given[0], given)
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bot]:
     """A bot that runs kernels on its own machine, an hour for each pull request and a minute more."""
-    directory = tmp_path_factory.mktemp("here")
-    (directory / "bot").mkdir()
-    with serving(FakeGitHub(directory / "github")) as fake, watched(fake):
-        made = Bot(fake, directory / "bot")
-        made.start(SPECBOT_LOCAL_KERNELS="cpu", SPECBOT_GPU_MINUTES_PER_PULL="61")
+    settings = {"SPECBOT_LOCAL_KERNELS": "cpu", "SPECBOT_GPU_MINUTES_PER_PULL": "61"}
+    with started(tmp_path_factory.mktemp("here"), **settings) as made, watched(made.fake):
         yield made
-        made.kill()
 
 
 @pytest.fixture
