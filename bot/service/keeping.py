@@ -55,6 +55,10 @@ def keep(here: Machine, client: Client, order: ReviewOrder, facts: Json, report:
         counts = pull.bugs, pull.suggestions, pull.questions
         where = order.repository, order.number, kind, facts["head"]
         archive.keep_report(Report(*where, now, by_language, pull.verdict, *counts, took))
+    try:
+        here.checkouts.index(clone)
+    except GitHubError as error:
+        _log.warning("the clone's past was not indexed", error=str(error))
 
 
 def renew(here: Machine, order: DiscussionOrder) -> None:

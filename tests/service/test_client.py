@@ -204,6 +204,42 @@ def test_a_clone_has_what_a_review_reads_and_no_token(app, fake, repo, tmp_path)
             assert token.encode() not in file.read_bytes(), file
 
 
+def test_git_ends_at_once_where_a_clone_lacks_the_past(app, fake, repo, tmp_path):
+    """A clone that is configured as a partial one is looked through for each file that it lacks."""
+    token = app.token(fake.installations[0].id, repo.id, ANALYSE)
+    before = repo.git.run("rev-parse", "main:engine/step.py")
+    main = repo.git.commit("main", {"engine/step.py": "written anew\n"})
+    head = repo.git.commit("later", {"engine/step.py": "once more\n"}, parent="main")
+    checkouts = Checkouts(tmp_path / "clones", fake.url)
+    for _ in range(2):
+        clone, compared = checkouts.fetch("octo/engine", token, "main", head)
+        assert compared.base == main
+        assert Git(clone).attempt("cat-file", "-e", before) is None
+        assert Git(clone).attempt("config", "--get-regexp", "promisor|partial") is None
+
+
+def test_a_clone_is_told_which_commits_touched_what(app, fake, repo, tmp_path):
+    checkouts = Checkouts(tmp_path / "clones", fake.url)
+    token = app.token(fake.installations[0].id, repo.id, ANALYSE)
+    clone, compared = checkouts.fetch("octo/engine", token, "main", repo.git.sha("feature"))
+    touched = "log", "--format=%H", compared.head, "--", "engine/step.py"
+    before, graphs = Git(clone).run(*touched), clone / "objects" / "info" / "commit-graphs"
+    checkouts.index(clone)
+    known = (graphs / "commit-graph-chain").read_text()
+    checkouts.index(clone)
+    assert (graphs / "commit-graph-chain").read_text() == known
+    # One that was killed leaves its lock.
+    (graphs / "commit-graph-chain.lock").touch()
+    repo.git.commit("feature", {"engine/step.py": "moved on\n"})
+    checkouts.fetch("octo/engine", token, "main", repo.git.sha("feature"))
+    checkouts.index(clone)
+    assert (graphs / "commit-graph-chain").read_text() != known
+    assert Git(clone).run(*touched) == before
+    assert Git(clone).attempt("commit-graph", "verify") is not None
+    # A look at what the index says of the files, which git has no plain way to show.
+    assert any(b"BDAT" in graph.read_bytes() for graph in graphs.glob("*.graph"))
+
+
 def test_git_failures_name_no_token(app, fake, repo, tmp_path):
     checkouts = Checkouts(tmp_path / "clones", fake.url)
     with pytest.raises(GitHubError) as caught:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -189,6 +190,14 @@ def test_a_review_has_its_pages(live, running, engine):
         people.close(live, engine, pull)
         until(lambda: f'href="{address}"' not in client.get("/", params=wanted).text)
         assert f'href="{address}"' in client.get("/", params={**wanted, "state": "closed"}).text
+
+
+def test_a_clone_is_indexed_after_its_pages(live, running, engine):
+    pull = people.open_pull(live, engine, "feature")
+    clone = hashlib.sha256(engine.full_name.encode()).hexdigest()[:32]
+    known = running.directory / "data" / "clones" / clone / "objects" / "info" / "commit-graphs" / "commit-graph-chain"
+    until(known.exists)
+    assert ended(engine, pull.head_sha)
 
 
 def test_the_discussion_on_a_page_is_renewed(bot, fake, repo):
