@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from checks.finding import Side
 from checks.ir.node import node
-from checks.ir.unit import Function, Unit
+from checks.ir.unit import Function, Unit, between
 from checks.source import language, parse
 from checks.spread import Spread
 from checks.tree import MemoryTree, OverlayTree, Tree
@@ -92,8 +92,8 @@ class ChangeSet:
     def tree(self, side: Side) -> Tree:
         return self.head if side is Side.HEAD else self.base
 
-    def unit(self, path: str, side: Side = Side.HEAD) -> Unit | None:
-        """The parsed file, or None where it does not exist or is not source that we read."""
+    def unit(self, path: str, side: Side = Side.HEAD, wanted: tuple[int, ...] = ()) -> Unit | None:
+        """The parsed file, or None where it does not exist or is not source that we read; `wanted` as for `parse`."""
         key = (side, path)
         if key not in self._units:
             data = self.tree(side).read(path)
@@ -101,17 +101,17 @@ class ChangeSet:
             if same and self.tree(self._other(side)).read(path) == data:
                 self._units[key] = same
             else:
-                self._units[key] = parse(path, data) if data is not None else None
+                self._units[key] = parse(path, data, wanted) if data is not None else None
         return self._units[key]
 
-    def parse(self, spread: Spread, beside: Callable[[], None]) -> None:
-        """Parse the changed files, both sides, and lower the functions that changed: what all rules look at. `beside`
-        and the C++ files are done by this process while another one reads Python."""
+    def parse(self, spread: Spread, beside: Callable[[], None], is_test: Callable[[str], bool]) -> None:
+        """Parse the changed files, both sides, and lower the functions that changed, but those of tests: what all rules
+        look at. `beside` and the C++ files are done by this process while another one reads Python."""
         lines: dict[tuple[Side, str], set[int]] = {}
         for f in self.files:
             for side, path, changed in ((Side.HEAD, f.head_path, f.head_lines), (Side.BASE, f.base_path, f.base_lines)):
                 if path is not None and language(path):
-                    lines.setdefault((side, path), set()).update(changed())
+                    lines.setdefault((side, path), set()).update(() if is_test(path) else changed())
         sized = sorted((len(self.tree(s).read(p) or b""), language(p), s, p) for s, p in lines)
         python = [(s, p) for _, kind, s, p in reversed(sized) if kind == "python"]
 
@@ -119,20 +119,20 @@ class ChangeSet:
             beside()
             for _, kind, side, path in sized:
                 if kind == "cpp":
-                    self._ready(side, path, sorted(lines[side, path]))
+                    self._ready(side, path, tuple(sorted(lines[side, path])))
 
         # The syntax tree of a C++ file stays in the process that made it. The longest Python files at both ends.
         jobs = python[::2] + python[1::2][::-1]
         work: list[Callable[[], Unit | None]] = [here]
-        work += [partial(self._ready, *job, sorted(lines[job])) for job in jobs]
+        work += [partial(self._ready, *job, tuple(sorted(lines[job]))) for job in jobs]
         units = spread(lambda do: do(), work)[1:]
         self._units |= {job: unit for job, unit in zip(jobs, units, strict=True) if unit is not None}
 
-    def _ready(self, side: Side, path: str, changed: list[int]) -> Unit | None:
+    def _ready(self, side: Side, path: str, changed: tuple[int, ...]) -> Unit | None:
         """The parsed file, with the functions that hold one of the lines `changed` lowered."""
-        unit = self.unit(path, side)
+        unit = self.unit(path, side, changed)
         for function in unit.functions if unit is not None else ():
-            if _holds(function, changed):
+            if between(changed, function.start_line, function.end_line):
                 function.body  # noqa: B018 - lowered by being asked for, and kept
         return unit
 
@@ -184,9 +184,9 @@ class ChangeSet:
         head = self.unit(change.head_path) if change.head_path else None
         base = self.unit(change.base_path, Side.BASE) if change.base_path else None
         added, removed = sorted(change.head_lines()), sorted(change.base_lines())
-        touched = [f for f in (head.functions if head else ()) if _holds(f, added)]
+        touched = [f for f in (head.functions if head else ()) if between(added, f.start_line, f.end_line)]
         names = {f.qualname for f in touched}
-        touched_base = [f for f in (base.functions if base else ()) if _holds(f, removed)]
+        touched_base = [f for f in (base.functions if base else ()) if between(removed, f.start_line, f.end_line)]
         old = {f.qualname: f for f in (base.functions if base else ())}
         new = {f.qualname: f for f in (head.functions if head else ())}
         for function in touched:
@@ -209,9 +209,3 @@ class ChangeSet:
         head = OverlayTree(self.head, files)
         units = {k: u for k, u in self._units.items() if not (k[0] is Side.HEAD and k[1] in files)}
         return ChangeSet(self.base, head, self.files, self.pull, self.base_rev, self.head_rev, units)
-
-
-def _holds(function: Function, lines: list[int]) -> bool:
-    """Whether one of `lines`, which are in order, stands in the function."""
-    place = bisect_left(lines, function.start_line)
-    return place < len(lines) and lines[place] <= function.end_line

@@ -65,7 +65,7 @@ def review(
         return [_settle(f, check, change, config, before) for f in reported if pedantic or not f.pedantic]
 
     # Reading the rules takes as long as parsing half of the files, and is done beside that.
-    change.parse(spread, _read_rules)
+    change.parse(spread, _read_rules, config.is_test)
     change.head.find("")  # so that what is searched is in memory before the work is shared out
     from checks.registry import LONGEST, RULES
 

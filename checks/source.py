@@ -23,8 +23,9 @@ def language(path: str) -> str:
     return kind if kind and splitext(path)[1] else ""  # `.py` alone is a name
 
 
-def parse(path: str, data: bytes) -> Unit | None:
-    """The unit of `path`, or None where it is not source, is binary, or is over `LARGEST` bytes (2 MB)."""
+def parse(path: str, data: bytes, wanted: tuple[int, ...] = ()) -> Unit | None:
+    """The unit of `path`, or None where it is not source, is binary, or is over `LARGEST` bytes (2 MB). The functions
+    that hold one of the lines `wanted`, which are in order, are sure to be asked for."""
     kind = language(path)
     if not kind or len(data) > LARGEST or b"\0" in data[:8192]:
         return None
@@ -34,4 +35,4 @@ def parse(path: str, data: bytes) -> Unit | None:
         return parse_cpp(path, data)
     from checks.py.parse import parse_python
 
-    return parse_python(path, data)
+    return parse_python(path, data, wanted)

@@ -49,17 +49,19 @@ _WORDS = {
     b"UNROLL": rb"\w*UNROLL\w*\b" + _BARE,
     b"MAYBE_UNUSED": rb"\w*MAYBE_UNUSED\b" + _BARE,
 }
+# What begins with a set of characters, or with one of them, is found twice as fast as behind a `\b`.
 _ALWAYS = (
     # A name in capitals right before a word that begins a declaration or a loop is an attribute.
-    rb"[A-Z_][A-Z0-9_]{2,}(?=\s+(?:void|bool|int|float|double|char|auto|static|inline|constexpr|virtual"
-    rb"|explicit|template|friend|struct|class|union|for|while|do|__global__|__device__|__host__)\b)",
-    rb"[A-Z_][A-Z0-9_]{2,}(?=\s+std::)",
-    rb"(?:(?<=class )|(?<=struct ))[A-Z][A-Z0-9_]+(?=\s+\w+\s*(?:final\s*)?[:{])",
-    rb"typename(?=\s+(?:::|\w))(?!\s+\w+\s*[,>=])",
-    rb"template(?=\s+(?:class|struct)\s)",
+    re.compile(
+        rb"[A-Z_](?<!\w[A-Z_])[A-Z0-9_]{2,}+(?=\s+(?:std::|(?:void|bool|int|float|double|char|auto|static|inline"
+        rb"|constexpr|virtual|explicit|template|friend|struct|class|union|for|while|do|__global__|__device__"
+        rb"|__host__)\b))"
+    ),
+    re.compile(rb"(?:class|struct) ([A-Z][A-Z0-9_]+)(?=\s+\w+\s*(?:final\s*)?[:{])"),
+    re.compile(rb"t(?<!\wt)(?:ypename(?=\s+(?:::|\w))(?!\s+\w+\s*[,>=])|emplate(?=\s+(?:class|struct)\s))"),
 )
-# `SOME_NAMESPACE_BEGIN` on a line of its own.
-_ALONE = re.compile(rb"^[A-Z_][A-Z0-9_]{3,}(?=[ \t\r]*$)(?!\s*[,}=({])", re.MULTILINE)
+# `SOME_NAMESPACE_BEGIN` on a line of its own, behind the end of the one before it.
+_ALONE = re.compile(rb"\n[A-Z_][A-Z0-9_]{3,}+(?=[ \t\r]*(?:\n|\Z))(?!\s*[,}=({])")
 _PRAGMA = re.compile(rb"#[ \t]*pragma\b[^\n]*(?:(?:(?<=\\)|(?<=\\\r))\n[^\n]*)*")
 _LAMBDA_QUALIFIER = re.compile(rb"\]\s*((?:__(?:device|host)__\s*)+)(?=[({])")
 _NAMED_VARIADIC = re.compile(rb"#[ \t]*define[ \t]+\w+\([^)\n]*?(\w+)\.\.\.[ \t]*\)")
@@ -108,13 +110,18 @@ def _attributes(quiet: bytes, plain: bytes) -> Iterator[tuple[int, int]]:
     words = [word for key, word in _WORDS.items() if key in plain]
     local = sorted({m[1] for m in _LOCAL.finditer(quiet)} if b"define" in quiet else ())
     words += [name + rb"\b" + _BARE for name in local]
-    for match in re.finditer(rb"\b(?:" + b"|".join((*_ALWAYS, *words)) + rb")", plain):
-        yield match.span()
+    if words:
+        for match in re.finditer(rb"\b(?:" + b"|".join(words) + rb")", plain):
+            yield match.span()
+    for pattern in _ALWAYS:
+        for match in pattern.finditer(plain):
+            yield match.span(pattern.groups)
     for match in _LAMBDA_QUALIFIER.finditer(plain):
         yield match.span(1)
-    for match in _ALONE.finditer(plain):
-        if plain[max(0, match.start() - 4096) : match.start()].rstrip()[-1:] in (b";", b"}", b")", b""):
-            yield match.span()
+    for match in _ALONE.finditer(b"\n" + plain):
+        start, stop = match.start(), match.end() - 1
+        if plain[max(0, start - 4096) : start].rstrip()[-1:] in (b";", b"}", b")", b""):
+            yield start, stop
     for match in _PRAGMA.finditer(quiet):
         yield match.span()
     if b"..." in quiet:

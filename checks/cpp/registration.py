@@ -20,7 +20,7 @@ _DEF = re.compile(rb"\.\s*def\s*\(")
 def ops(ctx: Context, root: Node, quiet: bytes, path: str) -> tuple[Op, ...]:
     """Every `PD_BUILD_...OP(name).Inputs({...})...` and `PD_REGISTER_...(name, ...)`."""
     found: list[Op] = []
-    for match in _OP.finditer(quiet):
+    for match in _OP.finditer(quiet) if b"_BUILD_" in quiet or b"_REGISTER_" in quiet else ():
         row = quiet.rfind(b"\n", 0, match.start()) + 1
         if quiet[row : match.start()].lstrip().startswith(b"#"):
             continue

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from bisect import bisect_left
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
@@ -249,6 +250,12 @@ class Unit:
         """Whether any part of these lines did not parse."""
         near = (f.broken for f in self.functions if f.start_line <= end and start <= f.end_line)
         return any(s <= end and start <= e for s, e in chain(self.skipped, *near))
+
+
+def between(lines: Sequence[int], first: int, last: int) -> bool:
+    """Whether one of `lines`, which are in order, is one of `first` to `last`."""
+    place = bisect_left(lines, first)
+    return place < len(lines) and lines[place] <= last
 
 
 def _grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:

@@ -25,6 +25,10 @@ class Again:
         self._bodies: dict[int, Body] = {}
         self._refused: set[int] = set()
 
+    def keep(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        """Lower a function that was read with the file."""
+        self._bodies[node.lineno] = self._statements.function(node)
+
     def body(self, name: str, start: int, last: int) -> Body:
         """The function's statements, lowered."""
         if start not in self._bodies:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
 
@@ -39,18 +40,19 @@ _DOC = re.compile(
     re.DOTALL,
 )
 _TEXT = re.compile(r"[A-Za-z]{0,2}[\"']")
-_WORDS = ("def", "class", "import")
+_WORDS = ("def ", "class ", "import")
 # At the start of a statement, behind what ends the one before it.
 _DEFINES = re.compile(r"[\n:;] *(?:def|class|async|import|from)\b")
 
 
-def outline(text: str) -> str:
-    """`text`, with the insides that show nothing replaced by a `0` on their last lines; docstrings stay."""
-    return text if "\t" in text or "\f" in text else _outlined(f"\n{text}")[1:]
+def outline(text: str, wanted: Sequence[int] = ()) -> str:
+    """`text`, with the insides that show nothing replaced by a `0` on their last lines; docstrings stay, and so does a
+    function in whose lines one of the places `wanted` is, which are in order."""
+    return text if "\t" in text or "\f" in text else _outlined(f"\n{text}", wanted)[1:]
 
 
-def _outlined(text: str) -> str:
-    """The outline of lines that each have a line's end before them."""
+def _outlined(text: str, wanted: Sequence[int]) -> str:
+    """The outline of lines that each have a line's end before them, which `wanted` does not count."""
     parts: list[str] = []
     at = done = 0
     while part := _PARTS.search(text, at):
@@ -63,8 +65,10 @@ def _outlined(text: str) -> str:
         hollow = None if _open(part["head"]) else _hollow(code)
         if hollow is None:
             return text
-        parts += (text[done:start], hollow)
-        done = start + len(code)
+        end = start + len(code)
+        if bisect_left(wanted, part.start()) == bisect_left(wanted, end - 1):
+            parts += (text[done:start], hollow)
+            done = end
     return "".join((*parts, text[done:]))
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from functools import partial
+from itertools import accumulate
 
 from checks.ir.unit import Ranges, Unit
 from checks.py.again import Again
@@ -14,20 +16,30 @@ from checks.py.outline import outline
 from checks.py.text import REFUSED, Source, parse, read
 
 
-def parse_python(path: str, data: bytes) -> Unit:
-    """The unit of a Python file; the insides of functions are read and lowered when they are first asked for.
+def parse_python(path: str, data: bytes, wanted: tuple[int, ...] = ()) -> Unit:
+    """The unit of a Python file; the insides of functions are read and lowered when first asked for, those that
+    hold one of the lines `wanted`, which are in order, at once.
 
     Never raises: what does not parse is listed in `Unit.broken`, its statements are `Opaque`, and
     the functions around it are not `clean`.
     """
     source = read(data)
     text = "\n".join(source.lines)
-    module = None if source.damaged else _parsed(outline(text)) or _parsed(text)
+    module = _parsed(outline(text, _places(source, wanted))) if wanted and not source.damaged else None
+    if module is None:
+        wanted = ()
+        module = None if source.damaged else _parsed(outline(text)) or _parsed(text)
     if module is None:
         return _whole(path, source)
     statements = Statements(source, {})
-    definitions = Definitions(path, statements, Again(statements, partial(_whole, path, source)))
+    definitions = Definitions(path, statements, Again(statements, partial(_whole, path, source)), (), wanted)
     return _unit(definitions, module, ())
+
+
+def _places(source: Source, lines: Sequence[int]) -> list[int]:
+    """Where each of `lines` begins in the text."""
+    starts = [0, *accumulate([len(line) + 1 for line in source.lines])]
+    return [starts[line - 1] for line in lines]
 
 
 def _parsed(text: str) -> ast.Module | None:

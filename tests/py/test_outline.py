@@ -72,18 +72,30 @@ def whole(text: str) -> Unit:
 def test_our_own_files(part: int) -> None:
     for path in OURS[part::8]:
         text = path.read_text("utf-8")
-        assert shown(parse_python("m.py", text.encode())) == shown(whole(text)), path
+        expected, some = shown(whole(text)), tuple(range(1, text.count("\n"), 40))
+        assert shown(parse_python("m.py", text.encode())) == expected, path
+        assert shown(parse_python("m.py", text.encode(), some)) == expected, path
 
 
 @settings(max_examples=400, deadline=None)
-@given(st.lists(st.sampled_from(PIECES), max_size=8))
-def test_pieces_in_any_order(pieces: list[str]) -> None:
+@given(st.lists(st.sampled_from(PIECES), max_size=8), st.data())
+def test_pieces_in_any_order(pieces: list[str], data: st.DataObject) -> None:
     text = "\n".join(pieces)
+    lines = text.count("\n") + 1
+    wanted = tuple(sorted(data.draw(st.sets(st.integers(1, lines), max_size=3))))
     try:
         compile(text, "m.py", "exec", 0x400, dont_inherit=True)
     except SyntaxError:
         return  # what is kept of a broken file depends on where it is looked at first
-    assert shown(parse_python("m.py", text.encode())) == shown(whole(text))
+    assert shown(parse_python("m.py", text.encode(), wanted)) == shown(whole(text))
+
+
+def test_what_is_wanted_stays() -> None:
+    f, without = "    def f(a):\n        b = a\n        return b\n", "    def f(a):\n\n        0\n"
+    g = "    def g(a):\n        return a\n"
+    text = f"class A:\n{f}\n{g}"
+    assert outline(text, [text.index("        return b")]) == f"class A:\n{f}\n{g.replace('return a', '0')}"
+    assert outline(text, [text.index(g)]) == f"class A:\n{without}\n{g}"
 
 
 def test_insides_are_left_out() -> None:
