@@ -6,7 +6,8 @@ Two holders with different names are two buffers, even where the names of what t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -34,11 +35,11 @@ class Site:
     def line(self) -> int:
         return self.call.line
 
-    def keys(self, facts: OpFacts) -> dict[str, str]:
-        """Parameter of the op to buffer, without arguments that could not be followed."""
+    def keys(self, facts: OpFacts, params: Collection[str] | None = None) -> dict[str, str]:
+        """Parameter of the op (of `params`, where given) to buffer, without arguments that could not be followed."""
         near = self.hardware or facts.hardware
         pairs = [*zip(facts.params, self.call.args, strict=False), *self.call.keywords]
-        keys = {name: self.scope.key(expr, near) for name, expr in pairs}
+        keys = {name: self.scope.key(expr, near) for name, expr in pairs if params is None or name in params}
         return {name: key for name, key in keys.items() if key is not None}
 
     @cached_property
@@ -110,12 +111,12 @@ class Buffers:
     def _sites_in(self, unit: Unit) -> Iterator[Site]:
         data = self.library.files[unit.path]
         starts = [at for op in self.library.ops for at in places(data, op.encode())]
-        lines = {data.count(b"\n", 0, at) + 1 for at in starts}
-        holding = {id(f): f for n in sorted(lines) if (f := unit.function_at(n)) is not None}
+        lines = sorted({data.count(b"\n", 0, at) + 1 for at in starts})
+        holding = {id(f): f for n in lines if (f := unit.function_at(n)) is not None}
         modules = _modules(unit, {kind.name for kind in self.library.config.hardware}) if holding else {}
         for function in holding.values():
             scope = Scope(function, unit, self)
-            for call in calls(function.body):
+            for call in calls(function.body, lines):
                 name = callee(call)
                 if name in self.library.ops:
                     config = self.library.config
@@ -133,7 +134,8 @@ class Buffers:
     def known(self, kind: str) -> bool:
         """Whether product code makes objects of the class `kind` with fields by name."""
         if kind not in self._fields:
-            self._fields[kind] = [(place, fields) for place, fields in self._made(kind) if fields]
+            made = self._made(kind) if kind.isidentifier() else ()  # `Dict[str, Tensor]` is never called
+            self._fields[kind] = [(place, fields) for place, fields in made if fields]
         return bool(self._fields[kind])
 
     def _made(self, kind: str) -> Iterator[tuple[str, dict[str, str]]]:
@@ -194,9 +196,11 @@ class Scope:
         return f"{owner.removeprefix('self.')}.{name}"
 
 
-def calls(body: tuple[Stmt, ...]) -> Iterator[Call]:
-    """Every call in `body`, in source order."""
+def calls(body: tuple[Stmt, ...], lines: Sequence[int] | None = None) -> Iterator[Call]:
+    """Every call in `body`, in source order; with `lines`, which are sorted, of statements that hold one of them."""
     for item in flatten(body):
+        if lines is not None and bisect_left(lines, item.stmt.line) == bisect_right(lines, item.stmt.end_line):
+            continue
         for part in ("value", "test", "iterable", "target"):
             expr = getattr(item.stmt, part, None)
             if expr is not None:

@@ -101,7 +101,7 @@ class Product:
     def partners(self, meeting: Meeting) -> list[Meeting]:
         """The other side of `meeting`: writers for a reader and readers for a writer, on the same hardware."""
         words = {key.rsplit(".", 1)[-1] for key in (meeting.buffer, meeting.index)}
-        ops = sorted({s.op for s in self.buffers.mentioning(words)})
+        ops = [op for op in sorted({s.op for s in self.buffers.mentioning(words)}) if self._may_meet(op, meeting)]
         wanted = "read" if meeting.convention.role == "write" else "write"
         found = [
             other
@@ -110,6 +110,13 @@ class Product:
             if other.convention.role == wanted and (other.buffer, other.index) == (meeting.buffer, meeting.index)
         ]
         return list({(m.facts.path, m.convention): m for m in reversed(found)}.values())[::-1]
+
+    def _may_meet(self, op: str, meeting: Meeting) -> bool:
+        """Whether `op` gets the buffer and the index of `meeting` together, whatever it does with them."""
+        wanted = {meeting.buffer, meeting.index}
+        known = [facts for facts in self.library.facts(op, meeting.facts.hardware) if facts.indices]
+        sites = self.buffers.of(op) if known else []
+        return any(wanted <= {*s.keys(facts).values()} for facts in known for s in sites if s.runs(facts))
 
     def writer(self, facts: OpFacts, convention: Convention) -> Meeting | None:
         """The op that settles the buffer which `convention` reads, where all such ops mean the same."""

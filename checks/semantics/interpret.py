@@ -37,7 +37,7 @@ class Interpreter(Loops):
 
     def parameter(self, name: str, kind: str, state: State) -> Value:
         """A buffer for a pointer, a tensor or any Python argument; an unknown number for the rest."""
-        if not self.python and not any(mark in kind for mark in ("*", "Tensor", "[")):
+        if not self.python and not is_buffer(kind):
             return symbol("opaque", name)
         if self.watch(name):
             state.cells[name] = symbol("index", f"{name}#0", name)
@@ -186,6 +186,11 @@ class Interpreter(Loops):
         self.accesses += [replace(w.access, high=offset(w.high)) for w in writes]
 
 
+def is_buffer(kind: str) -> bool:
+    """Whether a C++ parameter of the type `kind` is a pointer or a tensor."""
+    return any(mark in kind for mark in ("*", "Tensor", "["))
+
+
 def keys_of(function: Function) -> dict[str, set[str]]:
     """The parameters of a Python function that it takes for dicts of buffers, with the keys that it reads."""
     found: dict[str, set[str]] = {}
@@ -206,4 +211,4 @@ def _unset(name: str) -> Linear:
     return symbol("opaque", f"unset {name}")
 
 
-__all__ = ["Interpreter", "Watch", "keys_of"]
+__all__ = ["Interpreter", "Watch", "is_buffer", "keys_of"]

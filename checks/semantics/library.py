@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator
-from dataclasses import replace
-from functools import cached_property
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 
 from checks.change import ChangeSet
 from checks.config import Config
 from checks.finding import Side
 from checks.ir.node import node
 from checks.ir.unit import Function, Op, Unit
-from checks.semantics.interpret import Interpreter, Watch
+from checks.semantics.interpret import Interpreter, Watch, is_buffer
 from checks.semantics.values import Access
 from checks.source import language
 from checks.tree import holds_word
@@ -24,21 +24,39 @@ _REGISTERED = re.compile(rb"\b[A-Z][A-Z_]*BUILD[A-Z_]*\(\s*(\w+)\s*\)")
 
 
 @node
-class OpFacts:
-    """An op's implementation on one hardware, and every use it makes of its indices.
+class Uses:
+    """Every use that an op makes of its indices. `advances` maps an index that the op writes to where it does so;
+    `paths` are the files that its code was found in."""
 
-    `params` are the names in call order; `advances` maps an index that the op writes to where it does so; `paths` are
-    the files that its code was found in.
-    """
+    accesses: tuple[Access, ...]
+    advances: tuple[tuple[str, tuple[str, int]], ...]
+    paths: frozenset[str]
+
+
+@dataclass(frozen=True, eq=False)
+class OpFacts:
+    """An op's implementation on one hardware. `params` are the names in call order, `indices` those of them that are
+    indices; what it does with these is found when first asked for."""
 
     name: str
     path: str
     hardware: str
     params: tuple[str, ...]
-    accesses: tuple[Access, ...]
-    advances: tuple[tuple[str, tuple[str, int]], ...]
-    paths: frozenset[str]
+    indices: tuple[str, ...]
     line: int
+    find_uses: Callable[[], Uses] = field(repr=False)
+
+    @cached_property
+    def uses(self) -> Uses:
+        return self.find_uses()
+
+    @property
+    def accesses(self) -> tuple[Access, ...]:
+        return self.uses.accesses
+
+    @property
+    def advances(self) -> tuple[tuple[str, tuple[str, int]], ...]:
+        return self.uses.advances
 
     def advance(self, index: str) -> tuple[str, int] | None:
         return dict(self.advances).get(index)
@@ -65,7 +83,7 @@ class Library:
     def files(self) -> dict[str, bytes]:
         """Path to contents, in path order."""
         tree = self.change.tree(self.side)
-        paths = sorted({hit.path for name in self.watch.names for hit in tree.find(name)})
+        paths = sorted({path for name in self.watch.names for path in tree.holders(name)})
         found = {p: tree.read(p) for p in paths if language(p)}
         return {p: data for p, data in found.items() if data is not None}
 
@@ -84,7 +102,7 @@ class Library:
         """Op name to the C++ files that register it."""
         found: dict[str, list[str]] = {}
         for path, data in self.files.items():
-            if language(path) == "cpp":
+            if language(path) == "cpp" and b"BUILD" in data:
                 for name in _REGISTERED.findall(data):
                     found.setdefault(name.decode(), []).append(path)
         return {name: tuple(dict.fromkeys(paths)) for name, paths in found.items() if name != "name"}
@@ -98,31 +116,37 @@ class Library:
     def facts_in(self, name: str, path: str) -> OpFacts | None:
         key = (name, path)
         if key not in self._facts:
-            known = self.twin.facts_in(name, path) if self.twin and path in self.twin.ops.get(name, ()) else None
-            same = known is not None and not known.paths & self._changed
-            self._facts[key] = known if same else self._evaluate(name, path)
+            self._facts[key] = self._registered(name, path)
         return self._facts[key]
 
-    @cached_property
-    def _changed(self) -> frozenset[str]:
-        files = self.change.files
-        return frozenset(p for f in files for p in (f.base_path, f.head_path) if p is not None)
-
-    def _evaluate(self, name: str, path: str) -> OpFacts | None:
+    def _registered(self, name: str, path: str) -> OpFacts | None:
         unit = self.unit(path)
         op = next((o for o in unit.ops if o.name == name), None) if unit else None
         host = next((f for f in unit.functions if f.name == op.kernel), None) if unit and op else None
         if op is None or host is None:
             return None
+        names = _names(op, host)
+        order = tuple(names.get(p.name, p.name) for p in host.params)
+        watched = sorted(p.name for p in host.params if self.watch(p.name) and is_buffer(p.type))
+        hardware = self.config.hardware_of(path)
+        uses = Uses((), (), frozenset({path}))  # where nothing is an index
+        find = partial(self._uses, name, path, host, names) if watched else lambda: uses
+        return OpFacts(name, path, hardware, order, tuple(names.get(n, n) for n in watched), op.line, find)
+
+    def _uses(self, name: str, path: str, host: Function, names: dict[str, str]) -> Uses:
+        twin = self.twin.facts_in(name, path) if self.twin and path in self.twin.ops.get(name, ()) else None
+        if twin is not None and not twin.uses.paths & self._changed:
+            return twin.uses
         self._seen = {path}
         run = Interpreter(self.watch, self.find)
-        accesses = run.enter(host)
-        names = _names(op, host)
-        renamed = [_rename(a, names) for a in accesses]
+        accesses = tuple(_rename(a, names) for a in run.enter(host))
         advances = tuple((names.get(k, k), v) for k, v in sorted(run.advances.items()))
-        order = tuple(names.get(p.name, p.name) for p in host.params)
-        hardware = self.config.hardware_of(path)
-        return OpFacts(name, path, hardware, order, tuple(renamed), advances, frozenset(self._seen), op.line)
+        return Uses(accesses, advances, frozenset(self._seen))
+
+    @cached_property
+    def _changed(self) -> frozenset[str]:
+        files = self.change.files
+        return frozenset(p for f in files for p in (f.base_path, f.head_path) if p is not None)
 
     def function_accesses(self, function: Function) -> list[Access]:
         """The uses that a Python function makes of its parameters (a reference implementation)."""

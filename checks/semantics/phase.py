@@ -3,8 +3,9 @@ other way round, by the order of the calls."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from checks.finding import Confidence, Finding, Location, Message, Severity
 from checks.semantics import report
@@ -29,24 +30,73 @@ class Early:
     params: tuple[str, str]
 
 
-def early(product: Product, wanted: set[tuple[str, str]]) -> Iterator[Early]:
-    """Every use of an index before it moves, in the functions `wanted` (path, qualified name)."""
-    for path, function in sorted(wanted):
+@dataclass(frozen=True, eq=False)
+class _Bound:
+    """An implementation and a call that reaches it."""
+
+    facts: OpFacts
+    site: Site
+
+    @cached_property
+    def keys(self) -> dict[str, str]:
+        return self.site.keys(self.facts)
+
+    @cached_property
+    def indices(self) -> list[str]:
+        """The buffers that it gets as indices."""
+        return sorted(self.site.keys(self.facts, self.facts.indices).values())
+
+    def moves(self, index: str) -> bool:
+        return any(self.keys.get(p) == index for p, _ in self.facts.advances)
+
+
+Taken = Callable[[OpFacts], set[str]]
+
+
+def early(product: Product, functions: set[tuple[str, str]], ops: set[str], taken: Taken) -> Iterator[Early]:
+    """Every use of an index before it moves, by an op that takes off it what it has not got yet: `taken` names such
+    parameters. In `functions` (path, qualified name), and in all others where one of `ops` takes part."""
+    calling = {(s.path, s.function) for op in ops for s in product.buffers.of(op)}
+    for path, function in sorted(functions | calling):
         sites = product.buffers.within(path, {function})
-        bound = [(f, s) for s in sites for f in product.library.facts(s.op) if s.runs(f)]
-        known = [(f, s, s.keys(f)) for f, s in bound if f.advances]
-        movers = [(f, s, k[i]) for f, s, k in known for i, _ in f.advances if i in k]
-        for mover, where, index in movers:
-            first = min(s.line for f, s, k in movers if k == index and f.hardware == mover.hardware)
-            given = set(where.keys(mover).values())
-            for facts, site in bound:
-                if facts.hardware != mover.hardware or site.line >= first or where.line != first:
-                    continue
-                keys = site.keys(facts)
-                mine = [p for p, k in keys.items() if k == index]
-                for param, amount in keys.items():
-                    if mine and amount in given and amount != index:
-                        yield Early((facts, site), (mover, where), index, amount, (mine[0], param))
+        bound = [_Bound(f, s) for s in sites for f in product.library.facts(s.op) if f.indices and s.runs(f)]
+        for hardware, index in dict.fromkeys((b.facts.hardware, i) for b in bound for i in b.indices):
+            calls = [b for b in bound if b.facts.hardware == hardware and index in b.indices]
+            if (path, function) in functions or any(b.facts.name in ops for b in calls):
+                yield from _early(calls, index, taken)
+
+
+def _early(calls: list[_Bound], index: str, taken: Taken) -> Iterator[Early]:
+    first = _first_move(calls, index, taken)
+    for mover in calls:
+        if mover.site.line != first or not mover.moves(index):
+            continue
+        given = set(mover.keys.values()) - {index}
+        for user in calls:
+            if user.site.line < first and (params := taken(user.facts)):
+                mine = next(p for p, k in user.keys.items() if k == index)
+                for param, amount in user.keys.items():
+                    if param in params and amount in given:
+                        ends = (user.facts, user.site), (mover.facts, mover.site)
+                        yield Early(*ends, index, amount, (mine, param))
+
+
+def _first_move(calls: list[_Bound], index: str, taken: Taken) -> int:
+    """The line of the first of `calls`, which are in order, that moves the index, 0 where none does. What an op does is
+    not asked of the last of them, unless it gets what one before it takes off the index."""
+    amounts: set[str] = set()
+    for call in calls:
+        if call.site.line == calls[-1].site.line and not (amounts and amounts & {*call.keys.values()}):
+            continue
+        if call.moves(index):
+            return call.site.line
+        amounts |= {call.keys[p] for p in taken(call.facts) if p in call.keys}
+    return 0
+
+
+def _taken(facts: OpFacts) -> set[str]:
+    """What the op takes off an index by which it reads, or which it compares."""
+    return {name for a in facts.accesses if a.kind != "write" for name, count in a.lag if count == -1}
 
 
 def _lagging(item: Early) -> list[Access]:
@@ -55,10 +105,10 @@ def _lagging(item: Early) -> list[Access]:
     return [a for a in item.user[0].accesses if a.index == index and (amount, -1) in a.lag and a.kind != "write"]
 
 
-def too_early(sides: Sides, functions: set[tuple[str, str]]) -> Iterator[Finding]:
+def too_early(sides: Sides, ops: set[str], functions: set[tuple[str, str]]) -> Iterator[Finding]:
     """Ops that subtract a round's tokens from an index to which they are not added yet, new with this change."""
     told: set[tuple[str, str, str, str]] = set()
-    for item in early(sides.head, functions):
+    for item in early(sides.head, functions, ops, _taken):
         facts = item.user[0]
         for access in sorted(_lagging(item), key=lambda a: (a.path, a.line)):
             key = (facts.name, facts.hardware, access.function, access.path)
@@ -70,12 +120,11 @@ def too_early(sides: Sides, functions: set[tuple[str, str]]) -> Iterator[Finding
 def _was_early(base: Product, item: Early, access: Access) -> bool:
     """Whether the op was called too early before the change too, from any function: one may have been renamed."""
     facts = item.user[0]
-    callers = {(s.path, s.function) for s in base.buffers.of(facts.name)}
     return any(
         other.user[0].name == facts.name
         and other.user[0].hardware == facts.hardware
         and old.function == access.function
-        for other in early(base, callers)
+        for other in early(base, set(), {facts.name}, _taken)
         for old in _lagging(other)
     )
 
@@ -108,17 +157,21 @@ def _args(item: Early, access: Access) -> dict[str, str]:
     }
 
 
-def half_moved(sides: Sides, ops: set[str], functions: set[tuple[str, str]]) -> Iterator[Finding]:
+def half_moved(sides: Sides, ops: set[str]) -> Iterator[Finding]:
     """Functions in which this change stopped taking a round's tokens off the index in one place, and another use of
     the same index, a limit it is compared with, still takes them for included."""
+
+    def before(facts: OpFacts) -> OpFacts | None:
+        return next((f for f in sides.base.library.facts(facts.name) if f.hardware == facts.hardware), None)
+
+    def freed(facts: OpFacts) -> set[str]:
+        old = before(facts) if facts.name in ops else None
+        return _taken(old) if old is not None else set()
+
     told: set[tuple[str, int]] = set()
-    callers = {(s.path, s.function) for op in ops for s in sides.head.buffers.of(op)}
-    for item in early(sides.head, functions | callers):
-        facts = item.user[0]
-        old = [f for f in sides.base.library.facts(facts.name) if f.hardware == facts.hardware]
-        if facts.name not in ops or not old:
-            continue
-        for access in _left(item, old[0]):
+    for item in early(sides.head, set(), ops, freed):
+        old = before(item.user[0])
+        for access in _left(item, old) if old is not None else ():
             if (access.path, access.line) not in told:
                 told.add((access.path, access.line))
                 yield _half_moved(sides.head, item, access)

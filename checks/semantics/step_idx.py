@@ -81,9 +81,8 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     told += _elsewhere(left_behind(sides, moved), told)
     told += _elsewhere(copies(sides, moved), told)
     yield from told
-    callers |= {(s.path, s.function) for op in ops for s in head.buffers.of(op)}
-    yield from too_early(sides, callers)
-    yield from half_moved(sides, ops, callers)
+    yield from too_early(sides, ops, callers)
+    yield from half_moved(sides, ops)
     yield from answered(sides, trials[0], moved, set(found.tests))
 
 
@@ -110,10 +109,15 @@ def _called_otherwise(sides: Sides, found: Touched) -> tuple[set[str], set[tuple
 
 def _index_calls(side: Product, path: str, name: str) -> list[Call]:
     """The calls of a Python function that are given an index, in order; known without knowing what an op is."""
-    unit = side.library.unit(path)
-    functions = unit.named(name) if unit is not None else []
-    watch = side.library.watch
-    return [c for f in functions for c in calls(f.body) if any(watch(n) for n in words(c))]
+    unit, watch = side.library.unit(path), side.library.watch
+    if unit is None:
+        return []
+    found: list[Call] = []
+    for function in unit.named(name):
+        numbered = enumerate(unit.lines[function.start_line - 1 : function.end_line], function.start_line)
+        lines = [n for n, text in numbered if any(index in text for index in watch.names)]
+        found += [c for c in calls(function.body, lines) if any(map(watch, words(c)))] if lines else ()
+    return found
 
 
 __all__ = ["ID", "SUMMARY", "run"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -53,14 +54,14 @@ def _holds(change: ChangeSet, file: FileChange, words: list[bytes]) -> bool:
 def _functions(change: ChangeSet, file: FileChange, words: list[bytes]) -> Iterator[str]:
     """Qualified names; for a change outside of every function (a registration), an empty name."""
     for side, path, lines in (
-        (Side.HEAD, file.head_path, file.head_lines()),
-        (Side.BASE, file.base_path, file.base_lines()),
+        (Side.HEAD, file.head_path, sorted(file.head_lines())),
+        (Side.BASE, file.base_path, sorted(file.base_lines())),
     ):
         unit = change.unit(path, side) if path is not None and lines else None
         if unit is None:
             continue
         for function in unit.functions:
-            if any(function.covers(n) for n in lines):
+            if bisect_left(lines, function.start_line) < bisect_right(lines, function.end_line):
                 text = unit.text(function.start_line, function.end_line).encode()
                 if any(holds_word(text, word) for word in words):
                     yield function.qualname
