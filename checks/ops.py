@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from checks.change import ChangeSet
 from checks.finding import Side
 from checks.ir import expr as E
 from checks.ir.node import node
-from checks.ir.stmt import Body, For, Guarded, If, Stmt, With, flatten
+from checks.ir.stmt import Assert, Assign, Body, ExprStmt, For, Guarded, If, Raise, Return, Stmt, With, flatten
 from checks.ir.unit import Binding, Function, Op, Unit
 from checks.tree import Tree, whole
 
@@ -179,20 +179,23 @@ def parts(body: tuple[Stmt, ...]) -> list[tuple[Guarded, list[E.Expr]]]:
     return body.once(parts, found) if isinstance(body, Body) else found()
 
 
-def expressions(stmt: Stmt) -> Iterator[E.Expr]:
+def expressions(stmt: Stmt) -> Sequence[E.Expr]:
     """The expressions that stand in `stmt` itself, not in the statements inside it."""
-    match stmt:
-        case If(test=test):
-            yield test
-        case For(target=target, start=start, stop=stop, step=step, iterable=iterable, test=test):
-            yield from (e for e in (target, start, stop, step, iterable, test) if e is not None)
-        case With(items=items):
-            yield from items
-        case _:
-            for name in ("target", "value", "test"):
-                value = getattr(stmt, name, None)
-                if value is not None:
-                    yield value
+    fields = _EXPRESSIONS.get(type(stmt))
+    if fields is None:
+        return stmt.items if isinstance(stmt, With) else ()
+    return [e for field in fields if (e := getattr(stmt, field)) is not None]
+
+
+_EXPRESSIONS: dict[type[Stmt], tuple[str, ...]] = {
+    Assign: ("target", "value"),
+    ExprStmt: ("value",),
+    Return: ("value",),
+    Raise: ("value",),
+    Assert: ("test",),
+    If: ("test",),
+    For: ("target", "start", "stop", "step", "iterable", "test"),
+}
 
 
 def arguments(call: E.Call, params: tuple[str, ...]) -> dict[str, E.Expr]:

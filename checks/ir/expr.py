@@ -249,33 +249,40 @@ def root(expr: Expr) -> str | None:
 
 
 def substitute(expr: Expr, replace: Callable[[Expr], Expr | None]) -> Expr:
-    """`expr` with every sub-expression for which `replace` gives something replaced by it, outer first."""
-    new = replace(expr)
-    if new is not None:
-        return new
+    """`expr` with every sub-expression for which `replace` gives something replaced by it, outer first. Dict displays
+    and comprehensions stay as they are."""
 
     def sub(e: Expr) -> Expr:
-        return substitute(e, replace)
+        new = replace(e)
+        if new is not None:
+            return new
+        rebuild = _REBUILD.get(type(e))
+        return e if rebuild is None else rebuild(e, sub)
 
-    match expr:
-        case Attr(base=base, name=name):
-            return Attr(sub(base), name, line=expr.line)
-        case Index(base=base, indices=indices):
-            return Index(sub(base), tuple(map(sub, indices)), line=expr.line)
-        case Slice(lower=lower, upper=upper, step=step):
-            return Slice(*(sub(e) if e is not None else None for e in (lower, upper, step)), line=expr.line)
-        case Call(func=func, args=args, keywords=keywords, launch=launch, template=template):
-            words = tuple((k, sub(v)) for k, v in keywords)
-            return Call(sub(func), tuple(map(sub, args)), words, tuple(map(sub, launch)), template, line=expr.line)
-        case Unary(op=op, operand=operand):
-            return Unary(op, sub(operand), line=expr.line)
-        case Cast(type=type_, operand=operand):
-            return Cast(type_, sub(operand), line=expr.line)
-        case Binary(op=op, left=left, right=right):
-            return Binary(op, sub(left), sub(right), line=expr.line)
-        case Ternary(test=test, then=then, orelse=orelse):
-            return Ternary(sub(test), sub(then), sub(orelse), line=expr.line)
-        case Sequence(kind=kind, items=items):
-            return Sequence(kind, tuple(map(sub, items)), line=expr.line)
-        case _:
-            return expr
+    return sub(expr)
+
+
+_Sub = Callable[[Expr], Expr]
+
+
+def _call(e: Call, sub: _Sub) -> Expr:
+    words = tuple([(k, sub(v)) for k, v in e.keywords])
+    launch = tuple([sub(a) for a in e.launch])
+    return Call(sub(e.func), tuple([sub(a) for a in e.args]), words, launch, e.template, line=e.line)
+
+
+def _slice(e: Slice, sub: _Sub) -> Expr:
+    return Slice(*[None if part is None else sub(part) for part in (e.lower, e.upper, e.step)], line=e.line)
+
+
+_REBUILD: dict[type[Expr], Callable[[Any, _Sub], Expr]] = {
+    Attr: lambda e, sub: Attr(sub(e.base), e.name, line=e.line),
+    Index: lambda e, sub: Index(sub(e.base), tuple([sub(i) for i in e.indices]), line=e.line),
+    Slice: _slice,
+    Call: _call,
+    Unary: lambda e, sub: Unary(e.op, sub(e.operand), line=e.line),
+    Cast: lambda e, sub: Cast(e.type, sub(e.operand), line=e.line),
+    Binary: lambda e, sub: Binary(e.op, sub(e.left), sub(e.right), line=e.line),
+    Ternary: lambda e, sub: Ternary(sub(e.test), sub(e.then), sub(e.orelse), line=e.line),
+    Sequence: lambda e, sub: Sequence(e.kind, tuple([sub(i) for i in e.items]), line=e.line),
+}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from checks.ir.expr import Expr
 from checks.ir.node import node
@@ -197,6 +197,14 @@ class Unit:
     top: tuple[Stmt, ...] = ()
     find_comments: Callable[[], tuple[Comment, ...]] = field(default=tuple, repr=False, compare=False)
     _texts: dict[tuple[int, int], str] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _made: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What `make` gives, made the first time `key` is asked for: what is derived from this file alone."""
+        if key not in self._made:
+            self._made[key] = make()
+        made: T = self._made[key]
+        return made
 
     @cached_property
     def comments(self) -> tuple[Comment, ...]:

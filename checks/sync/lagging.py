@@ -161,8 +161,8 @@ def _own(effect: Effect) -> set[str]:
     return found
 
 
-def _forms(effect: Effect) -> frozenset[E.Expr]:
-    return frozenset({effect.form}) if not isinstance(effect.form, tuple) else frozenset()
+def _forms(effect: Effect) -> tuple[E.Expr, ...]:
+    return () if isinstance(effect.form, tuple) else (effect.form,)
 
 
 def has_word(data: bytes, word: str) -> bool:

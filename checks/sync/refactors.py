@@ -24,6 +24,8 @@ def means_the_same(alteration: Alteration, old: tuple[Function, Unit], new: tupl
         return False
     for _ in range(DEPTH):
         unlike = _places(before) ^ _places(after)
+        if not unlike:
+            return before == after
         before, after = _expanded(before, unlike, *old), _expanded(after, unlike, *new)
         if before == after:
             return True

@@ -77,7 +77,7 @@ def counterparts(function: Function, unit: Unit, sibling: Unit, names: Names) ->
     In its own file (`forward_cuda`, `forward_xpu`) only those of the same class.
     """
     key, owner = names.plain(function.name), names.plain(function.owner)
-    named = [f for f in sibling.functions if names.plain(f.name) == key and _special(f) == _special(function)]
+    named = [f for f in _functions(sibling, names).get(key, ()) if _special(f) == _special(function)]
     if sibling is unit:
         return [f for f in named if f.name != function.name and f.owner == function.owner]
     same = [f for f in named if names.plain(f.owner) == owner]
@@ -86,6 +86,18 @@ def counterparts(function: Function, unit: Unit, sibling: Unit, names: Names) ->
     found = [(containment(function, unit, f, sibling), f) for f in sibling.functions if _near(function, f)]
     best = max(found, key=lambda pair: pair[0], default=(0.0, None))
     return [best[1]] if best[1] is not None and best[0] >= LEAST_CONTAINED else []
+
+
+def _functions(unit: Unit, names: Names) -> dict[tuple[str, ...], list[Function]]:
+    """The functions of `unit` by their names without hardware."""
+
+    def found() -> dict[tuple[str, ...], list[Function]]:
+        table: dict[tuple[str, ...], list[Function]] = {}
+        for function in unit.functions:
+            table.setdefault(names.plain(function.name), []).append(function)
+        return table
+
+    return unit.once((_functions, names), found)
 
 
 def _special(function: Function) -> bool:
