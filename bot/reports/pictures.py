@@ -87,7 +87,9 @@ def _task(job: Job, run: CIRun, words: Words) -> tuple[str, ...]:
 def _labelled(axes: Axes, labels: Sequence[str]) -> None:
     """One row a label, from the top."""
     most = _LONGEST_LABEL
-    axes.set_yticks(range(len(labels)), [t if len(t) <= most else "…" + t[1 - most :] for t in labels])
+    axes.set_yticks(
+        range(len(labels)), [t if len(t) <= most else "…" + t[1 - most :] for t in labels], parse_math=False
+    )
     axes.tick_params(axis="y", labelsize="small")
     axes.set_ylim(len(labels) - 0.4, -0.6)
     axes.spines[["top", "right"]].set_visible(False)

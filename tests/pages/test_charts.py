@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from bot.reports.charts import stacked_bars
+from tests.pages import reports
 
 ROOT = Path(__file__).resolve().parents[2]
 DRAW = "from bot.reports.charts import stacked_bars; print(stacked_bars(['a.py'], [('size', [2.0])], 10))"
@@ -28,3 +29,20 @@ def test_bars_stand_one_after_another_and_an_empty_one_is_none():
     assert [len(b) for b in boxes] == [1, 2]
     ((start, end),), ((after, _), (first, _)) = boxes
     assert start == first and end == after
+
+
+def test_a_strangers_dollars_are_no_formula():
+    """Between two of them the plotting library reads one, and fails where it knows no such sign."""
+    name = "a$\\unheard$b"
+    assert name in stacked_bars([name], [("size", [2.0])], 10)
+    for bodies, _ in reports.made(name).values():
+        assert all(bodies.values())
+
+
+def test_there_is_room_for_the_longest_label():
+    for label, width in (("W" * 52, 514), ("i" * 52, 144), ("i", 24)):
+        drawn = stacked_bars([label, "a.py"], [("size", [2.0, 1.0])], 10)
+        bars = re.search(r'd="M ([\d.]+) ', drawn.split('id="PolyCollection')[1])
+        end = re.search(r'text-anchor: end" x="([\d.]+)"', drawn)
+        assert bars and end and 5 < float(bars[1]) - float(end[1]) < 9
+        assert width < float(end[1]) < width + 6
