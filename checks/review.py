@@ -67,10 +67,10 @@ def review(
     # Reading the rules takes as long as parsing half of the files, and is done beside that.
     change.parse(spread, _read_rules, config.is_test)
     change.head.find("")  # so that what is searched is in memory before the work is shared out
-    from checks.registry import LONGEST, RULES
+    from checks.registry import RULES, shared_out
 
     checks = [check for check in (RULES if rules is None else rules) if check.ID not in config.rules.disable]
-    first = sorted(checks, key=lambda check: check.ID != LONGEST)
+    first = shared_out(checks)
     work: list[Callable[[], Any]] = [partial(run, check) for check in first]
     done = spread(lambda do: do(), work + [partial(make, change, config) for make in beside])
     for make, made in zip(beside, done[len(first) :], strict=True):
