@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import re
-import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache, cached_property
@@ -18,7 +16,12 @@ from checks.ir.unit import Function, Unit
 from checks.tree import whole
 
 _NOISE = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"", re.S)
-_PYTHON_TEXT = re.compile(r"""^[bBuU]?[rR]?["']""")
+_PYTHON_NOISE = re.compile(
+    r'#[^\n]*|"""(?:[^\\]|\\.)*?"""|\'\'\'(?:[^\\]|\\.)*?\'\'\'|"(?:[^"\\\n]|\\.)*+"|\'(?:[^\'\\\n]|\\.)*+\'', re.S
+)
+_PREFIX = re.compile(r"(?<!\w)[bBfFrRuU]{0,2}\Z")
+_CALLED = re.compile(r"(\w+)\s*\(")
+_BRACKET = re.compile(r"[()]")
 
 
 @dataclass
@@ -110,36 +113,33 @@ def changed_units(change: ChangeSet, config: Config, language: str) -> Iterator[
 def code_of(unit: Unit, function: Function) -> str:
     """The source of `function` without comments and without strings that hold no code."""
     text = unit.text(function.start_line, function.end_line)
-    if unit.language == "python":
-        return _python_code(text)
-    return _NOISE.sub(" ", text)
+    return _python_code(text) if unit.language == "python" else _NOISE.sub(" ", text)
 
 
 def _python_code(text: str) -> str:
-    lines = text.split("\n")
-    margin = len(lines[0]) - len(lines[0].lstrip())
-    source = "\n".join(line[margin:] if not line[:margin].strip() else line.lstrip() for line in lines)
-    words: list[str] = []
-    try:
-        for token in tokenize.generate_tokens(io.StringIO(source).readline):
-            if token.type == tokenize.COMMENT or (token.type == tokenize.STRING and _PYTHON_TEXT.match(token.string)):
-                continue
-            words.append(token.string)
-    except (tokenize.TokenError, IndentationError):
-        return text
-    return " ".join(words)
+    kept: list[str] = []
+    end = 0
+    for noise in _PYTHON_NOISE.finditer(text):
+        start = noise.start()
+        prefix = _PREFIX.search(text, max(start - 2, 0), start) if text[start] != "#" else None
+        if prefix is None or not {*"fF"} & {*prefix[0]}:
+            kept.append(text[end : prefix.start() if prefix is not None else start])
+            end = noise.end()
+    return " ".join([*kept, text[end:]])
 
 
 def body_code(function: Function, code: str) -> str:
     """`code` of the function without its head: what follows the list of its parameters."""
-    start = re.search(rf"\b{re.escape(function.name)}\s*\(", code)
-    if start is None:
-        return code
+    name = function.name
+    if name.isidentifier():
+        start = next((m for m in _CALLED.finditer(code) if m[1] == name), None)
+    else:
+        start = re.search(rf"\b{re.escape(name)}\s*\(", code)
     depth = 0
-    for place in range(start.end() - 1, len(code)):
-        depth += {"(": 1, ")": -1}.get(code[place], 0)
+    for bracket in _BRACKET.finditer(code, start.end() - 1) if start is not None else ():
+        depth += 1 if bracket[0] == "(" else -1
         if depth == 0:
-            return code[place + 1 :]
+            return code[bracket.end() :]
     return code
 
 

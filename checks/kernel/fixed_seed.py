@@ -45,11 +45,12 @@ _STATIC = re.compile(
 )
 _RANDOM = re.compile("rand|seed|mt19937|minstd")
 _PYTHON = frozenset({"rand", "randn", "randint"})
+_PYTHON_CALL = re.compile(r"(?:seed|rand|randn|randint)[\s\\]*\(")
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     for delta in deltas(change, config):
-        if _RANDOM.search(delta.text if delta.python else delta.code):
+        if _PYTHON_CALL.search(delta.text) if delta.python else _RANDOM.search(delta.code):
             yield from _seeds(delta)
 
 

@@ -6,19 +6,21 @@ from collections.abc import Iterator
 
 from checks.finding import Confidence, Finding, Location, Message, Related, Severity
 from checks.ir import expr as E
-from checks.ir.stmt import Assign
+from checks.ir.stmt import Assign, Guarded
 from checks.ir.unit import Unit
 from checks.kernel.deltas import Delta, names_in, same, uses
 
 
 def overridden(delta: Delta, rule: str) -> Iterator[Finding]:
     """An attribute that a constructor sets to something, and sets again before anyone reads it."""
-    final = [s for s in delta.head.body if isinstance(s, Assign) and _own(s)]
-    for later in final:
+    written: dict[str, list[tuple[Guarded, Assign]]] = {}
+    for guarded in delta.flat:
+        if isinstance(guarded.stmt, Assign) and (name := _own(guarded.stmt)):
+            written.setdefault(name, []).append((guarded, guarded.stmt))
+    for later in (s for s in delta.head.body if isinstance(s, Assign)):
         name = _own(later)
-        for guarded in delta.flat:
-            first = guarded.stmt
-            if not isinstance(first, Assign) or _own(first) != name or first.end_line >= later.line:
+        for guarded, first in written.get(name, ()):
+            if first.end_line >= later.line:
                 continue
             if guarded.loops or _empty(first.value) or same(first.value, later.value):
                 continue

@@ -49,6 +49,7 @@ from checks.protocol.ranges import show
 ID = "kernel.padded-rows"
 SUMMARY = "Padding reaches code that takes every row for real"
 
+_CUT = re.compile(r"\[[\s\\]*:")  # what `cut` knows looks like this
 _ELEMENTWISE = frozenset({"&", "|", "^", "+", "-", "*", "/", "==", "!=", "<", "<=", ">", ">="})
 
 
@@ -63,10 +64,11 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
 
 def _mixed(delta: Delta, change: ChangeSet) -> Iterator[Finding]:
     """`a[:n] & share["b"]`: the rows of the batch with the rows of a whole buffer."""
-    for guarded in delta.flat:
-        if not delta.touched(guarded.stmt.line, guarded.stmt.end_line):
+    for guarded in delta.flat if _CUT.search(delta.text) else ():
+        stmt = guarded.stmt
+        if not delta.touched(stmt.line, stmt.end_line) or not _CUT.search(delta.unit.text(stmt.line, stmt.end_line)):
             continue
-        for top in expressions(guarded.stmt):
+        for top in expressions(stmt):
             for e in E.walk(top):
                 if not isinstance(e, E.Binary) or e.op not in _ELEMENTWISE:
                     continue

@@ -46,7 +46,10 @@ from checks.source import language
 
 ID = "semantics.rank-gate"
 SUMMARY = "A change to which ranks send or receive leaves a flag without meaning or a caller without its message"
-_RANK = re.compile(r"rank")
+# A rank beside a number, either way round, or one that a `switch` or `match` tells cases of: no gate has another form.
+_RANK = re.compile(
+    r"rank(?:_id|_idx)?[\s)\\]*(?:[!=]=|[<>])|(?:[!=]=|[<>]=?)[\s(\\]*[\w.:>-]*rank|(?:switch|match)\b[^\n]*rank"
+)
 _MOST_ROWS = 6
 
 
@@ -69,7 +72,8 @@ def _base_unit(path: str, change: ChangeSet) -> Unit | None:
 
 
 def _asks(function: Function, unit: Unit) -> bool:
-    return bool(_RANK.search(unit.text(function.start_line, function.end_line)))
+    text = unit.text(function.start_line, function.end_line)
+    return "rank" in text and _RANK.search(text) is not None
 
 
 def _pairs(
