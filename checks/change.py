@@ -104,9 +104,9 @@ class ChangeSet:
                 self._units[key] = parse(path, data, wanted) if data is not None else None
         return self._units[key]
 
-    def parse(self, spread: Spread, beside: Callable[[], None], is_test: Callable[[str], bool]) -> None:
+    def parse(self, spread: Spread, is_test: Callable[[str], bool]) -> None:
         """Parse the changed files, both sides, and lower the functions that changed, but those of tests: what all rules
-        look at. `beside` and the C++ files are done by this process while another one reads Python."""
+        look at. The C++ files are done by this process while another one reads Python."""
         lines: dict[tuple[Side, str], set[int]] = {}
         for f in self.files:
             for side, path, changed in ((Side.HEAD, f.head_path, f.head_lines), (Side.BASE, f.base_path, f.base_lines)):
@@ -116,7 +116,6 @@ class ChangeSet:
         python = [(s, p) for _, kind, s, p in reversed(sized) if kind == "python"]
 
         def here() -> None:
-            beside()
             for _, kind, side, path in sized:
                 if kind == "cpp":
                     self._ready(side, path, tuple(sorted(lines[side, path])))

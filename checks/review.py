@@ -64,11 +64,11 @@ def review(
         before = Counter(f.fingerprint for f in reported)
         return [_settle(f, check, change, config, before) for f in reported if pedantic or not f.pedantic]
 
-    # Reading the rules takes as long as parsing half of the files, and is done beside that.
-    change.parse(spread, _read_rules, config.is_test)
-    change.head.find("")  # so that what is searched is in memory before the work is shared out
+    # Not at the top: reading the rules takes as long as git takes to give the files.
     from checks.registry import RULES, shared_out
 
+    change.parse(spread, config.is_test)
+    change.head.find("")  # so that what is searched is in memory before the work is shared out
     checks = [check for check in (RULES if rules is None else rules) if check.ID not in config.rules.disable]
     first = shared_out(checks)
     work: list[Callable[[], Any]] = [partial(run, check) for check in first]
@@ -79,10 +79,6 @@ def review(
     found = [finding for check in checks for finding in by_rule[check.ID]]
     unique = {(f.fingerprint, f.location): f for f in sorted(found, key=lambda f: f.sort_key)}
     return Review(change, config, tuple(unique.values()), tuple(_not_analysed(change)))
-
-
-def _read_rules() -> None:
-    import checks.registry  # noqa: F401 - done by being read
 
 
 def _settle(finding: Finding, check: Check, change: ChangeSet, config: Config, before: Counter[str]) -> Finding:
