@@ -56,16 +56,18 @@ def reviewed(
     config = configuration(change.base, config_file, profile)
     left_out = (*config.rules.disable, *(skip["rule"] for skip in skips))
     config = replace(config, rules=replace(config.rules, disable=left_out))
-    outcome = review(change, config, pedantic=pedantic, progress=progress, spread=spread, beside=beside)
+    everything = (facts, *beside)
+    outcome = review(change, config, pedantic=pedantic, progress=progress, spread=spread, beside=everything)
     progress("")
     notes = [Message("rule-skipped", dict(skip)) for skip in skips]
     if config_file is None and change.base.read(FILE) != change.head.read(FILE):
         notes.append(Message("config-changed"))
-    # Not at the top: `review` reads the rules beside other work.
+    # Not at the top: `review` reads the rules while git works.
     from checks.registry import RULES
 
     ran = tuple(rule.ID for rule in RULES if rule.ID not in config.rules.disable)
-    return Report(outcome, facts(change, config), ran, tuple(notes))
+    known = change.once(facts, lambda: facts(change, config))
+    return Report(outcome, known, ran, tuple(notes))
 
 
 def progress_on_terminal(words: Words) -> Callable[[str], None]:
