@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import pickle
+import select
 import struct
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import IO, Any, NoReturn, TypeVar
 
 T = TypeVar("T")
@@ -35,17 +37,28 @@ def spread(work: Callable[[T], R], items: Sequence[T]) -> list[R]:
             os.close(written)  # else it would wait for itself to read, once nobody else does
             _backward(work, items, turns, answers, ours)
         os.close(ours)
-        done: dict[int, R] = {}
+        first: list[R] = []
+        last: list[R] = []
+        received = _received(answers.fileno(), written)
         try:
             while turns.next():
-                done[len(done)] = work(items[len(done)])
-            for n, result in enumerate(_received(answers.fileno(), written)):
-                done[len(items) - 1 - n] = result
+                first.append(work(items[len(first)]))
+                while _waits(written) and (more := [*islice(received, 1)]):
+                    last += more
+            last += received
         finally:
             turns.close()
             os.close(written)  # a child that still writes ends by it
             os.waitpid(child, 0)
-    return [done[n] if n in done else work(item) for n, item in enumerate(items)]
+    missing = items[len(first) : len(items) - len(last)]
+    return first + [work(item) for item in missing] + last[::-1]
+
+
+def _waits(pipe: int) -> bool:
+    """Whether there is something to be read, or the pipe's end."""
+    asked = select.poll()
+    asked.register(pipe, select.POLLIN)
+    return bool(asked.poll(0))
 
 
 class _Turns:
