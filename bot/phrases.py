@@ -40,9 +40,13 @@ class Phrases:
 
     def render(self, source: str, args: Mapping[str, Any]) -> str:
         """The sentence of template `source`."""
+        self.prepare(source)
+        return self._compiled[source](args)
+
+    def prepare(self, source: str) -> None:
+        """Compile template `source`."""
         if source not in self._compiled:
             self._compiled[source] = short(source, self.filters) or self._jinja(source)
-        return self._compiled[source](args)
 
     def _jinja(self, source: str) -> Phrase:
         from jinja2 import UndefinedError

@@ -26,7 +26,7 @@ class Words:
     def __init__(self, language: str, style: Style | None = None) -> None:
         self.language = language
         self.style: Style = style or Plain()
-        self.phrases = Phrases(self.style, _COMMA[language])
+        self.phrases = _phrases(type(self.style), language)
 
     def __call__(self, key: str, /, **args: Any) -> str:
         """The general word `<file>.<name>` of `templates/words/`. Raises KeyError where there is none."""
@@ -34,6 +34,14 @@ class Words:
         if found is None:
             raise KeyError(key)
         return self.phrases.render(found[self.language], args)
+
+    def prepare(self, files: str) -> None:
+        """Compile the words of these `files` of `templates/`, a pattern, before somebody waits for it."""
+        for path in sorted(TEMPLATES.glob(files)):
+            found = (_table(path, name) or {} for name in _tables(path))
+            for words in found:
+                if self.language in words:
+                    self.phrases.prepare(words[self.language])
 
     def message(self, rule: str, message: Message) -> str:
         """A rule's sentence."""
@@ -73,6 +81,12 @@ class Words:
         if isinstance(value, list | tuple):
             return [self._argument(rule, item) for item in value]
         return value
+
+
+@cache
+def _phrases(style: type[Style], language: str) -> Phrases:
+    """One for all who write the same: what was compiled is not compiled again."""
+    return Phrases(style(), _COMMA[language])
 
 
 @cache

@@ -11,10 +11,13 @@ from pathlib import Path
 import pytest
 from jinja2 import meta
 
+from bot.phrases import Phrases
 from bot.short import short
-from bot.style import Markdown
+from bot.style import Html, Markdown
 from bot.words import LANGUAGES, TEMPLATES, Words
+from bot.words import _phrases as shared
 from bot.words import _tables as tables
+from checks.finding import Message
 from checks.registry import RULES
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -74,6 +77,16 @@ def test_the_short_way_says_what_jinja_says(path):
                 template = phrases.environment.from_string(text)
                 for args in arguments(text, phrases.environment):
                     assert write(args) == template.render(args), (text, args)
+
+
+def test_what_is_compiled_serves_all_who_write_the_same(monkeypatch):
+    shared.cache_clear()
+    Words("en", Markdown()).prepare("rules/convention*.toml")
+    monkeypatch.setattr(Phrases, "_jinja", None)
+    said = Words("en", Markdown()).message("convention", Message("paste-range", {"folders": ["a"], "more": 1}))
+    assert said == "Touches `a` and 1 more folder."
+    with pytest.raises(TypeError):
+        Words("en", Html()).message("convention", Message("paste-range", {"folders": ["a"], "more": 1}))
 
 
 def test_most_sentences_go_the_short_way():

@@ -20,12 +20,15 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from itertools import product
 from typing import Any, NoReturn
 
 import bot.ci.analysing
 import bot.pages.making
 import bot.service.analysing
 import bot.service.localrun
+from bot.reports.charts import stacked_bars
+from bot.style import Html, Markdown
 from bot.words import LANGUAGES, Words
 from checks import registry
 from checks.source import parse
@@ -41,15 +44,20 @@ PROGRAMS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
 _UNLIMITED = ("kernels",)
 # Nine times what the largest change we know takes.
 _MEMORY = 4 << 30
+# The words of nearly every page and review.
+_USUAL = ("words/analysis.toml", "rules/convention*.toml")
 _PR_SET_PDEATHSIG = 1
 _SOURCES = {"a.cu": b"void f(int *a) { a[0] = 1; }", "a.py": b"def f(a):\n    a[0] = 1\n"}
 
 
 def prepare() -> None:
-    """Read here, once, what the programs read only when they need it: rules, templates, parsers."""
+    """Read here, once, what the programs read only when they need it: rules, templates, parsers, fonts."""
+    gc.freeze()  # all that was imported would be looked through for garbage meanwhile
     assert registry.RULES
-    for language in LANGUAGES:
-        Words(language)("errors.settings", problems=())
+    for language, files in product(LANGUAGES, _USUAL):
+        Words(language, Html()).prepare(files)
+        Words(language, Markdown()).prepare(files)
+    stacked_bars(["a"], [("b", [1.0])], 1.0)  # the first picture reads fonts
     for path, data in _SOURCES.items():
         unit = parse(path, data)
         assert unit is not None and unit.functions[0].body
