@@ -11,7 +11,8 @@ from checks.finding import Confidence, Finding, Location, Message, PredictedFail
 from checks.ir import expr as E
 from checks.ir.node import node
 from checks.ir.unit import Function, Unit
-from checks.ops import OpInfo, Ops, calls_of
+from checks.ops import OpInfo, Ops, callers, calls_of
+from checks.source import language
 from checks.sync.reached import excluded
 from checks.sync.targets import Targets, nearest_imports
 
@@ -30,21 +31,17 @@ def wrong_arguments(change: ChangeSet, config: Config, rule: str) -> Iterator[Fi
         for path in tests:
             unit = change.unit(path)
             same = [i for i in infos if config.hardware_of(i.unit.path) == config.hardware_of(path)]
-            paths = {i.unit.path for i in same or infos}
-            old = [i for i in before.named(name) if i.unit.path in paths]
             if unit is not None:
                 reached = _Reached(tuple(same or infos), infos, config)
-                yield from _check_calls(name, reached, unit, change, old, rule)
+                yield from _check_calls(name, reached, unit, change, before, rule)
 
 
 def _touched_ops(change: ChangeSet) -> set[str]:
     """Ops whose registration, binding or function the change touched."""
     names: set[str] = set()
     for file in change.files:
-        unit = change.unit(file.head_path) if file.head_path else None
-        if unit is None:
-            continue
-        if unit.language == "cpp":
+        unit = change.unit(file.head_path) if file.head_path and language(file.head_path) == "cpp" else None
+        if unit is not None:
             touched = {f.name for f in unit.functions if change.touches(unit.path, f.start_line, f.end_line)}
             names |= {o.name for o in unit.ops if o.kernel in touched or change.touches(unit.path, o.line, o.end_line)}
             names |= {b.name for b in unit.bindings if change.touches(unit.path, b.line, b.end_line)}
@@ -69,14 +66,12 @@ class _Reached:
 
 
 def _check_calls(
-    name: str, reached: _Reached, unit: Unit, change: ChangeSet, old: list[OpInfo], rule: str
+    name: str, reached: _Reached, unit: Unit, change: ChangeSet, before: Ops, rule: str
 ) -> Iterator[Finding]:
-    """One finding for each file: the first call that does not fit, with the others beside it. `old` is
+    """One finding for each file: the first call that does not fit, with the others beside it. `before` has
     the op as it was."""
     targets, wrong = Targets.of_change(change), []
-    for function in unit.functions:
-        if name not in unit.text(function.start_line, function.end_line):
-            continue
+    for function in callers(name, unit):
         for call, guards in calls_of(function.body):
             ops = reached.under(guards)
             if call.func != E.Name(name) or E.starred(call) or not ops or any(_fits(call, op) for op in ops):
@@ -86,6 +81,7 @@ def _check_calls(
                 wrong.append((call, function, ops[0]))
     if wrong:
         call, function, op = wrong[0]
+        old = [i for i in before.named(name) if i.unit.path in {o.unit.path for o in reached.own}]
         fitted = not old or any(_fits(call, op) for op in old)
         older = not fitted and not change.touches(unit.path, call.line, call.line)
         finding = _wrong_call(call, function, op, unit, older, rule)

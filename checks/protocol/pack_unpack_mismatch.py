@@ -57,6 +57,7 @@ ID = "protocol.pack-unpack-mismatch"
 SUMMARY = "A reader of a packed word does not get back the field that the sender put in"
 
 _WIDTH = re.compile(r"(?i)\b(\d{1,2})[ -]?bits?\b|(\d{1,2})\s*位")
+_BITS = (b"bit", "位".encode())
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
@@ -142,8 +143,9 @@ def _comments(change: ChangeSet, config: Config, known: dict[tuple[int, ...], Pa
     """Comments of the change that stand before a pack like one of `known` and give another width."""
     for file in change.files:
         data = (change.head.read(file.head_path) if file.head_path else None) or b""
-        shifts = b"<<" in data or b">>" in data  # asked before comments are looked for: few Python files have any
-        unit = change.unit(file.head_path) if file.head_path and shifts and language(file.head_path) else None
+        # Asked before comments are looked for: few files have shifts, and fewer speak of bits.
+        may = (b"<<" in data or b">>" in data) and any(word in data.lower() for word in _BITS)
+        unit = change.unit(file.head_path) if file.head_path and may and language(file.head_path) else None
         for comment in unit.comments if unit is not None else ():
             stated = [int(a or b) for a, b in _WIDTH.findall(comment.text)]
             if unit is None or not stated or not change.touches(unit.path, comment.line, comment.end_line):

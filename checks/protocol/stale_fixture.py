@@ -33,7 +33,8 @@ that did not fit before the change either is a suggestion.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import PurePosixPath
 
@@ -127,15 +128,30 @@ def _entry_points(change: ChangeSet, config: Config) -> dict[str, set[str]]:
         names = entries.setdefault(path.parent.name if path.stem == "__init__" else path.stem, set())
         names.add(head.owner if head.name == "__init__" and head.owner else head.name)
         unit = change.unit(head.path)
-        for other in unit.functions if unit else ():
-            if other.name != head.name and unit and head.name in unit.text(other.start_line, other.end_line):
+        named = _lines_with(head.name, unit) if unit is not None else []
+        for other in unit.functions if unit is not None else ():
+            inside = bisect_left(named, other.start_line) < bisect_right(named, other.end_line)
+            if inside and other.name != head.name:
                 names.add(other.name)
     return {m: {n for n in names if not n.startswith("__")} for m, names in entries.items()}
 
 
+def _lines_with(name: str, unit: Unit) -> list[int]:
+    """The lines of `unit` on which `name` stands, in order."""
+    text = unit.text(1, len(unit.lines))
+    lines: list[int] = []
+    line, counted = 1, 0
+    at = text.find(name)
+    while at >= 0:
+        line, counted = line + text.count("\n", counted, at), at
+        lines.append(line)
+        at = text.find(name, at + len(name))
+    return lines
+
+
 def _tests_of(entries: dict[str, set[str]], change: ChangeSet, config: Config) -> Iterator[tuple[Unit, Function]]:
     """Test functions that name an altered function, in files that name its module; touched files first."""
-    for path, names in _test_files(entries, change, config):
+    for path, names in islice(_test_files(entries, change, config), MOST_FILES):
         unit = change.unit(path)
         for function in unit.functions if unit is not None else ():
             if unit is not None and function.name.startswith("test"):
@@ -144,26 +160,26 @@ def _tests_of(entries: dict[str, set[str]], change: ChangeSet, config: Config) -
                     yield unit, function
 
 
-def _test_files(entries: dict[str, set[str]], change: ChangeSet, config: Config) -> list[tuple[str, set[str]]]:
-    """The files to look in, each with the altered functions that it names."""
-    touched = [f.head_path for f in change.files if f.head_path and language(f.head_path) == "python"]
-    sources = {path: change.head.read(path) or b"" for path in touched if config.is_test(path)}
+def _test_files(entries: dict[str, set[str]], change: ChangeSet, config: Config) -> Iterator[tuple[str, set[str]]]:
+    """The files to look in, each with the altered functions that it names; a file is searched when its turn comes."""
+    touched = {f.head_path for f in change.files if f.head_path and language(f.head_path) == "python"}
+    tests = sorted(filter(config.is_test, touched))
+    yield from ((path, names) for path in tests if (names := _named(entries, path, change)))
     found: dict[str, set[str]] = {}
     for module, names in entries.items():
-        _name(found, names, [p for p, data in sources.items() if holds_word(data, module.encode())], change)
-    if len(found) < MOST_FILES:  # else no other file has its turn: searching all takes 4 ms a module
-        for module, names in entries.items():
-            _name(found, names, filter(config.is_test, change.head.holders(module, "python")), change)
-    return sorted(found.items(), key=lambda item: (change.changed(item[0]) is None, item[0]))[:MOST_FILES]
+        for path in change.head.holders(module, "python"):
+            if path not in touched and config.is_test(path):
+                found.setdefault(path, set()).update(names)
+    for path, names in sorted(found.items()):
+        if named := {name for name in names if holds_word(change.head.read(path) or b"", name.encode())}:
+            yield path, named
 
 
-def _name(found: dict[str, set[str]], names: set[str], paths: Iterable[str], change: ChangeSet) -> None:
-    """Add to `found` those of `names` that stand in each of the files."""
-    for path in paths:
-        data = change.head.read(path) or b""
-        named = {name for name in names if holds_word(data, name.encode())}
-        if named:
-            found.setdefault(path, set()).update(named)
+def _named(entries: dict[str, set[str]], path: str, change: ChangeSet) -> set[str]:
+    """The altered functions that the file at `path` names, with their modules."""
+    data = change.head.read(path) or b""
+    names = (name for module, names in entries.items() if holds_word(data, module.encode()) for name in names)
+    return {name for name in names if holds_word(data, name.encode())}
 
 
 def _finding(failure: Failure, run: _Run, unit: Unit, test: Function) -> Finding:

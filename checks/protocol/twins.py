@@ -29,15 +29,15 @@ def left_behind(change: ChangeSet, config: Config, rule: str) -> Iterator[Findin
 
 def _altered_words(change: ChangeSet, config: Config) -> set[str]:
     """Every name on the altered lines of the code under test."""
-    words: set[str] = set()
+    lines: list[str] = []
     for file in change.files:
         if config.is_test(file.path) or not language(file.path) or file.head_path is None:
             continue
         unit = change.unit(file.head_path)
         for number in sorted(file.head_lines()) if unit is not None else ():
             if unit is not None and number <= len(unit.lines):
-                words |= set(re.findall(r"[A-Za-z_]\w{3,}", unit.lines[number - 1]))
-    return words
+                lines.append(unit.lines[number - 1])
+    return set(re.findall(r"[A-Za-z_]\w{3,}", "\n".join(lines)))
 
 
 def _rewritten(file: FileChange, change: ChangeSet, words: set[str]) -> Iterator[tuple[str, str, Location]]:

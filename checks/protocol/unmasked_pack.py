@@ -26,6 +26,7 @@ constants, masks, casts, and conditions in the same function; a promise made by 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from checks.change import ChangeSet
@@ -51,6 +52,7 @@ from checks.protocol.words import Pack, Part, by_or, packs
 
 ID = "protocol.unmasked-pack"
 SUMMARY = "A field of a packed word is not masked, and nothing keeps it in its bits"
+_OR = re.compile(r"\|(?![|=])(?<!\|\|)")
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
@@ -68,7 +70,7 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
 def _may_pack(function: Function, unit: Unit, change: ChangeSet) -> bool:
     """A sieve before its body is parsed: a word is put together with `|`."""
     start, end = function.start_line, function.end_line
-    return change.touches(unit.path, start, end) and "|" in unit.text(start, end)
+    return change.touches(unit.path, start, end) and _OR.search(unit.text(start, end)) is not None
 
 
 def _concerns(pack: Pack, change: ChangeSet, unit: Unit) -> bool:

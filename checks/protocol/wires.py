@@ -75,13 +75,16 @@ def _touched(change: ChangeSet, config: Config, messages: Messages, ops: Ops) ->
 def _feeding(function: Function, unit: Unit, change: ChangeSet) -> set[str]:
     """Ops called in this file, on the same branch, with a buffer out of which an altered line takes a field."""
     imported = {i.alias or i.name for i in unit.imports if i.name and ".ops" in i.module}
-    if not imported:
+    text = unit.text(function.start_line, function.end_line)
+    if not imported or not (">>" in text or "&" in text):  # what a field is taken out by
         return set()
-    aliases = _attribute_aliases(unit, function.owner)
     altered = [u for u in unpacks(function) if change.touches(unit.path, u.line, u.line)]
     read = [(E.dotted(u.word.base), u.guarded.guards) for u in altered if isinstance(u.word, E.Index)]
+    if not read:
+        return set()
+    aliases = _attribute_aliases(unit, function.owner)
     names: set[str] = set()
-    for other in unit.functions if read else ():
+    for other in unit.functions:
         for call, guards in calls_of(other.body):
             if E.callee(call) in imported and other.owner == function.owner:
                 passed = {E.dotted(a) for a in call.args}
