@@ -1,6 +1,8 @@
 """Prints how fast pages are: from the archive, the board over a thousand pull requests, and one built fresh.
 
 python -m tests.bench.pages [--repo DIR --base REV --head REV] [-n TIMES]
+
+The service builds it in a clone of its own, which is made and indexed here as after the review of a pull request.
 """
 
 from __future__ import annotations
@@ -17,11 +19,16 @@ from statistics import median, quantiles
 
 import httpx
 
-from bot.git import Git, resolve
+from bot.git import Git, Range, resolve
+from bot.github import App, Endpoint
+from bot.github.app import ANALYSE
+from bot.github.checkout import Checkouts
 from bot.pages.access import Access
 from bot.pages.archive import Report
 from bot.service.analysis import analysis_page
+from tests.bench.scratch import Scratch
 from tests.example.build import build
+from tests.fake_github import FakeGitHub, serving
 from tests.pages import reports
 from tests.pages.conftest import NOW, archive_at, pull, serve
 
@@ -46,7 +53,7 @@ def main() -> None:
         repo = args.repo or build(folder / "example", "first-push").repo
         _served(folder, args.times)
         for what, build_page in (
-            ("built fresh by the service, zh and en", _by_the_service(repo, args.base, args.head)),
+            ("built fresh by the service, zh and en", _by_the_service(repo, args.base, args.head, folder)),
             ("built fresh, a process from its start", lambda: _fresh(repo, args.base, args.head, folder)),
         ):
             _show(what, *_timed(build_page, 5), FRESH)
@@ -84,16 +91,32 @@ def _served(folder: Path, times: int) -> None:
                 _show(path, *_timed(lambda path=path: ask(path), times), limit)  # type: ignore[misc]
 
 
-def _by_the_service(repo: Path, base: str, head: str) -> Callable[[], object]:
+def _by_the_service(repo: Path, base: str, head: str, folder: Path) -> Callable[[], object]:
     """What builds the page as after a comment; the process that children are forked from runs by then."""
-    compared = resolve(Git(repo), base, head, merge_base=True)
+    clone, compared = _cloned(repo, resolve(Git(repo), base, head, merge_base=True), folder)
     facts = {"title": "", "body": "", "target": "", "skips": (), "threads": ()}
 
     def built() -> dict[str, str]:
-        return analysis_page(repo, compared, facts)
+        return analysis_page(clone, compared, facts)
 
     built()
     return built
+
+
+def _cloned(repo: Path, compared: Range, folder: Path) -> tuple[Path, Range]:
+    """The service's clone, with the files of base and head alone, from a GitHub that has all that `repo` has."""
+    with serving(FakeGitHub(folder / "github")) as fake:
+        served = fake.repository("octo/engine")
+        objects = Scratch(folder / "source", repo).path / "objects"
+        (served.git.directory / "objects" / "info" / "alternates").write_text(f"{objects}\n")
+        served.git.set_ref("refs/heads/main", compared.base)
+        served.git.set_ref("refs/heads/feature", compared.head)
+        app = App(Endpoint(fake.url, fake.url, 0.0), fake.app_id, fake.private_key)
+        token = app.token(fake.installations[0].id, served.id, ANALYSE)
+        checkouts = Checkouts(folder / "clones", fake.url)
+        made = checkouts.fetch("octo/engine", token, "main", compared.head)
+        checkouts.index(made[0])
+        return made
 
 
 def _fresh(repo: Path, base: str, head: str, folder: Path) -> None:
