@@ -45,9 +45,11 @@ class Again:
 
     def _lowered(self, name: str, start: int, last: int) -> Body:
         text = "\n".join(self._statements.source.lines[start - 1 : last])
-        before = "\n" * (start - 2) + "if 1:\n" if text[:1].isspace() else "\n" * (start - 1)
+        # Python is through a string of line ends in half the time that as many empty lines take.
+        above = "'''" + "\n" * (start - 3) + "'''\n" if start > 2 else ""
+        before = above + ("if 1:\n" if text[:1].isspace() else "\n") if start > 1 else ""
         try:
-            node: ast.stmt = parse(before + text).body[0]
+            node: ast.stmt = parse(before + text).body[-1]
         except REFUSED:
             self._refused.add(start)
             found = self._mended(name, start)

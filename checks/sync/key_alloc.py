@@ -170,6 +170,8 @@ def _made_on_one(key: str, reader: Function, unit: Unit) -> Use | None:
     """The one-sided place that makes `key`, where every place of the file that makes it asks for the hardware."""
     made = []
     sets = re.compile(rf"{key}[\"']?[\s\\)\]]*(?::[^=]*)?=(?!=)")
+    if not sets.search(unit.text(1, len(unit.lines))):
+        return None
     for function in unit.functions:
         if function.name == reader.name and function.owner == reader.owner:
             continue

@@ -128,6 +128,8 @@ def lacking(alteration: Alteration, function: Function, unit: Unit, data: bytes)
     """What the new form needs and the sibling has nowhere: attributes, keys and functions of the runner in its file,
     local variables in its function; everything in its function, where it stands in the changed file itself."""
     wanted = _own(alteration.new) - _own(alteration.old)
+    if not wanted:
+        return wanted
     local = assigned(alteration.function) | {p.name for p in alteration.function.params}
     text = re.sub(r"([\"'])\w+\1", "", unit.text(function.start_line, function.end_line)).encode()
     own = unit.text(function.start_line, function.end_line).encode()
