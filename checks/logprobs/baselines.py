@@ -16,6 +16,7 @@ from checks.ops import calls_of
 # A line that quotes the name of something stored: the cheap sieve before a test is parsed.
 _QUOTED = re.compile(rb"(?i)[\"'][\w./{}-]*log_?probs?[\w./{}-]*[\"']")
 _READS = re.compile(r"(?i)load|save|open|read|record|join|path|baseline|golden|snapshot|compare")
+_STORED = re.compile(r"(?i)log_?prob")
 _BASELINE = (b"baseline", b"golden", b"snapshot", b"BASELINE")
 _SPECULATIVE = re.compile(
     r"(?i)--?speculative[-_]|speculative_?(config|decoding|method)?\s*[=:(]|num_speculative_tokens"
@@ -60,7 +61,8 @@ def _may_store(data: bytes) -> bool:
 
 def _in_unit(unit: Unit) -> Iterator[BaselineTest]:
     for function in unit.functions:
-        if not function.name.startswith("test"):
+        text = unit.text(function.start_line, function.end_line) if function.name.startswith("test") else ""
+        if "assert" not in text or not _STORED.search(text):
             continue
         if not any(isinstance(g.stmt, Assert) for g in flatten(function.body)):
             continue
@@ -76,7 +78,7 @@ def _stored(call: E.Call) -> str:
     if not _READS.search(E.callee(call)):
         return ""
     texts = [a.value for a in call.args if isinstance(a, E.Const) and isinstance(a.value, str)]
-    return next((t for t in texts if re.search(r"(?i)log_?prob", t) and " " not in t.strip()), "")
+    return next((t for t in texts if _STORED.search(t) and " " not in t.strip()), "")
 
 
 def _speculative(unit: Unit) -> int:

@@ -95,11 +95,11 @@ def _constants(old: Unit, head: Unit, change: ChangeSet) -> Iterator[Altered]:
     before = {c.name: c.value for c in old.constants if c.params is None}
     for constant in head.constants:
         name, value = constant.name, constant.value
+        if not change.touches(head.path, constant.line, constant.line):
+            continue
         kind = SEED if _SEED.search(name) else WIDTH if _WIDTH.search(name) else ""
         was = before.get(name)
-        if not kind or value is None or was is None or was == value:
-            continue
-        if change.touches(head.path, constant.line, constant.line):
+        if kind and value is not None and was is not None and was != value:
             mode = True if SPECULATIVE.search(name) or name.startswith("SPEC_") else None
             text = head.text(constant.line).strip()
             certain = kind == WIDTH and other_number(was, value)
@@ -109,10 +109,11 @@ def _constants(old: Unit, head: Unit, change: ChangeSet) -> Iterator[Altered]:
 def _in_function(
     base: Function, head: Function, unit: Unit, old: Unit, change: ChangeSet, config: Config
 ) -> Iterator[Altered]:
-    now = [g for g in flatten(head.body) if not _logs(g.stmt)]
-    touched = [(g, told) for g in now if _touched(g.stmt, unit, change) and (told := _kind(g.stmt, head)) is not None]
+    near = (g for g in flatten(head.body) if _touched(g.stmt, unit, change) and not _logs(g.stmt))
+    touched = [(g, told) for g in near if (told := _kind(g.stmt, head)) is not None]
     if not touched:
         return
+    now = [g for g in flatten(head.body) if not _logs(g.stmt)]
     before = [g for g in flatten(base.body) if not _logs(g.stmt)]
     local = _locals(before)
     known = {_key(g.stmt, local, change) for g in before}

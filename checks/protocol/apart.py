@@ -129,7 +129,7 @@ def _all_numbers(op: str, file: FileChange, both: Sides, side: Side) -> list[obj
     unit = both.change.unit((file.head_path if head else file.base_path) or "", side)
     readings = list(readers.attributes_passed(op, unit)) if unit is not None else []
     owners = dict.fromkeys(r.owner for r in readings)
-    found: list[object] = [(r.buffer, _numbers(list(readers.quantities(r)))) for r in readings]
+    found: list[object] = [(r.buffer, _numbers(readers.quantities(r))) for r in readings]
     for owner in owners if unit is not None else ():
         found.append(_compared(unit, owner, both, side) if unit is not None else None)
     return found
@@ -154,7 +154,7 @@ def compare(readable: Readable, both: Sides) -> Iterator[Apart]:
         if was is None or key in done:
             continue
         done.add(key)
-        python = list(before.quantities(was)), list(now.quantities(reading))
+        python = before.quantities(was), now.quantities(reading)
         if not python[0] or not python[1] or not (altered or _numbers(python[0]) != _numbers(python[1])):
             continue
         cpp_old = list(wire.quantities(pair.old, was.param, both.base))

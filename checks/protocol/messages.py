@@ -76,6 +76,7 @@ class Messages:
     side: Side = Side.HEAD
     _ends: dict[str, tuple[Endpoint, ...]] = field(default_factory=dict)
     _sieved: dict[str, bool] = field(default_factory=dict)
+    _structs: dict[tuple[str, str], Struct | None] = field(default_factory=dict)
     _moves: dict[tuple[str, str, int], tuple[Move, ...]] = field(default_factory=dict)
 
     @classmethod
@@ -111,11 +112,11 @@ class Messages:
     def struct(self, name: str, unit: Unit) -> Struct | None:
         """The struct `name` as `unit` sees it: defined there, or in what it includes."""
         plain = name.removeprefix("struct ").rstrip("*& ")
-        for near in self.seen_by(unit) if plain else ():
-            for struct in near.structs:
-                if struct.name == plain and struct.members:
-                    return struct
-        return None
+        key = (plain, unit.path)
+        if key not in self._structs:
+            seen = (s for near in self.seen_by(unit) if plain for s in near.structs)
+            self._structs[key] = next((s for s in seen if s.name == plain and s.members), None)
+        return self._structs[key]
 
     def seen_by(self, unit: Unit) -> Iterator[Unit]:
         """`unit` and the files of the repository that it includes, nearest first."""

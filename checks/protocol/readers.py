@@ -64,6 +64,7 @@ class Readers:
         self._change, self._config, self._constants, self._side = change, config, constants, side
         self._attributes: dict[tuple[str, str], dict[str, E.Expr]] = {}
         self._flat: dict[tuple[str, str, int], list[tuple[Guarded, str]]] = {}
+        self._quantities: dict[tuple[object, ...], list[Quantity]] = {}
         # By the identity of a condition, which is kept so that it stays one.
         self._parts: dict[int, tuple[E.Expr, list[tuple[E.Expr, bool]]]] = {}
 
@@ -102,8 +103,14 @@ class Readers:
         """The readings of `op` in one file, whichever parameter each attribute is for."""
         yield from self._in_unit(op, {n: str(n) for n in range(_MOST_ARGUMENTS)}, unit)
 
-    def quantities(self, reading: Reading) -> Iterator[Quantity]:
+    def quantities(self, reading: Reading) -> list[Quantity]:
         """What the class that reads has for the layout of the buffer, under conditions that allow the reading."""
+        key = (reading.unit.path, reading.owner, reading.buffer, reading.atoms)
+        if key not in self._quantities:  # several ops fill one buffer
+            self._quantities[key] = list(self._measured(reading))
+        return self._quantities[key]
+
+    def _measured(self, reading: Reading) -> Iterator[Quantity]:
         for function in reading.unit.functions:
             text = reading.unit.text(function.start_line, function.end_line)
             if function.owner == reading.owner and reading.buffer in text:
