@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from checks.finding import Side
 from checks.ir.node import node
-from checks.ir.unit import Function, Unit, between
+from checks.ir.unit import NOTHING, Function, Unit, Wanted, between
 from checks.source import language, parse
 from checks.spread import Spread
 from checks.tree import MemoryTree, OverlayTree, Tree
@@ -92,7 +92,7 @@ class ChangeSet:
     def tree(self, side: Side) -> Tree:
         return self.head if side is Side.HEAD else self.base
 
-    def unit(self, path: str, side: Side = Side.HEAD, wanted: tuple[int, ...] = ()) -> Unit | None:
+    def unit(self, path: str, side: Side = Side.HEAD, wanted: Wanted = NOTHING) -> Unit | None:
         """The parsed file, or None where it does not exist or is not source that we read; `wanted` as for `parse`."""
         key = (side, path)
         if key not in self._units:
@@ -111,27 +111,30 @@ class ChangeSet:
         for f in self.files:
             for side, path, changed in ((Side.HEAD, f.head_path, f.head_lines), (Side.BASE, f.base_path, f.base_lines)):
                 if path is not None and language(path):
-                    lines.setdefault((side, path), set()).update(() if is_test(path) else changed())
+                    lines.setdefault((side, path), set()).update(changed())
         sized = sorted((len(self.tree(s).read(p) or b""), language(p), s, p) for s, p in lines)
         python = [(s, p) for _, kind, s, p in reversed(sized) if kind == "python"]
+
+        def ready(side: Side, path: str) -> Unit | None:
+            return self._ready(side, path, Wanted(tuple(sorted(lines[side, path])), lowered=not is_test(path)))
 
         def here() -> None:
             for _, kind, side, path in sized:
                 if kind == "cpp":
-                    self._ready(side, path, tuple(sorted(lines[side, path])))
+                    ready(side, path)
 
         # The syntax tree of a C++ file stays in the process that made it. The longest Python files at both ends.
         jobs = python[::2] + python[1::2][::-1]
         work: list[Callable[[], Unit | None]] = [here]
-        work += [partial(self._ready, *job, tuple(sorted(lines[job]))) for job in jobs]
+        work += [partial(ready, *job) for job in jobs]
         units = spread(lambda do: do(), work)[1:]
         self._units |= {job: unit for job, unit in zip(jobs, units, strict=True) if unit is not None}
 
-    def _ready(self, side: Side, path: str, changed: tuple[int, ...]) -> Unit | None:
-        """The parsed file, with the functions that hold one of the lines `changed` lowered."""
-        unit = self.unit(path, side, changed)
-        for function in unit.functions if unit is not None else ():
-            if between(changed, function.start_line, function.end_line):
+    def _ready(self, side: Side, path: str, wanted: Wanted) -> Unit | None:
+        """The parsed file, with the wanted functions lowered."""
+        unit = self.unit(path, side, wanted)
+        for function in unit.functions if unit is not None and wanted.lowered else ():
+            if between(wanted.lines, function.start_line, function.end_line):
                 function.body  # noqa: B018 - lowered by being asked for, and kept
         return unit
 

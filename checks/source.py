@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from posixpath import splitext
 
-from checks.ir.unit import Unit
+from checks.ir.unit import NOTHING, Unit, Wanted
 
 CPP = frozenset(
     {".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hpp", ".hxx", ".inl", ".xpu", ".maca", ".mu", ".hip"}
@@ -23,9 +23,8 @@ def language(path: str) -> str:
     return kind if kind and splitext(path)[1] else ""  # `.py` alone is a name
 
 
-def parse(path: str, data: bytes, wanted: tuple[int, ...] = ()) -> Unit | None:
-    """The unit of `path`, or None where it is not source, is binary, or is over `LARGEST` bytes (2 MB). The functions
-    that hold one of the lines `wanted`, which are in order, are sure to be asked for."""
+def parse(path: str, data: bytes, wanted: Wanted = NOTHING) -> Unit | None:
+    """The unit of `path`, or None where it is not source, is binary, or is over `LARGEST` bytes (2 MB)."""
     kind = language(path)
     if not kind or len(data) > LARGEST or b"\0" in data[:8192]:
         return None

@@ -260,6 +260,18 @@ class Unit:
         return any(s <= end and start <= e for s, e in chain(self.skipped, *near))
 
 
+@node
+class Wanted:
+    """The functions that are sure to be asked for, by lines in them, in order: whether they are sound, and where
+    `lowered` what they do."""
+
+    lines: tuple[int, ...] = ()
+    lowered: bool = True
+
+
+NOTHING = Wanted()
+
+
 def between(lines: Sequence[int], first: int, last: int) -> bool:
     """Whether one of `lines`, which are in order, is one of `first` to `last`."""
     place = bisect_left(lines, first)

@@ -10,24 +10,26 @@ from collections.abc import Callable
 from functools import cached_property
 
 from checks.ir.stmt import Opaque
-from checks.ir.unit import Function, Ranges, Unit
-from checks.py.lower import Body, Statements
+from checks.ir.unit import Function, Ranges, Unit, Wanted, between
+from checks.py.lower import Body, Statements, end
 from checks.py.text import REFUSED, parse
 
 
 class Again:
     """One function at a time, by its qualified name and the lines of its `def` and its end. `whole` reads the file
-    with everything in it: for a function that alone does not parse."""
+    with everything in it: for a function that alone does not parse. What is `wanted` was read with the file."""
 
-    def __init__(self, statements: Statements, whole: Callable[[], Unit]) -> None:
+    def __init__(self, statements: Statements, whole: Callable[[], Unit], wanted: Wanted) -> None:
         self._statements = statements
         self._read_whole = whole
+        self._wanted = wanted
         self._bodies: dict[int, Body] = {}
         self._refused: set[int] = set()
 
     def keep(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        """Lower a function that was read with the file."""
-        self._bodies[node.lineno] = self._statements.function(node)
+        """Lower a function that was read with the file, where that is wanted."""
+        if self._wanted.lowered and between(self._wanted.lines, node.lineno, end(node)):
+            self._bodies[node.lineno] = self._statements.function(node)
 
     def body(self, name: str, start: int, last: int) -> Body:
         """The function's statements, lowered."""
@@ -37,6 +39,8 @@ class Again:
 
     def broken(self, name: str, start: int, last: int) -> Ranges:
         """The function's lines that did not parse."""
+        if between(self._wanted.lines, start, last):
+            return ()
         self.body(name, start, last)
         if start not in self._refused:
             return ()

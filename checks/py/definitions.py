@@ -9,7 +9,7 @@ from functools import partial
 
 from checks.ir.expr import Binary, Expr, Sequence
 from checks.ir.node import node
-from checks.ir.unit import Class, Constant, Function, Import, Param, Ranges, between
+from checks.ir.unit import Class, Constant, Function, Import, Param, Ranges
 from checks.py.again import Again
 from checks.py.expressions import OPERATORS
 from checks.py.lower import Body, Statements, end
@@ -36,14 +36,12 @@ class _Scope:
 @dataclass
 class Definitions:
     """The definitions of one file, in source order. `again` reads a function's inside once more, where the tree is
-    not to be kept, or has it from here, where it holds one of the lines `wanted`; `broken` are the lines that did not
-    parse."""
+    not to be kept; `broken` are the lines that did not parse."""
 
     path: str
     statements: Statements
     again: Again | None = None
     broken: Ranges = ()
-    wanted: tuple[int, ...] = ()
     functions: list[Function] = field(default_factory=list)
     classes: list[Class] = field(default_factory=list)
     constants: list[Constant] = field(default_factory=list)
@@ -120,8 +118,7 @@ class Definitions:
         """What gives the body of `node`, lowered, and its lines that did not parse."""
         if self.again is not None:
             place = (qualname, node.lineno, end(node))
-            if between(self.wanted, *place[1:]):
-                self.again.keep(node)
+            self.again.keep(node)
             return partial(self.again.body, *place), partial(self.again.broken, *place)
         broken = tuple(r for r in self.broken if r[0] <= end(node) and start <= r[1])
         return partial(self.statements.function, node), partial(tuple, broken)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import accumulate
 
-from checks.ir.unit import Ranges, Unit
+from checks.ir.unit import NOTHING, Ranges, Unit, Wanted
 from checks.py.again import Again
 from checks.py.comments import comments
 from checks.py.definitions import Definitions
@@ -16,24 +16,23 @@ from checks.py.outline import outline
 from checks.py.text import REFUSED, Source, parse, read
 
 
-def parse_python(path: str, data: bytes, wanted: tuple[int, ...] = ()) -> Unit:
-    """The unit of a Python file; the insides of functions are read and lowered when first asked for, those that
-    hold one of the lines `wanted`, which are in order, at once.
+def parse_python(path: str, data: bytes, wanted: Wanted = NOTHING) -> Unit:
+    """The unit of a Python file; the insides of functions are read when first asked for, those `wanted` at once.
 
     Never raises: what does not parse is listed in `Unit.broken`, its statements are `Opaque`, and
     the functions around it are not `clean`.
     """
     source = read(data)
     text = "\n".join(source.lines)
-    module = _parsed(outline(text, _places(source, wanted))) if wanted and not source.damaged else None
+    module = _parsed(outline(text, _places(source, wanted.lines))) if wanted.lines and not source.damaged else None
     if module is None:
-        wanted = ()
+        wanted = NOTHING
         module = None if source.damaged else _parsed(outline(text)) or _parsed(text)
     if module is None:
         return _whole(path, source)
     statements = Statements(source, {})
-    definitions = Definitions(path, statements, Again(statements, partial(_whole, path, source)), (), wanted)
-    return _unit(definitions, module, ())
+    again = Again(statements, partial(_whole, path, source), wanted)
+    return _unit(Definitions(path, statements, again), module, ())
 
 
 def _places(source: Source, lines: Sequence[int]) -> list[int]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checks.ir.unit import Unit
+from checks.ir.unit import Unit, Wanted
 from checks.py.outline import outline
 from checks.py.parse import parse_python
 
@@ -74,7 +74,7 @@ def test_our_own_files(part: int) -> None:
         text = path.read_text("utf-8")
         expected, some = shown(whole(text)), tuple(range(1, text.count("\n"), 40))
         assert shown(parse_python("m.py", text.encode())) == expected, path
-        assert shown(parse_python("m.py", text.encode(), some)) == expected, path
+        assert shown(parse_python("m.py", text.encode(), Wanted(some))) == expected, path
 
 
 @settings(max_examples=400, deadline=None)
@@ -82,7 +82,8 @@ def test_our_own_files(part: int) -> None:
 def test_pieces_in_any_order(pieces: list[str], data: st.DataObject) -> None:
     text = "\n".join(pieces)
     lines = text.count("\n") + 1
-    wanted = tuple(sorted(data.draw(st.sets(st.integers(1, lines), max_size=3))))
+    some = tuple(sorted(data.draw(st.sets(st.integers(1, lines), max_size=3))))
+    wanted = Wanted(some, lowered=data.draw(st.booleans()))
     try:
         compile(text, "m.py", "exec", 0x400, dont_inherit=True)
     except SyntaxError:
