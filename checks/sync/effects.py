@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 from checks.ir import expr as E
 from checks.ir.node import node
-from checks.ir.stmt import Assign, For, Guarded, If, Stmt, flatten
+from checks.ir.stmt import Assign, For, Guarded, If, Stmt
 from checks.ir.unit import Function, Unit
-from checks.ops import expressions
+from checks.ops import parts
 
 _LOGS = frozenset({"logger", "logging", "log", "warnings", "console_logger", "llm_logger"})
 _BUILTIN = frozenset(dir(builtins))
@@ -60,10 +60,10 @@ def effects(function: Function, unit: Unit) -> list[Effect]:
 
 def _effects(function: Function, unit: Unit) -> list[Effect]:
     foreign = {(i.alias or i.module).split(".")[0] for i in unit.imports if not i.name}
-    return [e for g in flatten(function.body) for e in _of(g, foreign)]
+    return [e for guarded, inside in parts(function.body) for e in _of(guarded, inside, foreign)]
 
 
-def _of(guarded: Guarded, foreign: set[str]) -> Iterator[Effect]:
+def _of(guarded: Guarded, inside: list[E.Expr], foreign: set[str]) -> Iterator[Effect]:
     stmt, guards = guarded.stmt, guarded.guards
     span = stmt.line, _header_end(stmt)
     match stmt:
@@ -74,12 +74,11 @@ def _of(guarded: Guarded, foreign: set[str]) -> Iterator[Effect]:
             yield Effect("branch", "", test, guards, test.line or stmt.line, *span)
         case _:
             pass
-    for top in expressions(stmt):
-        for e in E.walk(top):
-            if isinstance(e, E.Call) and _tells(e, foreign):
-                yield Effect("call", e.func, e, guards, e.line or stmt.line, *span)
-            elif isinstance(e, E.Binary) and (found := members(e)) is not None:
-                yield Effect("enum", found[0], (found[1], found[2]), guards, e.line or stmt.line, *span)
+    for e in inside:
+        if isinstance(e, E.Call) and _tells(e, foreign):
+            yield Effect("call", e.func, e, guards, e.line or stmt.line, *span)
+        elif isinstance(e, E.Binary) and (found := members(e)) is not None:
+            yield Effect("enum", found[0], (found[1], found[2]), guards, e.line or stmt.line, *span)
 
 
 def _header_end(stmt: Stmt) -> int:
