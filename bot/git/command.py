@@ -46,8 +46,8 @@ class Work:
     """A git that writes to a file, so that it is not kept waiting by a full pipe until somebody asks."""
 
     def __init__(self, git: Git, *args: str) -> None:
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed once it is read
-        self._process = git.start(*args, stdout=self._file)
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed once it is read, or by close()
+        self._process = git.start(*args, stdin=subprocess.DEVNULL, stdout=self._file)
 
     def output(self) -> bytes:
         """What it printed, once it is done; the failures as for `Git.run`."""
@@ -55,6 +55,19 @@ class Work:
             Git.finish(self._process)
             file.seek(0)
             return file.read()
+
+    def text(self) -> str:
+        """What it printed, once it is done; empty where it exited with an error."""
+        try:
+            return self.output().decode("utf-8", "replace")
+        except UserError:
+            return ""
+
+    def close(self) -> None:
+        """End it, whether or not it is done."""
+        with self._process:
+            self._process.kill()
+        self._file.close()
 
 
 class Git:

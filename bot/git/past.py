@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
-from typing import IO
+from contextlib import ExitStack, closing, contextmanager
 
-from bot.git.command import Git
+from bot.git.command import Git, Work
 from bot.git.revisions import Range
 from checks.change import ChangeSet, FileChange
 from checks.ir.node import node
@@ -17,21 +14,6 @@ from checks.source import language
 _MOST_FILES = 8
 # One walk for all files. A merge is named where it made a file unlike that of each parent.
 _BY_FILE = ("--no-renames", "--name-only", "-c", "--format=%x00%H %s")
-
-
-class Answer:
-    """What one git prints. It goes to a file, so that git never waits for a reader."""
-
-    def __init__(self, git: Git, held: ExitStack, *args: str) -> None:
-        self._file: IO[bytes] = held.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - `held` closes it
-        self._process = held.enter_context(git.start(*args, stdin=subprocess.DEVNULL, stdout=self._file))
-        held.callback(self._process.kill)
-
-    def text(self) -> str:
-        """All of it, empty where git exited with an error; waits for the end."""
-        self._process.communicate()
-        self._file.seek(0)
-        return "" if self._process.returncode else self._file.read().decode("utf-8", "replace")
 
 
 @node
@@ -43,11 +25,11 @@ class Past:
     git: Git
     compared: Range
     files: tuple[FileChange, ...]
-    head: Answer
-    said: Answer
-    commits: Answer
-    touched: Answer | None
-    blames: tuple[Answer, ...]
+    head: Work
+    said: Work
+    commits: Work
+    touched: Work | None
+    blames: tuple[Work, ...]
 
 
 @contextmanager
@@ -57,8 +39,8 @@ def asked(git: Git, compared: Range, change: ChangeSet) -> Iterator[Past]:
     paths = [f.base_path or "" for f in files]
     with ExitStack() as held:
 
-        def ask(*args: str) -> Answer:
-            return Answer(git, held, *args)
+        def ask(*args: str) -> Work:
+            return held.enter_context(closing(Work(git, *args)))
 
         yield Past(
             git,
