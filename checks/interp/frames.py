@@ -56,7 +56,7 @@ class State:
     """One interpretation. `changed(path, start, end)` says whether the change altered one of these lines of the code
     under test, `is_test(path)` which files hold fixtures. `budget` bounds the number of expressions. `stores` are the
     lines of those files that wrote an attribute (1) or an element (2), in the order of their last write; `reached` the
-    test's statements."""
+    test's statements, `constants` what modules and classes were asked for."""
 
     program: Program
     changed: Callable[[str, int, int], bool]
@@ -69,7 +69,7 @@ class State:
     trace: list[tuple[Origin, str, str]] = field(default_factory=list)
     reached: set[int] = field(default_factory=set)
     stores: dict[Origin, int] = field(default_factory=dict)
-    _constants: dict[tuple[str, str], V] = field(default_factory=dict)
+    constants: dict[tuple[str, str], V] = field(default_factory=dict)
     _importing: set[tuple[str, str]] = field(default_factory=set)
 
     @property

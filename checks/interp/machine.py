@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from checks.interp import arrays, natives
-from checks.interp.calls import Calls, is_fixture
+from checks.interp.calls import is_fixture
 from checks.interp.expressions import key_of, plain
 from checks.interp.frames import Failure, Frame, Jump, Return
+from checks.interp.patches import Patches
 from checks.interp.setups import SetUp
 from checks.interp.values import (
     ANY,
@@ -18,7 +19,6 @@ from checks.interp.values import (
     Array,
     ClassRef,
     FuncRef,
-    GaveUp,
     Instance,
     ModuleRef,
     Native,
@@ -33,16 +33,15 @@ from checks.ir import expr as E
 from checks.ir import stmt as S
 from checks.ir.unit import Function, Unit
 
-_PATCH = re.compile(r"""(?:\w+\.)*patch\(\s*["']([\w.]+)["']""")
 TOLERANT = re.compile(r"raises|assertRaises|suppress|warns|catch")
 
 
-class Machine(Calls):
+class Machine(Patches):
     """Interprets one test."""
 
     def run(self, function: Function, unit: Unit) -> None:
         """Interpret the test `function`, collecting `failures`. Raises GaveUp beyond the budget."""
-        self._decorators(function)
+        self.decorated(function)
         names = {p.name: V(Instance(None, open=True)) for p in function.params}
         self.frames.append(Frame(unit, function, names, test=True, fixture=self.is_test(unit.path)))
         owner = next((c for c in unit.classes if c.name == function.owner), None)
@@ -64,36 +63,15 @@ class Machine(Calls):
         known, key = self.program.modules.set_ups, (cls.unit.path, cls.cls.start_line)
         shared, budget = not self.program.overrides, self.budget
         if shared and key in known:
-            return self._resume(known[key].copy())
+            return known[key].resume(self)
         me = V(Instance(cls, open=True))
         for prepare in ("setUp", "setup_method"):
             found = next((f for f in cls.unit.functions if f.qualname == f"{cls.cls.name}.{prepare}"), None)
             if found is not None:
                 self._quietly(lambda f=found: self.call_function(FuncRef(f, cls.unit, me), [], {}))  # type: ignore[misc]
         if shared and self.budget < budget:
-            overrides, spent = self.program.overrides, budget - self.budget
-            left = SetUp(me, self._constants, overrides, self.trace, self.stores, self.unknowns, spent)
-            known[key] = left.copy()
+            known[key] = SetUp.left(self, me, budget)
         return me
-
-    def _resume(self, left: SetUp) -> V:
-        self._constants, self.program.overrides = left.constants, left.overrides
-        self.trace, self.stores, self.unknowns = left.trace, left.stores, left.unknowns
-        self.budget -= left.spent
-        return left.me
-
-    def _decorators(self, function: Function) -> None:
-        """Apply `@patch("module.name")`; what other patches replace is not known, so they end the run."""
-        for mark in function.marks:
-            target = _PATCH.match(mark)
-            if target is not None:
-                self._override(self._replaced(target[1]), V(Instance(None, open=True)))
-            elif "patch" in mark:
-                raise GaveUp
-
-    def _override(self, key: tuple[str, str] | None, value: V) -> None:
-        if key is not None:
-            self.program.replace(key, value)
 
     def _quietly(self, action: Callable[[], V]) -> V:
         try:
@@ -140,7 +118,7 @@ class Machine(Calls):
     def _expression(self, stmt: S.ExprStmt) -> None:
         match stmt.value:
             case E.Call(func=E.Attr(base=E.Name(id="monkeypatch"), name="setattr")) as call:
-                self._monkeypatch(call)
+                self.monkeypatch(call)
             case value:
                 self.eval(value)
 
@@ -299,7 +277,7 @@ class Machine(Calls):
         return natives.sequence(natives.call(Native("range"), bounds, {}))
 
     def _with(self, stmt: S.With) -> None:
-        undo = self._enter(stmt.items)
+        undo = self.patched(stmt.items)
         tolerant = (stmt.kind == "try" and stmt.parts) or any(TOLERANT.search(_text(i)) for i in stmt.items)
         try:
             if not tolerant:
@@ -327,53 +305,6 @@ class Machine(Calls):
                     self._havoc(part)
                 self.frame.maybe = self.frame.maybe or any(_may_leave(p) for p in stmt.parts)
 
-    def _enter(self, items: tuple[E.Expr, ...]) -> list[tuple[tuple[str, str], V | None]]:
-        """Apply `mock.patch(...)` and `patch.object(...)`; gives what to restore."""
-        undo: list[tuple[tuple[str, str], V | None]] = []
-        for item in items:
-            if not isinstance(item, E.Call):
-                continue
-            key = self._patched(item)
-            new = (
-                self.eval(item.args[-1]) if key and len(item.args) > (2 if E.callee(item) == "object" else 1) else None
-            )
-            if key is None:
-                self.eval(item)
-                continue
-            undo.append((key, self.program.overrides.get(key)))
-            self.program.replace(key, new if new is not None else V(Instance(None, open=True)))
-        return undo
-
-    def _monkeypatch(self, call: E.Call) -> None:
-        """`monkeypatch.setattr(owner, "name", value)` and its dotted form."""
-        args = [self.eval(a) for a in call.args]
-        match [a.value for a in args[:2]]:
-            case [Instance() as owner, str() as name] if len(args) > 2:
-                owner.attrs[name] = args[2]
-            case [ModuleRef() | ClassRef() as owner, str() as name]:
-                self._override(_key(owner, name), args[-1])
-            case [str() as target, *_]:
-                self._override(self._replaced(target), args[-1])
-
-    def _patched(self, call: E.Call) -> tuple[str, str] | None:
-        name = E.dotted(call.func) or ""
-        if name.endswith("patch.object") and len(call.args) > 1:
-            owner, attr = self.eval(call.args[0]).value, self.eval(call.args[1]).value
-            return _key(owner, attr) if isinstance(owner, ModuleRef | ClassRef) and isinstance(attr, str) else None
-        if name.endswith("patch") and call.args and isinstance(target := self.eval(call.args[0]).value, str):
-            return self._replaced(target)
-        return None
-
-    def _replaced(self, target: str) -> tuple[str, str] | None:
-        """What a patch of the dotted name `target` replaces: a file's name, or a class's attribute in it."""
-        module, _, name = target.rpartition(".")
-        found = self.program.module(module)
-        if found.unit is not None:
-            return found.unit.path, name
-        above, _, cls = module.rpartition(".")
-        found = self.program.module(above) if above else found
-        return (found.unit.path, f"{cls}.{name}") if found.unit is not None else None
-
 
 _HANDLERS: dict[type[S.Stmt], Callable[[Machine, Any], None]] = {
     S.Assign: Machine._assign,
@@ -388,13 +319,6 @@ _HANDLERS: dict[type[S.Stmt], Callable[[Machine, Any], None]] = {
     S.Define: Machine._defined,
     S.Opaque: Machine._opaque,
 }
-
-
-def _key(owner: ModuleRef | ClassRef, name: str) -> tuple[str, str] | None:
-    """Where a patch of `owner.name` is kept among the overrides."""
-    if isinstance(owner, ClassRef):
-        return owner.unit.path, f"{owner.cls.name}.{name}"
-    return (owner.unit.path, name) if owner.unit is not None else None
 
 
 def _assigned(body: tuple[S.Stmt, ...]) -> set[str]:

@@ -66,12 +66,12 @@ class Names(State):
 
     def _constant(self, unit: Unit, name: str) -> V:
         key = (unit.path, name)
-        if key not in self._constants:
-            self._constants[key] = ANY
+        if key not in self.constants:
+            self.constants[key] = ANY
             constant = unit.constants_named["", name][0]
             if constant.value is not None:
-                self._constants[key] = self.in_module(unit, constant.value)
-        return self._constants[key]
+                self.constants[key] = self.in_module(unit, constant.value)
+        return self.constants[key]
 
     def in_module(self, unit: Unit, e: E.Expr, names: dict[str, V] | None = None) -> V:
         self.frames.append(Frame(unit, self.program.modules.top(unit), names or {}, fixture=self.is_test(unit.path)))
@@ -167,11 +167,11 @@ class Names(State):
 
     def _field(self, ref: ClassRef, constant: Constant) -> V:
         key = (ref.unit.path, f"{ref.cls.name}.{constant.name}")
-        if key not in self._constants:
-            self._constants[key] = ANY
+        if key not in self.constants:
+            self.constants[key] = ANY
             if constant.value is not None:
-                self._constants[key] = self.in_module(ref.unit, constant.value, dict(self.program.modules.inner(ref)))
-        return self._constants[key]
+                self.constants[key] = self.in_module(ref.unit, constant.value, dict(self.program.modules.inner(ref)))
+        return self.constants[key]
 
     def _method(self, function: Function, ref: ClassRef, me: V | None) -> V:
         if any(m in ("property", "cached_property", "functools.cached_property") for m in function.marks):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from checks.interp.values import Array, FuncRef, Instance, Native, Origin, PyDict, PyList, Store, V
 from checks.ir.node import node
+
+if TYPE_CHECKING:
+    from checks.interp.frames import State
 
 K = TypeVar("K")
 Named = dict[tuple[str, str], V]
@@ -23,6 +26,20 @@ class SetUp:
     stores: dict[Origin, int]
     unknowns: int
     spent: int
+
+    @classmethod
+    def left(cls, state: State, me: V, budget: int) -> SetUp:
+        """What a set-up left behind in `state`, which had `budget` before it."""
+        overrides, spent = state.program.overrides, budget - state.budget
+        return cls(me, state.constants, overrides, state.trace, state.stores, state.unknowns, spent).copy()
+
+    def resume(self, state: State) -> V:
+        """Have `state` be as it was left; gives the test's object."""
+        left = self.copy()
+        state.constants, state.program.overrides = left.constants, left.overrides
+        state.trace, state.stores, state.unknowns = left.trace, left.stores, left.unknowns
+        state.budget -= left.spent
+        return left.me
 
     def copy(self) -> SetUp:
         """The same with objects of its own, which share among themselves what these share."""
