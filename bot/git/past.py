@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 
 from bot.git.command import Git, Work
+from bot.git.diff import compare, diff
 from bot.git.revisions import Range
 from checks.change import ChangeSet, FileChange
 from checks.ir.node import node
@@ -35,7 +36,7 @@ class Past:
 @contextmanager
 def asked(git: Git, compared: Range, change: ChangeSet) -> Iterator[Past]:
     """Let git look into the past of `change`, as long as this is open."""
-    files = _telling(change)
+    files = _telling(change.files)
     paths = [f.base_path or "" for f in files]
     with ExitStack() as held:
 
@@ -54,9 +55,14 @@ def asked(git: Git, compared: Range, change: ChangeSet) -> Iterator[Past]:
         )
 
 
-def _telling(change: ChangeSet) -> tuple[FileChange, ...]:
+def looked_into(git: Git, compared: Range) -> list[str]:
+    """The files of base whose past `asked` has git read."""
+    return [f.base_path or "" for f in _telling(diff(*compare(git, compared.base, compared.head)))]
+
+
+def _telling(changed: Iterable[FileChange]) -> tuple[FileChange, ...]:
     """The changed source files that lost most lines: whose past says most."""
-    files = [f for f in change.files if f.base_path and f.removed and f.mode == "file" and language(f.base_path)]
+    files = [f for f in changed if f.base_path and f.removed and f.mode == "file" and language(f.base_path)]
     return tuple(sorted(files, key=lambda f: (-f.removed, f.path))[:_MOST_FILES])
 
 

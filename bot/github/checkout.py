@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bot.git import Git, Range
+from bot.git import Git, Range, past
 from bot.git.command import environment
 from bot.github.client import GitHubError
 from bot.redact import redact
@@ -33,8 +33,11 @@ class Checkouts:
         self.directory = directory
         self._server = server.rstrip("/")
 
-    def fetch(self, repository: str, token: str, target: str, head: str) -> tuple[Path, Range]:
-        """Have the commit `head` and what the branch `target` is now; the base is where `head` left the branch.
+    def fetch(
+        self, repository: str, token: str, target: str, head: str, *, with_past: bool = False
+    ) -> tuple[Path, Range]:
+        """Have the commit `head` and what the branch `target` is now; the base is where `head` left the branch. Of its
+        files there is what base and head hold and, `with_past`, what else says who wrote the lines that go.
 
         Raises `GitHubError` where git fails.
         """
@@ -50,8 +53,13 @@ class Checkouts:
             _run(clone, token, "fetch", "-q", "--no-tags", "--filter=blob:none", "origin", branch, head)
             _run(clone, None, "update-ref", f"refs/specbot/{head}", head)
             base = _merge_base(clone, f"refs/remotes/origin/{target}", head)
-            _complete(clone, token, base, head)
-        return clone, Range(base, head)
+            _complete(clone, token, "--no-walk", base, head)
+        compared = Range(base, head)
+        paths = past.looked_into(Git(clone), compared) if with_past else []
+        if paths:
+            # No review waits for it: it brings no branch, so that git has nothing to lock.
+            _complete(clone, token, base, "--", *paths)
+        return clone, compared
 
     def index(self, clone: Path) -> None:
         """Note for git which commits touched what, as far as that is new: it looks into the past in half of the time
@@ -70,9 +78,10 @@ def _merge_base(clone: Path, target: str, head: str) -> str:
     return _run(clone, None, "merge-base", target, head).decode("ascii").strip()
 
 
-def _complete(clone: Path, token: str, *trees: str) -> None:
-    """Fetch the files of `trees` that are not here, all at once. Reading them later asks nobody."""
-    listed = Git(clone).run("rev-list", "--objects", "--no-object-names", "--missing=print", "--no-walk", *trees)
+def _complete(clone: Path, token: str, *commits: str) -> None:
+    """Fetch the files of `commits`, as `git rev-list` takes them, that are not here, all at once. Reading them later
+    asks nobody."""
+    listed = Git(clone).run("rev-list", "--objects", "--no-object-names", "--missing=print", *commits)
     missing = sorted({line[1:] for line in listed.decode("ascii").split("\n") if line.startswith("?")})
     if missing:
         wanted = "".join(f"{oid}\n" for oid in missing).encode("ascii")

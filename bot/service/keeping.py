@@ -39,7 +39,7 @@ def note_closed(stored: Json) -> None:
 def keep(here: Machine, client: Client, order: ReviewOrder, facts: Json, report: Json) -> None:
     """Write the pages of a published review. One that cannot be written is a page less, and no failed review."""
     token = here.app.token(order.installation, order.repository_id, ANALYSE)
-    clone, compared = here.checkouts.fetch(order.repository, token, facts["target"], facts["head"])
+    clone, compared = here.checkouts.fetch(order.repository, token, facts["target"], facts["head"], with_past=True)
     key, archive = PullKey(order.repository_id, order.number), Archive(here.store.engine)
     Outcomes(here.store.engine).reviewed(order.repository, order.number, report["findings"])
     pull = _pull(client.get(order.place.path), order, report)
@@ -73,7 +73,7 @@ def renew(here: Machine, order: DiscussionOrder) -> None:
     if head not in heads:
         return
     token = here.app.token(order.installation, order.repository_id, ANALYSE)
-    clone, compared = here.checkouts.fetch(order.repository, token, target, head)
+    clone, compared = here.checkouts.fetch(order.repository, token, target, head, with_past=True)
     skips = here.records.skips(PullKey(order.repository_id, order.number))
     facts = {"title": data["title"], "body": data["body"] or "", "target": target, "skips": skips}
     try:

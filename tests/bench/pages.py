@@ -104,7 +104,7 @@ def _by_the_service(repo: Path, base: str, head: str, folder: Path) -> Callable[
 
 
 def _cloned(repo: Path, compared: Range, folder: Path) -> tuple[Path, Range]:
-    """The service's clone, with the files of base and head alone, from a GitHub that has all that `repo` has."""
+    """The service's clone, which has of the files what a page needs, from a GitHub that has all that `repo` has."""
     with serving(FakeGitHub(folder / "github")) as fake:
         served = fake.repository("octo/engine")
         objects = Scratch(folder / "source", repo).path / "objects"
@@ -114,7 +114,7 @@ def _cloned(repo: Path, compared: Range, folder: Path) -> tuple[Path, Range]:
         app = App(Endpoint(fake.url, fake.url, 0.0), fake.app_id, fake.private_key)
         token = app.token(fake.installations[0].id, served.id, ANALYSE)
         checkouts = Checkouts(folder / "clones", fake.url)
-        made = checkouts.fetch("octo/engine", token, "main", compared.head)
+        made = checkouts.fetch("octo/engine", token, "main", compared.head, with_past=True)
         checkouts.index(made[0])
         return made
 
