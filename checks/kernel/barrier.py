@@ -97,10 +97,14 @@ def _race(flat: list[Guarded]) -> tuple[str, int, int] | None:
     Only a variable that one thread writes (under a condition on `threadIdx`) and that is read outside that condition.
     """
     names = shared(flat)
+    if not names:
+        return None
     threads = per_thread(flat)
     written: dict[str, Guarded] = {}
     for guarded in flat:
         stmt = guarded.stmt
+        if not written and not (isinstance(stmt, Assign) and E.root(stmt.target) in names):
+            continue
         tops = list(expressions(stmt))
         if any(barrier(e) or _collective(e) for top in tops for e in E.walk(top)):
             written.clear()
