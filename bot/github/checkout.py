@@ -81,7 +81,8 @@ def _merge_base(clone: Path, target: str, head: str) -> str:
 def _complete(clone: Path, token: str, *commits: str) -> None:
     """Fetch the files of `commits`, as `git rev-list` takes them, that are not here, all at once. Reading them later
     asks nobody."""
-    listed = Git(clone).run("rev-list", "--objects", "--no-object-names", "--missing=print", *commits)
+    asked = "--objects", "--no-object-names", "--missing=print", *commits
+    listed = Git(clone).run("--literal-pathspecs", "rev-list", *asked)
     missing = sorted({line[1:] for line in listed.decode("ascii").split("\n") if line.startswith("?")})
     if missing:
         wanted = "".join(f"{oid}\n" for oid in missing).encode("ascii")

@@ -222,15 +222,15 @@ def test_a_clone_has_the_past_where_that_is_asked_for(app, fake, repo, tmp_path)
     checkouts = Checkouts(tmp_path / "clones", fake.url)
     token = app.token(fake.installations[0].id, repo.id, ANALYSE)
     lines = ["first = 1\n", "second = 2\n", "third = 3\n"]
-    wrote = repo.git.commit("main", {"engine/old.py": "".join(lines), "other.py": "x = 1\n"}, "Write it (#7)")
-    repo.git.commit("main", {"engine/old.py": "".join(lines) + "fourth = 4\n", "other.py": "x = 2\n"})
-    head = repo.git.commit("later", {"engine/old.py": lines[0] + "fourth = 4\n"}, parent="main")
+    wrote = repo.git.commit("main", {":(exclude)old.py": "".join(lines), "other.py": "x = 1\n"}, "Write it (#7)")
+    repo.git.commit("main", {":(exclude)old.py": "".join(lines) + "fourth = 4\n", "other.py": "x = 2\n"})
+    head = repo.git.commit("later", {":(exclude)old.py": lines[0] + "fourth = 4\n"}, parent="main")
 
     def blamed(*, with_past: bool) -> bytes | None:
         clone, compared = checkouts.fetch("octo/engine", token, "main", head, with_past=with_past)
         other = repo.git.run("rev-parse", f"{wrote}:other.py")
         assert Git(clone).attempt("cat-file", "-e", other) is None
-        return Git(clone).attempt("blame", "-l", "-s", "-L", "2,3", compared.base, "--", "engine/old.py")
+        return Git(clone).attempt("blame", "-l", "-s", "-L", "2,3", compared.base, "--", ":(exclude)old.py")
 
     assert blamed(with_past=False) is None
     assert (blamed(with_past=True) or b"").count(wrote.encode()) == 2
