@@ -19,7 +19,7 @@ _NOISE = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"", re.S)
 _PYTHON_NOISE = re.compile(
     r'#[^\n]*|"""(?:[^\\]|\\.)*?"""|\'\'\'(?:[^\\]|\\.)*?\'\'\'|"(?:[^"\\\n]|\\.)*+"|\'(?:[^\'\\\n]|\\.)*+\'', re.S
 )
-_PREFIX = re.compile(r"(?<!\w)[bBfFrRuU]{0,2}\Z")
+_PREFIX = re.compile(r"(?<!\w)(?:[bB][rR]?|[rR][bBfF]?|[fF][rR]?|[uU])?\Z")
 _CALLED = re.compile(r"(\w+)\s*\(")
 _BRACKET = re.compile(r"[()]")
 
