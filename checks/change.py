@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 from checks.finding import Side
 from checks.ir.node import node
-from checks.ir.unit import NOTHING, Function, Unit, Wanted, between
+from checks.ir.unit import Function, Unit
+from checks.ir.wanted import NOTHING, Wanted, between
 from checks.source import language, parse
 from checks.spread import Spread
 from checks.tree import MemoryTree, OverlayTree, Tree

@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from posixpath import splitext
 
-from checks.ir.unit import NOTHING, Unit, Wanted
+from checks.ir.unit import Unit
+from checks.ir.wanted import NOTHING, Wanted
 
 CPP = frozenset(
     {".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hpp", ".hxx", ".inl", ".xpu", ".maca", ".mu", ".hip"}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
@@ -258,24 +257,6 @@ class Unit:
         """Whether any part of these lines did not parse."""
         near = (f.broken for f in self.functions if f.start_line <= end and start <= f.end_line)
         return any(s <= end and start <= e for s, e in chain(self.skipped, *near))
-
-
-@node
-class Wanted:
-    """The functions that are sure to be asked for, by lines in them, in order: whether they are sound, and where
-    `lowered` what they do."""
-
-    lines: tuple[int, ...] = ()
-    lowered: bool = True
-
-
-NOTHING = Wanted()
-
-
-def between(lines: Sequence[int], first: int, last: int) -> bool:
-    """Whether one of `lines`, which are in order, is one of `first` to `last`."""
-    place = bisect_left(lines, first)
-    return place < len(lines) and lines[place] <= last
 
 
 def _grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:

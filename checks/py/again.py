@@ -10,7 +10,8 @@ from collections.abc import Callable
 from functools import cached_property
 
 from checks.ir.stmt import Opaque
-from checks.ir.unit import Function, Ranges, Unit, Wanted, between
+from checks.ir.unit import Function, Ranges, Unit
+from checks.ir.wanted import Wanted, between
 from checks.py.lower import Body, Statements, end
 from checks.py.text import REFUSED, parse
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import accumulate
 
-from checks.ir.unit import NOTHING, Ranges, Unit, Wanted
+from checks.ir.unit import Ranges, Unit
+from checks.ir.wanted import NOTHING, Wanted
 from checks.py.again import Again
 from checks.py.comments import comments
 from checks.py.definitions import Definitions

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checks.ir.unit import Unit, Wanted
+from checks.ir.unit import Unit
+from checks.ir.wanted import Wanted
 from checks.py.outline import outline
 from checks.py.parse import parse_python
 
