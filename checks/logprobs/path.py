@@ -22,7 +22,7 @@ from checks.sync.reached import brought
 WIDTH, SEED, ORDER, VALUE = "width", "seed", "order", "value"
 _RANKS = {WIDTH: 0, SEED: 1, ORDER: 2, VALUE: 3}
 
-_ANY = re.compile(r"(?i)log_?prob|top_?k|seed")
+_ANY = ("logprob", "log_prob", "topk", "top_k", "seed")
 # The prompt's own logprobs are no part of what the tests store.
 _LOGPROB = re.compile(r"(?i)^(?!.*prompt_log_?prob).*log_?prob")
 _WIDTH = re.compile(
@@ -70,9 +70,15 @@ def mentions(change: ChangeSet, config: Config) -> bool:
             (file.base_path, Side.BASE, file.base_lines()),
         ):
             data = (change.tree(side).read(path) if path else None) or b""
-            if lines and _ANY.search(data.decode("utf-8", "replace")):
+            if lines and _any(data.decode("utf-8", "replace")):
                 return True
     return False
+
+
+def _any(text: str) -> bool:
+    """Whether something that may have to do with logprobs is named, however it is written."""
+    lower = text.lower()
+    return any(word in lower for word in _ANY)
 
 
 def altered(change: ChangeSet, config: Config) -> Iterator[Altered]:
@@ -87,7 +93,7 @@ def altered(change: ChangeSet, config: Config) -> Iterator[Altered]:
             continue
         unit, old = change.unit(head.path), change.unit(base.path, Side.BASE)
         text = unit.text(head.start_line, head.end_line) if unit is not None else ""
-        if unit is not None and old is not None and _ANY.search(text):
+        if unit is not None and old is not None and _any(text):
             yield from _in_function(base, head, unit, old, change, config)
 
 

@@ -47,8 +47,12 @@ from checks.source import language
 ID = "semantics.rank-gate"
 SUMMARY = "A change to which ranks send or receive leaves a flag without meaning or a caller without its message"
 # A rank beside a number, either way round, or one that a `switch` or `match` tells cases of: no gate has another form.
-_RANK = re.compile(
-    r"rank(?:_id|_idx)?[\s)\\]*(?:[!=]=|[<>])|(?:[!=]=|[<>]=?)[\s(\\]*[\w.:>-]*rank|(?:switch|match)\b[^\n]*rank"
+# Each begins with plain characters, by which it is looked for.
+_RANK = (
+    re.compile(r"rank(?:_id|_idx)?[\s)\\]*(?:[!=]=|[<>])"),
+    re.compile(r"[!=<>](?:(?<=[<>])=?|=)[\s(\\]*[\w.:>-]*rank"),
+    re.compile(r"switch\b[^\n]*rank"),
+    re.compile(r"match\b[^\n]*rank"),
 )
 _MOST_ROWS = 6
 
@@ -73,7 +77,7 @@ def _base_unit(path: str, change: ChangeSet) -> Unit | None:
 
 def _asks(function: Function, unit: Unit) -> bool:
     text = unit.text(function.start_line, function.end_line)
-    return "rank" in text and _RANK.search(text) is not None
+    return "rank" in text and any(form.search(text) for form in _RANK)
 
 
 def _pairs(

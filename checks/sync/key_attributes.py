@@ -14,7 +14,7 @@ from checks.sync.key_fields import fields_of
 from checks.sync.key_uses import changed_python, sets_somehow
 from checks.tree import whole
 
-_DYNAMIC = re.compile(r"__getattr|__dict__|setattr\(self")
+_DYNAMIC = ("__getattr", "__dict__", "setattr(self")
 _SET = re.compile(rf"{whole('self')}\.(\w+)\b[^=\n]*=[^=]")
 
 
@@ -32,7 +32,8 @@ def lost(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
 
 
 def _dynamic(cls: Class, unit: Unit) -> bool:
-    return _DYNAMIC.search(unit.text(cls.start_line, cls.end_line)) is not None
+    text = unit.text(cls.start_line, cls.end_line)
+    return any(word in text for word in _DYNAMIC)
 
 
 def _same(was: Class, old: Unit, cls: Class, unit: Unit) -> bool:
