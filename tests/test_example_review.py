@@ -1,5 +1,8 @@
 """Every variant of the bundled example, reviewed: what must be said, and that nothing else is."""
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -134,3 +137,11 @@ def test_verdicts(reviewed, variant, verdict):
     outcome = reviewed(variant)
     assert verdict is None or outcome.verdict is verdict
     assert not outcome.not_analysed
+
+
+def test_the_bench_tells_where_the_time_of_a_review_goes(tmp_path):
+    example = build(tmp_path, "first-push")
+    command = [sys.executable, "-m", "tests.bench.stages", str(example.repo), example.base, example.head]
+    told = json.loads(subprocess.run(command, cwd=Path(__file__).parents[1], check=True, capture_output=True).stdout)
+    assert set(told["rules"]) == {rule.ID for rule in RULES}
+    assert f"{GPU}speculate_save_output_with_topk.cc" in told["parsed"]

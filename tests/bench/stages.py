@@ -69,7 +69,7 @@ def main() -> None:
     stages, rules = Clock(), Clock()
     parsed: set[str] = set()
     parse = stages.timed("parsing", checks.change.parse)
-    checks.change.parse = lambda path, data: (parsed.add(path), parse(path, data))[1]
+    checks.change.parse = lambda path, *rest: (parsed.add(path), parse(path, *rest))[1]
     for where, name in ((Blobs, "read"), (Blobs, "prefetch"), *((GitTree, n) for n in ("find", "holders", "holds"))):
         setattr(where, name, stages.timed("git: contents and search", getattr(where, name)))
     git = Git(Path(repo))
