@@ -228,21 +228,21 @@ class Unit:
     @cached_property
     def functions_named(self) -> dict[str, list[Function]]:
         """Functions by qualified name."""
-        return _grouped(self.functions, lambda f: f.qualname)
+        return grouped(self.functions, lambda f: f.qualname)
 
     @cached_property
     def classes_named(self) -> dict[str, list[Class]]:
-        return _grouped(self.classes, lambda c: c.name)
+        return grouped(self.classes, lambda c: c.name)
 
     @cached_property
     def constants_named(self) -> dict[tuple[str, str], list[Constant]]:
         """Constants by owner (empty at the top level) and name."""
-        return _grouped(self.constants, lambda c: (c.owner, c.name))
+        return grouped(self.constants, lambda c: (c.owner, c.name))
 
     @cached_property
     def imports_named(self) -> dict[str, list[Import]]:
         """Imports by the name that they bind."""
-        return _grouped(self.imports, lambda i: i.alias or i.name or i.module.split(".")[0])
+        return grouped(self.imports, lambda i: i.alias or i.name or i.module.split(".")[0])
 
     def named(self, name: str) -> list[Function]:
         """Functions with this plain or qualified name."""
@@ -259,7 +259,8 @@ class Unit:
         return any(s <= end and start <= e for s, e in chain(self.skipped, *near))
 
 
-def _grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+def grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    """The items by their keys, in order."""
     groups: dict[K, list[T]] = {}
     for item in items:
         groups.setdefault(key(item), []).append(item)

@@ -146,7 +146,7 @@ def _there(wanted: str, data: bytes) -> bool:
 
 def _own(effect: Effect) -> set[str]:
     found: set[str] = set()
-    for part in (p for form in _forms(effect) for p in E.walk(form)):
+    for part in (p for form in forms(effect) for p in E.walk(form)):
         match part:
             case E.Attr(base=E.Name(id="self"), name=name):
                 found.add(name)
@@ -163,7 +163,8 @@ def _own(effect: Effect) -> set[str]:
     return found
 
 
-def _forms(effect: Effect) -> tuple[E.Expr, ...]:
+def forms(effect: Effect) -> tuple[E.Expr, ...]:
+    """The form of an effect, where it is an expression."""
     return () if isinstance(effect.form, tuple) else (effect.form,)
 
 
@@ -199,6 +200,6 @@ def method_differs(alteration: Alteration, sibling: Unit) -> bool:
 
 def hardware_only(alteration: Alteration) -> bool:
     """Whether the old or the new form asks which hardware this is: `current_platform.is_cuda()`."""
-    forms = (*_forms(alteration.old), *_forms(alteration.new), *alteration.new.guards)
-    asked = (p for f in forms for p in E.walk(f) if isinstance(p, E.Call))
+    conditions = (*forms(alteration.old), *forms(alteration.new), *alteration.new.guards)
+    asked = (p for f in conditions for p in E.walk(f) if isinstance(p, E.Call))
     return any("platform" in (E.dotted(c.func) or "") and E.callee(c).startswith("is_") for c in asked)

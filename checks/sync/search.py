@@ -12,7 +12,7 @@ from checks.ir.node import node
 from checks.ir.unit import Function, Unit
 from checks.sync import siblings as S
 from checks.sync.effects import Alteration, Effect, effects
-from checks.sync.lagging import Lag, has_word, lacking, lags, method_differs, other_callee
+from checks.sync.lagging import Lag, forms, has_word, lacking, lags, method_differs, other_callee
 from checks.sync.needless import adapted, may_be_none, never_set, still_read, unread
 from checks.sync.reached import Readers
 from checks.sync.targets import misfit
@@ -45,8 +45,7 @@ class Search:
 
     def _new_field(self, alteration: Alteration, data: bytes) -> bool:
         """Whether the new form reads a field that the change brings and of which the sibling's file knows nothing."""
-        forms = () if isinstance(alteration.new.form, tuple) else (alteration.new.form,)
-        read = {e.name for f in forms for e in E.walk(f) if isinstance(e, E.Attr)}
+        read = {e.name for f in forms(alteration.new) for e in E.walk(f) if isinstance(e, E.Attr)}
         return any("_" in n and not has_word(data, n) and not self.change.base.holds(n) for n in sorted(read))
 
     def effects(self, function: Function, unit: Unit) -> list[Effect]:

@@ -12,7 +12,7 @@ from checks.change import ChangeSet
 from checks.config import Config, matches
 from checks.finding import Side
 from checks.ir.node import node
-from checks.ir.unit import Function, Unit
+from checks.ir.unit import Function, Unit, grouped
 
 _TOKEN = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _CODE = re.compile(r"[A-Za-z_]\w*|\d[\w.]*|\"[^\"\n]*\"|'[^'\n]*'|[^\s\w]")
@@ -64,11 +64,8 @@ def sibling_files(path: str, change: ChangeSet, config: Config) -> list[str]:
 
 def _by_name(change: ChangeSet, names: Names) -> dict[tuple[str, ...], list[str]]:
     """Every Python file by its name without hardware."""
-    table: dict[tuple[str, ...], list[str]] = {}
-    for path in change.head.paths():
-        if path.endswith(".py"):
-            table.setdefault(names.plain(path[path.rfind("/") + 1 : -3]), []).append(path)
-    return table
+    files = (path for path in change.head.paths() if path.endswith(".py"))
+    return grouped(files, lambda path: names.plain(path[path.rfind("/") + 1 : -3]))
 
 
 def counterparts(function: Function, unit: Unit, sibling: Unit, names: Names) -> list[Function]:
@@ -90,14 +87,7 @@ def counterparts(function: Function, unit: Unit, sibling: Unit, names: Names) ->
 
 def _functions(unit: Unit, names: Names) -> dict[tuple[str, ...], list[Function]]:
     """The functions of `unit` by their names without hardware."""
-
-    def found() -> dict[tuple[str, ...], list[Function]]:
-        table: dict[tuple[str, ...], list[Function]] = {}
-        for function in unit.functions:
-            table.setdefault(names.plain(function.name), []).append(function)
-        return table
-
-    return unit.once((_functions, names), found)
+    return unit.once((_functions, names), lambda: grouped(unit.functions, lambda f: names.plain(f.name)))
 
 
 def _special(function: Function) -> bool:
