@@ -20,7 +20,6 @@ _PYTHON_NOISE = re.compile(
     r'#[^\n]*|"""(?:[^\\]|\\.)*?"""|\'\'\'(?:[^\\]|\\.)*?\'\'\'|"(?:[^"\\\n]|\\.)*+"|\'(?:[^\'\\\n]|\\.)*+\'', re.S
 )
 _PREFIX = re.compile(r"(?<!\w)(?:[bB][rR]?|[rR][bBfF]?|[fF][rR]?|[uU])?\Z")
-_CALLED = re.compile(r"(\w+)\s*\(")
 _BRACKET = re.compile(r"[()]")
 
 
@@ -130,11 +129,7 @@ def _python_code(text: str) -> str:
 
 def body_code(function: Function, code: str) -> str:
     """`code` of the function without its head: what follows the list of its parameters."""
-    name = function.name
-    if name.isidentifier():
-        start = next((m for m in _CALLED.finditer(code) if m[1] == name), None)
-    else:
-        start = re.search(rf"\b{re.escape(name)}\s*\(", code)
+    start = re.search(rf"{whole(function.name)}\s*\(", code)
     depth = 0
     for bracket in _BRACKET.finditer(code, start.end() - 1) if start is not None else ():
         depth += 1 if bracket[0] == "(" else -1
