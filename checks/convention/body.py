@@ -16,9 +16,13 @@ from checks.convention.titles import parse
 
 
 def propose(draft: Draft) -> Paste:
-    """The description. Sections of the author's that the template lacks stay, before the
+    """The description, made once for all the rules. Sections of the author's that the template lacks stay, before the
     checklist.
     """
+    return draft.change.once((Paste, draft.config), lambda: _propose(draft))
+
+
+def _propose(draft: Draft) -> Paste:
     parts: list[str | Line] = []
     template = _template_sections(draft)
     used = {normal(s.name) for s in template}

@@ -5,7 +5,8 @@ another value.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 from checks.change import ChangeSet, FileChange
 from checks.config import Config, matches
@@ -20,6 +21,12 @@ Key = tuple[str, str]
 
 LONGEST_CODE = 120
 """Longer source is not quoted in a description."""
+_NOTE = {
+    "python": re.compile(r"\s+#[^'\"]*$", re.MULTILINE),
+    "cpp": re.compile(r"\s*//[^'\"]*$", re.MULTILINE),
+}
+_SEVERAL = re.compile(r"//|;|\bfor\b ?\(")
+_OPENING = re.compile(r"^(\}? ?else )?(el)?(if|for) ?|[ {:]+$")
 
 
 @node
@@ -96,18 +103,21 @@ def rewrites(change: ChangeSet, file: FileChange) -> Iterator[Rewrite]:
         if before is not None and before.clean and after.clean:
             had = _statements(before, base, file.base_lines())
             has = _statements(after, head, file.head_lines())
-            set_before = {k for k, _ in _all_targets(before, base)}
-            yield from _compared(after.qualname, had, has, set_before)
+            yield from _compared(after.qualname, had, has, partial(_targets, before, base))
 
 
-def _compared(function: str, had: dict[Key, str], has: dict[Key, str], set_before: set[Key]) -> Iterator[Rewrite]:
+def _compared(
+    function: str, had: dict[Key, str], has: dict[Key, str], set_before: Callable[[], set[Key]]
+) -> Iterator[Rewrite]:
     for (kind, target), after in has.items():
         before = had.get((kind, target), after)
         if before != after:
             yield from _rewrite(kind, function, target, before, after)
-    for (kind, target), after in has.items():
-        if kind == "value" and (kind, target) not in set_before and len(after) <= LONGEST_CODE:
-            yield Rewrite("new", function, target, "", after)
+    new = [(k, text) for k, text in has.items() if k[0] == "value" and k not in had and len(text) <= LONGEST_CODE]
+    known = set_before() if new else set()
+    for key, after in new:
+        if key not in known:
+            yield Rewrite("new", function, key[1], "", after)
     branch = ("condition", "")
     before, after = had.get(branch, ""), has.get(branch, "")
     if (branch in had) != (branch in has) and len(before + after) <= LONGEST_CODE:
@@ -141,33 +151,33 @@ def _touched(unit: Unit, lines: set[int]) -> list[Function]:
 
 def _statements(function: Function, unit: Unit, lines: set[int]) -> dict[Key, str]:
     """The changed statements that have a key of their own."""
-    found = [
-        (key, text, stmt)
-        for key, text, stmt in _keyed(function, unit)
-        if not lines.isdisjoint(range(stmt.line, _header_end(stmt) + 1))
-    ]
-    keys = [key for key, _, _ in found]
-    return {k: t for k, t, _ in found if keys.count(k) == 1}
+    body = (g.stmt for g in flatten(function.body))
+    changed = (s for s in body if not lines.isdisjoint(range(s.line, _header_end(s) + 1)))
+    found = [pair for stmt in changed if (pair := _keyed(stmt, unit)) is not None]
+    keys = [key for key, _ in found]
+    return {key: text for key, text in found if keys.count(key) == 1}
 
 
-def _all_targets(function: Function, unit: Unit) -> list[tuple[Key, str]]:
-    return [(key, text) for key, text, _ in _keyed(function, unit)]
+def _targets(function: Function, unit: Unit) -> set[Key]:
+    """The keys of all assignments."""
+    body = (g.stmt for g in flatten(function.body))
+    found = (_keyed(s, unit) for s in body if isinstance(s, Assign))
+    return {pair[0] for pair in found if pair is not None}
 
 
-def _keyed(function: Function, unit: Unit) -> Iterator[tuple[Key, str, Stmt]]:
-    """Assignments, counted loops and branches: (what tells them apart, their text, themselves)."""
-    for guarded in flatten(function.body):
-        stmt = guarded.stmt
-        text = _header(unit, stmt)
-        match stmt:
-            case Assign(op="=", value=value) if value is not None:
-                target, equals, right = text.partition(" = ")
-                if equals and not re.search(r"//|;|\bfor\b ?\(", text):
-                    yield ("value", target), _bare(right), stmt
-            case For(target=Name(id=name)):
-                yield ("loop", name), text, stmt
-            case If():
-                yield ("condition", ""), text, stmt
+def _keyed(stmt: Stmt, unit: Unit) -> tuple[Key, str] | None:
+    """What tells an assignment, a counted loop or a branch apart, and its text."""
+    match stmt:
+        case Assign(op="=", value=value) if value is not None:
+            text = _header(unit, stmt)
+            target, equals, right = text.partition(" = ")
+            return (("value", target), _bare(right)) if equals and not _SEVERAL.search(text) else None
+        case For(target=Name(id=name)):
+            return ("loop", name), _header(unit, stmt)
+        case If():
+            return ("condition", ""), _header(unit, stmt)
+        case _:
+            return None
 
 
 def _header_end(stmt: Stmt) -> int:
@@ -176,12 +186,9 @@ def _header_end(stmt: Stmt) -> int:
 
 def _header(unit: Unit, stmt: Stmt) -> str:
     """The statement's text on one line; of a loop or branch its first line, without what opens it."""
-    note = r"\s+#[^'\"]*$" if unit.language == "python" else r"\s*//[^'\"]*$"
-    source = re.sub(note, "", unit.text(stmt.line, _header_end(stmt)), flags=re.MULTILINE)
-    text = re.sub(r"\s+", " ", source).strip()
-    if isinstance(stmt, For | If):
-        return _bare(re.sub(r"^(\}? ?else )?(el)?(if|for) ?|[ {:]+$", "", text))
-    return text.rstrip("; ")
+    note = _NOTE[unit.language]
+    text = " ".join(note.sub("", unit.text(stmt.line, _header_end(stmt))).split())
+    return _bare(_OPENING.sub("", text)) if isinstance(stmt, For | If) else text.rstrip("; ")
 
 
 def _bare(text: str) -> str:

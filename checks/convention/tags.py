@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from checks.change import ChangeSet
 from checks.config import Config
 from checks.convention.titles import by_names, key
+from checks.ir.node import node
 from checks.topics import topics
 
 _KINDS: tuple[tuple[tuple[str, ...], str], ...] = (
@@ -32,31 +33,48 @@ def evidence(change: ChangeSet, config: Config, allowed: Iterable[str]) -> dict[
     """
     weights = {f.path: _weight(f.path, f.added + f.removed, config) for f in change.files}
     total = sum(weights.values()) or 1.0
-    return {tag: sum(w * belongs(path, tag, config) for path, w in weights.items()) / total for tag in allowed}
+    named = {path: place(path, config) for path in weights}
+    return {tag: sum(w * belongs(named[path], tag) for path, w in weights.items()) / total for tag in allowed}
 
 
 def _weight(path: str, lines: int, config: Config) -> float:
     return (lines + 1) * (_TEST_WEIGHT if config.is_test(path) else 1.0)
 
 
-def belongs(path: str, tag: str, config: Config) -> float:
-    """1 where the hardware of `path` is `tag`; else nearly 1, more for deeper parts, where a part of
+@node
+class Place:
+    """What a path is named after: the words of its parts; `hardware` and `topics` as keys."""
+
+    path: str
+    parts: tuple[list[str], ...]
+    hardware: str
+    topics: frozenset[str]
+
+
+def place(path: str, config: Config) -> Place:
+    about = topics([(path, "source")], has_ops=False)
+    parts = tuple(map(_tokens, PurePosixPath(path).parts))
+    return Place(path, parts, key(config.hardware_of(path)), frozenset(map(key, about)))
+
+
+def belongs(file: Place, tag: str) -> float:
+    """1 where the hardware of `file` is `tag`; else nearly 1, more for deeper parts, where a part of
     it is named like `tag` or means it; 0 where none does.
     """
-    if key(config.hardware_of(path)) == key(tag):
+    name = key(tag)
+    if file.hardware == name:
         return 1.0
-    if (key(tag) == "ci" and is_ci(path)) or (key(tag) in ("doc", "docs") and is_docs(path)):
+    if (name == "ci" and is_ci(file.path)) or (name in ("doc", "docs") and is_docs(file.path)):
         return 1.0
     words = [w for w in re.split(r"[\W_]+", tag.casefold()) if w]
-    parts = [_tokens(p) for p in PurePosixPath(path).parts]
     if len(words) > 1:
-        named = all(any(_stem(w, t) for part in parts for t in part) for w in words)
-        depth = len(parts) if named else 0
+        named = all(any(_stem(w, t) for part in file.parts for t in part) for w in words)
+        depth = len(file.parts) if named else 0
     else:
-        depth = max((n for n, part in enumerate(parts, 1) if _named(part, key(tag))), default=0)
-    if not depth and any(key(t) == key(tag) for t in topics([(path, "source")], has_ops=False)):
+        depth = max((n for n, part in enumerate(file.parts, 1) if _named(part, name)), default=0)
+    if not depth and name in file.topics:
         depth = 1
-    return 0.9 + 0.1 * depth / (len(parts) + 1) if depth else 0.0
+    return 0.9 + 0.1 * depth / (len(file.parts) + 1) if depth else 0.0
 
 
 def is_docs(path: str) -> bool:

@@ -9,7 +9,7 @@ import pytest
 from checks.change import ChangeSet, FileChange, Hunk, PullRequest
 from checks.config import Config, load
 from checks.convention.draft import draft
-from checks.convention.tags import belongs, choose, propose
+from checks.convention.tags import belongs, choose, place, propose
 from checks.convention.titles import is_slip, nearest, parse
 from checks.tree import MemoryTree
 
@@ -91,7 +91,7 @@ def test_the_nearest_tag(tag: str, wanted: str, slip: bool) -> None:
     ],
 )
 def test_which_tag_a_path_belongs_to(path: str, tag: str, does: bool) -> None:
-    assert bool(belongs(path, tag, load(CONFIG))) == does
+    assert bool(belongs(place(path, load(CONFIG)), tag)) == does
 
 
 def test_of_too_many_tags_the_one_of_the_change_stays() -> None:
