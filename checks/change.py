@@ -105,9 +105,10 @@ class ChangeSet:
                 self._units[key] = parse(path, data, wanted) if data is not None else None
         return self._units[key]
 
-    def parse(self, spread: Spread, is_test: Callable[[str], bool]) -> None:
+    def parse(self, spread: Spread, is_test: Callable[[str], bool], first: Callable[[], None] = lambda: None) -> None:
         """Parse the changed files, both sides, and lower the functions that changed, but those of tests: what all rules
-        look at. The C++ files are done by this process while another one reads Python."""
+        look at. The C++ files are done by this process, after what it has to do `first`, while another one reads
+        Python."""
         lines: dict[tuple[Side, str], set[int]] = {}
         for f in self.files:
             for side, path, changed in ((Side.HEAD, f.head_path, f.head_lines), (Side.BASE, f.base_path, f.base_lines)):
@@ -120,6 +121,7 @@ class ChangeSet:
             return self._ready(side, path, Wanted(tuple(sorted(lines[side, path])), lowered=not is_test(path)))
 
         def here() -> None:
+            first()
             for _, kind, side, path in sized:
                 if kind == "cpp":
                     ready(side, path)

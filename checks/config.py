@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, field, fields, is_dataclass, replace
 from functools import cache, lru_cache
-from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from checks.ir.node import node
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 FILE = ".specbot.toml"
 T = TypeVar("T", bound="DataclassInstance")
 PROFILES = ("fastdeploy", "vllm", "sglang", "generic")
+_FOLDER = Path(__file__).with_name("profiles")
 
 
 class ConfigError(ValueError):
@@ -188,7 +189,7 @@ def load(text: str | None, *, profile: str | None = None, tree: Tree | None = No
 def _profile(name: str) -> Config:
     if name not in PROFILES:
         raise ConfigError("profile", name=name, nearest=_nearest(name, PROFILES))
-    text = (resources.files("checks") / "profiles" / f"{name}.toml").read_text("utf-8")
+    text = (_FOLDER / f"{name}.toml").read_text("utf-8")
     return replace(_merge(Config(), tomllib.loads(text), ""), profile=name)
 
 

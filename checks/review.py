@@ -64,10 +64,13 @@ def review(
         before = Counter(f.fingerprint for f in reported)
         return [_settle(f, check, change, config, before) for f in reported if pedantic or not f.pedantic]
 
-    # Not at the top: reading the rules takes as long as git takes to give the files.
+    def rules_read() -> None:
+        # Not at the top: it takes as long as git and another process are busy with the files.
+        import checks.registry  # noqa: F401 - done by being read
+
+    change.parse(spread, config.is_test, rules_read)
     from checks.registry import RULES, shared_out
 
-    change.parse(spread, config.is_test)
     change.head.find("")  # so that what is searched is in memory before the work is shared out
     checks = [check for check in (RULES if rules is None else rules) if check.ID not in config.rules.disable]
     first = shared_out(checks)

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from functools import cache
-from importlib import resources
 from itertools import groupby
 from operator import itemgetter
+from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
@@ -83,7 +83,7 @@ class Scan:
 @cache
 def rules() -> tuple[Rule, ...]:
     """The rules of `rules.toml`, by priority."""
-    text = resources.files("checks.ci").joinpath("rules.toml").read_text("utf-8")
+    text = Path(__file__).with_name("rules.toml").read_text("utf-8")
     return tuple(_rule(raw) for raw in tomllib.loads(text)["rule"])
 
 
