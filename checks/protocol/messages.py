@@ -18,12 +18,13 @@ from checks.finding import Side
 from checks.ir import expr as E
 from checks.ir.constants import Constants
 from checks.ir.files import files
+from checks.ir.integers import integer_type
 from checks.ir.node import node
 from checks.ir.stmt import Assign, flatten
 from checks.ir.unit import Function, Struct, Unit
 from checks.ops import calls_of
 from checks.protocol.places import Move, moves
-from checks.tree import whole
+from checks.tree import holds_word, whole
 
 SEND = "send"
 RECEIVE = "receive"
@@ -36,6 +37,7 @@ _ENDS = (
     | {"save", "read", "write", "encode", "decode", "pack", "unpack", "with", "static", "dynamic", "out", "msg", "mmsg"}
 )  # fmt: skip
 _DEPTH = 4
+_NUMBERS = frozenset({"", "float", "double", "void"})
 
 
 @node
@@ -114,24 +116,27 @@ class Messages:
         plain = name.removeprefix("struct ").rstrip("*& ")
         key = (plain, unit.path)
         if key not in self._structs:
-            seen = (s for near in self.seen_by(unit) if plain for s in near.structs)
-            self._structs[key] = next((s for s in seen if s.name == plain and s.members), None)
+            near = self._naming(plain, unit) if plain not in _NUMBERS and not integer_type(plain) else ()
+            self._structs[key] = next((s for u in near for s in u.structs if s.name == plain and s.members), None)
         return self._structs[key]
 
-    def seen_by(self, unit: Unit) -> Iterator[Unit]:
-        """`unit` and the files of the repository that it includes, nearest first."""
-        level, seen = [unit], {unit.path}
+    def _naming(self, struct: str, unit: Unit) -> Iterator[Unit]:
+        """`unit` and the files of the repository that it includes, nearest first: those in which the name stands."""
+        tree, words = self.change.tree(self.side), _WORD.findall(struct.encode())
+        level, seen = [unit.path], {unit.path}
         for _ in range(_DEPTH):
-            yield from level
-            below: list[Unit] = []
-            for near in level:
-                for include in near.imports:
-                    found = self._files.include(near.path, include.module)
-                    other = self.change.unit(found[0], self.side) if len(found) == 1 else None
-                    if other is not None and other.path not in seen:
-                        seen.add(other.path)
-                        below.append(other)
-            level = below
+            naming = (p for p in level if all(holds_word(tree.read(p) or b"", w) for w in words))
+            yield from filter(None, (self.change.unit(p, self.side) for p in naming))
+            below = dict.fromkeys(path for near in level for path in self._included(near))
+            level = [path for path in below if path not in seen]
+            seen.update(level)
+
+    def _included(self, path: str) -> Iterator[str]:
+        unit = self.change.unit(path, self.side)
+        for include in unit.imports if unit is not None else ():
+            found = self._files.include(path, include.module)
+            if len(found) == 1:
+                yield found[0]
 
     def layout(self, struct: Struct, unit: Unit) -> tuple[Field, ...]:
         """The members of `struct` with the dims that `unit`, which uses it, gives them; inner structs flattened
@@ -163,11 +168,13 @@ class Messages:
     def speaking(self, struct: str, hardware: str | None = None) -> Iterator[Endpoint]:
         """Every end in the tree (of `hardware`) whose struct has this name, whatever its definition."""
         tree = self.change.tree(self.side)
-        declares = re.compile(rf"{whole(struct)}[\s*&/]+[A-Za-z_]".encode())
+        declaration = re.compile(rf"{whole(struct)}[\s*&/]+([A-Za-z_][^;]*)".encode())
         for path in tree.holders(struct, "cpp"):
             if hardware is not None and self.config.hardware_of(path) != hardware:
                 continue
-            if not declares.search(tree.read(path) or b"") or not self.may_speak(path):
+            data = tree.read(path) or b""
+            variables = {word for each in declaration.findall(data) for word in _WORD.findall(each)}
+            if variables.isdisjoint(_ADDRESSED.findall(data)) or not self.may_speak(path):
                 continue
             unit = self.change.unit(path, self.side)
             yield from (e for e in (self.of_unit(unit) if unit is not None else ()) if e.struct.name == struct)
@@ -219,6 +226,8 @@ class Messages:
 _ROLE = "|".join(form for word in sorted(_SENDS | _RECEIVES) for form in (word, word.title(), word.upper()))
 _GIVEN = re.compile(rf"(?:{_ROLE})\w*\s*\((?=[^;{{}}]{{0,300}}?&\s*[A-Za-z_])")
 _NAME = re.compile(r"\w*")
+_WORD = re.compile(rb"\w+")
+_ADDRESSED = re.compile(rb"&\s*([A-Za-z_]\w*)")
 _ADDRESS = re.compile(r"[(,]\s*&\s*[A-Za-z_]")
 _RUNTIME = re.compile(r"(cuda|hip|nccl|xpu|cublas|cu)(?=[A-Z_])|std")
 
