@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from checks.ir.node import node
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Symbol:
+class Symbol(NamedTuple):
     """An unknown integer.
 
     `kind` is `index` (the watched index, or a later value of it), `load` (an element of another buffer), `loop`
@@ -30,6 +30,8 @@ class Linear:
     const: int = 0
 
     def __add__(self, other: Linear) -> Linear:
+        if not other.terms or not self.terms:
+            return Linear(self.terms or other.terms, self.const + other.const)
         return _make([*self.terms, *other.terms], self.const + other.const)
 
     def __sub__(self, other: Linear) -> Linear:

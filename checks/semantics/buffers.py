@@ -146,8 +146,10 @@ class Buffers:
             for function in unit.functions if unit else ():
                 if unit is None or f"{kind}(" not in unit.text(function.start_line, function.end_line):
                     continue
+                numbered = enumerate(unit.lines[function.start_line - 1 : function.end_line], function.start_line)
+                lines = [n for n, text in numbered if f"{kind}(" in text]
                 scope = Scope(function, unit, self)
-                for call in calls(function.body):
+                for call in calls(function.body, lines):
                     if callee(call) == kind:
                         near = self.library.config.hardware_of(path)
                         pairs = ((k, scope.key(v, near)) for k, v in call.keywords)

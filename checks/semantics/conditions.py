@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from checks.ir.expr import Binary, Expr, Unary
-from checks.semantics.affine import Linear, offset
+from checks.semantics.affine import Linear, Symbol, offset
 from checks.semantics.machine import Machine
 from checks.semantics.values import Access, Pending, State, Value
 
@@ -75,10 +75,14 @@ class Conditions(Machine):
     def top(self, form: Linear, state: State) -> Linear | None:
         """The largest value of `form`: the smallest of what its loops and the conditions that hold here allow."""
         steps = self.bounds.steps(form, top=True)
-        found = [f - limit for f in steps for limit in state.limits if _shares(f, limit)]
-        found = [f for f in found if _settled(f)]
+        found: list[Linear] = []
+        for step in steps:
+            loose = _loose(step)
+            # A limit says something of what the form varies with, or nothing at all.
+            bounded = [step - limit for limit in state.limits if loose & {*limit.terms}] if loose else []
+            found += [f for f in bounded if not _loose(f)]
         # A condition says more than the bounds of a loop do, where the two cannot be compared.
-        if not steps[-1].symbols("loop") and (_settled(steps[-1]) or not found):
+        if not steps[-1].symbols("loop") and not (found and _loose(steps[-1])):
             found.insert(0, steps[-1])
         least = found[0] if found else None
         for other in found[1:]:
@@ -99,11 +103,6 @@ _AT_MOST: dict[str, tuple[Callable[[Linear, Linear], Linear], ...]] = {
 _FLIPPED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 
 
-def _shares(form: Linear, limit: Linear) -> bool:
-    """Whether `limit` bounds something that `form` varies with."""
-    loose = {(s, c) for s, c in form.terms if s.kind in ("loop", "opaque")}
-    return bool(loose & set(limit.terms))
-
-
-def _settled(form: Linear) -> bool:
-    return not any(s.kind in ("loop", "opaque") for s, _ in form.terms)
+def _loose(form: Linear) -> set[tuple[Symbol, int]]:
+    """The terms of `form` that have no one value."""
+    return {term for term in form.terms if term[0].kind in ("loop", "opaque")}

@@ -112,11 +112,13 @@ class Interpreter(Loops):
 
     def join(self, state: State, live: list[State]) -> None:
         """Make `state` what is known after any one of `live`."""
-        first = live[0]
+        first, *others = live
         state.writes = list(dict.fromkeys(w for s in live for w in s.writes))
-        state.limits = [g for g in first.limits if all(g in s.limits for s in live)]
-        known = {n for s in live for n in s.env}
-        state.env = {n: self.meet(n, [s.env.get(n) for s in live]) for n in sorted(known)}
+        state.limits = [g for g in first.limits if all(g in s.limits for s in others)]
+        # Most names: no path gave them another value.
+        state.env = {n: v for n, v in first.env.items() if all(s.env.get(n) is v for s in others)}
+        for name in sorted({n for s in live for n in s.env} - state.env.keys()):
+            state.env[name] = self.meet(name, [s.env.get(name) for s in live])
         for name in first.cells:
             values = {s.cells[name] for s in live if name in s.cells}
             same = len(values) == 1
@@ -124,9 +126,6 @@ class Interpreter(Loops):
 
     def meet(self, name: str, values: list[Value]) -> Value:
         """What `name` is after paths that gave it `values`; one that left it unset says nothing."""
-        first = values[0]
-        if all(v is first for v in values):
-            return first  # most names: no path gave them another value
         values = [v for v in values if v != _unset(name)] or values
         first = values[0]
         if all(v == first for v in values):

@@ -170,26 +170,29 @@ class Library:
         unit = self.unit(path)
         if unit is None or name.isupper() or name in _LIBRARY:
             return None
-        near = [unit, *(self._includes(unit, 2) if unit.language == "cpp" else ())]
-        for other in near:
+        found = _named(unit, name, arity)
+        if found is not None or unit.language != "cpp":
+            return found
+        for other in self._includes(unit, 2):
             found = _named(other, name, arity)
             if found is not None:
                 return found
-        return self._elsewhere(name, path, arity) if unit.language == "cpp" else None
+        return self._elsewhere(name, path, arity)
 
-    def _includes(self, unit: Unit, depth: int) -> list[Unit]:
-        found: list[Unit] = []
+    def _includes(self, unit: Unit, depth: int) -> Iterator[Unit]:
         for item in unit.imports:
             target = posixpath.normpath(posixpath.join(posixpath.dirname(unit.path), item.module))
             other = self.unit(target) if not target.startswith("..") else None
             if other is not None:
-                found += [other, *(self._includes(other, depth - 1) if depth > 1 else [])]
-        return found
+                yield other
+                if depth > 1:
+                    yield from self._includes(other, depth - 1)
 
     def _elsewhere(self, name: str, path: str, arity: int) -> Function | None:
         """A definition in another file of the same hardware that uses the index, not a header's declaration."""
         near = self.config.hardware_of(path)
-        opened = re.compile(rb"(?:^|[\s*&:])" + re.escape(name.encode()) + rb"\s*\(", re.M)
+        plain = re.escape(name.encode())
+        opened = re.compile(rb"%b(?<![^\s*&:]%b)\s*\(" % (plain, plain))
         for other, data in self.files.items():
             if language(other) != "cpp" or other == path or self.config.hardware_of(other) != near:
                 continue

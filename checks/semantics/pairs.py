@@ -87,6 +87,8 @@ def opposed(sides: Sides, ops: set[str]) -> Iterator[tuple[Meeting, Meeting]]:
     seen: set[tuple[object, object]] = set()
     for op in sorted(ops):
         for meeting in sides.head.meetings(op):
+            if meeting.convention.role == "write" and not meeting.settled:
+                continue
             for other in sides.head.partners(meeting):
                 reader, writer = (meeting, other) if meeting.convention.role == "read" else (other, meeting)
                 key = (reader.convention, writer.convention)
