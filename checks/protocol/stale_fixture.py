@@ -49,7 +49,7 @@ from checks.ir.unit import Function, Unit
 from checks.protocol.op_arguments import wrong_arguments
 from checks.protocol.twins import left_behind
 from checks.source import language
-from checks.tree import holds_word
+from checks.tree import find_word, holds_word
 
 ID = "protocol.stale-fixture"
 SUMMARY = "A test's fixture still has the form that the changed code no longer reads"
@@ -128,25 +128,12 @@ def _entry_points(change: ChangeSet, config: Config) -> dict[str, set[str]]:
         names = entries.setdefault(path.parent.name if path.stem == "__init__" else path.stem, set())
         names.add(head.owner if head.name == "__init__" and head.owner else head.name)
         unit = change.unit(head.path)
-        named = _lines_with(head.name, unit) if unit is not None else []
+        named = [line for line, _ in find_word(change.head.read(head.path) or b"", head.name)]
         for other in unit.functions if unit is not None else ():
             inside = bisect_left(named, other.start_line) < bisect_right(named, other.end_line)
             if inside and other.name != head.name:
                 names.add(other.name)
     return {m: {n for n in names if not n.startswith("__")} for m, names in entries.items()}
-
-
-def _lines_with(name: str, unit: Unit) -> list[int]:
-    """The lines of `unit` on which `name` stands, in order."""
-    text = unit.text(1, len(unit.lines))
-    lines: list[int] = []
-    line, counted = 1, 0
-    at = text.find(name)
-    while at >= 0:
-        line, counted = line + text.count("\n", counted, at), at
-        lines.append(line)
-        at = text.find(name, at + len(name))
-    return lines
 
 
 def _tests_of(entries: dict[str, set[str]], change: ChangeSet, config: Config) -> Iterator[tuple[Unit, Function]]:
