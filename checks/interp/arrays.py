@@ -27,7 +27,7 @@ def scalar(v: V) -> V:
     """The one element of a size-1 array, or `v` itself."""
     if isinstance(v.value, Array) and v.value.size == 1:
         array = v.value
-        return array.get((0,) * len(array.shape)).also(v.origins)
+        return array.store.cells.get(array.offset, array.store.fill).also(v.origins)
     return v
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
 from checks.interp import natives
 from checks.interp.expressions import Expressions
-from checks.interp.frames import Frame, Return
+from checks.interp.frames import Return
 from checks.interp.values import (
     ANY,
     NONE,
+    UNKNOWN,
     Array,
     ClassRef,
     FuncRef,
@@ -28,10 +27,6 @@ from checks.ir import expr as E
 from checks.ir.unit import Function, Param, Unit
 
 WRITERS = frozenset({"set_tensor", "set_value", "copy_", "fill_"})
-TRANSPARENT = re.compile(
-    r"^(staticmethod|classmethod|(abc\.)?abstractmethod|override)$|inference_mode|no_grad|nvtx|annotate"
-)
-_READ_THROUGH = frozenset({"property", "cached_property", "functools.cached_property"})
 
 
 class Calls(Expressions):
@@ -44,8 +39,8 @@ class Calls(Expressions):
         if E.starred(e):
             return self.unknown_call(func, [self.eval(a.operand if isinstance(a, E.Unary) else a) for a in e.args])
         args = [self.eval(a) for a in e.args]
-        words = {k: self.eval(v) for k, v in e.keywords}
-        return self.call(func, args, words, e.line)
+        words = {k: self.eval(v) for k, v in e.keywords} if e.keywords else {}
+        return self.call(func, args, words)
 
     def _write(self, e: E.Call, method: E.Attr, place: E.Index) -> V:
         """`tensor[i].set_tensor(value)`: a store into the tensor, or the object's own method."""
@@ -56,34 +51,43 @@ class Calls(Expressions):
             self.stores.pop(origin, None)
             self.stores[origin] = 2
         if isinstance(self.eval(place.base).value, Instance):
-            return self.call(self.attribute(self.eval(place), method.name), [value], {}, e.line)
+            return self.call(self.attribute(self.eval(place), method.name), [value], {})
         self.store(place, value)
         return NONE
 
-    def call(self, func: V, args: list[V], words: dict[str, V], line: int) -> V:
+    def call(self, func: V, args: list[V], words: dict[str, V]) -> V:
         """Call a value."""
-        match func.value:
-            case FuncRef() as ref:
-                return self.call_function(ref, args, words)
-            case ClassRef() as cls:
-                return self._construct(cls, args, words)
-            case Native(name="object.__new__") if args and isinstance(args[0].value, ClassRef):
-                chain = self.program.bases(args[0].value)
-                return V(Instance(args[0].value, open=chain is None or self.program.modules.dynamic(chain)))
-            case Native(name="int" | "float" | "len" as name) if len(args) == 1 and (
-                own := self.special(args[0], f"__{name}__")
-            ):
-                return self.call_function(own, [], {})
-            case Native(name="hasattr" | "getattr" | "setattr" as name):
-                return self._reflect(name, args)
-            case Native() as native:
-                if native.self_ is None and native.name.partition(".")[0] not in natives.ARRAYS and "." in native.name:
-                    return self._foreign(native, args, words)
-                return natives.call(native, args, words)
+        called = func.value
+        if called is UNKNOWN:
+            return self.unknown_call(func, [*args, *words.values()])
+        match called:
+            case FuncRef():
+                return self.call_function(called, args, words)
+            case ClassRef():
+                return self._construct(called, args, words)
+            case Native():
+                return self._native(called, args, words)
             case Instance(cls=None, open=True, attrs=attrs):
                 return attrs.get("return_value", V(Instance(None, open=True)))
             case _:
                 return self.unknown_call(func, [*args, *words.values()])
+
+    def _native(self, native: Native, args: list[V], words: dict[str, V]) -> V:
+        name = native.name
+        if name == "object.__new__" and args and isinstance(args[0].value, ClassRef):
+            return self._new(args[0].value)
+        if name in ("int", "float", "len") and len(args) == 1 and (own := self.special(args[0], f"__{name}__")):
+            return self.call_function(own, [], {})
+        if name in ("hasattr", "getattr", "setattr"):
+            return self._reflect(name, args)
+        if native.self_ is None and "." in name and name.partition(".")[0] not in natives.ARRAYS:
+            return self._foreign(native, args, words)
+        return natives.call(native, args, words)
+
+    def _new(self, cls: ClassRef) -> V:
+        """An object of `cls` that nothing has been done to yet."""
+        chain = self.program.bases(cls)
+        return V(Instance(cls, open=chain is None or self.program.modules.dynamic(chain)))
 
     def _foreign(self, native: Native, args: list[V], words: dict[str, V]) -> V:
         known = natives.call(native, args, words)
@@ -121,10 +125,8 @@ class Calls(Expressions):
         return unknown(func, *args)
 
     def _construct(self, cls: ClassRef, args: list[V], words: dict[str, V]) -> V:
-        chain = self.program.bases(cls)
-        instance = V(Instance(cls, open=chain is None or self.program.modules.dynamic(chain)))
-        ancestors = self.program.ancestors(cls)
-        for ref in ancestors:
+        instance = self._new(cls)
+        for ref in self.program.ancestors(cls):
             if (ref.unit.path, f"{ref.cls.name}.__init__") in self.program.overrides:
                 instance.value.open = True
                 return instance
@@ -142,11 +144,10 @@ class Calls(Expressions):
         function = ref.function
         if len(self.frames) >= self.depth:
             raise GaveUp
-        opaque = any(not TRANSPARENT.search(m) and m not in _READ_THROUGH for m in function.marks)
-        if (opaque and not is_fixture(function)) or self.program.modules.lazy(ref) or not function.clean:
+        if not self.program.modules.followed(ref):
             return self.unknown_call(V(ref), [*args, *words.values()])
         names = self._bind(function, ([ref.bound] if ref.bound is not None else []) + args, words, ref.unit)
-        frame = Frame(ref.unit, function, names, ref.scope, fixture=self.is_test(ref.unit.path))
+        frame = self.entering(function, ref.unit, names, ref.scope)
         self.frames.append(frame)
         try:
             self.block(function.body)
@@ -161,19 +162,16 @@ class Calls(Expressions):
         return ANY if frame.maybe else result
 
     def _bind(self, function: Function, args: list[V], words: dict[str, V], unit: Unit) -> dict[str, V]:
-        names: dict[str, V] = {}
-        positional = [p for p in function.params if p.kind == "positional"]
-        kinds = {p.kind for p in function.params}
-        if len(args) > len(positional) and "args" not in kinds:
+        positional = [p.name for p in function.params if p.kind == "positional"]
+        if len(args) > len(positional) and not _takes_any(function, "args"):
             detail = f"{function.name}() takes {len(positional)} arguments, got {len(args)}"
             raise Raised("TypeError", detail, self._header(function, unit))
-        for parameter, arg in zip(positional, args, strict=False):
-            names[parameter.name] = arg
-        known = {p.name for p in function.params if p.kind in ("positional", "keyword")}
+        names = dict(zip(positional, args, strict=False))
+        known = {p.name for p in function.params if p.kind in ("positional", "keyword")} if words else set()
         for name, value in words.items():
             if name in known and name not in names:
                 names[name] = value
-            elif name and "kwargs" not in kinds:
+            elif name and not _takes_any(function, "kwargs"):
                 detail = f"{function.name}() got an unexpected keyword argument '{name}'"
                 raise Raised("TypeError", detail, self._header(function, unit))
         for parameter in function.params:
@@ -198,6 +196,6 @@ class Calls(Expressions):
         return self.in_module(unit, parameter.default)
 
 
-def is_fixture(function: Function) -> bool:
-    """Whether pytest calls this function to make an argument of tests."""
-    return any("fixture" in m for m in function.marks)
+def _takes_any(function: Function, kind: str) -> bool:
+    """Whether it has a parameter for any other arguments, `*args` or `**kwargs`."""
+    return any(p.kind == kind for p in function.params)

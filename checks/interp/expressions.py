@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from types import EllipsisType
 from typing import Any
@@ -38,7 +39,9 @@ class Expressions(Names):
         return V(e.value)
 
     def _named(self, e: E.Name) -> V:
-        return self.lookup(e.id)
+        frame = self.frames[-1]
+        found = frame.names.get(e.id)
+        return self.around(e.id, frame) if found is None else found
 
     def _attribute_value(self, e: E.Attr) -> V:
         return self.attribute(self.eval(e.base), e.name)
@@ -68,7 +71,7 @@ class Expressions(Names):
             known = truth(v)
             return V(not known, v.origins) if known is not None else unknown(v)
         if isinstance(v.value, int | float) and not (e.op == "~" and isinstance(v.value, float)):
-            value = {"-": lambda x: -x, "+": lambda x: x, "~": lambda x: ~x}.get(e.op)
+            value = _UNARY.get(e.op)
             return V(value(v.value), v.origins) if value else unknown(v)
         return unknown(v)
 
@@ -173,6 +176,8 @@ class Expressions(Names):
             raise Raised("IndexError", detail, length | index.origins)
         return items[index.value]
 
+
+_UNARY: dict[str, Callable[[Any], Any]] = {"-": operator.neg, "+": operator.pos, "~": operator.invert}
 
 # By the hundred thousand: a `match` over the classes takes three times as long.
 _HANDLERS: dict[type[E.Expr], Callable[[Expressions, Any], V]] = {

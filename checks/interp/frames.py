@@ -25,10 +25,10 @@ class Failure:
     trace: tuple[tuple[Origin, str, str], ...]
 
 
-@dataclass
+@dataclass(slots=True)
 class Frame:
     """One running function. `maybe` is set once what follows runs only on some paths; `test` says that this is the
-    test, `fixture` that it stands in a file of tests."""
+    test, `fixture` that it stands in a file of tests, `altered` that the change has a line in it."""
 
     unit: Unit
     function: Function
@@ -37,6 +37,7 @@ class Frame:
     maybe: bool = False
     test: bool = False
     fixture: bool = False
+    altered: bool = False
 
 
 class Return(Exception):
@@ -75,6 +76,11 @@ class State:
     @property
     def frame(self) -> Frame:
         return self.frames[-1]
+
+    def entering(self, function: Function, unit: Unit, names: dict[str, V], scope: dict[str, V] | None = None) -> Frame:
+        """The frame of a call of `function`, which stands in `unit`."""
+        altered = self.changed(unit.path, function.start_line, function.end_line)
+        return Frame(unit, function, names, scope, fixture=self.is_test(unit.path), altered=altered)
 
     def eval(self, e: E.Expr) -> V:
         raise NotImplementedError

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from checks.interp import arrays, natives
-from checks.interp.calls import is_fixture
 from checks.interp.expressions import key_of, plain
-from checks.interp.frames import Failure, Frame, Jump, Return
+from checks.interp.frames import Failure, Jump, Return
 from checks.interp.patches import Patches
+from checks.interp.program import is_fixture
 from checks.interp.setups import SetUp
 from checks.interp.values import (
     ANY,
@@ -43,7 +43,9 @@ class Machine(Patches):
         """Interpret the test `function`, collecting `failures`. Raises GaveUp beyond the budget."""
         self.decorated(function)
         names = {p.name: V(Instance(None, open=True)) for p in function.params}
-        self.frames.append(Frame(unit, function, names, test=True, fixture=self.is_test(unit.path)))
+        frame = self.entering(function, unit, names)
+        frame.test = True
+        self.frames.append(frame)
         owner = next((c for c in unit.classes if c.name == function.owner), None)
         if owner is not None and function.params:
             names[function.params[0].name] = self._prepared(ClassRef(owner, unit))
@@ -80,12 +82,15 @@ class Machine(Patches):
             return ANY
 
     def block(self, body: tuple[S.Stmt, ...]) -> None:
-        test = self.frames[-1].test
+        run = self._of_test if self.frames[-1].test else self.statement
         for stmt in body:
-            if test and not isinstance(stmt, S.With | S.If | S.For | S.Return | S.Jump):
-                self._guarded(stmt)
-            else:
-                self.statement(stmt)
+            run(stmt)
+
+    def _of_test(self, stmt: S.Stmt) -> None:
+        if isinstance(stmt, S.With | S.If | S.For | S.Return | S.Jump):
+            self.statement(stmt)
+        else:
+            self._guarded(stmt)
 
     def _guarded(self, stmt: S.Stmt) -> None:
         """A statement of the test itself: a certain exception is a failure, and the test is followed beyond it."""
@@ -160,7 +165,7 @@ class Machine(Patches):
         path = frame.unit.path
         if frame.fixture:
             return value.through(Origin(path, stmt.line))
-        if not self.changed(path, stmt.line, stmt.end_line):
+        if not frame.altered or not self.changed(path, stmt.line, stmt.end_line):
             return value
         origin = Origin(path, stmt.line)
         if isinstance(value.value, int):

@@ -8,6 +8,7 @@ from checks.interp.program import absolute
 from checks.interp.values import (
     ANY,
     NONE,
+    UNKNOWN,
     Array,
     ClassRef,
     FuncRef,
@@ -27,12 +28,8 @@ from checks.ir.unit import Constant, Function, Import, Unit
 class Names(State):
     """Looking things up."""
 
-    def lookup(self, name: str) -> V:
-        """A name in the running function, its scope, its module, or the builtins."""
-        frame = self.frames[-1]
-        found = frame.names.get(name)
-        if found is not None:
-            return found
+    def around(self, name: str, frame: Frame) -> V:
+        """A name that the running function does not set: of its scope, its module, or the builtins."""
         if frame.scope is not None and name in frame.scope:
             return frame.scope[name]
         return self.global_name(frame.unit, name, frame.function)
@@ -44,9 +41,10 @@ class Names(State):
         constants = unit.constants_named.get(("", name), ())
         if constants:
             return self._constant(unit, name) if len(constants) == 1 else ANY
-        imports = unit.imports_named.get(name, [])
-        local = [i for i in imports if function and i.function and i.function in (function.name, function.qualname)]
-        imports = local or [i for i in imports if not i.function]
+        imports = unit.imports_named.get(name, ())
+        if len(imports) != 1 or imports[0].function:
+            local = [i for i in imports if function and i.function and i.function in (function.name, function.qualname)]
+            imports = local or [i for i in imports if not i.function]
         if imports:
             return self._imported(imports[0], unit) if len(imports) == 1 else ANY
         return V(Native(name)) if name in natives.BUILTINS else ANY
@@ -74,6 +72,9 @@ class Names(State):
         return self.constants[key]
 
     def in_module(self, unit: Unit, e: E.Expr, names: dict[str, V] | None = None) -> V:
+        """`e` as it stands in `unit`, outside of any function."""
+        if isinstance(e, E.Const):
+            return self.eval(e)
         self.frames.append(Frame(unit, self.program.modules.top(unit), names or {}, fixture=self.is_test(unit.path)))
         try:
             return self.eval(e)
@@ -84,7 +85,7 @@ class Names(State):
 
     def attribute(self, owner: V, name: str) -> V:
         """`owner.name`; raises AttributeError where the object is known through and through."""
-        if not owner.known:
+        if owner.value is UNKNOWN:
             return unknown(owner)
         match owner.value:
             case Instance() as instance:
@@ -110,24 +111,21 @@ class Names(State):
 
     def _instance_attribute(self, owner: V, instance: Instance, name: str) -> V:
         if name in instance.attrs:
-            return instance.attrs[name].also(owner.origins)
+            value = instance.attrs[name]
+            return value.also(owner.origins) if owner.origins else value
         if instance.cls is None:
             if instance.open:
                 instance.attrs[name] = V(Instance(None, open=True))
                 return instance.attrs[name]
             raise Raised("AttributeError", name, owner.origins)
         found = self._class_attribute(instance.cls, name, owner)
+        if self._declares(self.program.ancestors(instance.cls), name):
+            return found
         chain = self.program.bases(instance.cls)
         closed = not instance.open and chain is not None and not name.startswith("__")
-        if (
-            found.value is None
-            and not found.origins
-            and closed
-            and chain is not None
-            and not self._declares(chain, name)
-        ):
+        if found.value is None and not found.origins and closed:
             raise Raised("AttributeError", name, owner.origins)
-        return found if self._declares(self.program.ancestors(instance.cls), name) else ANY
+        return ANY
 
     @staticmethod
     def _declares(chain: list[ClassRef], name: str) -> bool:

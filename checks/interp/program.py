@@ -10,12 +10,16 @@ from pathlib import PurePosixPath
 
 from checks.interp.setups import SetUp
 from checks.interp.values import ANY, ClassRef, FuncRef, ModuleRef, Native, V
-from checks.ir.unit import Class, Function, Import, Unit
+from checks.ir.unit import Function, Import, Unit
 from checks.tree import whole
 
 _LAZY = re.compile(rf"(?:{whole('yield')}|{whole('await')})\b")
 _DYNAMIC = ("setattr(", "__dict__", "__getattr")
 _VARS = re.compile(rf"{whole('vars')}\(")
+_TRANSPARENT = re.compile(
+    r"^(staticmethod|classmethod|(abc\.)?abstractmethod|override)$|inference_mode|no_grad|nvtx|annotate"
+)
+_READ_THROUGH = frozenset({"property", "cached_property", "functools.cached_property"})
 PREFIXES = ("", "python/", "src/")
 
 
@@ -30,7 +34,8 @@ class Modules:
     _defined: dict[tuple[str, str], V | None] = field(default_factory=dict)
     _tops: dict[str, Function] = field(default_factory=dict)
     _inner: dict[tuple[str, int], dict[str, V]] = field(default_factory=dict)
-    _says: dict[tuple[Callable[[str], bool], str, int], bool] = field(default_factory=dict)
+    _followed: dict[tuple[str, int], bool] = field(default_factory=dict)
+    _dynamic: dict[tuple[str, int], bool] = field(default_factory=dict)
 
     def named(self, name: str) -> ModuleRef:
         """The module with this dotted name; foreign when the tree has no such file."""
@@ -79,20 +84,35 @@ class Modules:
             self._inner[key] = {c.name[len(prefix) :]: V(ClassRef(c, ref.unit)) for c in inside}
         return self._inner[key]
 
-    def lazy(self, ref: FuncRef) -> bool:
-        """Whether a call gives a generator or a coroutine."""
-        return self._holds(_suspends, ref.unit, ref.function)
+    def followed(self, ref: FuncRef) -> bool:
+        """Whether a call runs just what is written: it gives no generator or coroutine, and no decorator is unknown."""
+        function, unit = ref.function, ref.unit
+        key = (unit.path, function.start_line)
+        if key not in self._followed:
+            plain = is_fixture(function) or not any(map(_opaque, function.marks))
+            lazy = plain and _suspends(unit.text(function.start_line, function.end_line))
+            self._followed[key] = plain and not lazy and function.clean
+        return self._followed[key]
 
     def dynamic(self, chain: list[ClassRef]) -> bool:
         """Whether one of these classes gives its objects attributes that no assignment names."""
-        return any(self._holds(_sets_any, r.unit, r.cls) for r in chain)
+        for ref in chain:
+            key = (ref.unit.path, ref.cls.start_line)
+            if key not in self._dynamic:
+                self._dynamic[key] = _sets_any(ref.unit.text(ref.cls.start_line, ref.cls.end_line))
+            if self._dynamic[key]:
+                return True
+        return False
 
-    def _holds(self, test: Callable[[str], bool], unit: Unit, part: Function | Class) -> bool:
-        """Whether the source of `part` passes the test."""
-        key = (test, unit.path, part.start_line)
-        if key not in self._says:
-            self._says[key] = test(unit.text(part.start_line, part.end_line))
-        return self._says[key]
+
+def is_fixture(function: Function) -> bool:
+    """Whether pytest calls this function to make an argument of tests."""
+    return any("fixture" in m for m in function.marks)
+
+
+def _opaque(mark: str) -> bool:
+    """Whether a decorator puts something unknown in the place of the function."""
+    return mark not in _READ_THROUGH and not _TRANSPARENT.search(mark)
 
 
 def _suspends(text: str) -> bool:

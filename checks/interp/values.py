@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from itertools import product
 from math import prod
+from operator import mul
 from typing import Any, Final, NamedTuple
 
 from checks.ir.node import node
@@ -147,7 +148,7 @@ class Array:
 
     @property
     def dims(self) -> tuple[int, ...]:
-        return tuple(d.value for d in self.shape)
+        return tuple([d.value for d in self.shape])
 
     @property
     def size(self) -> int:
@@ -160,7 +161,8 @@ class Array:
         self.store.cells[self._flat(place)] = value
 
     def _flat(self, place: tuple[int, ...]) -> int:
-        return self.offset + sum(i * s for i, s in zip(place, self.strides, strict=True))
+        flat: int = self.offset + sum(map(mul, place, self.strides))
+        return flat
 
     def places(self) -> Iterator[tuple[int, ...]]:
         return product(*(range(d) for d in self.dims))
