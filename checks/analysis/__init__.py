@@ -7,11 +7,13 @@ Pure: from a review, the facts and what git knows of the past. Every sentence is
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from checks.analysis.claims import claims
 from checks.analysis.discussion import Thread, discussion
 from checks.analysis.excerpts import excerpts
 from checks.analysis.files import cards
+from checks.analysis.gathered import gathered
 from checks.analysis.model import Analysis, Claim, History
 from checks.analysis.motivation import motivation
 from checks.analysis.replaced import replacements
@@ -89,7 +91,7 @@ def analyse(review: Review, facts: Facts, history: History, threads: Sequence[Th
         facts=facts,
         summary=_summary(found),
         motivation=motivation(change.pull, history),
-        steps=made,
+        steps=tuple(replace(step, claims=gathered(step.claims)) for step in made),
         files=files,
         symbols=_symbols(found),
         excerpts=excerpts(change, config, found, files),
@@ -104,7 +106,7 @@ def analyse(review: Review, facts: Facts, history: History, threads: Sequence[Th
 def _summary(found: tuple[Claim, ...]) -> tuple[Claim, ...]:
     order = {key: n for n, key in enumerate(_TELLING)}
     telling = [c for c in found if c.message.key in order]
-    return tuple(sorted(telling, key=lambda c: order[c.message.key])[:_MOST_SUMMARY]) or found[:1]
+    return gathered(sorted(telling, key=lambda c: order[c.message.key]))[:_MOST_SUMMARY] or found[:1]
 
 
 def _symbols(found: tuple[Claim, ...]) -> tuple[str, ...]:

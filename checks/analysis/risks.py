@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from checks.analysis.called import hardware, newly_called
+from checks.analysis.gathered import gathered
 from checks.analysis.model import Claim, Impact, Risk
 from checks.change import ChangeSet
 from checks.config import Config
@@ -88,8 +89,9 @@ def impacts(change: ChangeSet, facts: Facts, claims: Iterable[Claim]) -> tuple[I
     """Who is touched, each with the fact that says so."""
     told = list(claims)
     made = [*_operators(change, facts)]
-    made += [Impact("operators", c) for c in told if c.message.key in ("setting-added", "setting-changed")]
-    made += [Impact("developers", claim) for claim in told if _reaches_callers(claim)]
+    settings = (c for c in told if c.message.key in ("setting-added", "setting-changed"))
+    made += [Impact("operators", claim) for claim in gathered(settings)]
+    made += [Impact("developers", claim) for claim in gathered(filter(_reaches_callers, told))]
     if facts.hardware:
         where = tuple(Location(f.path, 0) for f in facts.files if f.hardware)
         made.insert(0, Impact("users", Claim(Message("impact-hardware", {"names": list(facts.hardware)}), where)))

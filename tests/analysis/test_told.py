@@ -3,9 +3,13 @@ taught, in small."""
 
 from __future__ import annotations
 
+import re
+import tomllib
+
 import pytest
 
-from tests.analysis.told import analysed, told
+from bot.words import TEMPLATES
+from tests.analysis.told import analysed, sentence, told
 
 PATH = "fastdeploy/worker/box.py"
 
@@ -371,3 +375,26 @@ def test_test_cases_come_after_the_code_however_many_they_are():
     base = {PATH: "def put_rows(rows):\n    return rows\n"}
     head = {PATH: "def put_rows(rows):\n    return list(rows)\n", "tests/test_other.py": cases}
     assert [s.name for s in analysed(base, head).steps] == ["put_rows", "test_other"]
+
+
+def test_what_two_files_say_alike_is_said_once_with_both_places():
+    other = "fastdeploy/worker/xpu_box.py"
+    made = "class Window:\n    def put(self, rows):\n        return rows\n"
+    done = analysed({PATH: "", other: ""}, {PATH: made, other: made})
+    (claim,) = (c for c in done.summary if c.message.key == "class-added")
+    assert [p.path for p in claim.places] == [PATH, other]
+    in_steps = [c for step in done.steps for c in step.claims if c.message.key == "class-added"]
+    assert {p.path for c in in_steps for p in c.places} == {PATH, other}
+
+
+def test_a_sentence_that_tells_its_file_stands_once_for_each():
+    other = "fastdeploy/worker/xpu_box.py"
+    done = analysed({PATH: "ROWS = 4\n", other: "ROWS = 4\n"}, {PATH: "x = 1\n", other: "x = 1\n"})
+    gone = {sentence(c) for step in done.steps for c in step.claims if c.message.key == "constant-removed"}
+    assert gone == {f"`{path}` no longer defines `ROWS`, which was `ROWS = 4`" for path in (PATH, other)}
+
+
+def test_only_the_sentences_that_are_known_to_tell_their_file_do():
+    words = tomllib.loads((TEMPLATES / "words" / "analysis.toml").read_text("utf-8"))
+    telling = {key for key, said in words.items() if any(re.search(r"\{\{ *path\b", text) for text in said.values())}
+    assert telling == {"binding-repeated", "constant-removed"}
