@@ -15,7 +15,7 @@ from checks.ir.unit import Function, Unit
 from checks.ops import calls_of
 
 # A name with the list of what it is called with, and that of a template before it.
-_CALL = re.compile(r"\b(\w+)(?=\s*(?:<[^;(){}]*>+)?\s*\()")
+_CALL = re.compile(r"\b(\w++)(?=\s*+(?:<[^;(){}]*>+)?\s*\()")
 
 
 @node
@@ -48,7 +48,7 @@ def first_calls(change: ChangeSet, config: Config) -> Iterator[Calls]:
         if delta.base is None and base is not None:
             kind = hardware(delta.head, config)
             functions = (f for f in base.functions if not kind or hardware(f, config) == kind)
-            before = {n for f in functions for n in _CALL.findall(base.text(f.start_line, f.end_line))}
+            before = {n for f in functions for n in _written(base, f)}
             own = {f.name for f in delta.unit.functions}
             gained = tuple(n for n in _by_name(delta.head) if n not in before and n not in own)
             if gained:
@@ -85,9 +85,14 @@ def newly_called(change: ChangeSet, config: Config) -> tuple[tuple[str, Function
 
 
 def _called_in(unit: Unit, kind: str, config: Config) -> set[str]:
-    """The names that the functions for a hardware call, by their text: they need not be read for that."""
-    functions = (f for f in unit.functions if hardware(f, config) == kind)
-    return {name for f in functions for name in _CALL.findall(unit.text(f.start_line, f.end_line))}
+    """The names that the functions for a hardware call."""
+    return {name for f in unit.functions if hardware(f, config) == kind for name in _written(unit, f)}
+
+
+def _written(unit: Unit, function: Function) -> list[str]:
+    """The names that a function calls, by its text: it need not be read for that."""
+    start, end = function.start_line, function.end_line
+    return unit.once((_CALL, start, end), lambda: _CALL.findall(unit.text(start, end)))
 
 
 def hardware(function: Function, config: Config) -> str:

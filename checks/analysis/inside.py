@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Sequence
 
 from checks.analysis.conditions import condition
-from checks.analysis.layout import source
 from checks.analysis.pairs import paired
 from checks.change import ChangeSet
 from checks.config import Config
@@ -98,7 +97,7 @@ def state(change: ChangeSet, config: Config) -> Iterator[State]:
         if delta.base is None or delta.base_unit is None:
             continue
         before, now = _set_in(delta.base), _set_in(delta.head)
-        old, new = source(delta.base_unit, delta.base), source(delta.unit, delta.head)
+        old, new = delta.base_unit.text(delta.base.start_line, delta.base.end_line), delta.text
         gained = {key: line for key, line in now.items() if not uses(old, _last(key)) and delta.touched(line)}
         lost = [key for key in before if not uses(new, _last(key))]
         handed = _handed(delta) if lost else set()

@@ -10,8 +10,10 @@ from collections.abc import Iterable
 from checks.analysis.pairs import paired
 from checks.change import ChangeSet
 from checks.config import Config
-from checks.ir.unit import Function, Unit
+from checks.ir import expr as E
+from checks.ir.unit import Function
 from checks.kernel.deltas import Delta
+from checks.ops import parts
 
 _STRING_OR_NOTE = re.compile(r'("(?:\\.|[^"\\\n])*")|//[^\n]*|/\*.*?\*/', re.S)
 _TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|\w+|[^\s\w]')
@@ -28,27 +30,36 @@ def laid_out(change: ChangeSet, config: Config) -> tuple[Function, ...]:
 def _only_layout(delta: Delta) -> bool:
     if delta.base is None or delta.base_unit is None:
         return False
-    before, now = source(delta.base_unit, delta.base), source(delta.unit, delta.head)
+    before, now = delta.base_unit.text(delta.base.start_line, delta.base.end_line), delta.text
     if not delta.python:
-        return _cpp_tokens(before) == _cpp_tokens(now)
+        return _dense(delta.base_code) == _dense(delta.code) and _cpp_tokens(before) == _cpp_tokens(now)
     try:
-        return _alike(ast.parse(before), ast.parse(now))
+        return _names(delta.base) == _names(delta.head) and _alike(_tree(before), _tree(now))
     except SyntaxError:
         return False
 
 
+def _dense(code: str) -> str:
+    return "".join(code.split())
+
+
+def _names(function: Function) -> list[str]:
+    """The names in what a function does: they soon tell two apart, and are at hand."""
+    inside = (e for _, expressions in parts(function.body) for e in expressions)
+    return [e.id if isinstance(e, E.Name) else e.name for e in inside if isinstance(e, E.Name | E.Attr)]
+
+
+def _tree(text: str) -> ast.Module:
+    return ast.parse(textwrap.dedent(text))
+
+
 def _alike(a: object, b: object) -> bool:
-    """Whether two syntax trees are one, wherever they stand; most are soon found to differ."""
+    """Whether two syntax trees are one, wherever they stand."""
     if isinstance(a, ast.AST):
         return type(a) is type(b) and all(_alike(getattr(a, n, None), getattr(b, n, None)) for n in a._fields)
     if isinstance(a, list) and isinstance(b, list):
         return len(a) == len(b) and all(map(_alike, a, b))
     return repr(a) == repr(b)
-
-
-def source(unit: Unit, function: Function) -> str:
-    """The text of a function, from the margin."""
-    return textwrap.dedent(unit.text(function.start_line, function.end_line))
 
 
 def _cpp_tokens(text: str) -> list[str]:

@@ -70,8 +70,7 @@ def replacements(change: ChangeSet, config: Config) -> tuple[Replacement, ...]:
 
 
 def _left(name: str, change: ChangeSet, config: Config) -> tuple[str, ...]:
-    paths = dict.fromkeys(h.path for h in change.head.find(name))
-    return tuple(p for p in paths if language(p) and not config.is_test(p))
+    return tuple(p for p in change.head.holders(name) if language(p) and not config.is_test(p))
 
 
 def _in_file(change: ChangeSet, file: FileChange) -> Iterator[_Exchange]:

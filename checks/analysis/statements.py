@@ -10,10 +10,13 @@ from checks.change import ChangeSet
 from checks.config import Config
 from checks.ir import expr as E
 from checks.ir.node import node
-from checks.ir.stmt import Assign, For, Return, Stmt, flatten
+from checks.ir.stmt import Assign, For, Return, Stmt
 from checks.ir.unit import Function, Unit
 from checks.kernel.deltas import Delta, same, uses
-from checks.ops import expressions
+from checks.ops import parts
+
+# An enum's member: `SpecMethod.MTP`, never `self.method`.
+_MEMBER = re.compile(r"(?:\w+\.)*[A-Z][A-Za-z0-9]+\.[A-Z][A-Z0-9_]*")
 
 
 @node
@@ -129,8 +132,7 @@ def _hunks(change: ChangeSet, config: Config) -> Iterator[tuple[Delta, list[Stmt
         file = change.changed(delta.head.path)
         if delta.base is None or file is None:
             continue
-        before = [g.stmt for g in flatten(delta.base.body)]
-        now = [g.stmt for g in flatten(delta.head.body)]
+        before, now = [g.stmt for g in delta.flat_base], [g.stmt for g in delta.flat]
         for hunk in file.hunks:
             gone = [s for s in before if hunk.base_start <= s.line < hunk.base_start + hunk.base_len]
             come = [s for s in now if hunk.head_start <= s.line < hunk.head_start + hunk.head_len]
@@ -162,17 +164,15 @@ def branches(change: ChangeSet, config: Config) -> Iterator[Branches]:
 
 
 def _compared(function: Function) -> Iterator[tuple[str, int]]:
-    for guarded in flatten(function.body):
-        for top in expressions(guarded.stmt):
-            for e in E.walk(top):
-                if isinstance(e, E.Binary) and e.op in ("==", "!=", "in", "not-in", "is"):
-                    yield from ((name, e.line) for side in (e.left, e.right) for name in _members(side))
+    for _, inside in parts(function.body):
+        for e in inside:
+            if isinstance(e, E.Binary) and e.op in ("==", "!=", "in", "not-in", "is"):
+                yield from ((name, e.line) for side in (e.left, e.right) for name in _members(side))
 
 
 def _members(e: E.Expr) -> Iterator[str]:
     items = e.items if isinstance(e, E.Sequence) else (e,)
     for item in items:
         name = E.dotted(item)
-        # An enum's member: `SpecMethod.MTP`, never `self.method`.
-        if name and re.fullmatch(r"(?:\w+\.)*[A-Z][A-Za-z0-9]+\.[A-Z][A-Z0-9_]*", name):
+        if name and _MEMBER.fullmatch(name):
             yield ".".join(name.split(".")[-2:])

@@ -166,8 +166,8 @@ def passed(change: ChangeSet, config: Config, exchanged: Exchanged, about: set[s
         told = [(o, n) for o in found.lost for n in found.gained if layout.only_renamed(o, n, exchanged)]
         gained = [n for n in found.gained if n not in {n for _, n in told}]
         lost = [o for o in found.lost if o not in {o for o, _ in told}]
-        named = defined(found.callee, change, Side.HEAD, config)
-        if named and (gained or lost) and len(gained) + len(lost) <= _MOST_NAMED:
+        few = 0 < len(gained) + len(lost) <= _MOST_NAMED
+        if few and defined(found.callee, change, Side.HEAD, config):
             args = {"name": found.function.qualname, "callee": found.called, "gained": gained, "lost": lost}
             where = Location(found.function.path, found.line)
             tied = (found.callee,) if found.callee in about else ()
