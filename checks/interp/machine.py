@@ -50,7 +50,7 @@ class Machine(Patches):
         if owner is not None and function.params:
             names[function.params[0].name] = self._prepared(ClassRef(owner, unit))
         for parameter in function.params:
-            fixture = next((f for f in unit.functions if f.qualname == parameter.name and is_fixture(f)), None)
+            fixture = next(filter(is_fixture, unit.functions_named.get(parameter.name, ())), None)
             if fixture is not None:
                 names[parameter.name] = self._quietly(lambda f=fixture: self.call_function(FuncRef(f, unit), [], {}))  # type: ignore[misc]
         try:

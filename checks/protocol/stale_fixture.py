@@ -33,7 +33,6 @@ that did not fit before the change either is a suggestion.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import PurePosixPath
@@ -46,6 +45,7 @@ from checks.interp.machine import Machine
 from checks.interp.program import Modules, Program
 from checks.interp.values import GaveUp, Origin, Raised
 from checks.ir.unit import Function, Unit
+from checks.ir.wanted import between
 from checks.protocol.op_arguments import wrong_arguments
 from checks.protocol.twins import left_behind
 from checks.source import language
@@ -130,8 +130,7 @@ def _entry_points(change: ChangeSet, config: Config) -> dict[str, set[str]]:
         unit = change.unit(head.path)
         named = [line for line, _ in find_word(change.head.read(head.path) or b"", head.name)]
         for other in unit.functions if unit is not None else ():
-            inside = bisect_left(named, other.start_line) < bisect_right(named, other.end_line)
-            if inside and other.name != head.name:
+            if other.name != head.name and between(named, other.start_line, other.end_line):
                 names.add(other.name)
     return {m: {n for n in names if not n.startswith("__")} for m, names in entries.items()}
 

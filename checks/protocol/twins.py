@@ -16,6 +16,7 @@ from checks.source import language
 from checks.tree import find_word
 
 _SHORTEST = 24
+_WORD = re.compile(r"[A-Za-z_]\w{3,}")
 
 
 def left_behind(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
@@ -37,7 +38,7 @@ def _altered_words(change: ChangeSet, config: Config) -> set[str]:
         for number in sorted(file.head_lines()) if unit is not None else ():
             if unit is not None and number <= len(unit.lines):
                 lines.append(unit.lines[number - 1])
-    return set(re.findall(r"[A-Za-z_]\w{3,}", "\n".join(lines)))
+    return set(_WORD.findall("\n".join(lines)))
 
 
 def _rewritten(file: FileChange, change: ChangeSet, words: set[str]) -> Iterator[tuple[str, str, Location]]:
@@ -46,13 +47,13 @@ def _rewritten(file: FileChange, change: ChangeSet, words: set[str]) -> Iterator
     new = change.unit(file.head_path) if file.head_path else None
     if old is None or new is None:
         return
-    removed, seen = file.base_lines(), set()
+    removed, seen = {n for n in file.base_lines() if _may_set(words, old.text(n).strip())}, set()
     for function in old.functions:
         if removed.isdisjoint(range(function.start_line, function.end_line + 1)):
             continue
         for stmt in _fixtures(function):
             text, name = old.text(stmt.line).strip(), _name(stmt.target)
-            one_line = stmt.line == stmt.end_line and stmt.line in removed and len(text) >= _SHORTEST
+            one_line = stmt.line == stmt.end_line and stmt.line in removed
             if not one_line or name not in words or text in seen:
                 continue
             seen.add(text)
@@ -62,6 +63,11 @@ def _rewritten(file: FileChange, change: ChangeSet, words: set[str]) -> Iterator
                 ]
                 if again and text not in new.text(other.start_line, other.end_line):
                     yield text, name, Location(new.path, again[0].line)
+
+
+def _may_set(words: set[str], line: str) -> bool:
+    """Whether a line is long enough for a fixture, and may give one of `words` a value."""
+    return len(line) >= _SHORTEST and "=" in line and not words.isdisjoint(_WORD.findall(line))
 
 
 def _fixtures(function: Function) -> Iterator[Assign]:

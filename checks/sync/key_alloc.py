@@ -13,6 +13,7 @@ from checks.ir import expr as E
 from checks.ir.node import node
 from checks.ir.stmt import If, Raise, flatten, negate
 from checks.ir.unit import Function, Unit
+from checks.ir.wanted import between
 from checks.sync.key_uses import Use, asks_platform, hardware_alone, looked_for, uses
 from checks.sync.siblings import Names, base_unit
 from checks.tree import find_word, whole
@@ -155,7 +156,7 @@ def one_sided(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]
         for use in fresh:
             needed = use.key not in before and use.key not in found
             if needed and not asks_platform(use.guards) and not looked_for(use):
-                made = _made_on_one(use.key, head, unit)
+                made = _made_on_one(use.key, head, unit, change)
                 if made is not None:
                     found[use.key] = use, made
         if found:
@@ -166,14 +167,16 @@ def _names_platform(unit: Unit) -> bool:
     return any("platform" in line and "is_" in line for line in unit.lines)
 
 
-def _made_on_one(key: str, reader: Function, unit: Unit) -> Use | None:
+def _made_on_one(key: str, reader: Function, unit: Unit, change: ChangeSet) -> Use | None:
     """The one-sided place that makes `key`, where every place of the file that makes it asks for the hardware."""
     made = []
-    sets = re.compile(rf"{key}[\"']?[\s\\)\]]*(?::[^=]*)?=(?!=)")
+    sets = re.compile(rf"{re.escape(key)}[\"']?[\s\\)\]]*(?::[^=]*)?=(?!=)")
     if not sets.search(unit.text(1, len(unit.lines))):
         return None
+    lines = [line for line, _ in find_word(change.head.read(unit.path) or b"", key)]
     for function in unit.functions:
-        if function.name == reader.name and function.owner == reader.owner:
+        reads = function.name == reader.name and function.owner == reader.owner
+        if reads or not between(lines, function.start_line, function.end_line):
             continue
         if sets.search(unit.text(function.start_line, function.end_line)):
             made += [(u, function) for u in uses(function) if u.sets and u.key == key]

@@ -55,16 +55,18 @@ def _reads(function: Function) -> list[_Read]:
 def _found(function: Function) -> Iterator[_Read]:
     for guarded, inside in parts(function.body):
         for e in inside:
-            match e:
-                case E.Attr(base=E.Attr(base=E.Name(id="self"), name=holder), name=name):
-                    yield _Read(holder, name, e.line or guarded.stmt.line, guarded.guards)
+            if isinstance(e, E.Attr) and isinstance(e.base, E.Attr):
+                holder = e.base.base
+                if isinstance(holder, E.Name) and holder.id == "self":
+                    yield _Read(e.base.name, e.name, e.line or guarded.stmt.line, guarded.guards)
 
 
 def _asked_elsewhere(read: _Read, unit: Unit, change: ChangeSet) -> dict[_Question, int]:
     """What every other read of the same attribute in the file asks for before, with the line of one that does."""
     found: dict[_Question, int] | None = None
+    name = f"{read.holder}.{read.name}"
     for function in unit.functions:
-        if f"{read.holder}.{read.name}" not in unit.text(function.start_line, function.end_line):
+        if name not in unit.text(function.start_line, function.end_line):
             continue
         for other in _reads(function):
             if (other.holder, other.name) == (read.holder, read.name) and not change.touches(

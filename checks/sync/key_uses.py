@@ -49,14 +49,15 @@ def _uses(function: Function) -> Iterator[Use]:
 
 
 def _key(e: E.Expr) -> tuple[str, str] | None:
-    match e:
-        case E.Index(base=base, indices=(E.Const(value=str() as key),)):
-            holder = (E.dotted(base) or "").rsplit(".", 1)[-1]
-            return (holder, key) if holder else None
-        case E.Attr(base=E.Name(id="self"), name=name):
-            return "self", name
-        case _:
-            return None
+    if isinstance(e, E.Attr):
+        return ("self", e.name) if isinstance(e.base, E.Name) and e.base.id == "self" else None
+    if not isinstance(e, E.Index) or len(e.indices) != 1:
+        return None
+    key = e.indices[0]
+    if not isinstance(key, E.Const) or not isinstance(key.value, str):
+        return None
+    holder = (E.dotted(e.base) or "").rsplit(".", 1)[-1]
+    return (holder, key.value) if holder else None
 
 
 def asks_platform(guards: tuple[E.Expr, ...]) -> bool:

@@ -54,7 +54,8 @@ def sibling_files(path: str, change: ChangeSet, config: Config) -> list[str]:
         return []
     family = next((f.files for f in config.family if matches(path, f.files)), None)
     if family is not None:
-        return [p for p in change.head.paths() if p != path and matches(p, family) and not config.is_test(p)]
+        paths = change.once((sibling_files, family), lambda: [p for p in change.head.paths() if matches(p, family)])
+        return [p for p in paths if p != path and not config.is_test(p)]
     names = Names.of(config)
     table = change.once(("sync.siblings", names), lambda: _by_name(change, names))
     key, kind = names.of_path(path), config.hardware_of(path)
