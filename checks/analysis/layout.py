@@ -16,6 +16,7 @@ from checks.kernel.deltas import Delta
 from checks.ops import parts
 
 _STRING_OR_NOTE = re.compile(r'("(?:\\.|[^"\\\n])*")|//[^\n]*|/\*.*?\*/', re.S)
+_NAMED = (E.Name, E.Attr)
 _TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|\w+|[^\s\w]')
 
 
@@ -46,7 +47,7 @@ def _dense(code: str) -> str:
 def _names(function: Function) -> list[str]:
     """The names in what a function does: they soon tell two apart, and are at hand."""
     inside = (e for _, expressions in parts(function.body) for e in expressions)
-    return [e.id if isinstance(e, E.Name) else e.name for e in inside if isinstance(e, E.Name | E.Attr)]
+    return [e.id if isinstance(e, E.Name) else e.name for e in inside if isinstance(e, _NAMED)]
 
 
 def _tree(text: str) -> ast.Module:

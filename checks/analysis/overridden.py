@@ -51,14 +51,14 @@ def dropped(change: ChangeSet, config: Config, exchanged: Exchanged) -> Iterator
         file = change.changed(delta.head.path)
         if delta.base is None or delta.base_unit is None or file is None:
             continue
-        now = {condition(g.stmt.test, delta.unit) for g in delta.flat if isinstance(g.stmt, If)}
         for hunk in file.hunks:
             lines = range(hunk.base_start, hunk.base_start + hunk.base_len)
             gone = [g.stmt for g in delta.flat_base if isinstance(g.stmt, If) and g.stmt.line in lines]
             for s in [s for s in gone if s.then]:
                 test = condition(s.test, delta.base_unit)
                 note = _note(delta.base_unit, s.line, s.then[-1].end_line)
-                if note and test and not any(only_renamed(test, t, exchanged) for t in now):
+                now = (g.stmt.test for g in delta.flat if isinstance(g.stmt, If))
+                if note and test and not any(only_renamed(test, condition(t, delta.unit), exchanged) for t in now):
                     yield Dropped(delta.head, test, note, hunk.head_start)
 
 
@@ -86,6 +86,8 @@ def _apart(
     """What `here` has and `there` has not, in a branch that stands on `lines`."""
     flat, unit = here
     tests = [g.stmt.test for g in flat if isinstance(g.stmt, If) and g.stmt.line in lines]
+    if not tests:
+        return
     known = {place(g.stmt.target) for g in there[0] if isinstance(g.stmt, Assign)}
     for guarded in flat:
         s = guarded.stmt

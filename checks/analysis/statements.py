@@ -18,6 +18,8 @@ from checks.ops import parts
 # An enum's member: `SpecMethod.MTP`, never `self.method`.
 _MEMBER = re.compile(r"(?:\w+\.)*[A-Z][A-Za-z0-9]+\.[A-Z][A-Z0-9_]*")
 
+_Hunk = tuple[Delta, list[Stmt], list[Stmt]]
+
 
 @node
 class Written:
@@ -126,8 +128,12 @@ def loops(change: ChangeSet, config: Config) -> Iterator[Written]:
                 yield Written(delta.head, "", *texts, now.line)
 
 
-def _hunks(change: ChangeSet, config: Config) -> Iterator[tuple[Delta, list[Stmt], list[Stmt]]]:
+def _hunks(change: ChangeSet, config: Config) -> list[_Hunk]:
     """Of every hunk in a changed function: the statements that went and those that came."""
+    return change.once(("analysis.hunks", config.paths.tests), lambda: [*_find_hunks(change, config)])
+
+
+def _find_hunks(change: ChangeSet, config: Config) -> Iterator[_Hunk]:
     for delta in paired(change, config):
         file = change.changed(delta.head.path)
         if delta.base is None or file is None:
