@@ -138,12 +138,12 @@ def _entry_points(change: ChangeSet, config: Config) -> dict[str, set[str]]:
 def _tests_of(entries: dict[str, set[str]], change: ChangeSet, config: Config) -> Iterator[tuple[Unit, Function]]:
     """Test functions that name an altered function, in files that name its module; touched files first."""
     for path, names in islice(_test_files(entries, change, config), MOST_FILES):
-        unit = change.unit(path)
+        unit, data = change.unit(path), change.head.read(path) or b""
+        lines = sorted({line for name in names for line, _ in find_word(data, name)})
         for function in unit.functions if unit is not None else ():
-            if unit is not None and function.name.startswith("test"):
-                text = unit.text(function.start_line, function.end_line)
-                if any(n in text for n in names) and function.clean:
-                    yield unit, function
+            named = function.name.startswith("test") and between(lines, function.start_line, function.end_line)
+            if unit is not None and named and function.clean:
+                yield unit, function
 
 
 def _test_files(entries: dict[str, set[str]], change: ChangeSet, config: Config) -> Iterator[tuple[str, set[str]]]:

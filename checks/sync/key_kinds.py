@@ -17,6 +17,7 @@ from checks.source import language
 from checks.sync.key_attributes import attributes
 
 _ASKS = re.compile(r"\b(if|and|hasattr|getattr|isinstance)\b")
+_SELF = E.Name("self")
 _Question: TypeAlias = tuple[str, str]
 
 
@@ -55,10 +56,8 @@ def _reads(function: Function) -> list[_Read]:
 def _found(function: Function) -> Iterator[_Read]:
     for guarded, inside in parts(function.body):
         for e in inside:
-            if isinstance(e, E.Attr) and isinstance(e.base, E.Attr):
-                holder = e.base.base
-                if isinstance(holder, E.Name) and holder.id == "self":
-                    yield _Read(e.base.name, e.name, e.line or guarded.stmt.line, guarded.guards)
+            if e.__class__ is E.Attr and e.base.__class__ is E.Attr and e.base.base == _SELF:
+                yield _Read(e.base.name, e.name, e.line or guarded.stmt.line, guarded.guards)
 
 
 def _asked_elsewhere(read: _Read, unit: Unit, change: ChangeSet) -> dict[_Question, int]:

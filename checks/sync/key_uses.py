@@ -49,15 +49,14 @@ def _uses(function: Function) -> Iterator[Use]:
 
 
 def _key(e: E.Expr) -> tuple[str, str] | None:
-    if isinstance(e, E.Attr):
-        return ("self", e.name) if isinstance(e.base, E.Name) and e.base.id == "self" else None
-    if not isinstance(e, E.Index) or len(e.indices) != 1:
-        return None
-    key = e.indices[0]
-    if not isinstance(key, E.Const) or not isinstance(key.value, str):
-        return None
-    holder = (E.dotted(e.base) or "").rsplit(".", 1)[-1]
-    return (holder, key.value) if holder else None
+    if e.__class__ is E.Attr:
+        return ("self", e.name) if e.base.__class__ is E.Name and e.base.id == "self" else None
+    if e.__class__ is E.Index and len(e.indices) == 1:
+        key = e.indices[0]
+        if key.__class__ is E.Const and isinstance(key.value, str):
+            holder = (E.dotted(e.base) or "").rsplit(".", 1)[-1]
+            return (holder, key.value) if holder else None
+    return None
 
 
 def asks_platform(guards: tuple[E.Expr, ...]) -> bool:
