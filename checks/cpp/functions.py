@@ -102,7 +102,9 @@ def declaration(ctx: Context, node: Node, one: Declared, start: Node, path: str)
     name, _ = split_name(one.names[0])
     head = one.function if one.function is not None else one.node
     returns = _returns(ctx, ctx.span(node.start_byte, head.start_byte), head)
-    return Declaration(name, parameters(ctx, head), path, ctx.line(start), ctx.end_line(node), returns)
+    return Declaration(
+        name, path, ctx.line(start), ctx.end_line(node), returns, find_params=lambda: parameters(ctx, head)
+    )
 
 
 def broken_ranges(ctx: Context, node: Node) -> tuple[tuple[int, int], ...]:

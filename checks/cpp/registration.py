@@ -146,16 +146,16 @@ def _binding(ctx: Context, call: Node, path: str) -> Binding | None:
     if not isinstance(name, Const):
         return None
     own = Context(ctx.data, ctx.code, ctx.first_line)
-    function, names = "", []
-    for position, item in enumerate(items[1:]):
-        if position == 0 and item.type != "lambda_expression":
-            function = _function(lower_expr(own, item))
-        elif word := _argument(own, item):
-            names.append(word)
+    plain = len(items) > 1 and items[1].type != "lambda_expression"
+    function = _function(lower_expr(own, items[1])) if plain else ""
     target = call.child_by_field_name("function")
     member = target.child_by_field_name("field") if target is not None else None
     line = ctx.line(member) if member is not None else ctx.line(call)
-    return Binding(squeeze(str(name.value)), function, tuple(names), path, line, ctx.end_line(call))
+
+    def names() -> tuple[str, ...]:
+        return tuple([word for item in items[2:] if (word := _argument(own, item))])
+
+    return Binding(squeeze(str(name.value)), function, path, line, ctx.end_line(call), find_args=names)
 
 
 def _argument(ctx: Context, item: Node) -> str:

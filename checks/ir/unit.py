@@ -130,28 +130,36 @@ class Op:
     macro: str = ""
 
 
-@node
+@dataclass
 class Binding:
-    """A pybind11 `m.def("name", &Func, py::arg("x"), ...)`."""
+    """A pybind11 `m.def("name", &Func, py::arg("x"), ...)`. Its `args` are read when first asked for."""
 
     name: str
     function: str
-    args: tuple[str, ...]
     path: str
     line: int
     end_line: int
+    find_args: Callable[[], tuple[str, ...]] = field(repr=False, compare=False)
+
+    @cached_property
+    def args(self) -> tuple[str, ...]:
+        return self.find_args()
 
 
-@node
+@dataclass
 class Declaration:
-    """A C++ function declared but not defined here."""
+    """A C++ function declared but not defined here. Its `params` are read when first asked for."""
 
     name: str
-    params: tuple[Param, ...]
     path: str
     line: int
     end_line: int
-    returns: str = ""
+    returns: str
+    find_params: Callable[[], tuple[Param, ...]] = field(repr=False, compare=False)
+
+    @cached_property
+    def params(self) -> tuple[Param, ...]:
+        return self.find_params()
 
 
 @node

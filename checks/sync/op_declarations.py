@@ -109,14 +109,15 @@ def _bindings(change: ChangeSet, config: Config) -> Iterator[tuple[Binding, int,
             continue
         unit = change.unit(file.head_path)
         for binding in unit.bindings if unit is not None else ():
-            if unit is None or not binding.args or not binding.function:
+            if unit is None or not binding.function:
                 continue
             plain = binding.function.rsplit("::", 1)[-1]
             known = [d for d in unit.declarations if d.name.rsplit("::", 1)[-1] == plain]
-            counts = {len(d.params) for d in known} | {len(f.params) for f in unit.named(plain)}
             spans = [(binding.line, binding.end_line), *((d.line, d.end_line) for d in known)]
-            written = any(change.touches(unit.path, *span) for span in spans)
-            if written and len(counts) == 1 and len(binding.args) not in counts:
+            if not any(change.touches(unit.path, *span) for span in spans):
+                continue
+            counts = {len(d.params) for d in known} | {len(f.params) for f in unit.named(plain)}
+            if binding.args and len(counts) == 1 and len(binding.args) not in counts:
                 yield binding, counts.pop(), unit
 
 

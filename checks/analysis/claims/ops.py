@@ -49,6 +49,8 @@ def bindings(change: ChangeSet, config: Config, renamed: dict[str, str]) -> Iter
         yield from _unbound(old, {*new, *(renamed.get(n, "") for n in new if n not in old)})
         for name, bound in new.items():
             before = old.get(name, [])
+            if _texts(base, before) == _texts(head, bound):
+                continue
             args = {"name": name, "path": bound[0].path, "count": len(bound[0].args)}
             names = (name, bound[0].function.rsplit("::", 1)[-1])
             where = tuple(Location(b.path, b.line) for b in bound)
@@ -64,6 +66,10 @@ def bindings(change: ChangeSet, config: Config, renamed: dict[str, str]) -> Iter
                 lost = [a for a in before[0].args if a not in bound[0].args]
                 changed = Message("binding-changed", {**args, "gained": gained, "lost": lost})
                 yield Claim(changed, where, (*names, *gained, *lost))
+
+
+def _texts(unit: Unit | None, bound: list[Binding]) -> list[str]:
+    return [unit.text(b.line, b.end_line) for b in bound] if unit is not None else []
 
 
 def _unbound(old: dict[str, list[Binding]], known: set[str]) -> Iterator[Claim]:
