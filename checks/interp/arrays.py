@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import repeat
 from math import prod
 from types import EllipsisType
 from typing import Any
@@ -108,8 +109,9 @@ def fill(target: Array, value: V) -> None:
     flat = [source.value.get(p) for p in source.value.places()] if same and isinstance(source.value, Array) else None
     if flat is None and isinstance(source.value, Array | PyList):
         flat = [ANY] * target.size
-    for n, place in enumerate(target.places()):
-        target.put(place, (flat[n] if flat is not None else source).also(value.origins))
+    cells = repeat(source.also(value.origins)) if flat is None else (v.also(value.origins) for v in flat)
+    for place, cell in zip(target.places(), cells, strict=False):
+        target.put(place, cell)
 
 
 def reshape(array: Array, dims: list[V]) -> V:
