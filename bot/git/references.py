@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from bot.git.command import Git
 from bot.git.revisions import Range
 from checks.analysis.model import Commit, Reference
 from checks.change import PullRequest
-from checks.ir.node import node
 
 _NUMBER = re.compile(r"(?<![\w/&])(?:#|pull/|PR[- ]?#?)(\d{1,6})\b")
 _OWN = re.compile(r"\(#(\d+)\)\s*$")
@@ -19,12 +19,12 @@ _MOST_REFERENCES = 10
 _MOST_ALIKE = 40
 
 
-@node
-class Listed:
-    """A commit of the history with its parents' ids."""
+class Listed(NamedTuple):
+    """A commit of the history; `parents` are the ids of its parents with blanks between them."""
 
-    commit: Commit
-    parents: tuple[str, ...]
+    id: str
+    parents: str
+    subject: str
 
 
 def commit(name: str, subject: str) -> Commit:
@@ -35,8 +35,7 @@ def commit(name: str, subject: str) -> Commit:
 
 def listed(log: str) -> tuple[Listed, ...]:
     """The commits of a log that has an id, parents and a subject a line, with a NUL between them."""
-    lines = (line.split("\0", 2) for line in log.split("\n") if line)
-    return tuple(Listed(commit(name, subject), tuple(parents.split())) for name, parents, subject in lines)
+    return tuple([Listed(*line.split("\0", 2)) for line in log.split("\n") if line])
 
 
 def references(
@@ -63,25 +62,25 @@ def _picked(text: str) -> Iterable[int]:
             yield from (int(n) for n in _NUMBER.findall(line))
 
 
-def _before(base: str, commits: Sequence[Listed]) -> list[Commit]:
+def _before(base: str, commits: Sequence[Listed]) -> list[Listed]:
     """Base and what led to it. A commit whose date is older than a parent's may be listed after it."""
-    parents = {c.commit.id: c.parents for c in commits}
+    parents = {c.id: c.parents for c in commits}
     reached, open_ = set[str](), [base]
     while open_:
         name = open_.pop()
         if name not in reached:
             reached.add(name)
-            open_ += parents.get(name, ())
-    return [c.commit for c in commits if c.commit.id in reached]
+            open_ += parents.get(name, "").split()
+    return [c for c in commits if c.id in reached]
 
 
-def _by_number(commits: Iterable[Commit], numbers: Sequence[int]) -> dict[int, Commit]:
+def _by_number(commits: Sequence[Listed], numbers: Sequence[int]) -> dict[int, Commit]:
     """The commit of each pull request, told from the `(#123)` at the end of its subject, else the last that names it
     so."""
-    named = {f"(#{n})": n for n in numbers}
     found: dict[int, Commit] = {}
-    for one in commits if named else ():
-        for number in {n for mark, n in named.items() if mark in one.subject}:
+    for number in numbers:
+        mark = f"(#{number})"
+        for one in (commit(c.id, c.subject) for c in commits if mark in c.subject):
             if one.pull == number or number not in found:
                 found[number] = one
     return found
@@ -93,10 +92,11 @@ def _same_patch(
     """Commits of any branch under the same title, whose patch is the very same."""
     core = _core(title)
     words = sorted(re.findall(r"\w{4,}", core), key=lambda w: (-len(w), w))[:2]
-    named = (c.commit for c in commits if words and all(w in c.commit.subject.lower() for w in words))
-    alike = [c for c in named if c.id not in known and c.id != compared.head and _core(c.subject) == core]
+    named = [c for c in commits if words and words[0] in (said := c.subject.lower()) and words[-1] in said]
+    others = [c for c in named if c.id not in known and c.id != compared.head and _core(c.subject) == core]
+    alike = [commit(c.id, c.subject) for c in others[:_MOST_ALIKE]]
     own = _patch_id(git, compared.base, compared.head) if alike else ""
-    for one in alike[:_MOST_ALIKE] if own else ():
+    for one in alike if own else ():
         if _patch_id(git, f"{one.id}^", one.id) == own:
             yield Reference(one.pull, "same-patch", one)
 
