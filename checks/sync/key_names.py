@@ -20,6 +20,8 @@ def renamed(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
     """`self.b = x.y.z`, which was `self.a = x.y.z` before this change and still is in a sibling's runner."""
     for old, new, _ in paired_changes(change, config):
         unit = change.unit(new.path)
+        if not any(change.touches(new.path, line, line) for _, _, line in _set(new)):
+            continue
         before, after = dict(_attributes(old)), dict(_attributes(new))
         for name, (value, line) in sorted(after.items()) if unit is not None else ():
             if name in before or not change.touches(new.path, line, line) or unit is None:
@@ -36,11 +38,18 @@ def renamed(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
 
 def _attributes(function: Function) -> Iterator[tuple[str, tuple[E.Expr, int]]]:
     """(name, value and line) of each attribute of `self` that gets a value which two files do not share by chance."""
+    for name, value, line in _set(function):
+        if weight(value) >= LEAST_WEIGHT:
+            yield name, (value, line)
+
+
+def _set(function: Function) -> Iterator[tuple[str, E.Expr, int]]:
+    """(name, value, line) of each attribute of `self` that gets a value."""
     for guarded in flatten(function.body):
         match guarded.stmt:
             case Assign(target=E.Attr(base=E.Name(id="self"), name=name), op="=", value=value, line=line):
-                if value is not None and weight(value) >= LEAST_WEIGHT:
-                    yield name, (value, line)
+                if value is not None:
+                    yield name, value, line
             case _:
                 pass
 

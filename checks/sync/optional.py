@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from checks.change import ChangeSet
 from checks.finding import Confidence, Definition, Finding, Location, Message, Severity, Side
 from checks.ir import expr as E
-from checks.ir.stmt import Assign, For, Guarded, flatten
+from checks.ir.stmt import Assign, For, Guarded
 from checks.ir.unit import Function, Unit
-from checks.ops import arguments, calls_of, expressions
+from checks.ops import arguments, calls_of, expressions, parts
 from checks.sync.targets import Target, Targets, called
 
 _ITERATES = frozenset({"any", "all", "len", "sum", "max", "min", "sorted", "list", "enumerate", "zip", "tuple"})
@@ -69,12 +69,12 @@ def _mentions(function: Function) -> list[tuple[Guarded, frozenset[str], frozens
     def make() -> list[tuple[Guarded, frozenset[str], frozenset[str]]]:
         found: list[tuple[Guarded, frozenset[str], frozenset[str]]] = []
         asked: dict[int, set[str]] = {}  # the same guards stand before many statements
-        for guarded in flatten(function.body):
+        for guarded, inside in parts(function.body):
             for guard in guarded.guards:
                 if id(guard) not in asked:
                     asked[id(guard)] = E.names(guard)
             over = frozenset().union(*(asked[id(g)] for g in guarded.guards))
-            found.append((guarded, over, frozenset().union(*map(E.names, expressions(guarded.stmt)))))
+            found.append((guarded, over, frozenset([e.id for e in inside if e.__class__ is E.Name])))
         return found
 
     return function.body.once(_mentions, make)
