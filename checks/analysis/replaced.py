@@ -15,6 +15,7 @@ from checks.config import Config
 from checks.finding import Location, Side
 from checks.ir.node import node
 from checks.source import language
+from checks.tree import whole
 
 _TOKEN = re.compile(r"[A-Za-z_]\w*|\d[\w.]*|\S")
 _NAME = re.compile(r"[A-Za-z_]\w{2,}")
@@ -63,10 +64,18 @@ def replacements(change: ChangeSet, config: Config) -> tuple[Replacement, ...]:
         Replacement(old, new, tuple(e.place for e in exchanges), _left(old, change, config))
         for (old, new), exchanges in found.items()
         if any(not config.is_test(e.place.path) for e in exchanges)
+        and (len(exchanges) > 1 or not _stays(old, change, config))
         and (not all(e.called for e in exchanges) or defined(new, change, Side.HEAD, config))
     ]
     kept = [r for r in made if len(r.places) > 1 or not r.left]
     return tuple(sorted(kept, key=lambda r: (-len(r.places), r.old, r.new)))
+
+
+def _stays(name: str, change: ChangeSet, config: Config) -> bool:
+    """Whether product code that was changed still holds `name`: soon known, unlike what all of the product holds."""
+    paths = (f.head_path for f in change.files if f.head_path and f.mode == "file" and not config.is_test(f.head_path))
+    units = (change.unit(path) for path in paths if language(path))
+    return any(re.search(rf"{whole(name)}\b", line) for u in units if u is not None for line in u.lines if name in line)
 
 
 def _left(name: str, change: ChangeSet, config: Config) -> tuple[str, ...]:

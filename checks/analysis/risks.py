@@ -72,14 +72,8 @@ def reached_files(change: ChangeSet, config: Config) -> tuple[str, ...]:
 def _behind(name: str, path: str, change: ChangeSet, config: Config) -> Iterator[str]:
     yield path
     kind = config.hardware_of(path)
-    for hit in change.head.find(name):
-        other = hit.path
-        if (
-            other != path
-            and language(other) == "cpp"
-            and config.hardware_of(other) == kind
-            and not config.is_test(other)
-        ):
+    for other in change.head.holders(name, "cpp"):
+        if other != path and config.hardware_of(other) == kind and not config.is_test(other):
             unit = change.unit(other)
             if unit is not None and unit.named(name):
                 yield other

@@ -64,7 +64,7 @@ def _places(written: Draft) -> Iterator[str]:
     found = written.facts.functions
     names = dict.fromkeys(f.name.rpartition(".")[2].rpartition("::")[2] for f in found)
     for name in [n for n in names if not n.startswith("__")][:MOST_FUNCTIONS]:
-        for path in {h.path for h in written.change.head.find(name)}:
+        for path in written.change.head.holders(name):
             if written.config.is_test(path):
                 mentions[path] = mentions.get(path, 0) + 1
     yield from sorted(mentions, key=lambda p: (-mentions[p], p))[:MOST_PLACES]

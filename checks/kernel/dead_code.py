@@ -219,7 +219,7 @@ def _named_in_tree(function: Function, unit: Unit, change: ChangeSet) -> bool:
     if "static" in function.marks:
         stem = unit.path.rsplit("/", 1)[-1].split(".")[0]
         return any(_includes(h.text, unit) for h in change.head.find(stem))
-    return any(h.path != unit.path for h in change.head.find(function.name))
+    return any(path != unit.path for path in change.head.holders(function.name))
 
 
 def _includes(text: str, unit: Unit) -> bool:

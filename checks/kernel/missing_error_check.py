@@ -36,7 +36,6 @@ from checks.ir import expr as E
 from checks.ir.stmt import Assign, ExprStmt, Stmt
 from checks.kernel.deltas import Delta, deltas, uses
 from checks.ops import calls_of
-from checks.source import language
 
 ID = "kernel.missing-error-check"
 SUMMARY = "A launch or a returned status is not checked where the code around it checks"
@@ -91,7 +90,7 @@ def _checked_near(delta: Delta) -> int | None:
 
 def _practice(change: ChangeSet) -> bool:
     """Whether the tree checks launches at all, in several files."""
-    return len({h.path for h in change.head.find("cudaGetLastError") if language(h.path) == "cpp"}) >= 3
+    return len(change.head.holders("cudaGetLastError", "cpp")) >= 3
 
 
 def _chained(delta: Delta) -> str | None:

@@ -105,8 +105,8 @@ def _widened(change: ChangeSet, config: Config) -> Iterator[Finding]:
             if shape is not None and key and delta.touched(stmt.line, stmt.end_line) and largest(shape[0], {}):
                 keys.setdefault(key, Location(delta.unit.path, stmt.line))
     for key in sorted(keys):
-        before = list(buffers(key, change, Side.BASE, most=8))
-        if before and any(isinstance(b.rows, E.Const) and b.rows.value == 1 for b in before):
+        before = buffers(key, change, Side.BASE, most=8)
+        if any(isinstance(b.rows, E.Const) and b.rows.value == 1 for b in before):
             yield from _combined(key, keys[key], change, config)
 
 

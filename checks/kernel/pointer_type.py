@@ -40,7 +40,6 @@ from checks.ir.unit import Function, Param
 from checks.kernel.deltas import Delta, deltas, uses
 from checks.ops import calls_of
 from checks.protocol.ranges import show
-from checks.source import language
 
 ID = "kernel.pointer-type"
 SUMMARY = "A pointer is checked or read as something that it is not"
@@ -152,7 +151,7 @@ def _nullable(strict: dict[str, E.Call], delta: Delta, change: ChangeSet, config
     head = delta.head
     places = {p.name: n for n, p in enumerate(head.params)}
     seen: set[str] = set()
-    for path in sorted({h.path for h in change.head.find(head.name) if language(h.path) == "cpp"}):
+    for path in change.head.holders(head.name, "cpp"):
         unit = change.unit(path) if not config.is_test(path) else None
         for function in unit.functions if unit is not None else ():
             if unit is None or function.name == head.name or not uses(_text(function, delta, path, change), head.name):

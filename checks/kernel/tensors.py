@@ -12,7 +12,6 @@ from checks.ir.node import node
 from checks.ir.stmt import Assign, flatten
 from checks.ir.unit import Unit
 from checks.kernel.deltas import names_in
-from checks.source import language
 
 # The tokens of a large model of today (Qwen3), where a number has to be given for a row of logits.
 VOCABULARY = 151_936
@@ -85,7 +84,7 @@ def cut(expr: E.Expr) -> E.Expr | None:
 def buffers(key: str, change: ChangeSet, side: Side = Side.HEAD, most: int = 3) -> Iterator[Made]:
     """Where the shared tensor `key` is made, in at most `most` files."""
     shape = re.compile(rf"(?:\[\s*[\"']{re.escape(key)}[\"']\s*\]|\.{re.escape(key)})\s*(?::[^=]+)?=(?!=)")
-    hits = [h for h in change.tree(side).find(key) if language(h.path) == "python" and shape.search(h.text)]
+    hits = [h for h in change.tree(side).find(key, "python") if shape.search(h.text)]
     for path in list(dict.fromkeys(h.path for h in hits))[:most]:
         unit = change.unit(path, side)
         if unit is not None:

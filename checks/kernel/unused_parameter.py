@@ -185,7 +185,7 @@ def _constructed(params: list[Param], delta: Delta, change: ChangeSet) -> bool:
     if delta.head.name != "__init__" or not mine or not mine[0].bases:
         return False
     wanted, bases = {p.name for p in params}, set(mine[0].bases)
-    for path in sorted({h.path for h in change.head.find(params[0].name)}):
+    for path in change.head.holders(params[0].name):
         unit = change.unit(path) if language(path) == "python" and path != delta.unit.path else None
         for function in unit.named("__init__") if unit is not None else ():
             owner = next((c for c in unit.classes if c.name == function.owner), None) if unit is not None else None
@@ -207,7 +207,7 @@ def _given(param: Param, delta: Delta, change: ChangeSet, config: Config) -> tup
         return _launched(delta, param)
     name = head.owner if head.name == "__init__" else head.name
     params = tuple(p.name for p in head.params if p.name not in ("self", "cls"))
-    for path in sorted({h.path for h in change.head.find(name) if language(h.path) == "python"}):
+    for path in change.head.holders(name, "python"):
         unit = change.unit(path) if not config.is_test(path) else None
         for function in unit.functions if unit is not None else ():
             if unit is None or name not in unit.text(function.start_line, function.end_line):
