@@ -60,6 +60,7 @@ class Buffers:
         self.library = library
         self._fields: dict[str, list[tuple[str, dict[str, str]]]] = {}
         self._within: dict[str, list[Site]] = {}
+        self._of: dict[str, list[Site]] = {}
         self._choices: dict[frozenset[str], bool] = {}
 
     def within(self, path: str, functions: set[str] | None) -> list[Site]:
@@ -74,7 +75,9 @@ class Buffers:
 
     def of(self, op: str) -> list[Site]:
         """The calls of one op in product Python, in path and line order."""
-        return [s for s in self._in_files(self.library.holding("python", op)) if s.op == op]
+        if op not in self._of:
+            self._of[op] = [s for s in self._in_files(self.library.holding("python", op)) if s.op == op]
+        return self._of[op]
 
     def mentioning(self, words: set[str]) -> list[Site]:
         """The calls of any op that have all of `words` as names or keys in their arguments."""
