@@ -102,6 +102,7 @@ def _rule_word(rule: str, name: str) -> dict[str, str] | None:
     return own or _table(TEMPLATES / "rules" / f"{rule.split('.')[0]}.toml", name)
 
 
+@cache
 def _table(path: Path, name: str) -> dict[str, str] | None:
     text = _tables(path).get(name)
     return None if text is None else tomllib.loads(text)
