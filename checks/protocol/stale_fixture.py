@@ -136,13 +136,16 @@ def _entry_points(change: ChangeSet, config: Config) -> dict[str, set[str]]:
 
 
 def _tests_of(entries: dict[str, set[str]], change: ChangeSet, config: Config) -> Iterator[tuple[Unit, Function]]:
-    """Test functions that name an altered function, in files that name its module; touched files first."""
+    """Test functions that name an altered function, or are named after one (they may call it through a helper), in
+    files that name its module; touched files first."""
     for path, names in islice(_test_files(entries, change, config), MOST_FILES):
         unit, data = change.unit(path), change.head.read(path) or b""
         lines = sorted({line for name in names for line, _ in find_word(data, name)})
         for function in unit.functions if unit is not None else ():
-            named = function.name.startswith("test") and between(lines, function.start_line, function.end_line)
-            if unit is not None and named and function.clean:
+            if unit is None or not function.name.startswith("test"):
+                continue
+            after = any(name in function.name for name in names)
+            if (after or between(lines, function.start_line, function.end_line)) and function.clean:
                 yield unit, function
 
 
