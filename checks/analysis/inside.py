@@ -97,7 +97,7 @@ def state(change: ChangeSet, config: Config) -> Iterator[State]:
         if delta.base is None or delta.base_unit is None:
             continue
         before, now = _set_in(delta.base), _set_in(delta.head)
-        old, new = delta.base_unit.text(delta.base.start_line, delta.base.end_line), delta.text
+        old, new = delta.base_text, delta.text
         gained = {key: line for key, line in now.items() if not uses(old, _last(key)) and delta.touched(line)}
         lost = [key for key in before if not uses(new, _last(key))]
         handed = _handed(delta) if lost else set()

@@ -31,7 +31,7 @@ def laid_out(change: ChangeSet, config: Config) -> tuple[Function, ...]:
 def _only_layout(delta: Delta) -> bool:
     if delta.base is None or delta.base_unit is None:
         return False
-    before, now = delta.base_unit.text(delta.base.start_line, delta.base.end_line), delta.text
+    before, now = delta.base_text, delta.text
     if not delta.python:
         return _dense(delta.base_code) == _dense(delta.code) and _cpp_tokens(before) == _cpp_tokens(now)
     try:

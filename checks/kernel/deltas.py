@@ -57,6 +57,13 @@ class Delta:
         """The head's source, as written."""
         return self.unit.text(self.head.start_line, self.head.end_line)
 
+    @property
+    def base_text(self) -> str:
+        """The base's source, as written; empty where there is none."""
+        if self.base is None or self.base_unit is None:
+            return ""
+        return self.base_unit.text(self.base.start_line, self.base.end_line)
+
     @cached_property
     def code(self) -> str:
         """The head's source without comments and plain strings."""

@@ -69,6 +69,7 @@ def bindings(change: ChangeSet, config: Config, renamed: dict[str, str]) -> Iter
 
 
 def _texts(unit: Unit | None, bound: list[Binding]) -> list[str]:
+    """The source of each binding: where it is what it was, nothing need be read of it."""
     return [unit.text(b.line, b.end_line) for b in bound] if unit is not None else []
 
 
