@@ -12,7 +12,7 @@ def main() -> NoReturn:
     """Run the command line and end the process with its exit code, without taking every parsed file apart first."""
     gc.disable()  # there is no garbage in what is imported, and all of it stays
     # Not above: each process that is started to share the work imports this file.
-    from bot.cli import main as run
+    from bot.cli.main import main as run
 
     gc.freeze()
     gc.enable()

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from bot.errors import UserError
 from bot.files import read_text
-from checks.config import FILE, Config, ConfigError, load
-from checks.tree import Tree
+from checks.core.config import FILE, Config, ConfigError, load
+from checks.core.tree import Tree
 
 
 def configuration(tree: Tree | None, file: str | None, profile: str | None) -> Config:

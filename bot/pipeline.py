@@ -11,13 +11,13 @@ from typing import Any
 
 from bot.configuration import configuration
 from bot.git import Blobs, Git, Range, change_set
+from bot.i18n.catalog import Words
 from bot.reports import Report
 from bot.spread import spread
-from bot.words import Words
-from checks.change import ChangeSet, PullRequest
-from checks.config import FILE, Config
-from checks.facts import facts
-from checks.finding import Message
+from checks.core.change import ChangeSet, PullRequest
+from checks.core.config import FILE, Config
+from checks.core.finding import Message
+from checks.domain.change_facts import facts
 from checks.review import review
 
 

@@ -21,8 +21,8 @@ from pydantic_settings import (
 )
 
 from bot.errors import UserError
-from bot.github import Endpoint, address
-from bot.pages.access import OAuth
+from bot.github import Endpoint, urls
+from bot.web.access import OAuth
 
 _PREFIX = "SPECBOT_"
 
@@ -32,10 +32,8 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix=_PREFIX, extra="forbid", hide_input_in_errors=True)
 
-    github_api_url: str = Field(address.API, validation_alias=AliasChoices("GITHUB_API_URL", "github_api_url"))
-    github_server_url: str = Field(
-        address.SERVER, validation_alias=AliasChoices("GITHUB_SERVER_URL", "github_server_url")
-    )
+    github_api_url: str = Field(urls.API, validation_alias=AliasChoices("GITHUB_API_URL", "github_api_url"))
+    github_server_url: str = Field(urls.SERVER, validation_alias=AliasChoices("GITHUB_SERVER_URL", "github_server_url"))
     app_id: int
     private_key: SecretStr
     private_key_file: Path | None = None

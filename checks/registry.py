@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from checks.check import Check
-from checks.convention import checklist, cherry_pick, description, tests, title
-from checks.kernel import (
+from checks.core.check import Check
+from checks.rules.convention import checklist, cherry_pick, description, tests, title
+from checks.rules.kernel import (
     barrier,
     dead_code,
     fixed_seed,
@@ -20,10 +20,10 @@ from checks.kernel import (
     uninitialised_shared,
     unused_parameter,
 )
-from checks.logprobs import baseline_affected
-from checks.protocol import layout_mismatch, pack_unpack_mismatch, stale_fixture, unmasked_pack, untested_change
-from checks.semantics import rank_gate, step_idx
-from checks.sync import key, model_runner, op, signature
+from checks.rules.logprobs import baseline_affected
+from checks.rules.protocol import layout_mismatch, pack_unpack_mismatch, stale_fixture, unmasked_pack, untested_change
+from checks.rules.semantics import rank_gate, step_idx
+from checks.rules.sync import key, model_runner, op, signature
 
 RULES: tuple[Check, ...] = (
     unmasked_pack,

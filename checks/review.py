@@ -9,11 +9,11 @@ from enum import StrEnum
 from functools import partial
 from typing import Any
 
-from checks.change import ChangeSet
-from checks.check import Check
-from checks.config import Config
-from checks.finding import Confidence, Edit, Finding, Fix, Severity
-from checks.ir.node import node
+from checks.core.change import ChangeSet
+from checks.core.check import Check
+from checks.core.config import Config
+from checks.core.finding import Confidence, Edit, Finding, Fix, Severity
+from checks.lang.ir.node import node
 from checks.spread import Spread, alone
 
 
@@ -129,7 +129,7 @@ def apply(edits: Iterable[Edit], change: ChangeSet) -> dict[str, bytes]:
 
 def _not_analysed(change: ChangeSet) -> Iterable[tuple[str, str]]:
     """(path, reason) of changed source that no rule could read."""
-    from checks.source import LARGEST, language
+    from checks.lang.source import LARGEST, language
 
     for file in change.files:
         if file.head_path is None or not language(file.head_path) or file.mode != "file":

@@ -11,8 +11,8 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from bot.cli import main as specbot
-from bot.words import Words
+from bot.cli.main import main as specbot
+from bot.i18n.catalog import Words
 from checks.registry import RULES
 from kernels.bench.report import table
 from tests.example.build import build

@@ -9,7 +9,7 @@ import pytest
 
 from bot.configuration import configuration
 from bot.git import Blobs, Git, change_set, resolve
-from checks.change import PullRequest
+from checks.core.change import PullRequest
 from checks.registry import RULES
 from checks.review import Verdict, review
 from tests.example.build import build

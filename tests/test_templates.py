@@ -11,13 +11,11 @@ from pathlib import Path
 import pytest
 from jinja2 import meta
 
-from bot.phrases import Phrases
-from bot.short import short
-from bot.style import Html, Markdown
-from bot.words import LANGUAGES, TEMPLATES, Words
-from bot.words import _phrases as shared
-from bot.words import _tables as tables
-from checks.finding import Message
+from bot.i18n.catalog import LANGUAGES, TEMPLATES, Words, _phrases, _tables
+from bot.i18n.escape import Html, Markdown
+from bot.i18n.short import short
+from bot.i18n.templates import Phrases
+from checks.core.finding import Message
 from checks.registry import RULES
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -54,7 +52,7 @@ def test_both_languages_say_the_same(path):
 
 @pytest.mark.parametrize("path", [*GENERAL, *OF_RULES], ids=name)
 def test_each_table_alone_says_what_the_file_says(path):
-    assert {key: tomllib.loads(text) for key, text in tables(path).items()} == sentences(path)
+    assert {key: tomllib.loads(text) for key, text in _tables(path).items()} == sentences(path)
 
 
 @pytest.mark.parametrize("path", [*GENERAL, *OF_RULES], ids=name)
@@ -80,7 +78,7 @@ def test_the_short_way_says_what_jinja_says(path):
 
 
 def test_what_is_compiled_serves_all_who_write_the_same(monkeypatch):
-    shared.cache_clear()
+    _phrases.cache_clear()
     Words("en", Markdown()).prepare("rules/convention*.toml")
     monkeypatch.setattr(Phrases, "_jinja", None)
     said = Words("en", Markdown()).message("convention", Message("paste-range", {"folders": ["a"], "more": 1}))

@@ -13,18 +13,18 @@ import sys
 from pathlib import Path
 
 from bot.action.event import Event, read_event
-from bot.action.telling import commands, summarise
-from bot.arguments import Parser
-from bot.commands.review import exit_code
-from bot.edge import guarded
+from bot.action.summary import commands, summarise
+from bot.cli.arguments import Parser
+from bot.cli.exit_codes import guarded
+from bot.cli.review import exit_code
 from bot.errors import UserError
 from bot.files import write_output
 from bot.git import Git
+from bot.i18n.catalog import LANGUAGES, Words
+from bot.i18n.escape import Markdown
+from bot.pipeline import opened, reviewed
 from bot.reports import format_named
-from bot.reviewing import opened, reviewed
-from bot.service.checkrun import notes
-from bot.style import Markdown
-from bot.words import LANGUAGES, Words
+from bot.workflows.check_output import notes
 
 
 def main() -> int:
@@ -74,7 +74,7 @@ def _posted(
     """What to say about the posting, empty where there is nothing to say."""
     if args.post == "none":
         return ""
-    from bot.action.posting import post
+    from bot.action.publish import post
 
     return Words(args.lang, Markdown())(post(event.place, payload, findings))
 

@@ -10,8 +10,8 @@ from typing import Any
 from bot.errors import UserError
 from bot.files import read_text
 from bot.git import Git, Range, object_id, resolve
-from bot.github.posted import PullPlace
-from checks.change import PullRequest
+from bot.github.own_comments import PullPlace
+from checks.core.change import PullRequest
 
 
 @dataclass(frozen=True)

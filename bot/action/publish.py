@@ -9,11 +9,11 @@ from typing import Any
 from github import Auth
 
 from bot.errors import UserError
-from bot.github import Client, GitHubError, Limited, address
+from bot.github import Client, GitHubError, Limited, urls
 from bot.github.client import Cache
-from bot.github.pace import Pace
-from bot.github.posted import PullPlace
+from bot.github.own_comments import PullPlace
 from bot.github.publish import post_review, tidy
+from bot.github.rate_limit import Pace
 
 Json = dict[str, Any]
 
@@ -41,7 +41,7 @@ def _client() -> Client:
     token = os.environ.get("GITHUB_TOKEN")
     if not token:
         raise UserError("action-token")
-    return Client(address.api(), Auth.Token(token), Pace(), Cache())
+    return Client(urls.api(), Auth.Token(token), Pace(), Cache())
 
 
 def _tidy(client: Client, place: PullPlace, payload: Json, findings: list[Mapping[str, Any]]) -> None:

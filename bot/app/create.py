@@ -20,9 +20,9 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from bot.app.wanted import events, permissions
+from bot.app.permissions import events, permissions
 from bot.errors import UserError
-from bot.words import Words
+from bot.i18n.catalog import Words
 
 _CODE = re.compile(r"[A-Za-z0-9_-]{1,200}")
 # GitHub's own limit on the name of an App.
@@ -152,7 +152,7 @@ def created(listener: socket.socket, flow: Flow) -> dict[str, Any]:
 
 
 def credentials(made: dict[str, Any], plan: Plan) -> dict[str, Any]:
-    """The settings of the new App, by the names that `bot.service.settings` reads."""
+    """The settings of the new App, by the names that `bot.settings` reads."""
     return {
         "github_api_url": plan.api,
         "github_server_url": plan.server,

@@ -15,12 +15,12 @@ import httpx
 import sqlalchemy as sa
 from sqlalchemy.engine import make_url
 
-from bot.app.wanted import events, lacking
+from bot.app.permissions import events, lacking
+from bot.db.engine import engine_for
 from bot.github import App, Client, GitHubError
 from bot.redact import redact
-from bot.service.database import engine_for
-from bot.service.settings import Settings
-from checks.ir.node import node
+from bot.settings import Settings
+from checks.lang.ir.node import node
 
 _TIMEOUT = httpx.Timeout(10.0)
 # Our tokens are dated a minute back and live for five, which is what a wrong clock may eat up.

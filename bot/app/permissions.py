@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.github.app import ANALYSE, COMMENT, PUBLISH, READ_CI, RUN
-from bot.service.handlers import HANDLERS
+from bot.webhooks.handlers import HANDLERS
 
 _LEVELS = ("", "read", "write", "admin")
 

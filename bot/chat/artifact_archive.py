@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from bot.unzip import BadArchive, opened, plain, read
+from bot.safe_zip import BadArchive, opened, plain, read
 
 MOST_MEMBERS = 200
 LARGEST = 256 << 20

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from bot.comments.gpu import trusted
-from bot.comments.grammar import MOST
-from bot.comments.order import CommentOrder
-from bot.comments.who import METADATA
+from bot.chat.comment_job import CommentOrder
+from bot.chat.gpu_run import trusted
+from bot.chat.parser import MOST
+from bot.chat.permissions import METADATA
+from bot.context.service_context import Machine
 from bot.github.app import ANALYSE
-from bot.service.machine import Machine
-from bot.service.orders import ReviewOrder
+from bot.jobs.requests import ReviewOrder
 
 
 def begin(here: Machine, order: ReviewOrder, head: str, jobs: list[str]) -> None:

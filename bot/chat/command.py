@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from bot.comments.task import Task
-from bot.comments.who import Level
+from bot.chat.context import Task
+from bot.chat.permissions import Level
 
 
 class Command(Protocol):
-    """A module of `bot.comments.commands`. What it does stands in `templates/words/comments.toml` as `help-<name>`.
+    """A module of `bot.chat.commands`. What it does stands in `templates/words/comments.toml` as `help-<name>`.
 
     `USAGE` is its arguments as help shows them, and `LEVEL` what its author must be allowed to do at the least.
     """

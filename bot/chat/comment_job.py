@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from bot.comments.grammar import Said
-from bot.github.posted import PullPlace
-from bot.service.orders import Order
-from bot.service.store import PullKey
+from bot.chat.parser import Said
+from bot.db.deliveries import PullKey
+from bot.github.own_comments import PullPlace
+from bot.jobs.requests import Order
 
 QUEUE = "comments"
 

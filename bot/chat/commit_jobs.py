@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from bot.chat.context import Refusal
+from bot.chat.nearest import nearest
 from bot.ci import convert
 from bot.ci.required import required
-from bot.comments.nearest import nearest
-from bot.comments.task import Refusal
 from bot.github import Client
-from bot.github.posted import PullPlace
+from bot.github.own_comments import PullPlace
 from checks.ci.model import Job, Requirement
 
 Json = dict[str, Any]

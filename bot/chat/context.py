@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from bot.comments.grammar import Said
-from bot.comments.order import CommentOrder
-from bot.comments.who import METADATA, Level, level
+from bot.chat.comment_job import CommentOrder
+from bot.chat.parser import Said
+from bot.chat.permissions import METADATA, Level, level
+from bot.context.service_context import Machine
 from bot.github.app import ANALYSE
 from bot.github.client import Client, Json
-from bot.service.machine import Machine
 
 T = TypeVar("T")
 

@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from bot.comments.task import Refusal, Task
-from bot.comments.who import METADATA, Level, level
+from bot.chat.context import Refusal, Task
+from bot.chat.permissions import METADATA, Level, level
 from bot.configuration import configuration
+from bot.db.commands import GpuRun
 from bot.errors import UserError
 from bot.git import Blobs, Git, Range
 from bot.git.tree import trees
 from bot.github import Client, GitHubError, Limited, Unsure
 from bot.github.app import ANALYSE, READ_CI, RUN
-from bot.service.orders import Order
-from bot.service.records import GpuRun
-from checks.config import GpuJob
+from bot.jobs.requests import Order
+from checks.core.config import GpuJob
 
 Json = dict[str, Any]
 # What `.github/workflows/gpu-kernels.yml` takes.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot.comments.reply import ours
+from bot.chat.reply import ours
 from bot.github import App, Client
-from bot.github.posted import PullPlace
-from bot.words import Words
+from bot.github.own_comments import PullPlace
+from bot.i18n.catalog import Words
 
 Json = dict[str, Any]
 # A hint of GitHub's is enough here: nobody may do anything by it.

@@ -5,14 +5,14 @@ from __future__ import annotations
 from io import BytesIO
 from pathlib import Path
 
-from bot.comments.outcome import Outcome, Tab
+from bot.chat.page_tab import Outcome, Tab
 from bot.errors import UserError
+from bot.i18n.catalog import Words
 from bot.logprobs.diff import compare
 from bot.logprobs.files import read_records
 from bot.logprobs.store import FolderStore, find
-from bot.pages import bodies
-from bot.reports import logprobs as report
-from bot.words import Words
+from bot.reports import logprobs as logprob_report
+from bot.web import tab_html
 from checks.ci.junit import read
 from checks.logprobs.compare import Outcome as Comparison
 
@@ -43,8 +43,10 @@ def logprobs(head: Path, base: Path | None, store: Path, words: Words) -> Outcom
     if not found:
         return Outcome("neutral", "run-no-baseline", words("comments.run-no-baseline"))
     worst = min(found.values(), key=lambda one: one.safe)
-    tabs = (Tab("logprobs", str(worst.verdict), bodies.of_logprobs(found)),)
-    parts = [(words(f"comments.{key}"), report.render(one, "markdown", words.language)) for key, one in found.items()]
+    tabs = (Tab("logprobs", str(worst.verdict), tab_html.of_logprobs(found)),)
+    parts = [
+        (words(f"comments.{key}"), logprob_report.render(one, "markdown", words.language)) for key, one in found.items()
+    ]
     text = "\n\n".join(f"## {title}\n\n{said.strip()}" for title, said in parts)
     key = "run-fine" if worst.safe else "run-logprobs"
     return Outcome("success" if worst.safe else "failure", key, text, tabs)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot.comments.order import CommentOrder
-from bot.reports.fitting import size
-from bot.service.machine import Machine
-from bot.service.records import GpuRun
+from bot.chat.comment_job import CommentOrder
+from bot.context.service_context import Machine
+from bot.db.commands import GpuRun
+from bot.reports.truncate import size
 
 NAME = "specbot/kernels"
 _CHECKS = {"checks": "write"}

@@ -9,18 +9,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bot.comments import results as own
-from bot.comments.archive import members
-from bot.comments.outcome import Outcome, Tab, together
+from bot.chat import job_results
+from bot.chat.artifact_archive import members
+from bot.chat.page_tab import Outcome, Tab, together
+from bot.db.commands import GpuRun
 from bot.errors import UserError
 from bot.github.client import Json
+from bot.i18n.catalog import Words
 from bot.kernels import results
-from bot.pages import bodies
 from bot.reports import kernelpairs
 from bot.reports.kernelpairs import Judged, Report
-from bot.service.records import GpuRun
-from bot.unzip import BadArchive
-from bot.words import Words
+from bot.safe_zip import BadArchive
+from bot.web import tab_html
 from checks.kernelrun.comparison import compare
 
 _SUMMARY = "kernels.json"
@@ -72,10 +72,10 @@ def _parts(run: GpuRun, files: dict[str, bytes], told: dict[str, Any], words: Wo
     if not kinds or "under-base/base/results.json" in files:
         yield _kernels(run, files, told, words.language)
     if "junit" in kinds:
-        yield own.tests(kinds["junit"], words)
+        yield job_results.tests(kinds["junit"], words)
     if "logprobs" in kinds:
         with tempfile.TemporaryDirectory(prefix="specbot-logprobs-") as name:
-            yield own.logprobs(*written(run, files, Path(name)), store, words)
+            yield job_results.logprobs(*written(run, files, Path(name)), store, words)
 
 
 def written(run: GpuRun, files: dict[str, bytes], folder: Path) -> tuple[Path, Path | None]:
@@ -90,8 +90,8 @@ def written(run: GpuRun, files: dict[str, bytes], folder: Path) -> tuple[Path, P
 def _kernels(run: GpuRun, files: dict[str, bytes], told: dict[str, Any], language: str) -> Outcome:
     report = _report(run, files, told)
     text = kernelpairs.render(report, "markdown", language)
-    verdict = bodies.kernels_verdict(report)
-    tabs = (Tab("kernels", verdict, bodies.of_kernels(report)),)
+    verdict = tab_html.kernels_verdict(report)
+    tabs = (Tab("kernels", verdict, tab_html.of_kernels(report)),)
     return Outcome(_CONCLUSIONS[verdict], f"kernels-{verdict}", text, tabs)
 
 

@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from bot.comments.lines import own
+from bot.chat.authored_lines import own
 
 MOST = 5
 # Longer than any name of a job.

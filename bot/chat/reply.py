@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from bot.comments.order import CommentOrder
+from bot.chat.comment_job import CommentOrder
 from bot.github import App, Client
 from bot.github.client import Json
-from bot.reports.fitting import size
-from bot.style import Markdown
+from bot.i18n.escape import Markdown
+from bot.reports.truncate import size
 
 _MARK = re.compile(r"<!-- specbot:answer (\d+) (\d+) -->")
 # GitHub takes 65,536 UTF-16 units.

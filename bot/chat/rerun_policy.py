@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from io import BytesIO
 from typing import BinaryIO
 
-from bot.comments.jobs import Ran
-from bot.comments.task import Task
+from bot.chat.commit_jobs import Ran
+from bot.chat.context import Task
 from bot.github import GitHubError, Limited
 from bot.github.app import READ_CI
 from bot.github.download import job_log

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from bot.comments.order import CommentOrder
+from bot.chat.comment_job import CommentOrder
+from bot.context.retries import passing
+from bot.context.service_context import Machine
+from bot.db.commands import GpuRun
 from bot.github import GitHubError
 from bot.github.app import READ_CI
 from bot.github.download import artifact
-from bot.service.machine import Machine
-from bot.service.records import GpuRun
-from bot.service.retrying import passing
 
 _LARGEST = 128 << 20
 

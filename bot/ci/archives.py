@@ -7,7 +7,7 @@ import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bot.unzip import BadArchive, opened, plain, read
+from bot.safe_zip import BadArchive, opened, plain, read
 
 # A test run's results are some megabytes; what is much more is no report, or a bomb.
 MOST_MEMBERS = 5_000

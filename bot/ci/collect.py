@@ -12,21 +12,21 @@ from datetime import datetime
 from pathlib import Path
 
 from bot.ci import convert
-from bot.ci.asking import Asking
 from bot.ci.convert import Execution
-from bot.ci.elsewhere import Asked, Elsewhere
 from bot.ci.joblogs import Told, logged, noted
+from bot.ci.other_runs import Asked, Elsewhere
 from bot.ci.required import required
 from bot.ci.results import of_base, results
 from bot.ci.source import Source
+from bot.ci.tolerant_fetch import Asking
 from bot.errors import UserError
 from bot.github import GitHubError, Limited
 from bot.github.check import NAME
 from bot.github.client import Json
 from checks.ci.analyse import Guard
 from checks.ci.folder import RUN, dump
+from checks.ci.message_keys import Problem
 from checks.ci.model import CIRun, Job, Past, Revisions, Status
-from checks.ci.sentences import Problem
 
 MOST_RUNS = 60
 MOST_JOBS = 1_000

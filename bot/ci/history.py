@@ -12,8 +12,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from bot.db.engine import create, put
 from bot.errors import UserError
-from bot.service.database import create, put
 from checks.ci.folder import dump, load
 from checks.ci.model import CIRun, Conclusion, Job, Status
 from checks.ci.report import Cause

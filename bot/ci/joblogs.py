@@ -9,12 +9,12 @@ from io import BytesIO
 from pathlib import Path
 
 from bot.ci import convert
-from bot.ci.asking import Asking
 from bot.ci.convert import Execution
+from bot.ci.tolerant_fetch import Asking
 from bot.github import GitHubError, Limited
 from checks.ci.analyse import Guard, signatures
+from checks.ci.message_keys import Problem
 from checks.ci.model import Attempt, Job, LogState
-from checks.ci.sentences import Problem
 
 MOST_LOGS = 40
 MOST_ATTEMPT_LOGS = 10

@@ -16,10 +16,10 @@ from bot.ci.source import Source, day
 from bot.github import GitHubError, Limited
 from bot.github.client import Json
 from checks.ci.analyse import Guard
-from checks.ci.joblog import failures
+from checks.ci.earlier_runs import WINDOW
+from checks.ci.log_failures import failures
 from checks.ci.model import Past, Where
-from checks.ci.past import WINDOW
-from checks.ci.seen import Seen
+from checks.ci.observed_failures import Seen
 
 MOST_BASE_RUNS = 10
 MOST_OTHER_RUNS = 12

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from bot.github import Client, GitHubError, Limited
 from bot.github.client import Json
-from bot.github.posted import PullPlace
+from bot.github.own_comments import PullPlace
 from checks.ci.model import Conclusion, Job, Kind, Requirement, Status
 
 _ROLLUP = """

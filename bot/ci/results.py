@@ -9,12 +9,12 @@ from itertools import islice
 from pathlib import Path
 
 from bot.ci.archives import reports
-from bot.ci.asking import Asking
 from bot.ci.convert import Execution
 from bot.ci.source import LARGEST_ARTIFACT
+from bot.ci.tolerant_fetch import Asking
 from bot.github.client import Json
+from checks.ci.message_keys import Problem
 from checks.ci.model import Artifact, CoverageFile, Job
-from checks.ci.sentences import Problem
 
 MOST_ARTIFACTS = 30
 MOST_OF_BASE = 5

@@ -8,12 +8,12 @@ from typing import BinaryIO
 
 from bot.errors import UserError
 from bot.git import Git, resolve
-from bot.reviewing import opened, reviewed
-from checks.change import PullRequest
+from bot.pipeline import opened, reviewed
 from checks.ci.analyse import analyse
 from checks.ci.folder import RUN, FolderError, load
 from checks.ci.model import CIRun
 from checks.ci.report import CIReport
+from checks.core.change import PullRequest
 
 
 class Folder:

@@ -10,10 +10,10 @@ from datetime import datetime
 from github import Auth
 
 from bot.errors import UserError
-from bot.github import Client, GitHubError, address, download
+from bot.github import Client, GitHubError, download, urls
 from bot.github.client import Cache, Json
-from bot.github.pace import Pace
-from bot.github.posted import PullPlace
+from bot.github.own_comments import PullPlace
+from bot.github.rate_limit import Pace
 
 # The first that is set gives the token. It is never an argument: those are seen by everybody on the machine.
 TOKENS = ("GITHUB_TOKEN", "GH_TOKEN")
@@ -64,7 +64,7 @@ def from_environment(place: PullPlace) -> Source:
     token = next((os.environ[name] for name in TOKENS if os.environ.get(name)), None)
     if token is None:
         raise UserError("ci-token", names=list(TOKENS))
-    api = address.api()
+    api = urls.api()
     return Source(Client(api, Auth.Token(token), Pace(), Cache()), api, token, place)
 
 

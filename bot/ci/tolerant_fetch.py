@@ -9,8 +9,8 @@ from typing import TypeVar
 from bot.ci.source import Source
 from bot.github import GitHubError, Limited
 from bot.github.client import Json
-from bot.unzip import BadArchive
-from checks.ci.sentences import Problem
+from bot.safe_zip import BadArchive
+from checks.ci.message_keys import Problem
 
 T = TypeVar("T")
 

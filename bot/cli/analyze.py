@@ -15,7 +15,7 @@ from bot.reports.charts import Draw, stacked_bars
 
 if TYPE_CHECKING:
     from bot.github.discussion import Pulled
-    from checks.analysis.discussion import Thread
+    from checks.summary.discussion import Thread
 
 
 def run(args: argparse.Namespace) -> int:
@@ -33,10 +33,10 @@ def run(args: argparse.Namespace) -> int:
 def _written(args: argparse.Namespace, pulled: Pulled | None, threads: tuple[Thread, ...] | None, draw: Draw) -> str:
     # Not above: this is read while the other process reads what it draws with.
     from bot.analysing import analysed
-    from bot.commands.review import asked
-    from bot.reports import analysis as reports
-    from bot.reviewing import progress_on_terminal, reviewed
-    from bot.words import Words
+    from bot.cli.review import asked
+    from bot.i18n.catalog import Words
+    from bot.pipeline import progress_on_terminal, reviewed
+    from bot.reports import analysis
 
     with asked(args, pulled.pull if pulled is not None else None) as (git, compared, change):
         review = partial(
@@ -47,7 +47,7 @@ def _written(args: argparse.Namespace, pulled: Pulled | None, threads: tuple[Thr
             progress=progress_on_terminal(Words(args.lang)),
         )
         view = analysed(git, compared, change, review, threads)
-        return reports.render(view, args.format, args.lang, draw)
+        return analysis.render(view, args.format, args.lang, draw)
 
 
 def _from_github(name: str) -> tuple[Pulled, tuple[Thread, ...]]:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from bot.errors import UserError
 from bot.files import write_output
-from bot.words import Words
+from bot.i18n.catalog import Words
 
 _LOGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})")
 
@@ -54,7 +54,7 @@ def _create(args: argparse.Namespace) -> int:
 
 def _doctor(args: argparse.Namespace) -> int:
     from bot.app.doctor import examined
-    from bot.service.settings import load
+    from bot.settings import load
 
     words = Words(args.lang)
     settings = load(args.config)
@@ -69,7 +69,7 @@ def _doctor(args: argparse.Namespace) -> int:
 
 def _github() -> tuple[str, str]:
     """Addresses of GitHub's API and of its pages, as every other command finds them."""
-    from bot.github import address
+    from bot.github import urls as address
 
     return address.api().rstrip("/"), address.server().rstrip("/")
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.words import Words
+from bot.i18n.catalog import Words
 
 if TYPE_CHECKING:
     from checks.ci.model import CIRun
@@ -82,7 +82,7 @@ def _collect(args: argparse.Namespace) -> int:
 def _before(args: argparse.Namespace, saved: CIRun) -> CIRun | None:
     """The run of the last report: the one that is named, else the database's where that is older."""
     from bot.ci.history import in_file
-    from bot.ci.saved import read
+    from bot.ci.run_folder import read
 
     if args.since:
         return read(Path(args.since))
@@ -92,10 +92,10 @@ def _before(args: argparse.Namespace, saved: CIRun) -> CIRun | None:
 
 def _report(args: argparse.Namespace) -> int:
     """Write the report of a saved run."""
-    from bot.ci.saved import Folder, read, reported
+    from bot.ci.run_folder import Folder, read, reported
     from bot.files import write_output
     from bot.reports.ci import CIView, render
-    from checks.ci.since import since
+    from checks.ci.report_diff import since
 
     folder = Path(args.folder)
     saved = read(folder)
@@ -110,7 +110,7 @@ def _report(args: argparse.Namespace) -> int:
 
 def _remember(file: str, saved: CIRun, report: CIReport) -> None:
     from bot.ci.history import in_file
-    from bot.reports.jsonfmt import plain
+    from bot.reports.json_v1 import plain
 
     history = in_file(Path(file), new=True)
     history.record(saved, plain(report))

@@ -9,8 +9,8 @@ from bot.configuration import checked
 from bot.errors import UserError
 from bot.files import read_text, write_output
 from bot.git import Blobs, Git, head_tree
-from bot.words import Words
-from checks.config import FILE
+from bot.i18n.catalog import Words
+from checks.core.config import FILE
 
 
 def arguments(parser: argparse.ArgumentParser, shared: argparse.ArgumentParser, words: Words) -> None:

@@ -20,13 +20,13 @@ from bot.configuration import configuration
 from bot.errors import UserError
 from bot.files import read_text, write_output
 from bot.git import Blobs, Git, change_set, resolve
+from bot.i18n.catalog import Words
 from bot.reports.evaluation import summary, table
-from bot.words import Words
-from checks.change import ChangeSet, PullRequest
+from checks.core.change import ChangeSet, PullRequest
+from checks.core.tree import PatchedTree
 from checks.evaluation import Case, CaseError, Outcome, Reported, parse_cases, score
 from checks.registry import RULES
 from checks.review import review
-from checks.tree import PatchedTree
 
 Key = tuple[str, str, tuple[str, ...]]
 

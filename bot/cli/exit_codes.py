@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import bot
 from bot.errors import UserError
-from bot.words import Words
+from bot.i18n.catalog import Words
 
 
 def guarded(run: Callable[[], int], arguments: Sequence[str], language: str) -> int:

@@ -8,7 +8,7 @@ import sys
 from importlib.util import find_spec
 
 from bot.errors import UserError
-from bot.words import Words
+from bot.i18n.catalog import Words
 
 FORMATS = ("terminal", "markdown", "json")
 _DEVICES = ("cuda", "cpu")

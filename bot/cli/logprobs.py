@@ -6,7 +6,7 @@ import argparse
 from math import inf
 from typing import TypeVar
 
-from bot.words import Words
+from bot.i18n.catalog import Words
 
 N = TypeVar("N", int, float)
 DIFF_FORMATS = ("terminal", "markdown", "json")

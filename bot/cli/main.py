@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 
 import bot
-from bot.arguments import Parser
-from bot.edge import guarded
+from bot.cli.arguments import Parser
+from bot.cli.exit_codes import guarded
+from bot.i18n.catalog import LANGUAGES, Words
 from bot.reports import FORMATS
-from bot.words import LANGUAGES, Words
 
 _FAIL_ON = ("bug", "suggestion", "never")
 _MODULES = {"eval": "evaluate"}
@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(arguments: list[str], language: str) -> int:
     args = _parser(Words(language), language, arguments[0] if arguments else "").parse_args(arguments)
     # Each command is read when it is asked for: the shell command must start fast.
-    module = import_module(f"bot.commands.{_MODULES.get(args.command, args.command)}")
+    module = import_module(f"bot.cli.{_MODULES.get(args.command, args.command)}")
     code: int = module.run(args)
     return code
 
@@ -60,7 +60,7 @@ def _parser(words: Words, language: str, asked: str) -> argparse.ArgumentParser:
             parents = [] if options is None else [shared]
             command = commands.add_parser(name, help=words(key), parents=parents, allow_abbrev=False)
             if options is None:
-                import_module(f"bot.commands.{name}").arguments(command, shared, words)
+                import_module(f"bot.cli.{name}").arguments(command, shared, words)
             else:
                 options(command, words)
     return parser

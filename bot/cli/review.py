@@ -10,11 +10,11 @@ from pathlib import Path
 from bot.errors import UserError
 from bot.files import read_text, write_output
 from bot.git import Git, Range, resolve
+from bot.i18n.catalog import Words
+from bot.pipeline import opened, progress_on_terminal, reviewed
 from bot.reports import format_named
-from bot.reviewing import opened, progress_on_terminal, reviewed
-from bot.words import Words
-from checks.change import ChangeSet, PullRequest
-from checks.finding import Severity
+from checks.core.change import ChangeSet, PullRequest
+from checks.core.finding import Severity
 from checks.review import Review
 
 

@@ -8,8 +8,8 @@ import inspect
 from bot.configuration import nearest
 from bot.errors import UserError
 from bot.files import write_output
-from bot.words import Words
-from checks.check import Check
+from bot.i18n.catalog import Words
+from checks.core.check import Check
 from checks.registry import RULES, rule
 
 

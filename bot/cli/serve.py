@@ -9,18 +9,18 @@ from contextlib import closing, suppress
 
 import uvicorn
 
+from bot import logs
+from bot.context.service_context import Machine
+from bot.db.deliveries import Store, open_store
 from bot.errors import UserError
-from bot.pages.access import Access
-from bot.pages.archive import Archive
-from bot.pages.routes import routes
-from bot.service import logs
-from bot.service.machine import Machine
-from bot.service.scratch import scratch
-from bot.service.settings import Settings, load
-from bot.service.store import Store, open_store
-from bot.service.turns import take_short_turns
-from bot.service.web import application
-from bot.service.worker import Worker, usual_queues
+from bot.settings import Settings, load
+from bot.tempdir import scratch
+from bot.web.access import Access
+from bot.web.page_store import Archive
+from bot.web.routes import routes
+from bot.webhooks.app import application
+from bot.webhooks.turns import take_short_turns
+from bot.workflows.worker import Worker, usual_queues
 
 
 class _Terminated(BaseException):

@@ -9,14 +9,14 @@ import threading
 
 from prometheus_client import start_http_server
 
+from bot import logs
+from bot.context.service_context import Machine
+from bot.db.deliveries import open_store
 from bot.errors import UserError
-from bot.service import logs
-from bot.service.machine import Machine
-from bot.service.scratch import scratch
-from bot.service.settings import load
-from bot.service.store import open_store
-from bot.service.turns import take_short_turns
-from bot.service.worker import QUEUES, Worker, usual_queues
+from bot.settings import load
+from bot.tempdir import scratch
+from bot.webhooks.turns import take_short_turns
+from bot.workflows.worker import QUEUES, Worker, usual_queues
 
 # Where the web side is on the same machine, webhooks are answered first.
 _PRIORITY = 5

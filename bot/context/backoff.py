@@ -11,7 +11,7 @@ import threading
 import time
 from typing import NoReturn
 
-from bot.service.store import Store
+from bot.db.deliveries import Store
 
 _SHORTEST = 0.5
 

@@ -8,9 +8,9 @@ from typing import ParamSpec, TypeVar
 
 from dbos import DBOS, StepOptions
 
+from bot.context.backoff import NotYet
+from bot.context.service_context import machine
 from bot.github import GitHubError, Limited, Unsure
-from bot.service.machine import machine
-from bot.service.waiting import NotYet
 
 P = ParamSpec("P")
 R = TypeVar("R")

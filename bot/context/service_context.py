@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from bot.context.backoff import Waiting
+from bot.db.commands import Records
+from bot.db.deliveries import Store
+from bot.db.rate_limits import Writes
 from bot.github import App
 from bot.github.checkout import Checkouts
-from bot.service.records import Records
-from bot.service.settings import Settings
-from bot.service.store import Store
-from bot.service.waiting import Waiting
-from bot.service.writes import Writes
-from bot.style import Markdown
-from bot.words import Words
+from bot.i18n.catalog import Words
+from bot.i18n.escape import Markdown
+from bot.settings import Settings
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from bot.service.database import create, lock, put, where
-from bot.service.store import PullKey
+from bot.db.deliveries import PullKey
+from bot.db.engine import create, lock, put, where
 
 Json = dict[str, Any]
 _TABLES = sa.MetaData()

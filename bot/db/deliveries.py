@@ -15,11 +15,11 @@ import sqlalchemy as sa
 from dbos import DBOSClient, DBOSPortableJSONSerializer, EnqueueOptions, run_dbos_database_migrations
 from sqlalchemy.dialects import postgresql, sqlite
 
+from bot.db.engine import begin_to_write, engine_for, lock
 from bot.errors import UserError
+from bot.jobs.requests import Delivery, Order
 from bot.redact import redact
-from bot.service.database import begin_to_write, engine_for, lock
-from bot.service.orders import Delivery, Order
-from bot.service.settings import Settings
+from bot.settings import Settings
 
 _TABLES = sa.MetaData()
 _DELIVERIES = sa.Table(

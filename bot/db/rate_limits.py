@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 from dbos import DBOS
 
+from bot.db.engine import create, lock
 from bot.github import Endpoint, Limited
-from bot.github.pace import HOUR, Pace
-from bot.service.database import create, lock
+from bot.github.rate_limit import HOUR, Pace
 
 _TABLES = sa.MetaData()
 _WRITES = sa.Table(

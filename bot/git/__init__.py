@@ -7,8 +7,8 @@ from bot.git.command import Git
 from bot.git.diff import compare, diff
 from bot.git.revisions import Range, object_id, resolve
 from bot.git.tree import GitTree, list_trees, read_trees, trees
-from checks.change import ChangeSet, PullRequest
-from checks.source import language
+from checks.core.change import ChangeSet, PullRequest
+from checks.lang.source import language
 
 __all__ = ["Blobs", "Git", "GitTree", "Range", "change_set", "head_tree", "object_id", "resolve"]
 
@@ -17,10 +17,6 @@ def change_set(git: Git, blobs: Blobs, compared: Range, pull: PullRequest) -> Ch
     """The change from `compared.base` to `compared.head`; the trees read through `blobs` while it is open."""
     listings = list_trees(git, compared.base, compared.head)
     listing, patch = compare(git, compared.base, compared.head)
-    # Reading the parsers takes as long as git does.
-    import checks.cpp.parse
-    import checks.py.parse  # noqa: F401 - done by being read
-
     base, head = read_trees(blobs, listings)
     files = diff(listing, patch)
     if any(language(f.path) for f in files):

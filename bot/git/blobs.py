@@ -13,7 +13,7 @@ from typing import IO
 from bot.errors import UserError
 from bot.git.command import Git, fail
 from bot.git.memory import Memory
-from checks.tree import find_word, holds_word
+from checks.core.tree import find_word, holds_word
 
 # Where a blob lies among those that are searched: one that stands in files of both languages lies between the two, so
 # that what is searched for one language is in one piece.

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 
 from bot.git.command import Git, Work
-from checks.change import FileChange, Hunk
-from checks.ir.node import node
+from checks.core.change import FileChange, Hunk
+from checks.lang.ir.node import node
 
 # Plumbing with every choice spelled out. Myers with the indent heuristic is what GitHub shows, and comments are
 # placed on its lines.

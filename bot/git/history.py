@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import takewhile
 
-from bot.git.past import Past
+from bot.git.history_prefetch import Past
 from bot.git.references import commit, listed, references
-from checks.analysis.model import Commit, Earlier, History
-from checks.change import ChangeSet, FileChange
-from checks.finding import Side
+from checks.core.change import ChangeSet, FileChange
+from checks.core.finding import Side
+from checks.summary.model import Commit, Earlier, History
 
 _BLAMED = re.compile(r"\^?([0-9a-f]{39,64})\s.*?(\d+)\)")
 # `Fixed the hang` is a fix, `a fixed stride` is none.

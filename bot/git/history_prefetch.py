@@ -8,9 +8,9 @@ from contextlib import ExitStack, closing, contextmanager
 from bot.git.command import Git, Work
 from bot.git.diff import compare, diff
 from bot.git.revisions import Range
-from checks.change import ChangeSet, FileChange
-from checks.ir.node import node
-from checks.source import language
+from checks.core.change import ChangeSet, FileChange
+from checks.lang.ir.node import node
+from checks.lang.source import language
 
 _MOST_FILES = 8
 # One walk for all files. A merge is named where it made a file unlike that of each parent.

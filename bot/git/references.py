@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from bot.git.command import Git
 from bot.git.revisions import Range
-from checks.analysis.model import Commit, Reference
-from checks.change import PullRequest
+from checks.core.change import PullRequest
+from checks.summary.model import Commit, Reference
 
 _NUMBER = re.compile(r"(?<![\w/&])(?:#|pull/|PR[- ]?#?)(\d{1,6})\b")
 _OWN = re.compile(r"\(#(\d+)\)\s*$")

@@ -7,7 +7,7 @@ import os
 
 from bot.errors import UserError
 from bot.git.command import Git
-from checks.ir.node import node
+from checks.lang.ir.node import node
 
 _USUAL = ("main", "master", "develop", "trunk")
 

@@ -7,14 +7,17 @@ from collections.abc import Iterable
 
 from bot.git.blobs import Blobs
 from bot.git.command import Git, Work
-from checks.source import LARGEST, language
-from checks.tree import Hit
+from checks.core.tree import Hit
+from checks.lang.source import LARGEST, language
 
 _LINK = b"120000"
 
 
 class GitTree:
-    """`checks.tree.Tree` over a git tree object. Regular files only: links and submodules have no content of ours."""
+    """`checks.core.tree.Tree` over a git tree object.
+
+    Regular files only: links and submodules have no content of ours.
+    """
 
     def __init__(self, blobs: Blobs, entries: dict[str, str], sizes: dict[str, int]) -> None:
         self._blobs = blobs

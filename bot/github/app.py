@@ -14,9 +14,9 @@ import jwt
 from cryptography.hazmat.primitives import serialization
 from github import Auth
 
-from bot.github.address import API, SERVER
 from bot.github.client import Cache, Client, GitHubError
-from bot.github.pace import Pace
+from bot.github.rate_limit import Pace
+from bot.github.urls import API, SERVER
 
 # What each task needs. GitHub refuses the rest, whatever a bug of ours or a clever comment would make us ask for.
 ANALYSE: Mapping[str, str] = {"contents": "read", "pull_requests": "read"}

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bot.git import Git, Range, past
+from bot.git import Git, Range, history_prefetch
 from bot.git.command import environment
 from bot.github.client import GitHubError
 from bot.redact import redact
@@ -55,7 +55,7 @@ class Checkouts:
             base = _merge_base(clone, f"refs/remotes/origin/{target}", head)
             _complete(clone, token, "--no-walk", base, head)
         compared = Range(base, head)
-        paths = past.looked_into(Git(clone), compared) if with_past else []
+        paths = history_prefetch.looked_into(Git(clone), compared) if with_past else []
         if paths:
             # No review waits for it: it brings no branch, so that git has nothing to lock.
             _complete(clone, token, base, "--", *paths)

@@ -20,7 +20,7 @@ import requests
 from github import Auth, Github
 from github.GithubException import GithubException
 
-from bot.github.pace import Pace
+from bot.github.rate_limit import Pace
 
 Json = dict[str, Any]
 # The description that our tests hold every request against.

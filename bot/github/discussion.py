@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bot.github.client import Client, Json
-from bot.github.posted import PullPlace, pages
-from bot.reports.marks import fingerprint_in
-from checks.analysis.discussion import Comment, Thread
-from checks.change import PullRequest
+from bot.github.own_comments import PullPlace, pages
+from bot.reports.comment_markers import fingerprint_in
+from checks.core.change import PullRequest
+from checks.summary.discussion import Comment, Thread
 
 _WHO = "author { __typename login } body viewerDidAuthor"
 _THREADS = f"""

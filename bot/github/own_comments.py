@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.github.client import Client, Json
-from bot.reports.marks import ReviewMark, fingerprint_in, review_in
+from bot.reports.comment_markers import ReviewMark, fingerprint_in, review_in
 
 _REVIEWS = """
 query ($owner: String!, $name: String!, $number: Int!, $after: String) {

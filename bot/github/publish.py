@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from bot.github import posted
+from bot.github import own_comments
 from bot.github.client import Client, GitHubError, Json
-from bot.github.posted import PostedThread, PullPlace
-from bot.reports.fitting import size
-from bot.reports.marks import fingerprint_in, review_in
+from bot.github.own_comments import PostedThread, PullPlace
+from bot.reports.comment_markers import fingerprint_in, review_in
+from bot.reports.truncate import size
 
 # GitHub takes 65,536 UTF-16 units.
 _LARGEST = 65_000
@@ -26,9 +26,9 @@ def post_review(client: Client, place: PullPlace, payload: Json) -> bool:
     False where that very review is there. A comment that GitHub does not take moves into the body.
     """
     mark = review_in(payload["body"])
-    if any(review.mark == mark for review in posted.reviews(client, place)):
+    if any(review.mark == mark for review in own_comments.reviews(client, place)):
         return False
-    comments = unsaid(payload["comments"], posted.threads(client, place))
+    comments = unsaid(payload["comments"], own_comments.threads(client, place))
     path = f"{place.path}/reviews"
     try:
         client.post(path, payload | {"comments": comments})
@@ -65,19 +65,19 @@ def tidy(
     They are resolved where there is a `resolver`, which may do that, and folded as resolved where there is none.
     """
     mark = review_in(payload["body"])
-    for review in posted.reviews(client, place):
+    for review in own_comments.reviews(client, place):
         if review.mark != mark and not review.minimized:
-            posted.fold(client, review)
+            own_comments.fold(client, review)
     there = Counter(str(finding["fingerprint"]) for finding in findings)
-    for thread in posted.threads(client, place):
+    for thread in own_comments.threads(client, place):
         if thread.closed:
             continue
         if there[thread.fingerprint]:
             there[thread.fingerprint] -= 1
         elif resolver is not None:
-            posted.resolve(resolver, thread)
+            own_comments.resolve(resolver, thread)
         else:
-            posted.withdraw(client, thread)
+            own_comments.withdraw(client, thread)
 
 
 def _with_comments(body: str, comments: Iterable[Json]) -> str:

@@ -8,14 +8,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from bot.phrases import Phrases, Ready, place
-from bot.style import Plain, Style
-from checks.finding import Message
+from bot.i18n.escape import Plain, Style
+from bot.i18n.templates import Phrases, Ready, place
+from checks.core.finding import Message
 
 __all__ = ["LANGUAGES", "TEMPLATES", "Words", "place"]
 
 LANGUAGES = ("zh", "en")
-TEMPLATES = Path(__file__).resolve().parent.parent / "templates"
+TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
 _TABLE = re.compile(r"^\[([\w.-]+)\]$", re.MULTILINE)
 _COMMA = {"zh": "、", "en": ", "}
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from bot.short import short
-from bot.style import Style
-from checks.finding import Location
+from bot.i18n.escape import Style
+from bot.i18n.short import short
+from checks.core.finding import Location
 
 if TYPE_CHECKING:
     from jinja2.sandbox import ImmutableSandboxedEnvironment

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from bot.github.posted import PullPlace
-from bot.service.orders import Order
+from bot.github.own_comments import PullPlace
+from bot.jobs.requests import Order
 
 QUEUE = "ci"
 

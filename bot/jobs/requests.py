@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from bot.github.posted import PullPlace
+from bot.github.own_comments import PullPlace
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,13 @@ from pathlib import Path
 from bot.errors import UserError
 from bot.files import write_output
 from bot.git import Git, Range, resolve
+from bot.i18n.catalog import Words
 from bot.kernels import package, results, runs
 from bot.kernels.package import Package
 from bot.reports import kernelpairs, kernelrun
 from bot.reports.kernelpairs import Judged, Report
-from bot.words import Words
-from checks.kernelrun import law
-from checks.kernelrun.comparison import compare as compared
+from checks.kernelrun import trusted_files
+from checks.kernelrun.comparison import compare as compare_runs
 from checks.kernelrun.model import Status
 
 GPU = Path("/dev/nvidia0")
@@ -53,20 +53,20 @@ def pairs(git: Git, revisions: Range, planned: Callable[[Package], runs.Plan], p
     """Both revisions' kernels under base's harness, and under head's too where that is another. `planned` says what is
     run of base's package."""
     base, head = package.revisions(git, revisions.base, revisions.head)
-    plan, edited = planned(base), law.edited(base, head)
-    judged = [Judged("base", compared(*runs.against(base, head, base, plan, progress)))]
+    plan, edited = planned(base), trusted_files.edited(base, head)
+    judged = [Judged("base", compare_runs(*runs.against(base, head, base, plan, progress)))]
     if edited and package.runnable(head):
         # Ops that head adds are known to head's cases alone, and run where all do.
-        everything = plan.ops == law.ops(base)
-        own = replace(plan, ops=tuple(op for op in law.ops(head) if everything or op in plan.ops))
-        judged.append(Judged("head", compared(*runs.against(base, head, head, own, progress))))
+        everything = plan.ops == trusted_files.ops(base)
+        own = replace(plan, ops=tuple(op for op in trusted_files.ops(head) if everything or op in plan.ops))
+        judged.append(Judged("head", compare_runs(*runs.against(base, head, head, own, progress))))
     return Report(revisions.base, revisions.head, tuple(judged), edited)
 
 
 def diff(args: argparse.Namespace) -> int:
     """Compare two folders of results. 1 if a case of the second got worse, 2 if they cannot be compared."""
     base, head = (results.load(Path(folder)) for folder in (args.base, args.head))
-    comparison = compared(base, head)
+    comparison = compare_runs(base, head)
     report = Report(args.base, args.head, (Judged("", comparison),))
     write_output(kernelpairs.render(report, args.format, args.lang), None)
     return 2 if comparison.apart else int(report.worse)

@@ -10,7 +10,7 @@ import bot
 from bot.errors import UserError
 from bot.git import Blobs, Git
 from bot.git.tree import trees
-from checks.kernelrun.law import PACKAGE, ops
+from checks.kernelrun.trusted_files import PACKAGE, ops
 
 Package = dict[str, bytes]
 _FORBIDDEN = {"", ".", "..", ".git"}

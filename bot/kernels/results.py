@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.errors import UserError
-from bot.words import LANGUAGES, Words
+from bot.i18n.catalog import LANGUAGES, Words
 from checks.kernelrun.files import RunFileError, from_json, to_json
 from checks.kernelrun.model import Reason, Run
 from checks.kernelrun.tensors import Tensor, TensorError, read, write

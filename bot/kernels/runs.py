@@ -10,7 +10,7 @@ from bot.errors import UserError
 from bot.kernels import confine
 from bot.kernels.package import Package
 from bot.kernels.process import Finished, Job, run
-from checks.kernelrun import law
+from checks.kernelrun import trusted_files
 from checks.kernelrun.judge import Law, Process, Tensors, judge, together
 from checks.kernelrun.model import Case, Run
 
@@ -68,7 +68,7 @@ class _Side:
 
 def chosen(package: Package, wanted: Sequence[str]) -> tuple[str, ...]:
     """The ops to run: those asked for, or where none is all that the package has cases for."""
-    known = law.ops(package)
+    known = trusted_files.ops(package)
     for name in wanted:
         if name not in known:
             raise UserError("kernels-unknown-op", name=name, known=list(known))
@@ -77,7 +77,7 @@ def chosen(package: Package, wanted: Sequence[str]) -> tuple[str, ...]:
 
 def alone(package: Package, plan: Plan, progress: Progress) -> Run:
     """Every op of one package, held against its own reference."""
-    side = _Side(law.digest(package))
+    side = _Side(trusted_files.digest(package))
     for n, op in enumerate(plan.ops):
         finished = _one(Job(op, plan.device, plan.limit, True), package, "", progress, n, len(plan.ops))
         side.note(finished)
@@ -88,9 +88,9 @@ def alone(package: Package, plan: Plan, progress: Progress) -> Run:
 def against(base: Package, head: Package, judge_: Package, plan: Plan, progress: Progress) -> tuple[Run, Run]:
     """Both sides under one harness, `judge_`'s (which is `base` or `head`); the reference comes from that side too,
     in a process that never loads the other's code."""
-    packages = {BASE: law.under(judge_, base), HEAD: law.under(judge_, head)}
+    packages = {BASE: trusted_files.under(judge_, base), HEAD: trusted_files.under(judge_, head)}
     judging = HEAD if judge_ is head else BASE
-    digest = law.digest(packages[judging])
+    digest = trusted_files.digest(packages[judging])
     sides = {BASE: _Side(digest), HEAD: _Side(digest)}
     order = TIMED if plan.device == "cuda" else UNTIMED
     for n, op in enumerate(plan.ops):

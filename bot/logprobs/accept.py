@@ -17,9 +17,9 @@ import orjson
 
 from bot.errors import UserError
 from bot.files import read_text, write_chunks, write_output
+from bot.i18n.catalog import Words
 from bot.logprobs.files import read_records, unless_unwritable
 from bot.logprobs.store import GIT, LOG, Store, baselines, folder_of, label, open_store, read_log
-from bot.words import Words
 from checks.logprobs.jsonl import write
 from checks.logprobs.record import Key
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from bot.logprobs.diff import compare
 from bot.reports import Report
-from checks.finding import Confidence, Finding, Message, RecordDiff, Severity
-from checks.logprobs.baseline_affected import ID
+from checks.core.finding import Confidence, Finding, Message, RecordDiff, Severity
 from checks.logprobs.compare import Outcome, Verdict
+from checks.rules.logprobs.baseline_affected import ID
 
 _WRONG = (Verdict.REGRESSION, Verdict.ACCEPTANCE_DROP, Verdict.TOKEN_DIVERGENCE)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from types import TracebackType
 
-from bot.words import Words
+from bot.i18n.catalog import Words
 
 _WIDTH = 24
 

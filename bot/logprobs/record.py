@@ -13,12 +13,12 @@ from typing import Any
 import httpx
 
 from bot.errors import UserError
+from bot.i18n.catalog import Words
 from bot.logprobs.client import Refused, Server, address
 from bot.logprobs.journal import Journal, opened
 from bot.logprobs.origin import origin, speculative
 from bot.logprobs.progress import Progress
 from bot.logprobs.prompts import Prompt, read_prompts
-from bot.words import Words
 from checks.logprobs.cells import ResponseError
 from checks.logprobs.openai import Asked, records
 from checks.logprobs.record import Origin, Record, Scalar, prompt_hash

@@ -9,12 +9,12 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Protocol, cast
 
-from checks.ir.node import node
+from checks.lang.ir.node import node
 
 if TYPE_CHECKING:
     # The command line asks this package for the names of the formats alone, and `specbot --help` must not load rules.
-    from checks.facts import Facts
-    from checks.finding import Message
+    from checks.core.finding import Message
+    from checks.domain.change_facts import Facts
     from checks.review import Review
 
 FORMATS = ("terminal", "markdown", "json", "sarif", "rdjson", "github")

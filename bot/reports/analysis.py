@@ -7,17 +7,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bot.phrases import Ready
-from bot.reports import Report, html, jsonfmt, markdown, terminal
+from bot.i18n.catalog import LANGUAGES, Words, place
+from bot.i18n.escape import Markdown, Plain
+from bot.i18n.templates import Ready
+from bot.reports import Report, html, json_v1, markdown, terminal
 from bot.reports.blocks import Block, Code, Heading, Items, Picture, Table, Text
 from bot.reports.charts import Draw, stacked_bars
 from bot.reports.discussion import discussion
 from bot.reports.summary import tag_names
-from bot.style import Markdown, Plain
-from bot.words import LANGUAGES, Words, place
-from checks.analysis import Analysis
-from checks.analysis.model import Claim, Commit, Excerpt, FileCard, Impact, Reference, Risk
-from checks.finding import Location, Message, Side
+from checks.core.finding import Location, Message, Side
+from checks.summary import Analysis
+from checks.summary.model import Claim, Commit, Excerpt, FileCard, Impact, Reference, Risk
 
 _MOST_PLACES = 3
 _MOST_FILES = 30
@@ -54,26 +54,26 @@ def _json(view: AnalysisReport, language: str) -> str:
 
     def claim(c: Claim) -> dict[str, Any]:
         said = {name: _sentence(c.message, words) for name, words in voices.items()}
-        args = jsonfmt.plain(c.message.args)
-        return {"key": c.message.key, "args": args, "places": jsonfmt.plain(c.places), **said}
+        args = json_v1.plain(c.message.args)
+        return {"key": c.message.key, "args": args, "places": json_v1.plain(c.places), **said}
 
     data = {
         "version": 1,
         "language": language,
         "base": change.base_rev,
         "head": change.head_rev,
-        "facts": jsonfmt.plain(found.facts),
+        "facts": json_v1.plain(found.facts),
         "summary": [claim(c) for c in found.summary],
         "motivation": list(found.motivation),
-        "steps": [{**jsonfmt.plain(s), "claims": [claim(c) for c in s.claims]} for s in found.steps],
-        "files": [{**jsonfmt.plain(c), "score": c.score} for c in found.files],
+        "steps": [{**json_v1.plain(s), "claims": [claim(c) for c in s.claims]} for s in found.steps],
+        "files": [{**json_v1.plain(c), "score": c.score} for c in found.files],
         "symbols": list(found.symbols),
-        "excerpts": jsonfmt.plain(found.excerpts),
-        "risks": [{"reached": r.reached, **jsonfmt.finding_data(r.finding, voices)} for r in found.risks],
+        "excerpts": json_v1.plain(found.excerpts),
+        "risks": [{"reached": r.reached, **json_v1.finding_data(r.finding, voices)} for r in found.risks],
         "dropped": [claim(c) for c in found.dropped],
         "impacts": [{"who": i.who, **claim(i.claim)} for i in found.impacts],
-        "history": jsonfmt.plain(found.history),
-        "discussion": jsonfmt.plain(found.discussion),
+        "history": json_v1.plain(found.history),
+        "discussion": json_v1.plain(found.discussion),
     }
     return json.dumps(data, ensure_ascii=False, indent=2) + "\n"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from checks.ir.node import node
+from checks.lang.ir.node import node
 
 
 @node

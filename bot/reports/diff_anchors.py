@@ -7,9 +7,9 @@ GitHub refuse the whole review, so what does not fit is not placed.
 
 from __future__ import annotations
 
-from checks.change import ChangeSet, FileChange, Hunk
-from checks.finding import Edit, Finding, Location, Side
-from checks.ir.node import node
+from checks.core.change import ChangeSet, FileChange, Hunk
+from checks.core.finding import Edit, Finding, Location, Side
+from checks.lang.ir.node import node
 
 _CONTEXT = 3
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bot.phrases import Ready
+from bot.i18n.catalog import Words, place
+from bot.i18n.templates import Ready
 from bot.reports.blocks import Block, Heading, Items, Text
-from bot.words import Words, place
-from checks.analysis.discussion import Discussion, Posted, Quote, Thread, Topic
-from checks.finding import Finding, Location
+from checks.core.finding import Finding, Location
+from checks.summary.discussion import Discussion, Posted, Quote, Thread, Topic
 
 _MOST_TOPICS = 30
 _MOST_BESIDE = 4

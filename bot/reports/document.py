@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from bot.i18n.catalog import Words, place
 from bot.reports import Report
 from bot.reports.blocks import Block, Code, Folded, Heading, Items, Text
 from bot.reports.findings import detail, heading, table, technical
-from bot.reports.paste import pasted
+from bot.reports.paste_blocks import pasted
 from bot.reports.summary import summary_blocks
-from bot.words import Words, place
-from checks.finding import Finding, Severity
+from checks.core.finding import Finding, Severity
 
 _LEVELS = (*map(str, Severity), "answered")
 _STOPS = ("。", "！", "？", ".", "!", "?")

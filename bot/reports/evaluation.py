@@ -9,9 +9,9 @@ from statistics import median
 from typing import Any
 
 from bot.errors import UserError
+from bot.i18n.catalog import Words
 from bot.reports.blocks import Block, Heading, Items, Table, Text
 from bot.reports.terminal import written
-from bot.words import Words
 from checks.evaluation import Outcome, RuleScore, Score
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from bot.i18n.catalog import Words, place
 from bot.reports.blocks import Block, Code, Items, Table, Text
-from bot.words import Words, place
-from checks.finding import (
+from checks.core.finding import (
     Counterexample,
     Definition,
     Evidence,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from bot.i18n.catalog import Words, place
 from bot.reports.blocks import Block, Code, Heading, Items, Table, Text
 from bot.reports.evidence import evidence_blocks
-from bot.words import Words, place
-from checks.change import ChangeSet
-from checks.finding import Edit, Finding, Severity
+from checks.core.change import ChangeSet
+from checks.core.finding import Edit, Finding, Severity
 
 
 def technical(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:

@@ -10,9 +10,12 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from bot.i18n.catalog import Words
+from bot.i18n.escape import Markdown, fence, visible
 from bot.reports import Report
-from bot.reports.anchors import Anchor, Anchors
 from bot.reports.blocks import Block, Heading
+from bot.reports.comment_markers import finding_mark, review_mark
+from bot.reports.diff_anchors import Anchor, Anchors
 from bot.reports.document import (
     closing_blocks,
     convention_blocks,
@@ -21,11 +24,8 @@ from bot.reports.document import (
     verdict_blocks,
 )
 from bot.reports.findings import detail, technical
-from bot.reports.fitting import fit
-from bot.reports.marks import finding_mark, review_mark
-from bot.style import Markdown, fence, visible
-from bot.words import Words
-from checks.finding import Edit, Finding
+from bot.reports.truncate import fit
+from checks.core.finding import Edit, Finding
 
 # GitHub refuses a body of 65,536 characters or more; it counts UTF-16 units, and some room is left for its own marks.
 LARGEST = 65_000

@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterable
 from functools import cache
 
+from bot.i18n.catalog import TEMPLATES, Words
+from bot.i18n.escape import Html, visible
 from bot.reports.blocks import Block, Code, Folded, Heading, Items, Picture, Table, Text
-from bot.style import Html, visible
-from bot.words import TEMPLATES, Words
 
 PAGES = TEMPLATES / "pages"
 # Code spans of our own sentences. What is foreign has no backtick left, `Html` wrote it as an entity.

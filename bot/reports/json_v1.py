@@ -11,9 +11,9 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 import bot
+from bot.i18n.catalog import LANGUAGES, Words
 from bot.reports import Report
-from bot.words import LANGUAGES, Words
-from checks.finding import Evidence, Finding, Message, RecordDiff, Sibling, Step
+from checks.core.finding import Evidence, Finding, Message, RecordDiff, Sibling, Step
 
 VERSION = 1
 

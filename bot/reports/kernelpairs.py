@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from bot.i18n.catalog import Words
 from bot.kernels.results import reason_data
 from bot.reports.blocks import Block, Heading, Items, Table, Text
 from bot.reports.kernelrun import as_text, device, facts, name, reason, words_for
-from bot.words import Words
 from checks.kernelrun.comparison import Comparison, Pair
 from checks.kernelrun.model import Case
 from checks.kernelrun.speed import MARGIN, Ratio

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from bot.i18n.catalog import Words
+from bot.i18n.escape import Markdown, Plain
+from bot.i18n.templates import Ready
 from bot.kernels.results import say, text_of
-from bot.phrases import Ready
 from bot.reports.blocks import Block, Heading, Items, Table, Text
 from bot.reports.markdown import join, write
 from bot.reports.terminal import written
-from bot.style import Markdown, Plain
-from bot.words import Words
 from checks.kernelrun.comparison import Pair
 from checks.kernelrun.model import Case, Run, Status, Times
 from checks.kernelrun.speed import MEASURES

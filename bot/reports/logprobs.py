@@ -7,11 +7,11 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from bot.i18n.catalog import Words
+from bot.i18n.escape import Markdown, Plain
 from bot.reports import markdown, terminal
 from bot.reports.blocks import Block, Heading, Items, Table, Text
-from bot.style import Markdown, Plain
-from bot.words import Words
-from checks.finding import Message
+from checks.core.finding import Message
 from checks.logprobs.compare import Decision, Judged, Outcome, Tally, Worst
 from checks.logprobs.compare.comparable import ORIGIN
 from checks.logprobs.compare.tally import Places, place_names, quantile, ulps_text

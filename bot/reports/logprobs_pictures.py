@@ -13,9 +13,9 @@ import numpy as np
 
 from bot.errors import UserError
 from bot.files import write_output
+from bot.i18n.catalog import Words
 from bot.reports.blocks import Block, Picture
 from bot.reports.charts import drawing, element, svg
-from bot.words import Words
 from checks.logprobs.compare import Outcome
 from checks.logprobs.compare.tally import MOST_ULPS, place_names
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from bot.i18n.catalog import Words
+from bot.i18n.escape import Markdown, cell, fence
 from bot.reports import Report
 from bot.reports.blocks import Block, Code, Folded, Heading, Items, Picture, Table, Text
 from bot.reports.document import document
-from bot.style import Markdown, cell, fence
-from bot.words import Words
 
 
 def render(report: Report, language: str) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import cache, partial
 from typing import Any
 
-from bot.style import Markdown
-from bot.words import Words
-from checks.convention.proposal import Paste
+from bot.i18n.catalog import Words
+from bot.i18n.escape import Markdown
+from checks.rules.convention.proposal import Paste
 
 
 def pasted(value: Any, words: Words) -> str:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from bot.i18n.catalog import Words
 from bot.reports.blocks import Block, Folded, Heading, Picture, Table
 from bot.reports.charts import COLOURS, drawing, element
-from bot.reports.ci.say import duration, name, state
+from bot.reports.ci.phrasing import duration, name, state
 from bot.reports.kernelpairs import Report
 from bot.reports.kernelrun import name as case_name
-from bot.words import Words
 from checks.ci.model import CIRun, Job
 from checks.kernelrun.speed import MARGIN, Pace, Ratio
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from bot.i18n.catalog import Words
 from bot.reports import Report
-from bot.words import Words
-from checks.finding import Finding, Location, Severity, Side
+from checks.core.finding import Finding, Location, Severity, Side
 
 _SEVERITY = {
     Severity.BUG: "ERROR",

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bot.i18n.catalog import Words
 from bot.reports.blocks import Block, Folded, Heading, Picture, Table, Text
 from bot.reports.charts import COLOURS, drawing, element
 from bot.reports.kernelpairs import Report
 from bot.reports.kernelrun import name as case_name
-from bot.words import Words
 from checks.kernelrun.model import Case, Status
 
 if TYPE_CHECKING:

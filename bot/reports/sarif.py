@@ -7,9 +7,9 @@ from typing import Any
 from urllib.parse import quote
 
 import bot
+from bot.i18n.catalog import Words
 from bot.reports import Report
-from bot.words import Words
-from checks.finding import Confidence, Finding, Location, Severity, Side
+from checks.core.finding import Confidence, Finding, Location, Severity, Side
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVEL = {

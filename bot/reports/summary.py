@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from bot.i18n.catalog import Words
 from bot.reports import Report
 from bot.reports.blocks import Block, Items, Text
-from bot.words import Words
-from checks.facts import Area, Facts, FileFact, FunctionFact
+from checks.domain.change_facts import Area, Facts, FileFact, FunctionFact
 
 # Lists longer than this end in "and n more": a summary is read at a glance.
 _MOST_FILES = 12

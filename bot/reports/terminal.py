@@ -9,11 +9,11 @@ import sys
 from collections.abc import Iterable, Iterator
 from unicodedata import category, east_asian_width
 
+from bot.i18n.catalog import Words
+from bot.i18n.escape import Plain, visible
 from bot.reports import Report
 from bot.reports.blocks import Block, Code, Folded, Heading, Items, Picture, Table, Text
 from bot.reports.document import document
-from bot.style import Plain, visible
-from bot.words import Words
 
 _WIDEST = 110
 _RESET = "\x1b[0m"

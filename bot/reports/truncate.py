@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from bot.i18n.catalog import Words
 from bot.reports.blocks import Block, Code, Folded, Items, Table
 from bot.reports.markdown import write
-from bot.words import Words
 
 
 def fit(blocks: Iterable[Block], limit: int, words: Words, *, tail: str = "") -> str:

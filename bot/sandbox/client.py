@@ -1,6 +1,6 @@
 """The review itself, in a process of its own: it needs a whole core, reads what strangers wrote, and must be stoppable.
 
-The child is forked from `python -m bot.service.children`, which has neither the environment nor the secrets of the
+The child is forked from `python -m bot.sandbox.forkserver`, which has neither the environment nor the secrets of the
 service.
 """
 
@@ -48,7 +48,7 @@ def analyse(clone: Path, compared: Range, facts: Json, language: str, still_want
 
 def pages(clone: Path, compared: Range, facts: Json, still_wanted: Callable[[], bool]) -> dict[str, dict[str, str]]:
     """The bodies of the pull request's pages, by kind and language; raises as `analyse` does. `facts` has `threads` and
-    `pushes` besides, for `bot.pages.making`."""
+    `pushes` besides, for `bot.sandbox.programs.pages`."""
     told = {name: facts[name] for name in ("threads", "pushes")}
     return in_child("pages", _job(clone, compared, facts) | told, still_wanted)
 
@@ -94,7 +94,7 @@ def started() -> socket.socket:
     env |= {"PYTHONPATH": str(Path(bot.__file__).parent.parent), "LC_ALL": "C.UTF-8"}
     ours, theirs = socket.socketpair()
     with theirs:
-        process = subprocess.Popen([sys.executable, "-m", "bot.service.children"], stdin=theirs.fileno(), env=env)
+        process = subprocess.Popen([sys.executable, "-m", "bot.sandbox.forkserver"], stdin=theirs.fileno(), env=env)
     # Webhooks and commands are answered first. Children have their parent's priority.
     os.setpriority(os.PRIO_PROCESS, process.pid, os.getpriority(os.PRIO_PROCESS, 0) + _PRIORITY)
     threading.Thread(target=process.wait, daemon=True).start()
@@ -107,7 +107,7 @@ _KIN = _Kin()
 def in_child(
     program: str, job: Json, still_wanted: Callable[[], bool] = lambda: True, longest: float = LONGEST
 ) -> Json:
-    """What the program of `bot.service.children` makes of a job within `longest` seconds. Raises `Failed`, and
+    """What the program of `bot.sandbox.forkserver` makes of a job within `longest` seconds. Raises `Failed`, and
     `Stopped` when `still_wanted` says no; the child is killed then."""
     with _KIN.child() as there:
         try:

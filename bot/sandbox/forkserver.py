@@ -1,4 +1,4 @@
-"""`python -m bot.service.children`: the process that the children are forked from.
+"""`python -m bot.sandbox.forkserver`: the process that the children are forked from.
 
 It has read the programs that they run, once, and has neither the environment nor the secrets of the service. Its
 standard input is a socket over which it is handed one socket for each job; the child reads the job from that, JSON of
@@ -23,22 +23,19 @@ from contextlib import suppress
 from itertools import product
 from typing import Any, NoReturn
 
-import bot.ci.analysing
-import bot.pages.making
-import bot.service.analysing
-import bot.service.localrun
+from bot.i18n.catalog import LANGUAGES, Words
+from bot.i18n.escape import Html, Markdown
 from bot.reports.charts import stacked_bars
-from bot.style import Html, Markdown
-from bot.words import LANGUAGES, Words
+from bot.sandbox.programs import ci, kernels, pages, review
 from checks import registry
-from checks.source import parse
+from checks.lang.source import parse
 
 PROGRAMS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
-    "review": bot.service.analysing.result,
-    "pages": bot.pages.making.pages,
-    "analysis": bot.pages.making.analysis_page,
-    "ci": bot.ci.analysing.result,
-    "kernels": bot.service.localrun.result,
+    "review": review.result,
+    "pages": pages.pages,
+    "analysis": pages.analysis_page,
+    "ci": ci.result,
+    "kernels": kernels.result,
 }
 # What it starts has limits of its own, and a GPU's driver needs more of an address space than there is memory.
 _UNLIMITED = ("kernels",)

@@ -12,8 +12,8 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from bot.i18n.catalog import LANGUAGES
 from bot.reports.html import PAGES, words_for
-from bot.words import LANGUAGES
 
 # No script at all, nothing from another host, no frame around it.
 HEADERS = {

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, fields
 
 import sqlalchemy as sa
 
-from bot.service.database import create, put, where
+from bot.db.engine import create, put, where
 
 KINDS = ("analysis", "review", "ci", "kernels", "logprobs")
 # What stands over the list of all reports, about all of them.
@@ -116,7 +116,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A report to keep. `bodies`: HTML by language, from `bot.pages.bodies`. `verdict`: that of a review; how CI stands
+    """A report to keep. `bodies`: HTML by language, from `bot.web.tab_html`. `verdict`: that of a review; how CI stands
     (passed, failed, running); whether kernels got worse (worse, fine, apart); or that of a logprob comparison.
     `took`: seconds from what caused the report until it was there."""
 

@@ -10,12 +10,12 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from bot.pages import documentation
-from bot.pages.access import COOKIE, Access
-from bot.pages.archive import HISTORY, KINDS, Archive, Entry, Pull, Wanted
-from bot.pages.numbers import Numbers
-from bot.pages.view import HEADERS, language, page
 from bot.reports.html import body, style, words_for
+from bot.web import documentation
+from bot.web.access import COOKIE, Access
+from bot.web.html_response import HEADERS, language, page
+from bot.web.page_store import HISTORY, KINDS, Archive, Entry, Pull, Wanted
+from bot.web.statistics import Numbers
 from checks.registry import RULES, rule
 
 _LONGEST = 200

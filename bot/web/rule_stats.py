@@ -8,7 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from bot.service.database import create
+from bot.db.engine import create
 
 OPEN, ACTED, ANSWERED, LEFT = "open", "acted", "answered", "left"
 _TABLES = sa.MetaData()

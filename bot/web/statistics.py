@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from statistics import median, quantiles
 
 from bot.ci.history import History, Precision
-from bot.pages.archive import Archive
-from bot.pages.outcomes import Kept, Outcomes
-from bot.service.records import Records
+from bot.db.commands import Records
+from bot.web.page_store import Archive
+from bot.web.rule_stats import Kept, Outcomes
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 
+from bot.i18n.catalog import LANGUAGES, Words
 from bot.redact import redact
-from bot.reports import ci as ci_report
-from bot.reports import html, kernelpairs, logprobs, logprobs_pictures, pictures
+from bot.reports import ci, html, kernelpairs, logprobs, logprobs_pictures, pictures
 from bot.reports.blocks import Block, Heading
 from bot.reports.ci import CIView
 from bot.reports.roofline import roofline
-from bot.words import LANGUAGES, Words
 from checks.ci.model import Requirement
 from checks.ci.report import CIReport
 from checks.logprobs.compare import Outcome
@@ -24,7 +23,7 @@ Bodies = dict[str, str]
 
 def of_ci(view: CIView) -> Bodies:
     """The tab `ci`, with secrets out."""
-    made = _written(lambda words: chain(ci_report.document(view, words), pictures.ci_timeline(view.report.run, words)))
+    made = _written(lambda words: chain(ci.document(view, words), pictures.ci_timeline(view.report.run, words)))
     return {language: redact(body) for language, body in made.items()}
 
 

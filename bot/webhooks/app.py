@@ -17,11 +17,11 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from bot.service import metrics
-from bot.service.handlers import HANDLERS
-from bot.service.inbox import Inbox
-from bot.service.orders import Delivery, Order
-from bot.service.store import Store
+from bot.context import metrics
+from bot.db.deliveries import Store
+from bot.jobs.requests import Delivery, Order
+from bot.webhooks.delivery_batch import Inbox
+from bot.webhooks.handlers import HANDLERS
 
 _log = structlog.get_logger("specbot.web")
 # GitHub's are GUIDs; what is longer is not GitHub's and would not fit its column.

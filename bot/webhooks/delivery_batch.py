@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 import sqlalchemy as sa
 from starlette.concurrency import run_in_threadpool
 
-from bot.service.orders import Delivery
-from bot.service.store import Store
+from bot.db.deliveries import Store
+from bot.jobs.requests import Delivery
 
 _MOST = 200
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from bot.words import Words
+from bot.i18n.catalog import Words
 
 Json = dict[str, Any]
 _CONCLUSION = {"block": "failure", "discuss": "neutral", "pass": "success"}

@@ -8,13 +8,13 @@ from typing import Any
 import structlog
 from dbos import DBOS
 
-from bot.ci.publish import refresh
+from bot.context import metrics
+from bot.context.retries import step
+from bot.context.service_context import machine
+from bot.db.deliveries import gathered
 from bot.github.app import READ_CI
-from bot.service import metrics
-from bot.service.ciorders import CIPull, CommitOrder
-from bot.service.machine import machine
-from bot.service.retrying import step
-from bot.service.store import gathered
+from bot.jobs.ci import CIPull, CommitOrder
+from bot.workflows.ci_comment import refresh
 
 Json = dict[str, Any]
 _log = structlog.get_logger("specbot.ci")

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from bot.chat.reply import ours
 from bot.ci.collect import collect
 from bot.ci.history import History
 from bot.ci.source import Source
-from bot.comments.reply import ours
+from bot.context.service_context import Machine
 from bot.github import App, Client
 from bot.github.app import ANALYSE, COMMENT, READ_CI
 from bot.github.client import Json
-from bot.pages.archive import Archive, Report
-from bot.service.analysis import in_child
-from bot.service.ciorders import CIPull
-from bot.service.machine import Machine
+from bot.jobs.ci import CIPull
+from bot.sandbox.client import in_child
+from bot.web.page_store import Archive, Report
 from checks.ci.folder import dump
 from checks.ci.model import CIRun
 from checks.ci.progress import running
@@ -60,7 +60,7 @@ def refresh(pull: CIPull, here: Machine) -> Refreshed:
 
 
 def _explained(pull: CIPull, here: Machine, run: CIRun, folder: str, history: History) -> Json:
-    """The report, as `bot.ci.analysing` makes it in a child."""
+    """The report, as `bot.sandbox.programs.ci` makes it in a child."""
     before = history.last(pull.repository, pull.number)
     token = here.app.token(pull.installation, pull.repository_id, ANALYSE)
     clone, compared = here.checkouts.fetch(pull.repository, token, run.pull.base_branch, run.revisions.head)

@@ -8,16 +8,16 @@ from typing import Any, TypeVar
 import structlog
 from dbos import DBOS, StepOptions
 
-from bot.comments import reply
-from bot.comments.commands import COMMANDS
-from bot.comments.grammar import MOST
-from bot.comments.order import CommentOrder
-from bot.comments.task import Refusal, Task
+from bot.chat import reply
+from bot.chat.commands import COMMANDS
+from bot.chat.comment_job import CommentOrder
+from bot.chat.context import Refusal, Task
+from bot.chat.parser import MOST
+from bot.context import metrics
+from bot.context.retries import RETRIES, patient
+from bot.context.service_context import machine
 from bot.github import GitHubError
 from bot.github.app import COMMENT
-from bot.service import metrics
-from bot.service.machine import machine
-from bot.service.retrying import RETRIES, patient
 
 Json = dict[str, Any]
 T = TypeVar("T")

@@ -6,10 +6,10 @@ from typing import Any
 
 from dbos import DBOS
 
-from bot.service import keeping
-from bot.service.machine import machine
-from bot.service.orders import DiscussionOrder
-from bot.service.retrying import step
+from bot.context.retries import step
+from bot.context.service_context import machine
+from bot.jobs.requests import DiscussionOrder
+from bot.workflows import publish_pages
 
 Json = dict[str, Any]
 
@@ -23,4 +23,4 @@ def note_discussion(stored: Json) -> None:
 @step
 def renew(stored: Json) -> None:
     """As often as it is done, the page shows what was said last."""
-    keeping.renew(machine(), DiscussionOrder(**stored))
+    publish_pages.renew(machine(), DiscussionOrder(**stored))

@@ -11,18 +11,18 @@ from typing import Any
 import structlog
 from dbos import DBOS
 
-from bot.comments import kernelcheck, kernelresult, reply, runfiles
-from bot.comments.order import CommentOrder
-from bot.comments.outcome import Outcome
+from bot.chat import kernel_check, kernel_result, reply, run_files
+from bot.chat.comment_job import CommentOrder
+from bot.chat.page_tab import Outcome
+from bot.context.backoff import NotYet
+from bot.context.service_context import Machine, machine
+from bot.db.commands import GpuRun
 from bot.errors import UserError
 from bot.github.app import ANALYSE, COMMENT, READ_CI
-from bot.pages.archive import Archive, Report
-from bot.service import localrun
-from bot.service.analysis import Failed
-from bot.service.comments import step
-from bot.service.machine import Machine, machine
-from bot.service.records import GpuRun
-from bot.service.waiting import NotYet
+from bot.sandbox.client import Failed
+from bot.sandbox.programs import kernels
+from bot.web.page_store import Archive, Report
+from bot.workflows.comments import step
 
 Json = dict[str, Any]
 _log = structlog.get_logger("specbot.kernels")
@@ -58,7 +58,7 @@ def run_kernels(stored: Json) -> str:
 def _report(here: Machine, order: CommentOrder, ours: GpuRun, found: Outcome) -> None:
     title = here.words(f"comments.{found.key}")
     text = found.text or title
-    step("check", lambda: kernelcheck.finish(here, order, ours, found.conclusion, title, text))
+    step("check", lambda: kernel_check.finish(here, order, ours, found.conclusion, title, text))
     said = f"**{title}**\n\n{found.text}" if found.text else title
     body = reply.body(order, ours.command, said, here.words("comments.cut"))
     step("answer", lambda: _answer(here, order, ours.command, body))
@@ -80,14 +80,14 @@ def _fetched(here: Machine, order: CommentOrder, run: GpuRun) -> Outcome:
     client = here.app.client(order.installation, order.repository_id, READ_CI)
     there = client.get(f"/repos/{order.repository}/actions/runs/{run.run}")
     here.records.used(run.request, _minutes(there, run.minutes))
-    if not kernelresult.matches(run, there):
+    if not kernel_result.matches(run, there):
         return Outcome("failure", "kernels-other")
     if there["conclusion"] == "cancelled":
         return Outcome("cancelled", "kernels-failed")
     # Tests that failed are results, and may be why the run did.
     if there["conclusion"] != "success" and not run.files.get("junit"):
         return Outcome("failure", "kernels-failed")
-    archive = runfiles.readable(here, order, run)
+    archive = run_files.readable(here, order, run)
     if archive is None:
         return Outcome("failure", "kernels-nothing" if there["conclusion"] == "success" else "kernels-failed")
     return _judged(here, order, run, archive)
@@ -109,8 +109,8 @@ def _ran(here: Machine, order: CommentOrder, run: GpuRun, stored: Json) -> Outco
     clone, _ = here.checkouts.fetch(order.repository, token, str(pull["base"]["ref"]), run.head)
     begun = time.monotonic()
     try:
-        archive = localrun.archive(clone, run, stored["ops"], here.settings, trusted=stored["trusted"])
-    except localrun.Refused:
+        archive = kernels.archive(clone, run, stored["ops"], here.settings, trusted=stored["trusted"])
+    except kernels.Refused:
         here.records.give_back(run.request)
         return Outcome("failure", "kernels-unconfined")
     except UserError as error:
@@ -124,7 +124,7 @@ def _ran(here: Machine, order: CommentOrder, run: GpuRun, stored: Json) -> Outco
 
 
 def _judged(here: Machine, order: CommentOrder, run: GpuRun, archive: bytes) -> Outcome:
-    found = kernelresult.outcome(run, archive, here.words, here.settings.baselines(run.repository_id))
+    found = kernel_result.outcome(run, archive, here.words, here.settings.baselines(run.repository_id))
     for tab in found.tabs:
         kept = Report(order.repository, order.number, tab.kind, run.head, time.time(), tab.bodies, tab.verdict)
         Archive(here.store.engine).keep_report(kept)

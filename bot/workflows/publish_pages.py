@@ -11,17 +11,17 @@ from typing import Any
 import structlog
 from dbos import DBOS
 
+from bot.context.retries import passing
+from bot.context.service_context import Machine, machine
+from bot.db.deliveries import PullKey
 from bot.github import GitHubError
 from bot.github.app import ANALYSE, PUBLISH
 from bot.github.client import Client
 from bot.github.discussion import threads
-from bot.pages.archive import Archive, Pull, Report
-from bot.pages.outcomes import Outcomes
-from bot.service import analysis
-from bot.service.machine import Machine, machine
-from bot.service.orders import ClosedOrder, DiscussionOrder, ReviewOrder
-from bot.service.retrying import passing
-from bot.service.store import PullKey
+from bot.jobs.requests import ClosedOrder, DiscussionOrder, ReviewOrder
+from bot.sandbox import client as analysis
+from bot.web.page_store import Archive, Pull, Report
+from bot.web.rule_stats import Outcomes
 
 Json = dict[str, Any]
 _log = structlog.get_logger("specbot.pages")

@@ -9,17 +9,19 @@ import structlog
 from dbos import DBOS, PortableWorkflowError
 from dbos import error as dbos_error
 
-from bot.comments import autorun
-from bot.comments.greeting import FIRST, greet
+from bot.chat import auto_run
+from bot.chat.greeting import FIRST, greet
+from bot.context import metrics
+from bot.context.retries import step
+from bot.context.service_context import machine
+from bot.db.deliveries import PullKey
 from bot.github import GitHubError, check
 from bot.github.app import ANALYSE, COMMENT, PUBLISH, RESOLVE
 from bot.github.client import Client
 from bot.github.publish import post_review, tidy
-from bot.service import analysis, checkrun, keeping, metrics
-from bot.service.machine import machine
-from bot.service.orders import ReviewOrder
-from bot.service.retrying import step
-from bot.service.store import PullKey
+from bot.jobs.requests import ReviewOrder
+from bot.sandbox import client as analysis
+from bot.workflows import check_output, publish_pages
 
 Json = dict[str, Any]
 _log = structlog.get_logger("specbot.review")
@@ -85,7 +87,7 @@ def read_pull(order: ReviewOrder) -> Json | None:
 @step
 def begin_check(order: ReviewOrder, head: str) -> int:
     """Show that a review runs; gives the check run's id."""
-    output = checkrun.running(machine().words)
+    output = check_output.running(machine().words)
     return check.begin(_client(order), machine().app.id, order.repository, head, order.id, output)
 
 
@@ -133,9 +135,9 @@ def tidy_up(order: ReviewOrder, result: Json) -> None:
 def finish_check(order: ReviewOrder, run: int, result: Json) -> None:
     """End the check run with the verdict and its annotations."""
     report, here = result["report"], machine()
-    notes = checkrun.notes(report["findings"], here.settings.language)
-    output = checkrun.output(report, here.words)
-    check.finish(_client(order), order.repository, run, checkrun.conclusion(report), output, notes)
+    notes = check_output.notes(report["findings"], here.settings.language)
+    output = check_output.output(report, here.words)
+    check.finish(_client(order), order.repository, run, check_output.conclusion(report), output, notes)
 
 
 @step
@@ -143,9 +145,9 @@ def end_without_verdict(order: ReviewOrder, run: int, head: str, result: Json) -
     """End the check run of a review that came to nothing; one that would come to nothing again is not ordered again."""
     words = machine().words
     if "error" in result:
-        output = checkrun.refused(result["error"], words)
+        output = check_output.refused(result["error"], words)
     else:
-        output = checkrun.superseded(words) if "stopped" in result else checkrun.broken(order.id, words)
+        output = check_output.superseded(words) if "stopped" in result else check_output.broken(order.id, words)
     check.abandon(_client(order), order.repository, run, order.id, output)
     if "error" in result or "failed" in result:
         machine().store.set_reported(_key(order), head)
@@ -161,7 +163,7 @@ def remember(order: ReviewOrder, head: str, report: Json) -> None:
 @step
 def start_gpu_jobs(order: ReviewOrder, head: str, jobs: list[str]) -> None:
     """Order the runs that the repository wants for what the pull request touches."""
-    autorun.begin(machine(), order, head, jobs)
+    auto_run.begin(machine(), order, head, jobs)
 
 
 @step
@@ -175,7 +177,7 @@ def welcome(order: ReviewOrder, report: Json) -> None:
 @step
 def keep_pages(order: ReviewOrder, facts: Json, report: Json) -> None:
     """Write the pages that people look at."""
-    keeping.keep(machine(), _client(order), order, facts, report)
+    publish_pages.keep(machine(), _client(order), order, facts, report)
 
 
 def _client(order: ReviewOrder) -> Client:

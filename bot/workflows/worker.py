@@ -10,17 +10,13 @@ import structlog
 from dbos import DBOS, DBOSPortableJSONSerializer
 
 import bot
+from bot.context import metrics
+from bot.context.service_context import Machine, install
+from bot.db.engine import steps_engine
 from bot.github import GitHubError
 from bot.kernels.actions import GPU
-from bot.service import ci as ci  # its workflows register with DBOS
-from bot.service import comments as comments  # its workflow registers with DBOS
-from bot.service import discussion as discussion  # its workflow registers with DBOS
-from bot.service import kernels as kernels  # its workflow registers with DBOS
-from bot.service import metrics, reconcile
-from bot.service import review as review  # its workflow registers with DBOS
-from bot.service.database import steps_engine
-from bot.service.machine import Machine, install
-from bot.service.settings import Settings
+from bot.settings import Settings
+from bot.workflows.reconcile import pulls
 
 QUEUES = ("reviews", "comments", "ci", "gpu")
 _POLL = 0.25
@@ -73,8 +69,8 @@ class Worker:
         self._every(settings.heartbeat_every, self._watch)
         self._every(_POLL, lambda: self._machine.waiting.bring_back(self._machine.store, self._name))
         if "reviews" in self._queues:
-            self._every(settings.redeliver_every, lambda: reconcile.redeliver(self._machine))
-            self._every(settings.reconcile_every, lambda: reconcile.compare(self._machine))
+            self._every(settings.redeliver_every, lambda: pulls.redeliver(self._machine))
+            self._every(settings.reconcile_every, lambda: pulls.compare(self._machine))
 
     def stop(self) -> None:
         """End without waiting for running workflows: they are taken up again at the next start."""

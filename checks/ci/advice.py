@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checks.ci.cause import Case, Verdict
+from checks.ci.attribution import Case, Verdict
+from checks.ci.message_keys import Advice, Reason, Root
 from checks.ci.model import Job
+from checks.ci.observed_failures import Seen
 from checks.ci.predictions import confirming
 from checks.ci.report import Category, Cause, Rerun, Suggestion
-from checks.ci.seen import Seen
-from checks.ci.sentences import Advice, Reason, Root
-from checks.finding import Location, Message
+from checks.core.finding import Location, Message
 
 MOST = 8
 _IN_CHANGE = frozenset(

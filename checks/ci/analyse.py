@@ -9,18 +9,18 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import BinaryIO, TypeVar
 
-from checks.change import ChangeSet
 from checks.ci import coverage, progress
-from checks.ci.joblog import failures
-from checks.ci.jobs import Read, read_job
-from checks.ci.link import Linker
+from checks.ci.change_links import Linker
+from checks.ci.job_reading import Read, read_job
+from checks.ci.log_failures import failures
+from checks.ci.message_keys import Note
 from checks.ci.model import CIRun, Conclusion, Files, Job, Requirement, Status
 from checks.ci.predictions import Foretold, Predicted, foretold, outcomes
 from checks.ci.report import CIReport, FailedJob, PatchCoverage, Prediction
-from checks.ci.sentences import Note
 from checks.ci.verdicts import failed_job, not_analysed
-from checks.config import Config
-from checks.finding import Finding, Message
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Finding, Message
 
 T = TypeVar("T")
 

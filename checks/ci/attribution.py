@@ -11,16 +11,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from checks.ci import past
+from checks.ci import earlier_runs
+from checks.ci.change_links import ENOUGH, STRONG, Linker
 from checks.ci.classify import Origin
-from checks.ci.link import ENOUGH, STRONG, Linker
+from checks.ci.message_keys import Reason, Root
 from checks.ci.model import CIRun, Conclusion, Job
+from checks.ci.observed_failures import Seen, crash
 from checks.ci.predictions import Foretold, confirming, reached
 from checks.ci.report import Category, Cause, Evidence, Frame
-from checks.ci.seen import Seen, crash
-from checks.ci.sentences import Reason, Root
-from checks.ci.setup import is_setup, touched
-from checks.finding import Confidence, Location, Message
+from checks.ci.setup_steps import is_setup, touched
+from checks.core.finding import Confidence, Location, Message
 
 _DEAD = frozenset(
     {
@@ -116,7 +116,7 @@ def _predicted(case: Case) -> Verdict | None:
 def _baseline(case: Case) -> Verdict | None:
     """A number that differs from a stored one which the change was shown to reach: meant or not, it comes from here."""
     found = reached(case.seen, case.foretold.baselines) if case.seen.category is Category.NUMERICAL else None
-    if found is None or past.on_base(case.run, case.job, case.seen):
+    if found is None or earlier_runs.on_base(case.run, case.job, case.seen):
         return None
     reason, diff = found
     at = reason.location or Location("", 0)
@@ -133,12 +133,12 @@ def _by_history(case: Case) -> Verdict | None:
     """The base branch or flakiness, unless the failure stands in what the change altered: then both are shown, and
     neither is claimed."""
     strong = tuple(e for e in case.links if e.weight >= ENOUGH)
-    base = past.on_base(case.run, case.job, case.seen)
-    here = past.passed_here(case.run, case.job, case.seen)
-    others = past.on_others(case.run, case.job, case.seen)
+    base = earlier_runs.on_base(case.run, case.job, case.seen)
+    here = earlier_runs.passed_here(case.run, case.job, case.seen)
+    others = earlier_runs.on_others(case.run, case.job, case.seen)
     if not (base or here or others):
         return None
-    again = past.repeated(case.job, case.seen)
+    again = earlier_runs.repeated(case.job, case.seen)
     if strong and (case.seen.category is Category.NUMERICAL or not base):
         return _unknown(case, (*strong, *base, *here, *others, *again))
     if base:
@@ -184,7 +184,7 @@ def _infrastructure(case: Case) -> Verdict | None:
     seen = case.seen
     if seen.origin is Origin.INFRASTRUCTURE:
         root = Message(Root.INFRASTRUCTURE, {**case.error, "category": str(seen.category)})
-        return Verdict(Cause.INFRASTRUCTURE, Confidence.HIGH, root, past.repeated(case.job, seen))
+        return Verdict(Cause.INFRASTRUCTURE, Confidence.HIGH, root, earlier_runs.repeated(case.job, seen))
     if seen.origin is not Origin.SETUP or case.tests_ran:
         return None
     step = next((s for s in case.job.steps if s.conclusion.failed), None)

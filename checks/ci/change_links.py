@@ -14,17 +14,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from checks.change import ChangeSet
 from checks.ci.frames import in_repository
+from checks.ci.message_keys import Reason
+from checks.ci.observed_failures import Seen
 from checks.ci.report import Category, Evidence, Frame
-from checks.ci.seen import Seen
-from checks.ci.sentences import Reason
-from checks.config import Config
-from checks.finding import Location, Message, Side
-from checks.ir.files import files
-from checks.ir.unit import Function, Unit
-from checks.ops import Ops
-from checks.source import language
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Location, Message, Side
+from checks.domain.ops import Ops
+from checks.eval.constants.files import files
+from checks.lang.ir.source_file import Function, Unit
+from checks.lang.source import language
 
 STRONG = 5
 ENOUGH = 4

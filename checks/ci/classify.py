@@ -19,8 +19,8 @@ from typing import BinaryIO
 
 import numpy as np
 
-from checks.ci.clean import blocks, clean, stamp
-from checks.ci.grams import Grams, Hits, Ints
+from checks.ci.literal_prefilter import Grams, Hits, Ints
+from checks.ci.log_blocks import blocks, clean, stamp
 from checks.ci.report import Category, LogLine
 
 

@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from checks.change import ChangeSet, FileChange
-from checks.ci import covfile
-from checks.ci.covfile import CoverageError, Lines
+from checks.ci import coverage_files
+from checks.ci.coverage_files import CoverageError, Lines
 from checks.ci.frames import in_repository
+from checks.ci.message_keys import CoverageReason, Note
 from checks.ci.model import CIRun, CoverageFile, Files
 from checks.ci.report import CoverageState, FileCoverage, FlagCoverage, Frame, PatchCoverage
-from checks.ci.sentences import CoverageReason, Note
-from checks.config import Config
-from checks.finding import Message
-from checks.source import language
+from checks.core.change import ChangeSet, FileChange
+from checks.core.config import Config
+from checks.core.finding import Message
+from checks.lang.source import language
 
 _DEVICE_SUFFIXES = (".cu", ".cuh", ".xpu", ".maca", ".mu", ".hip")
 _TRITON = ("triton.jit", "triton.autotune", "triton.heuristics", "jit")
@@ -40,7 +40,7 @@ def of_patch(run: CIRun, files: Files, change: ChangeSet, config: Config) -> Pat
     notes += [Message(Note.COVERAGE_OTHER_COMMIT, {"path": r.file.path, "commit": r.file.commit}) for r in others]
     died = any((job := run.job(f.job)) is None or job.failed for f in came.lost)
     fresh, older = ([r.lines for r in came.here if r.file.carried_forward is old] for old in (False, True))
-    patch = _Patch(change, covfile.merged(fresh), covfile.merged(older), bool(came.lost), died)
+    patch = _Patch(change, coverage_files.merged(fresh), coverage_files.merged(older), bool(came.lost), died)
     shown = {r.file.flag for r in came.here}
     same_flags = {r.file.flag for r in came.before} == shown
     return PatchCoverage(
@@ -82,7 +82,7 @@ def _read(file: CoverageFile, files: Files, paths: frozenset[str], notes: list[M
     if stream is not None:
         with stream:
             try:
-                lines = covfile.read(stream)
+                lines = coverage_files.read(stream)
             except CoverageError:
                 lines = None
     if lines is None:
@@ -145,5 +145,5 @@ def _flag(report: _Report) -> FlagCoverage:
 
 
 def _percent(reports: Iterable[_Report]) -> float | None:
-    hits = [h for lines in covfile.merged(r.lines for r in reports).values() for h in lines.values()]
+    hits = [h for lines in coverage_files.merged(r.lines for r in reports).values() for h in lines.values()]
     return 100 * sum(h > 0 for h in hits) / len(hits) if hits else None

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from checks.ci.message_keys import Reason
 from checks.ci.model import CIRun, Conclusion, Job, Past, Where
+from checks.ci.observed_failures import Seen
 from checks.ci.report import Evidence
-from checks.ci.seen import Seen
-from checks.ci.sentences import Reason
-from checks.finding import Message
+from checks.core.finding import Message
 
 WINDOW = timedelta(days=7)
 # One other pull request may have made the same mistake; two did not.

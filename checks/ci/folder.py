@@ -33,8 +33,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from checks.ci.message_keys import FolderProblem
 from checks.ci.model import CIRun
-from checks.ci.sentences import FolderProblem
 
 VERSION = 1
 RUN = "run.json"
@@ -42,7 +42,7 @@ _TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
 class FolderError(ValueError):
-    """A document that is no run: `problem` is a key of `checks.ci.sentences.FolderProblem`, `at` the place in it
+    """A document that is no run: `problem` is a key of `checks.ci.message_keys.FolderProblem`, `at` the place in it
     (`jobs[3].status`), `found` what stands there."""
 
     def __init__(self, problem: FolderProblem, at: str, found: str = "") -> None:

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import BinaryIO
 
-from checks.ci import joblog, junit
+from checks.ci import junit, log_failures
 from checks.ci.classify import Scan, scan_text
+from checks.ci.message_keys import JUnitProblem, Note
 from checks.ci.model import Conclusion, Files, Job
+from checks.ci.observed_failures import Seen, of_test
 from checks.ci.report import Category, LogLine
-from checks.ci.seen import Seen, of_test
-from checks.ci.sentences import JUnitProblem, Note
-from checks.finding import Message
+from checks.core.finding import Message
 
 _BY_NAME = (
     (Category.APPROVAL, re.compile(r"(?i)\bapprov(?:al|e)")),
@@ -102,11 +102,11 @@ def _of_step(stream: BinaryIO, job: Job) -> tuple[tuple[Seen, ...], Scan]:
     by a later step."""
     within = _times(job)
     if within is not None:
-        found, scan = joblog.failures(stream, within)
+        found, scan = log_failures.failures(stream, within)
         if scan.top is not None and any(s.category is not Category.UNKNOWN for s in found):
             return found, scan
         stream.seek(0)
-    return joblog.failures(stream)
+    return log_failures.failures(stream)
 
 
 def _times(job: Job) -> tuple[datetime, datetime] | None:

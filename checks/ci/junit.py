@@ -14,7 +14,7 @@ from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import iterparse
 from junitparser import Error, Failure, Skipped, TestCase
 
-from checks.ci.sentences import JUnitProblem
+from checks.ci.message_keys import JUnitProblem
 
 # What is kept of a failure's text: its end, where the error stands.
 LONGEST = 20_000

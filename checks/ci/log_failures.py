@@ -8,10 +8,10 @@ from datetime import datetime
 from typing import BinaryIO
 
 from checks.ci.classify import Scan, scan
-from checks.ci.clean import blocks, clean
 from checks.ci.frames import frames
+from checks.ci.log_blocks import blocks, clean
+from checks.ci.observed_failures import MOST_LINES, Seen, of_test
 from checks.ci.report import LogLine
-from checks.ci.seen import MOST_LINES, Seen, of_test
 
 BEFORE, AFTER = 40, 12
 # Of pytest's section of failures: enough for hundreds of tracebacks.

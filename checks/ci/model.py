@@ -258,7 +258,7 @@ class CIRun:
     """Everything that was collected about one head commit, at `collected`.
 
     `required_known` is False where the required checks could not be read in full. `problems` are keys of what else
-    could not be collected (`checks.ci.sentences.Problem`).
+    could not be collected (`checks.ci.message_keys.Problem`).
     """
 
     pull: Pull

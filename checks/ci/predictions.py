@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from checks.ci.message_keys import Reason
+from checks.ci.observed_failures import Seen
 from checks.ci.report import Evidence, Outcome, Prediction
-from checks.ci.seen import Seen
-from checks.ci.sentences import Reason
-from checks.finding import Finding, Location, Message, PredictedFailure, RecordDiff, Severity
+from checks.core.finding import Finding, Location, Message, PredictedFailure, RecordDiff, Severity
 
 BASELINE_RULE = "logprobs.baseline-affected"
 

@@ -1,6 +1,6 @@
 """What a CI report says: every failure with its category, its cause and the evidence for both.
 
-No sentence stands here: a `Message` is a key with arguments, and `checks.ci.sentences` lists them all.
+No sentence stands here: a `Message` is a key with arguments, and `checks.ci.message_keys` lists them all.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from checks.ci.model import CIRun, Job, Past
-from checks.finding import Confidence, Location, Message
+from checks.core.finding import Confidence, Location, Message
 
 
 class Category(StrEnum):
@@ -206,7 +206,7 @@ class CoverageState(StrEnum):
 @dataclass(frozen=True, slots=True)
 class FileCoverage:
     """The added lines of one file. `executable` counts those that the reports know; `reason` is a message key where
-    the file's state is unknown (`checks.ci.sentences.CoverageReason`)."""
+    the file's state is unknown (`checks.ci.message_keys.CoverageReason`)."""
 
     path: str
     state: CoverageState

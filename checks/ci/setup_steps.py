@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from checks.ci.link import Linker
+from checks.ci.change_links import Linker
+from checks.ci.message_keys import Reason
 from checks.ci.report import Evidence
-from checks.ci.sentences import Reason
-from checks.finding import Message
+from checks.core.finding import Message
 
 _STEP = re.compile(
     r"(?i)^(?:set ?up job|initialize containers|complete job|(?:post )?(?:run )?actions/"

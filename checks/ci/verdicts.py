@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from checks.ci import advice
-from checks.ci.cause import Case, Verdict, decide, follow, without_log
-from checks.ci.jobs import Read
-from checks.ci.link import Linker
+from checks.ci.attribution import Case, Verdict, decide, follow, without_log
+from checks.ci.change_links import Linker
+from checks.ci.job_reading import Read
+from checks.ci.message_keys import Note, Reason, Root
 from checks.ci.model import CIRun, Job
+from checks.ci.observed_failures import MOST_LINES, Seen
 from checks.ci.predictions import Foretold
 from checks.ci.report import Category, Cause, Evidence, FailedJob, Failure, LogLine, Rerun
-from checks.ci.seen import MOST_LINES, Seen
-from checks.ci.sentences import Note, Reason, Root
-from checks.finding import Confidence, Message
+from checks.core.finding import Confidence, Message
 
 MOST_FAILURES = 50
 # Which failure speaks for the job: what this change must mend first, and what is not explained before what is excused.

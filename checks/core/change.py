@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, TypeVar
 
-from checks.finding import Side
-from checks.ir.node import node
-from checks.ir.unit import Function, Unit
-from checks.ir.wanted import NOTHING, Wanted, between
-from checks.source import language, parse
+from checks.core.finding import Side
+from checks.core.tree import MemoryTree, OverlayTree, Tree
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.wanted import NOTHING, Wanted, between
+from checks.lang.source import language, parse
 from checks.spread import Spread
-from checks.tree import MemoryTree, OverlayTree, Tree
 
 T = TypeVar("T")
 

@@ -9,13 +9,13 @@ from functools import cache, cached_property
 from operator import attrgetter
 from typing import Any
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Side
-from checks.ir import expr as E
-from checks.ir.stmt import Assign, Guarded, flatten
-from checks.ir.unit import Function, Unit
-from checks.tree import whole
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Side
+from checks.core.tree import whole
+from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.stmt import Assign, Guarded, flatten
 
 _NOISE = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"", re.S)
 _PYTHON_NOISE = re.compile(

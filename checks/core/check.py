@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Finding
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Finding
 
 
 class Check(Protocol):

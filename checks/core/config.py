@@ -14,8 +14,8 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
 
-from checks.ir.node import node
-from checks.tree import Tree
+from checks.core.tree import Tree
+from checks.lang.ir.node import node
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 FILE = ".specbot.toml"
 T = TypeVar("T", bound="DataclassInstance")
 PROFILES = ("fastdeploy", "vllm", "sglang", "generic")
-_FOLDER = Path(__file__).with_name("profiles")
+_FOLDER = Path(__file__).parent.parent / "profiles"
 
 
 class ConfigError(ValueError):

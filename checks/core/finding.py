@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from checks.ir.node import node
+from checks.lang.ir.node import node
 
 
 class Severity(StrEnum):

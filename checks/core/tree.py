@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
-from checks.ir.node import node
-from checks.source import language as language_of
+from checks.lang.ir.node import node
+from checks.lang.source import language as language_of
 
 
 @node

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.ir import expr as E
-from checks.ir.node import node
-from checks.ir.stmt import Assert, flatten
-from checks.ir.unit import Function, Unit
-from checks.ops import calls_of
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.domain.ops import calls_of
+from checks.lang.ir import expr as E
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.stmt import Assert, flatten
 
 # A line that quotes the name of something stored: the cheap sieve before a test is parsed.
 _QUOTED = re.compile(rb"(?i)[\"'][\w./{}-]*log_?probs?[\w./{}-]*[\"']")

@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from checks.change import ChangeSet
-from checks.finding import Side
-from checks.interp.program import Modules, Program
-from checks.interp.values import ClassRef, FuncRef
-from checks.ir import expr as E
-from checks.ir.node import node
-from checks.ir.stmt import Assign, Define, For, With, flatten
-from checks.ir.unit import Function, Import, Param, Unit
+from checks.core.change import ChangeSet
+from checks.core.finding import Side
+from checks.eval.interpreter.program import Modules, Program
+from checks.eval.interpreter.values import ClassRef, FuncRef
+from checks.lang.ir import expr as E
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Function, Import, Param, Unit
+from checks.lang.ir.stmt import Assign, Define, For, With, flatten
 
 _TRANSPARENT = re.compile(r"^(staticmethod|classmethod|(abc\.)?abstractmethod|override)$|inference_mode|no_grad")
 

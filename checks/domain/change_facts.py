@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from checks.change import ChangeSet, FileChange
-from checks.config import Config
-from checks.finding import Side
-from checks.ir.expr import Const, Expr, dotted
-from checks.ir.node import node
-from checks.ir.unit import Constant, Function, Op, Param, Unit
-from checks.source import language
-from checks.topics import topics
+from checks.core.change import ChangeSet, FileChange
+from checks.core.config import Config
+from checks.core.finding import Side
+from checks.domain.impact_tags import topics
+from checks.lang.ir.expr import Const, Expr, dotted
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Constant, Function, Op, Param, Unit
+from checks.lang.source import language
 
 
 @node

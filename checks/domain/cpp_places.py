@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from checks.ir import expr as E
-from checks.ir.node import node
-from checks.ir.stmt import Assign, Guarded, flatten
-from checks.ir.unit import Function
+from checks.lang.ir import expr as E
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Function
+from checks.lang.ir.stmt import Assign, Guarded, flatten
 
 _MOST_NODES = 80
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.ir import expr as E
-from checks.ir.node import node
-from checks.ir.stmt import Assign, Guarded, Raise, flatten
-from checks.ir.unit import Function, Unit
-from checks.ops import arguments, expressions
-from checks.sync.key_uses import asks_platform, product_files
-from checks.sync.targets import Target, Targets, nearest_imports
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.domain.call_targets import Target, Targets, nearest_imports
+from checks.domain.keys import asks_platform, product_files
+from checks.domain.ops import arguments, expressions
+from checks.lang.ir import expr as E
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.stmt import Assign, Guarded, Raise, flatten
 
 _COMMON = frozenset(
     {"config", "enable", "model", "output", "current", "platform", "tensors", "inputs", "share", "sampler"}

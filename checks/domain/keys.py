@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.ir import expr as E
-from checks.ir.node import node
-from checks.ir.stmt import Assign
-from checks.ir.unit import Function, Unit
-from checks.ops import calling, parts
-from checks.sync.siblings import base_unit
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.domain.ops import calling, parts
+from checks.domain.siblings import base_unit
+from checks.lang.ir import expr as E
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.stmt import Assign
 
 _KEYED = frozenset({E.Index, E.Attr})
 _PLATFORM = re.compile(r"is_\w+")

@@ -12,19 +12,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Side
-from checks.ir import expr as E
-from checks.ir.constants import Constants
-from checks.ir.files import files
-from checks.ir.integers import integer_type
-from checks.ir.node import node
-from checks.ir.stmt import Assign, flatten
-from checks.ir.unit import Function, Struct, Unit
-from checks.ops import calls_of
-from checks.protocol.places import Move, moves
-from checks.tree import holds_word, whole
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Side
+from checks.core.tree import holds_word, whole
+from checks.domain.cpp_places import Move, moves
+from checks.domain.ops import calls_of
+from checks.eval.constants.files import files
+from checks.eval.constants.lookup import Constants
+from checks.eval.integers import integer_type
+from checks.lang.ir import expr as E
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Function, Struct, Unit
+from checks.lang.ir.stmt import Assign, flatten
 
 SEND = "send"
 RECEIVE = "receive"

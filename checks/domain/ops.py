@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from checks.change import ChangeSet
-from checks.finding import Side
-from checks.ir import expr as E
-from checks.ir.node import node
-from checks.ir.stmt import Assert, Assign, Body, ExprStmt, For, Guarded, If, Raise, Return, Stmt, With, flatten
-from checks.ir.unit import Binding, Function, Op, Unit
-from checks.tree import Tree, whole
+from checks.core.change import ChangeSet
+from checks.core.finding import Side
+from checks.core.tree import Tree, whole
+from checks.lang.ir import expr as E
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Binding, Function, Op, Unit
+from checks.lang.ir.stmt import Assert, Assign, Body, ExprStmt, For, Guarded, If, Raise, Return, Stmt, With, flatten
 
 
 @node

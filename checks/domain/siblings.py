@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from pathlib import PurePosixPath
 
-from checks.change import ChangeSet
-from checks.config import Config, matches
-from checks.finding import Side
-from checks.ir.node import node
-from checks.ir.unit import Function, Unit, grouped
+from checks.core.change import ChangeSet
+from checks.core.config import Config, matches
+from checks.core.finding import Side
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Function, Unit, grouped
 
 _TOKEN = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _CODE = re.compile(r"[A-Za-z_]\w*|\d[\w.]*|\"[^\"\n]*\"|'[^'\n]*'|[^\s\w]")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.ir import expr as E
-from checks.ir.stmt import Guarded
-from checks.ir.unit import Function
-from checks.ops import expressions
-from checks.source import language
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.domain.ops import expressions
+from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import Function
+from checks.lang.ir.stmt import Guarded
+from checks.lang.source import language
 
 SPECULATIVE = re.compile(r"(?i)specul|spec_(method|decod|config)|proposer|draft|accept_(num|tokens)|\bmtp|_mtp")
 """In a name of what belongs to speculative decoding."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.finding import Side
-from checks.ir import expr as E
-from checks.ir.node import node
-from checks.ir.stmt import Assign, flatten
-from checks.ir.unit import Unit
-from checks.kernel.deltas import names_in
+from checks.core.change import ChangeSet
+from checks.core.changed import names_in
+from checks.core.finding import Side
+from checks.lang.ir import expr as E
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Unit
+from checks.lang.ir.stmt import Assign, flatten
 
 # The tokens of a large model of today (Qwen3), where a number has to be given for a row of logits.
 VOCABULARY = 151_936

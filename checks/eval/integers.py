@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 
-from checks.ir.node import node
+from checks.lang.ir.node import node
 
 
 @node

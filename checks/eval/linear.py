@@ -11,9 +11,9 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 
-from checks.ir import expr as ir
-from checks.ir.integers import LONG, integer_type
-from checks.ir.node import node
+from checks.eval.integers import LONG, integer_type
+from checks.lang.ir import expr as ir
+from checks.lang.ir.node import node
 
 # Calls that give the same number for the same arguments, wherever they stand.
 _PURE = frozenset({"abs", "cdiv", "dims", "len", "max", "min", "numel", "size", "sizeof"})

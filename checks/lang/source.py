@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from posixpath import splitext
 
-from checks.ir.unit import Unit
-from checks.ir.wanted import NOTHING, Wanted
+from checks.lang.ir.source_file import Unit
+from checks.lang.ir.wanted import NOTHING, Wanted
 
 CPP = frozenset(
     {".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hpp", ".hxx", ".inl", ".xpu", ".maca", ".mu", ".hip"}
@@ -30,9 +30,9 @@ def parse(path: str, data: bytes, wanted: Wanted = NOTHING) -> Unit | None:
     if not kind or len(data) > LARGEST or b"\0" in data[:8192]:
         return None
     if kind == "cpp":
-        from checks.cpp.parse import parse_cpp
+        from checks.lang.cpp.parse import parse_cpp
 
         return parse_cpp(path, data)
-    from checks.py.parse import parse_python
+    from checks.lang.python.parse import parse_python
 
     return parse_python(path, data, wanted)

@@ -1,7 +1,7 @@
 """What a change is, for people who did not follow it: steps, files that matter, code worth reading, risks, relations.
 
 Pure: from a review, the facts and what git knows of the past. Every sentence is a claim with its places
-(`checks.analysis.model.Claim`).
+(`checks.summary.model.Claim`).
 """
 
 from __future__ import annotations
@@ -9,20 +9,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from checks.analysis.claims import claims
-from checks.analysis.discussion import Thread, discussion
-from checks.analysis.excerpts import excerpts
-from checks.analysis.files import cards
-from checks.analysis.gathered import gathered
-from checks.analysis.model import Analysis, Claim, History
-from checks.analysis.motivation import motivation
-from checks.analysis.replaced import replacements
-from checks.analysis.risks import impacts, reached, risks
-from checks.analysis.steps import steps
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.facts import Facts, facts
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.domain.change_facts import Facts, facts
 from checks.review import Review
+from checks.summary.claims import claims
+from checks.summary.discussion import Thread, discussion
+from checks.summary.excerpts import excerpts
+from checks.summary.files import cards
+from checks.summary.merge_identical import gathered
+from checks.summary.model import Analysis, Claim, History
+from checks.summary.motivation import motivation
+from checks.summary.replacements import replacements
+from checks.summary.risks import impacts, reached, risks
+from checks.summary.steps import steps
 
 __all__ = ["BESIDE", "Analysis", "analyse"]
 

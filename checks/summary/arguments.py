@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checks.analysis.inside import place
-from checks.analysis.pairs import paired
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.ir import expr as E
-from checks.ir.node import node
-from checks.ir.unit import Function, Unit
-from checks.kernel.deltas import same
-from checks.ops import calls_of
+from checks.core.change import ChangeSet
+from checks.core.changed import same
+from checks.core.config import Config
+from checks.domain.ops import calls_of
+from checks.lang.ir import expr as E
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Function, Unit
+from checks.summary.pairs import paired
+from checks.summary.state_changes import place
 
 _OFTEN = 3
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from checks.analysis.pairs import paired
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Side
-from checks.ir import expr as E
-from checks.ir.node import node
-from checks.ir.unit import Function, Unit
-from checks.ops import calls_of
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Side
+from checks.domain.ops import calls_of
+from checks.lang.ir import expr as E
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Function, Unit
+from checks.summary.pairs import paired
 
 # A name with the list of what it is called with, and that of a template before it.
 _CALL = re.compile(r"\b(\w++)(?=\s*+(?:<[^;(){}]*>+)?\s*\()")

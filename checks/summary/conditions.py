@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from checks.analysis.pairs import paired
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.ir import expr as E
-from checks.ir.node import node
-from checks.ir.stmt import If, flatten
-from checks.ir.unit import Function, Unit
-from checks.kernel.deltas import Delta, same
+from checks.core.change import ChangeSet
+from checks.core.changed import Delta, same
+from checks.core.config import Config
+from checks.lang.ir import expr as E
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.stmt import If, flatten
+from checks.summary.pairs import paired
 
 _TEST = re.compile(
     r"(?:(?:\}?\s*else\s+)?if|while)\s*\((.*)\)\s*(?:\{|return[^;]*;|continue;|break;)?$"

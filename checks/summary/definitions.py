@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Side
-from checks.source import language
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Side
+from checks.lang.source import language
 
 _MOST_DEFINITIONS = 12
 _LEAST_LENGTH = 5

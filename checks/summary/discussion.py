@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 
-from checks.finding import Finding, Location
-from checks.ir.node import node
+from checks.core.finding import Finding, Location
+from checks.lang.ir.node import node
 
 KINDS = ("correctness", "performance", "test", "style", "design", "other")
 STATES = ("unresolved", "answered", "outdated", "resolved")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from checks.analysis.model import Claim, Excerpt, FileCard
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Location, Message, Side
-from checks.kernel.deltas import Delta, deltas
+from checks.core.change import ChangeSet
+from checks.core.changed import Delta, deltas
+from checks.core.config import Config
+from checks.core.finding import Location, Message, Side
+from checks.summary.model import Claim, Excerpt, FileCard
 
 MOST = 3
 _MOST_LINES = 44

@@ -7,13 +7,13 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 
-from checks.analysis.model import Claim, FileCard, History, Part, Step
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.facts import Facts, FileFact
-from checks.finding import Finding, Severity
-from checks.source import language
-from checks.topics import topics
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Finding, Severity
+from checks.domain.change_facts import Facts, FileFact
+from checks.domain.impact_tags import topics
+from checks.lang.source import language
+from checks.summary.model import Claim, FileCard, History, Part, Step
 
 _CORE = frozenset({"speculative-decoding", "op", "sampling", "logprobs", "model-runner", "models", "kv-cache"})
 _BASE = {"core": 1.0, "infrastructure": 0.5}

@@ -7,13 +7,13 @@ import re
 import textwrap
 from collections.abc import Iterable
 
-from checks.analysis.pairs import paired
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.ir import expr as E
-from checks.ir.unit import Function
-from checks.kernel.deltas import Delta
-from checks.ops import parts
+from checks.core.change import ChangeSet
+from checks.core.changed import Delta
+from checks.core.config import Config
+from checks.domain.ops import parts
+from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import Function
+from checks.summary.pairs import paired
 
 _STRING_OR_NOTE = re.compile(r'("(?:\\.|[^"\\\n])*")|//[^\n]*|/\*.*?\*/', re.S)
 _NAMED = (E.Name, E.Attr)

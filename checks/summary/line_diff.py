@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from checks.change import FileChange
-from checks.ir.node import node
-from checks.ir.unit import Function, Unit
+from checks.core.change import FileChange
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Function, Unit
 
 _MOST_HUNKS = 3
 _NOTE = re.compile(r"^\s*(?:#(?!\s*(?:if|else|elif|endif|define|include|pragma))|//|/?\*)")

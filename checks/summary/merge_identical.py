@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from checks.analysis.model import Claim
+from checks.summary.model import Claim
 
 # Claims whose sentence tells the file; that of the others is the same in every file.
 _TELL_THE_FILE = frozenset({"binding-repeated", "constant-removed"})

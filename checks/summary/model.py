@@ -6,10 +6,10 @@ sentences.
 
 from __future__ import annotations
 
-from checks.analysis.discussion import Discussion
-from checks.facts import Facts
-from checks.finding import Finding, Location, Message
-from checks.ir.node import node
+from checks.core.finding import Finding, Location, Message
+from checks.domain.change_facts import Facts
+from checks.lang.ir.node import node
+from checks.summary.discussion import Discussion
 
 
 @node

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from checks.analysis.model import History
-from checks.change import PullRequest
+from checks.core.change import PullRequest
+from checks.summary.model import History
 
 _MOST = 6
 _COMMENT = re.compile(r"<!--.*?-->", re.S)

@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from checks.analysis.conditions import condition
-from checks.analysis.inside import place
-from checks.analysis.layout import only_renamed
-from checks.analysis.pairs import paired
-from checks.analysis.statements import sides
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.ir import expr as E
-from checks.ir.node import node
-from checks.ir.stmt import Assign, Guarded, If
-from checks.ir.unit import Function, Unit
-from checks.kernel.deltas import Delta, same
+from checks.core.change import ChangeSet
+from checks.core.changed import Delta, same
+from checks.core.config import Config
+from checks.lang.ir import expr as E
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.stmt import Assign, Guarded, If
+from checks.summary.conditions import condition
+from checks.summary.layout import only_renamed
+from checks.summary.pairs import paired
+from checks.summary.state_changes import place
+from checks.summary.statements import sides
 
 Exchanged = Sequence[tuple[str, str]]
 _Side = tuple[list[Guarded], Unit]

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.ir import expr as E
-from checks.ir.node import node
-from checks.ir.unit import Function
-from checks.kernel.deltas import Delta, deltas, same
-from checks.ops import calls_of
+from checks.core.change import ChangeSet
+from checks.core.changed import Delta, deltas, same
+from checks.core.config import Config
+from checks.domain.ops import calls_of
+from checks.lang.ir import expr as E
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Function
 
 _LEAST_SHARE = 0.3
 _LEAST_OF_WHOLE = 0.15

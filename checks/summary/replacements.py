@@ -9,13 +9,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 
-from checks.analysis.defined import defined
-from checks.change import ChangeSet, FileChange
-from checks.config import Config
-from checks.finding import Location, Side
-from checks.ir.node import node
-from checks.source import language
-from checks.tree import whole
+from checks.core.change import ChangeSet, FileChange
+from checks.core.config import Config
+from checks.core.finding import Location, Side
+from checks.core.tree import whole
+from checks.lang.ir.node import node
+from checks.lang.source import language
+from checks.summary.definitions import defined
 
 _TOKEN = re.compile(r"[A-Za-z_]\w*|\d[\w.]*|\S")
 _NAME = re.compile(r"[A-Za-z_]\w{2,}")

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from checks.analysis.called import hardware, newly_called
-from checks.analysis.gathered import gathered
-from checks.analysis.model import Claim, Impact, Risk
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.facts import Facts
-from checks.finding import Finding, Location, Message, Severity, Side
-from checks.ops import Ops
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Finding, Location, Message, Severity, Side
+from checks.domain.change_facts import Facts
+from checks.domain.ops import Ops
+from checks.lang.source import language
 from checks.review import Review
-from checks.source import language
+from checks.summary.call_changes import hardware, newly_called
+from checks.summary.merge_identical import gathered
+from checks.summary.model import Claim, Impact, Risk
 
 _MOST_REACHED = 12
 _CALLED_OTHERWISE = frozenset(

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from checks.analysis.conditions import condition
-from checks.analysis.pairs import paired
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.ir import expr as E
-from checks.ir.node import node
-from checks.ir.stmt import Assign, ExprStmt, For, Guarded, If, Jump, Raise, Return, Stmt, flatten
-from checks.ir.unit import Function
-from checks.kernel.deltas import Delta, same, uses
-from checks.ops import calls_of
+from checks.core.change import ChangeSet
+from checks.core.changed import Delta, same, uses
+from checks.core.config import Config
+from checks.domain.ops import calls_of
+from checks.lang.ir import expr as E
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Function
+from checks.lang.ir.stmt import Assign, ExprStmt, For, Guarded, If, Jump, Raise, Return, Stmt, flatten
+from checks.summary.conditions import condition
+from checks.summary.pairs import paired
 
 
 @node

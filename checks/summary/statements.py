@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from checks.analysis.pairs import paired
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.ir import expr as E
-from checks.ir.node import node
-from checks.ir.stmt import Assign, For, Return, Stmt
-from checks.ir.unit import Function, Unit
-from checks.kernel.deltas import Delta, same, uses
-from checks.ops import parts
+from checks.core.change import ChangeSet
+from checks.core.changed import Delta, same, uses
+from checks.core.config import Config
+from checks.domain.ops import parts
+from checks.lang.ir import expr as E
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.stmt import Assign, For, Return, Stmt
+from checks.summary.pairs import paired
 
 # An enum's member: `SpecMethod.MTP`, never `self.method`.
 _MEMBER = re.compile(r"(?:\w+\.)*[A-Z][A-Za-z0-9]+\.[A-Z][A-Z0-9_]*")

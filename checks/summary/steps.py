@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from checks.analysis.model import Claim, Step
-from checks.change import ChangeSet, Hunk
-from checks.finding import Side
+from checks.core.change import ChangeSet, Hunk
+from checks.core.finding import Side
+from checks.summary.model import Claim, Step
 
 # A symbol of more claims than this ties everything to everything: `__init__`, a name of the whole engine.
 _MOST_CLAIMS = 6

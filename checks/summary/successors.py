@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from checks.analysis.pairs import paired
-from checks.analysis.replaced import Replacement
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.facts import Facts, FunctionFact, OpFact, parts
-from checks.finding import Side
-from checks.ir.node import node
-from checks.ir.unit import Op
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Side
+from checks.domain.change_facts import Facts, FunctionFact, OpFact, parts
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Op
+from checks.summary.pairs import paired
+from checks.summary.replacements import Replacement
 
 
 @node

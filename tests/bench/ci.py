@@ -31,7 +31,7 @@ _CHILD = """
 import json, resource, sys, time
 begun = time.perf_counter()
 from bot.cli import main
-import bot.ci.saved as saved
+import bot.ci.run_folder as saved
 spent = []
 analyse = saved.analyse
 def timed(*args, **more):

@@ -23,14 +23,14 @@ from bot.git import Git, Range, resolve
 from bot.github import App, Endpoint
 from bot.github.app import ANALYSE
 from bot.github.checkout import Checkouts
-from bot.pages.access import Access
-from bot.pages.archive import Report
-from bot.service.analysis import analysis_page
+from bot.sandbox.client import analysis_page
+from bot.web.access import Access
+from bot.web.page_store import Report
 from tests.bench.scratch import Scratch
 from tests.example.build import build
 from tests.fake_github import FakeGitHub, serving
-from tests.pages import reports
-from tests.pages.conftest import NOW, archive_at, pull, serve
+from tests.web import reports
+from tests.web.conftest import NOW, archive_at, pull, serve
 
 ROOT = Path(__file__).resolve().parents[2]
 PULLS = 1000

@@ -27,11 +27,11 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from bot.service.database import engine_for
+from bot.db.engine import engine_for
 from tests.bench.service_sender import fire
 from tests.bench.service_traffic import MIX, Traffic
 from tests.fake_github import FakeGitHub, people, serving
-from tests.service.conftest import SMALL_HEAD, Bot, free_port, small, until
+from tests.workflows.conftest import SMALL_HEAD, Bot, free_port, small, until
 
 LIMIT_MS = 100.0
 _PULLS = 10

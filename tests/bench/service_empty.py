@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from bot.commands.serve import listening
+from bot.cli.serve import listening
 
 
 async def webhook(request: Request) -> Response:

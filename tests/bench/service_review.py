@@ -25,7 +25,7 @@ from tests.bench.scratch import Scratch
 from tests.example.build import build
 from tests.fake_github import FakeGitHub, people, serving
 from tests.fake_github.state import Pull, Repository
-from tests.service.conftest import Bot, ended, until
+from tests.workflows.conftest import Bot, ended, until
 
 LIMIT = 5.0
 

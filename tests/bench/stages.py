@@ -16,15 +16,15 @@ from collections.abc import Iterator  # noqa: E402
 from pathlib import Path  # noqa: E402
 from typing import Any  # noqa: E402
 
-import checks.change  # noqa: E402
-from bot.commands import review as _  # noqa: E402, F401 - its imports are start-up
+import checks.core.change  # noqa: E402
+from bot.cli import review as _  # noqa: E402, F401 - its imports are start-up
 from bot.configuration import configuration  # noqa: E402
 from bot.git import Blobs, Git, GitTree, change_set, resolve  # noqa: E402
 from bot.reports import Report, format_named  # noqa: E402
-from checks.change import ChangeSet, PullRequest  # noqa: E402
-from checks.config import Config  # noqa: E402
-from checks.facts import facts  # noqa: E402
-from checks.finding import Finding  # noqa: E402
+from checks.core.change import ChangeSet, PullRequest  # noqa: E402
+from checks.core.config import Config  # noqa: E402
+from checks.core.finding import Finding  # noqa: E402
+from checks.domain.change_facts import facts  # noqa: E402
 from checks.registry import RULES  # noqa: E402
 from checks.review import review  # noqa: E402
 
@@ -68,8 +68,8 @@ def main() -> None:
     gc.disable()
     stages, rules = Clock(), Clock()
     parsed: set[str] = set()
-    parse = stages.timed("parsing", checks.change.parse)
-    checks.change.parse = lambda path, *rest: (parsed.add(path), parse(path, *rest))[1]
+    parse = stages.timed("parsing", checks.core.change.parse)
+    checks.core.change.parse = lambda path, *rest: (parsed.add(path), parse(path, *rest))[1]
     for where, name in ((Blobs, "read"), (Blobs, "prefetch"), *((GitTree, n) for n in ("find", "holders", "holds"))):
         setattr(where, name, stages.timed("git: contents and search", getattr(where, name)))
     git = Git(Path(repo))

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-import bot.words
-from bot.cli import main
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import (
+import bot.i18n.catalog
+from bot.cli.main import main
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import (
     Confidence,
     Counterexample,
     CounterexampleRow,
@@ -173,8 +173,9 @@ _WORDS = {
 @pytest.fixture
 def marker(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reviews use the `Marker` rule alone."""
-    known = bot.words._rule_word
+    known = bot.i18n.catalog._rule_word
     monkeypatch.setattr("checks.registry.RULES", (Marker(),))
     monkeypatch.setattr(
-        "bot.words._rule_word", lambda rule, name: (_WORDS.get if rule == Marker.ID else partial(known, rule))(name)
+        "bot.i18n.catalog._rule_word",
+        lambda rule, name: (_WORDS.get if rule == Marker.ID else partial(known, rule))(name),
     )

@@ -23,11 +23,11 @@ from bot import spread as module
 from bot.drawer import drawer
 from bot.reports.charts import stacked_bars
 from bot.spread import spread
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Finding
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Finding
+from checks.core.tree import MemoryTree
 from checks.review import review
-from checks.tree import MemoryTree
 
 
 @pytest.fixture(autouse=True)

@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bot.git import Blobs, Git, change_set, resolve
-from bot.reports.anchors import Anchor, Anchors
-from checks.change import PullRequest
-from checks.finding import Confidence, Edit, Finding, Location, Message, Severity, Side
+from bot.reports.diff_anchors import Anchor, Anchors
+from checks.core.change import PullRequest
+from checks.core.finding import Confidence, Edit, Finding, Location, Message, Severity, Side
 
 
 @dataclass

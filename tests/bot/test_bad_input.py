@@ -196,7 +196,7 @@ def test_an_error_of_ours_leaves_a_report(repo, specbot, monkeypatch, tmp_path):
 
 def test_interrupt(repo, specbot, monkeypatch):
     repo.commit({"a.py": "x = 1\n"})
-    monkeypatch.setattr("bot.reviewing.review", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr("bot.pipeline.review", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
     assert specbot("review", "--repo", repo.path, "--base", "main").code == 130
 
 

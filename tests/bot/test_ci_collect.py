@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.ci import archives, elsewhere, joblogs
+from bot.ci import archives, joblogs, other_runs
 from bot.ci.archives import reports
-from bot.unzip import BadArchive
+from bot.safe_zip import BadArchive
 from checks.ci.folder import load, paths
 from checks.ci.model import CIRun, Conclusion, Job, LogState, Requirement, Status, Where
 from tests.fake_github import Answer, FakeGitHub, people, serving, state
@@ -190,19 +190,19 @@ def test_the_past_of_what_failed(fake, repo, collect):
 
 
 def test_requests_are_bounded(fake, repo, collect, monkeypatch):
-    for where, name in ((joblogs, "MOST_LOGS"), (joblogs, "MOST_NOTES"), (elsewhere, "MOST_LOGS")):
+    for where, name in ((joblogs, "MOST_LOGS"), (joblogs, "MOST_NOTES"), (other_runs, "MOST_LOGS")):
         monkeypatch.setattr(where, name, 3)
-    monkeypatch.setattr(elsewhere, "MOST_BASE_RUNS", 4)
+    monkeypatch.setattr(other_runs, "MOST_BASE_RUNS", 4)
     run_of(repo, *(job(f"unit {n}", "failure", log=LOG) for n in range(joblogs.MOST_LOGS + 2)))
     on_base = {"event": "push", "head_branch": "main"}
-    for n in range(elsewhere.MOST_BASE_RUNS + 2):
+    for n in range(other_runs.MOST_BASE_RUNS + 2):
         run_of(repo, job("unit 0", "failure", log=LOG), job("unit 1", "failure"), head_sha=f"{n:040x}", **on_base)
     before = len(fake.requests)
     collect()
     asked = [r.path for r in fake.requests[before:]]
-    assert sum(p.endswith("/logs") for p in asked) == joblogs.MOST_LOGS + elsewhere.MOST_LOGS
+    assert sum(p.endswith("/logs") for p in asked) == joblogs.MOST_LOGS + other_runs.MOST_LOGS
     assert sum(p.endswith("/annotations") for p in asked) == joblogs.MOST_NOTES
-    assert sum(p.endswith("/jobs") for p in asked) == 1 + elsewhere.MOST_BASE_RUNS
+    assert sum(p.endswith("/jobs") for p in asked) == 1 + other_runs.MOST_BASE_RUNS
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from bot.ci.history import in_file
-from bot.reports.jsonfmt import plain
+from bot.reports.json_v1 import plain
 from checks.ci import progress
 from checks.ci.folder import RUN, dump
 from checks.ci.model import Attempt, CIRun, Conclusion, LogState, Revisions
 from checks.ci.report import Category, Cause, CIReport, FailedJob, Failure
-from checks.finding import Confidence, Message
+from checks.core.finding import Confidence, Message
 from tests.bot.test_ci_report import LOG, job, run_of
 
 RED = {"log": "logs/unit.log", "log_state": LogState.PRESENT}

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from bot.ci.history import History
-from bot.ci.publish import refresh
-from bot.pages.archive import Archive
-from bot.service.ciorders import CIPull
-from bot.service.machine import Machine
-from bot.service.settings import load
-from bot.service.store import open_store
+from bot.context.service_context import Machine
+from bot.db.deliveries import open_store
+from bot.jobs.ci import CIPull
+from bot.settings import load
+from bot.web.page_store import Archive
+from bot.workflows.ci_comment import refresh
 from tests.bot.test_ci_collect import LOG, job, run_of
 from tests.fake_github import FakeGitHub, people, serving, state
 
@@ -86,7 +86,7 @@ class Later(datetime):
 
 
 def test_a_comments_life(world, monkeypatch):
-    monkeypatch.setattr("bot.ci.publish.datetime", Later)
+    monkeypatch.setattr("bot.workflows.ci_comment.datetime", Later)
     assert world.refresh() == "nothing" and world.comments == []
     red = job("unit", "failure", log=LOG, at=90)
     run = run_of(world.repo, red, job("lint", None))

@@ -11,12 +11,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bot.i18n.catalog import Words
+from bot.i18n.escape import Markdown
 from bot.reports.ci import LARGEST, CIView, comment
-from bot.reports.ci.say import advice
-from bot.reports.fitting import size
-from bot.style import Markdown
-from bot.words import Words
+from bot.reports.ci.phrasing import advice
+from bot.reports.truncate import size
 from checks.ci.folder import RUN, dump
+from checks.ci.message_keys import Advice
 from checks.ci.model import Attempt, CIRun, Conclusion, Job, LogState, Past, Pull, Requirement, Revisions, Status, Where
 from checks.ci.report import (
     Category,
@@ -33,8 +34,7 @@ from checks.ci.report import (
     Suggestion,
     Totals,
 )
-from checks.ci.sentences import Advice
-from checks.finding import Confidence, Location, Message
+from checks.core.finding import Confidence, Location, Message
 
 AT = datetime(2026, 5, 22, 13, 8, 27, tzinfo=UTC)
 LOG = b"""2026-05-22T11:50:02.1Z ============================= test session starts ==============================
@@ -263,8 +263,8 @@ def test_one_thing_to_do_is_said_once_with_all_its_places():
 def test_every_sentence_of_the_analysis_has_its_words():
     import tomllib
 
-    from bot.words import TEMPLATES
-    from checks.ci.sentences import KEYS
+    from bot.i18n.catalog import TEMPLATES
+    from checks.ci.message_keys import KEYS
 
     words = tomllib.loads((TEMPLATES / "words/ci.toml").read_text("utf-8"))
     assert not set(KEYS) - set(words)

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bot.cli import main
+from bot.cli.main import main
 from checks.ci.folder import RUN, dump, load
 from checks.ci.model import CIRun, Conclusion, Job, LogState, Pull, Requirement, Revisions
 from checks.logprobs.jsonl import write

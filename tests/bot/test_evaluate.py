@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli import main
+from bot.cli.main import main
 from tests.example.build import build
 
 STALE = "protocol.stale-fixture"

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from bot.git import Blobs, Git, change_set, resolve
 from bot.git.memory import Memory
-from checks.change import Hunk, PullRequest
-from checks.source import language
-from checks.tree import MemoryTree, OverlayTree
+from checks.core.change import Hunk, PullRequest
+from checks.core.tree import MemoryTree, OverlayTree
+from checks.lang.source import language
 
 
 @pytest.fixture

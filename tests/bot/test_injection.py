@@ -7,8 +7,8 @@ import re
 
 import pytest
 
+from bot.i18n.escape import Markdown, cell, fence, one_line
 from bot.reports import FORMATS
-from bot.style import Markdown, cell, fence, one_line
 
 ATTACKS = (
     "@everyone and @org/team",

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from bot.cli import main
+from bot.cli.main import main
 from bot.kernels import confine, package
 from checks.kernelrun.tensors import Tensor, read, write
 
@@ -180,7 +180,7 @@ def test_diff_of_equal_results(ran, specbot):
 
 
 def test_diff_needs_no_torch(ran, specbot, monkeypatch):
-    monkeypatch.setattr("bot.commands.kernels.find_spec", lambda name: None)
+    monkeypatch.setattr("bot.cli.kernels.find_spec", lambda name: None)
     assert specbot("kernels", "diff", ran, ran).code == 0
     assert "pip install specbot[kernels]" in specbot("kernels", "run", "-o", ran).err
 

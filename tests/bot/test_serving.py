@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from bot.commands.serve import listening
+from bot.cli.serve import listening
 from bot.errors import UserError
-from bot.service.worker import QUEUES
+from bot.workflows.worker import QUEUES
 
 
 def test_no_answer_waits_for_its_first_part_to_be_acknowledged():
@@ -36,13 +36,13 @@ def test_a_worker_works_on_every_queue_it_can_unless_told(specbot, monkeypatch, 
         raise UserError("unknown-queue", name="that is enough", known=queues)
 
     settings = SimpleNamespace(data_dir=tmp_path, executor=str, local_kernels=kernels)
-    monkeypatch.setattr("bot.service.worker.GPU", tmp_path / "none")
-    monkeypatch.setattr("bot.commands.worker.os.nice", lambda by: by)
-    monkeypatch.setattr("bot.commands.worker.load", lambda file: settings)
-    monkeypatch.setattr("bot.commands.worker.logs.set_up", lambda: None)
-    monkeypatch.setattr("bot.commands.worker.open_store", lambda settings: None)
-    monkeypatch.setattr("bot.commands.worker.Machine.build", lambda settings, store: None)
-    monkeypatch.setattr("bot.commands.worker.Worker", worker)
+    monkeypatch.setattr("bot.workflows.worker.GPU", tmp_path / "none")
+    monkeypatch.setattr("bot.cli.worker.os.nice", lambda by: by)
+    monkeypatch.setattr("bot.cli.worker.load", lambda file: settings)
+    monkeypatch.setattr("bot.cli.worker.logs.set_up", lambda: None)
+    monkeypatch.setattr("bot.cli.worker.open_store", lambda settings: None)
+    monkeypatch.setattr("bot.cli.worker.Machine.build", lambda settings, store: None)
+    monkeypatch.setattr("bot.cli.worker.Worker", worker)
     assert specbot("worker", *told).code == 2 and asked == [queues]
 
 

@@ -9,9 +9,9 @@ import zipfile
 
 import pytest
 
+from bot.chat.artifact_archive import members
 from bot.ci.archives import reports
-from bot.comments.archive import members
-from bot.unzip import BadArchive
+from bot.safe_zip import BadArchive
 
 JUNIT = b"<testsuite>" * 50
 READERS = {"reports": lambda data: list(reports(data)), "members": lambda data: members(data, re.compile(r"a\.xml"))}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-import bot.words
-from bot.style import Markdown
-from bot.words import Words
-from checks.finding import Location, Message
+import bot.i18n.catalog
+from bot.i18n.catalog import Words
+from bot.i18n.escape import Markdown
+from checks.core.finding import Location, Message
 
 
 @pytest.fixture(autouse=True)
@@ -23,10 +23,10 @@ def rule_words(monkeypatch, tmp_path):
         "en = \"{{ xs | codes }}; {{ n | hex }}; {{ at }}; {{ inner }}; {{ n }} {{ n | plural('bit', 'bits') }}\"\n"
         '[detail.full]\nzh = "多"\nen = """\none\n\ntwo\n"""\n'
     )
-    monkeypatch.setattr(bot.words, "TEMPLATES", tmp_path)
-    bot.words._rule_word.cache_clear()
+    monkeypatch.setattr(bot.i18n.catalog, "TEMPLATES", tmp_path)
+    bot.i18n.catalog._rule_word.cache_clear()
     yield
-    bot.words._rule_word.cache_clear()
+    bot.i18n.catalog._rule_word.cache_clear()
 
 
 def test_the_rules_own_words_win_over_its_familys():

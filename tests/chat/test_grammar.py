@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.comments.grammar import LONGEST, MOST, Comment, Said, read
-from bot.comments.lines import own
+from bot.chat.authored_lines import own
+from bot.chat.parser import LONGEST, MOST, Comment, Said, read
 
 NAMES = ("re-run", "review", "ci", "kernels", "baseline", "explain", "skip", "help")
 NOTHING = Comment()

@@ -6,9 +6,9 @@ import io
 from datetime import UTC, datetime
 from difflib import SequenceMatcher
 
-from checks.change import ChangeSet, FileChange, Hunk
 from checks.ci.model import CIRun, Conclusion, Job, LogState, Pull, Requirement, Revisions
-from checks.tree import MemoryTree
+from checks.core.change import ChangeSet, FileChange, Hunk
+from checks.core.tree import MemoryTree
 
 NOW = datetime(2026, 6, 10, 12, tzinfo=UTC)
 

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checks.ci.analyse import analyse
-from checks.ci.joblog import failures, lines_between
+from checks.ci.log_failures import failures, lines_between
+from checks.ci.message_keys import Note
 from checks.ci.report import Cause
-from checks.ci.sentences import Note
 from tests.ci.runs import Files, change, job, run
 from tests.ci_logs.windows import SETS, load
 

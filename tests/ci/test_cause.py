@@ -6,10 +6,10 @@ from datetime import timedelta
 import pytest
 
 from checks.ci.analyse import analyse, signatures
+from checks.ci.message_keys import Advice, Note, Reason, Root
 from checks.ci.model import Attempt, Conclusion, Past, Requirement, Status, Step, Where
 from checks.ci.report import Category, Cause, Rerun
-from checks.ci.sentences import Advice, Note, Reason, Root
-from checks.finding import Confidence
+from checks.core.finding import Confidence
 from tests.ci.runs import NOW, Files, change, job, run
 
 LOG = """============================= test session starts ==============================

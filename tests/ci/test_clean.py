@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checks.ci.classify import scan
-from checks.ci.clean import LONGEST, blocks, clean
+from checks.ci.log_blocks import LONGEST, blocks, clean
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checks.ci import covfile
+from checks.ci import coverage_files
 from checks.ci.analyse import analyse
-from checks.ci.covfile import CoverageError
+from checks.ci.coverage_files import CoverageError
+from checks.ci.message_keys import CoverageReason, Note
 from checks.ci.model import Conclusion, CoverageFile, Requirement
 from checks.ci.report import CoverageState
-from checks.ci.sentences import CoverageReason, Note
-from checks.config import load
+from checks.core.config import load
 from tests.ci.runs import Files, change, job, run
 
 CONFIG = load('profile = "generic"\n')
@@ -165,7 +165,7 @@ def test_tests_and_documents_are_not_counted():
 )
 def test_half_a_report_is_none(text):
     with pytest.raises(CoverageError):
-        covfile.read(Files(c=text).open("c"))
+        coverage_files.read(Files(c=text).open("c"))
     found = patch(PYTHON, [CoverageFile("c", "head")], c=text)
     assert [n.key for n in found.notes] == [Note.COVERAGE_BROKEN]
     assert found.files[0].state is CoverageState.UNKNOWN
@@ -181,7 +181,7 @@ def test_half_a_report_is_none(text):
 )
 def test_both_formats_say_the_same(files):
     xml, info = (
-        covfile.read(Files(c=text).open("c")) if text else {} for text in (cobertura(files, ("",)), lcov(files))
+        coverage_files.read(Files(c=text).open("c")) if text else {} for text in (cobertura(files, ("",)), lcov(files))
     )
     assert xml == info == files
 

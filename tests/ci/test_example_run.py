@@ -7,11 +7,11 @@ import pytest
 
 from bot.configuration import configuration
 from bot.git import Blobs, Git, change_set, resolve
-from checks.change import PullRequest
 from checks.ci.analyse import analyse
+from checks.ci.message_keys import Advice, Root
 from checks.ci.report import Category, Cause, Outcome, Rerun
-from checks.ci.sentences import Advice, Root
-from checks.finding import Confidence
+from checks.core.change import PullRequest
+from checks.core.finding import Confidence
 from checks.registry import RULES
 from checks.review import review
 from tests.ci.runs import Files, job, run

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checks.ci.junit import node_id, read
-from checks.ci.sentences import JUnitProblem
+from checks.ci.message_keys import JUnitProblem
 
 PYTEST = """<?xml version="1.0" encoding="utf-8"?><testsuites><testsuite name="pytest" tests="4">
 <testcase classname="tests.output.test_rows" name="test_ok" time="0.1" />

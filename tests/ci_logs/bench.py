@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from checks.ci.joblog import failures
+from checks.ci.log_failures import failures
 from tests.ci_logs.measure import noise
 from tests.ci_logs.windows import load
 

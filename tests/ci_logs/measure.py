@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
 
-from checks.change import ChangeSet
 from checks.ci.analyse import analyse
 from checks.ci.classify import Scan, scan
 from checks.ci.model import CIRun, Conclusion, Step
 from checks.ci.report import Cause, Failure
+from checks.core.change import ChangeSet
 from tests.ci.runs import NOW, Files, change, job, run
 from tests.ci_logs.windows import Window
 

@@ -8,7 +8,7 @@ from re import _parser
 import pytest
 
 from checks.ci.classify import rules
-from checks.ci.clean import LONGEST
+from checks.ci.log_blocks import LONGEST
 from checks.ci.report import Category
 from tests.ci_logs.literals import Avoiding
 from tests.ci_logs.measure import measure

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from checks.change import ChangeSet
-from checks.finding import Side
-from checks.ir.constants import Constants, Value
-from checks.ir.expr import Expr
-from checks.ir.stmt import Return
-from checks.ir.unit import Function, Unit
-from checks.tree import MemoryTree
+from checks.core.change import ChangeSet
+from checks.core.finding import Side
+from checks.core.tree import MemoryTree
+from checks.eval.constants.lookup import Constants, Value
+from checks.lang.ir.expr import Expr
+from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.stmt import Return
 
 CPP = {
     "ops/common/limits.h": """\

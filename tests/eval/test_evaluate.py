@@ -8,9 +8,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from checks.ir.evaluate import UNKNOWN, difference, evaluate, fold, linear
-from checks.ir.expr import Attr, Binary, Call, Cast, Const, Expr, Index, Name, Sequence, Ternary, Unary
-from checks.py.parse import parse_python
+from checks.eval.constants.evaluate import UNKNOWN, difference, evaluate, fold, linear
+from checks.lang.ir.expr import Attr, Binary, Call, Cast, Const, Expr, Index, Name, Sequence, Ternary, Unary
+from checks.lang.python.parse import parse_python
 
 NAMES = ("a", "b", "c")
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checks.ir.node import node
+from checks.lang.ir.node import node
 
 FORMS = st.lists(st.sampled_from(["plain", "default", "made", "named", "named default", "named made"]), max_size=7)
 _SETTINGS: dict[str, dict[str, Any]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.kernels import package
-from checks.kernelrun import law
+from checks.kernelrun import trusted_files
 from checks.kernelrun.events import parse
 from checks.kernelrun.judge import Ending, Law, Process, judge
 from checks.kernelrun.model import Status
@@ -16,7 +16,7 @@ from tests.kernels.conftest import HAS_GPU  # chooses the interpreter where ther
 
 
 def test_every_op_has_cases():
-    assert law.ops(package.installed()) == tuple(sorted(OPS))
+    assert trusted_files.ops(package.installed()) == tuple(sorted(OPS))
 
 
 @pytest.mark.parametrize("op", OPS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from checks.kernelrun.law import digest, edited, law, ops, under
+from checks.kernelrun.trusted_files import digest, edited, law, ops, under
 
 FILES = {
     "kernels/__init__.py": b"OPS = ()",

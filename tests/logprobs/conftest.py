@@ -81,5 +81,5 @@ def vllm() -> Iterator[Process]:
 
 
 def command(*arguments: object) -> Sequence[str]:
-    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from bot.cli import main; sys.exit(main())"
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from bot.cli.main import main; sys.exit(main())"
     return [sys.executable, "-c", code, "logprobs", *map(str, arguments)]

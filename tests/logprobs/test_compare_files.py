@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bot.cli import main
+from bot.cli.main import main
 from checks.logprobs.jsonl import write
 from tests.logprobs.simulated import Logits, records, swap
 

@@ -9,7 +9,7 @@ import jsonschema
 import numpy as np
 import pytest
 
-from bot.cli import main
+from bot.cli.main import main
 from checks.logprobs.jsonl import write
 from tests.example.build import build
 from tests.logprobs.simulated import Logits, records, swap

@@ -9,9 +9,9 @@ import pytest
 
 from checks.logprobs.compare import Judged, Tally, acceptance, calibrated, decide
 from checks.logprobs.compare.acceptance import POSITIONS, Accepted
+from checks.logprobs.compare.annotate import note
 from checks.logprobs.compare.collect import NOISE_ULPS
 from checks.logprobs.compare.measure import Measured, Requests, measure
-from checks.logprobs.compare.note import note
 from checks.logprobs.compare.rows import Rows, starts, units
 from tests.logprobs.simulated import ULP, bfloat16
 
@@ -108,7 +108,7 @@ def test_the_simulation_counts_as_the_comparison_does():
 @pytest.fixture(autouse=True)
 def few_examples(monkeypatch):
     """Examples are for people, and cost more here than the verdicts."""
-    monkeypatch.setattr("checks.logprobs.compare.note.SHOWN", 1)
+    monkeypatch.setattr("checks.logprobs.compare.annotate.SHOWN", 1)
 
 
 def wrong(outcomes):

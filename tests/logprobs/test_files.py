@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli import main
+from bot.cli.main import main
 from checks.logprobs.jsonl import parse, read, write
 from tests.logprobs.conftest import ROOT
 from tests.logprobs.test_convert import chat, entry

@@ -16,7 +16,7 @@ import httpx
 import numpy as np
 import pytest
 
-from bot.cli import main
+from bot.cli.main import main
 from checks.logprobs.jsonl import read
 from checks.logprobs.record import Record, prompt_hash
 from tests.logprobs.conftest import Process, command, environment, server

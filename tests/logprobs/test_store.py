@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bot.cli import main
+from bot.cli.main import main
 from bot.errors import UserError
 from bot.logprobs.store import baseline_file, baselines, folder_of, open_store
 from checks.logprobs.jsonl import read, write

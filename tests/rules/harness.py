@@ -10,13 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import cast
 
-from checks.change import ChangeSet, FileChange, Hunk, PullRequest
-from checks.check import Check
-from checks.config import FILE, load
-from checks.finding import Finding, Message, Side
+from checks.core.change import ChangeSet, FileChange, Hunk, PullRequest
+from checks.core.check import Check
+from checks.core.config import FILE, load
+from checks.core.finding import Finding, Message, Side
+from checks.core.tree import MemoryTree
 from checks.registry import rule as registered
 from checks.review import apply, review
-from checks.tree import MemoryTree
 from tests.rules.markdown import Case, Files
 from tests.rules.notes import Expected
 

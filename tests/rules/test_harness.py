@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Confidence, Edit, Finding, Fix, Location, Message, Severity, Side
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Confidence, Edit, Finding, Fix, Location, Message, Severity, Side
 from tests.rules.harness import change_of, problems
 from tests.rules.markdown import read_rule_file
 from tests.rules.notes import RuleFileError

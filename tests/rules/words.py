@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bot.words import Words
-from checks.finding import Message
+from bot.i18n.catalog import Words
+from checks.core.finding import Message
 
 
 def sentence(rule_id: str, message: Message) -> str:

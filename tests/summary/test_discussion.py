@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checks.analysis.discussion import KINDS, STATES, Comment, Thread, kind, quote, topics
+from checks.summary.discussion import KINDS, STATES, Comment, Thread, kind, quote, topics
 
 ASK = Comment("ann", "`row_lengths` is read as int64 here, which is wrong: the buffer is int32.")
 ANSWER = Comment("bob", "It is widened by the caller.", by_author=True)

@@ -8,8 +8,8 @@ import tomllib
 
 import pytest
 
-from bot.words import TEMPLATES
-from tests.analysis.told import analysed, sentence, told
+from bot.i18n.catalog import TEMPLATES
+from tests.summary.told import analysed, sentence, told
 
 PATH = "fastdeploy/worker/box.py"
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from bot.style import Markdown
-from bot.words import Words
-from checks.analysis import Analysis, analyse
-from checks.analysis.claims import claims
-from checks.analysis.model import Claim, History
-from checks.analysis.replaced import replacements
-from checks.config import load
-from checks.facts import facts
+from bot.i18n.catalog import Words
+from bot.i18n.escape import Markdown
+from checks.core.config import load
+from checks.domain.change_facts import facts
 from checks.review import review
+from checks.summary import Analysis, analyse
+from checks.summary.claims import claims
+from checks.summary.model import Claim, History
+from checks.summary.replacements import replacements
 from tests.rules.harness import change_of
 from tests.rules.markdown import Case, Files
 

@@ -14,14 +14,14 @@ import sqlalchemy as sa
 import uvicorn
 from starlette.applications import Starlette
 
-from bot.commands.serve import listening
-from bot.pages.access import Access
-from bot.pages.archive import Archive, Pull, Report
-from bot.pages.making import pages
-from bot.pages.routes import routes
-from checks.analysis.discussion import Comment, Thread
+from bot.cli.serve import listening
+from bot.sandbox.programs.pages import pages
+from bot.web.access import Access
+from bot.web.page_store import Archive, Pull, Report
+from bot.web.routes import routes
+from checks.summary.discussion import Comment, Thread
 from tests.example.build import build
-from tests.pages import reports
+from tests.web import reports
 
 HOSTILE = "<script>document.title='owned'</script><img src=x onerror=alert(1)> \"'`{{ 7*7 }}"
 NOW = 1_790_000_000.0

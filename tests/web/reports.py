@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from bot.pages import bodies
+from bot.i18n.catalog import LANGUAGES
 from bot.reports import html
 from bot.reports.ci import CIView
 from bot.reports.kernelpairs import Judged, Report
 from bot.reports.pictures import Push, findings_over_pushes
-from bot.words import LANGUAGES
+from bot.web import tab_html
 from checks.ci.analyse import analyse
 from checks.ci.model import Conclusion, Status
 from checks.ci.report import CIReport
@@ -78,12 +78,12 @@ def logprobs(text: str) -> Outcome:
     return compared(base, head)
 
 
-def made(text: str) -> dict[str, tuple[bodies.Bodies, str]]:
+def made(text: str) -> dict[str, tuple[tab_html.Bodies, str]]:
     """Bodies and verdict by kind."""
     report, pairs, outcome = ci(text), kernels(text), logprobs(text)
     return {
-        "ci": (bodies.of_ci(CIView(report)), bodies.ci_verdict(report)),
-        "kernels": (bodies.of_kernels(pairs), bodies.kernels_verdict(pairs)),
-        "logprobs": (bodies.of_logprobs({"run-against-base": outcome}), str(outcome.verdict)),
+        "ci": (tab_html.of_ci(CIView(report)), tab_html.ci_verdict(report)),
+        "kernels": (tab_html.of_kernels(pairs), tab_html.kernels_verdict(pairs)),
+        "logprobs": (tab_html.of_logprobs({"run-against-base": outcome}), str(outcome.verdict)),
         "history": ({name: html.body(findings_over_pushes(PUSHES, html.words_for(name))) for name in LANGUAGES}, ""),
     }

@@ -1,4 +1,4 @@
-"""Pictures of the board and of a pull request's page, for the README: `python -m tests.pages.screenshots`."""
+"""Pictures of the board and of a pull request's page, for the README: `python -m tests.web.screenshots`."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from typing import Any
 from playwright.sync_api import sync_playwright
 
 from bot.git import Git, Range
-from bot.pages.access import Access
-from bot.pages.archive import Report
-from bot.pages.bodies import of_ci
-from bot.pages.making import pages
+from bot.pipeline import opened, reviewed
 from bot.reports import format_named
 from bot.reports.ci import CIView
-from bot.reviewing import opened, reviewed
-from checks.change import PullRequest
+from bot.sandbox.programs.pages import pages
+from bot.web.access import Access
+from bot.web.page_store import Report
+from bot.web.tab_html import of_ci
+from checks.core.change import PullRequest
 from tests.example.build import VARIANTS, Example, build
-from tests.pages import reports
-from tests.pages.conftest import archive_at, pull, serve
+from tests.web import reports
+from tests.web.conftest import archive_at, pull, serve
 
 FOLDER = Path(__file__).parent / "screenshots"
 

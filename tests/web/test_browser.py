@@ -9,9 +9,9 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from bot.cli import main
+from bot.cli.main import main
 from tests.example.build import build
-from tests.pages.conftest import HOSTILE, NOW, pull
+from tests.web.conftest import HOSTILE, NOW, pull
 
 TABS = ("analysis", "review", "ci", "kernels", "logprobs", "history")
 PULL = tuple(f"/pr/octo/engine/1?tab={tab}" for tab in TABS)

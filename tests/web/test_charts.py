@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from bot.reports.charts import stacked_bars
-from tests.pages import reports
+from tests.web import reports
 
 ROOT = Path(__file__).resolve().parents[2]
 DRAW = "from bot.reports.charts import stacked_bars; print(stacked_bars(['a.py'], [('size', [2.0])], 10))"

@@ -14,13 +14,13 @@ import pytest
 from pydantic import SecretStr
 
 from bot.ci.history import History
-from bot.pages.access import Access, OAuth
-from bot.pages.archive import Archive, Report
-from bot.pages.outcomes import Outcomes
-from bot.service.database import engine_for
-from bot.service.records import GpuRun, Records
+from bot.db.commands import GpuRun, Records
+from bot.db.engine import engine_for
+from bot.web.access import Access, OAuth
+from bot.web.page_store import Archive, Report
+from bot.web.rule_stats import Outcomes
 from checks.registry import RULES
-from tests.pages.conftest import NOW, archive_at, pull, serve
+from tests.web.conftest import NOW, archive_at, pull, serve
 
 
 @pytest.fixture

@@ -17,11 +17,11 @@ from pathlib import Path
 from dbos import DBOSClient
 
 from tests.fake_github import FakeGitHub
-from tests.service.conftest import Bot, until
-from tests.service.crash_chapters import CHAPTERS, Book, Chapter
-from tests.service.crash_sites import END, kinds, site_of, sites
-from tests.service.crash_story import deliver
-from tests.service.crashes import Zygote, stage
+from tests.workflows.conftest import Bot, until
+from tests.workflows.crash_chapters import CHAPTERS, Book, Chapter
+from tests.workflows.crash_sites import END, kinds, site_of, sites
+from tests.workflows.crash_story import deliver
+from tests.workflows.crashes import Zygote, stage
 
 _LONGEST = 300.0
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 
 from tests.fake_github import FakeGitHub, people
 from tests.fake_github.state import Delivery, Job, Pull, Repository, WorkflowRun
-from tests.service.conftest import SMALL_HEAD, small
-from tests.service.crash_story import ANSWER
-from tests.service.test_commands import failed, finish, ran
-from tests.service.test_gpu_jobs import PASSED, archive, records
+from tests.workflows.conftest import SMALL_HEAD, small
+from tests.workflows.crash_story import ANSWER
+from tests.workflows.test_commands import failed, finish, ran
+from tests.workflows.test_gpu_jobs import PASSED, archive, records
 
 CONFIG = """
 [[gpu_job]]

@@ -20,10 +20,9 @@ from typing import Any
 
 from dbos._sys_db import SystemDatabase
 
-from bot.cli import main
-from bot.commands import serve as serve  # what takes a second is imported once, and not in every life
-from bot.service import analysis, children
-from tests.service import crash_sites
+from bot.cli.main import main
+from bot.sandbox import client, forkserver
+from tests.workflows import crash_sites
 
 
 def _strike(number: int, when: str) -> None:
@@ -98,10 +97,10 @@ def _near() -> None:
     ours, theirs = socket.socketpair()
     if not os.fork():
         ours.close()
-        children.serve(theirs)
+        forkserver.serve(theirs)
         os._exit(0)
     theirs.close()
-    analysis.started = lambda: ours
+    client.started = lambda: ours
 
 
 def _live(parent: int, life: dict[str, Any]) -> None:

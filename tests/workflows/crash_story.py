@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from tests.fake_github import FakeGitHub, people, webhooks
 from tests.fake_github.state import Comment, Delivery, Pull, Repository, WorkflowRun
-from tests.service.conftest import SMALL_HEAD, small
-from tests.service.test_commands import WORKFLOW, failed, finish, ran, results
+from tests.workflows.conftest import SMALL_HEAD, small
+from tests.workflows.test_commands import WORKFLOW, failed, finish, ran, results
 
 ANSWER = re.compile(r"<!-- specbot:answer (\d+) (\d+) -->")
 _SAID = (

@@ -1,4 +1,4 @@
-"""`python -m tests.service.crashes`: kill -9 again and again, and nothing is lost and nothing done twice.
+"""`python -m tests.workflows.crashes`: kill -9 again and again, and nothing is lost and nothing done twice.
 
 Two hundred deliveries while the bot is killed at the ends of steps (before and after the step is written down), at
 requests to GitHub (before they have their effect and before they are answered), and at any other moment. After each
@@ -28,9 +28,9 @@ from typing import Any
 from dbos import DBOSClient
 
 from tests.fake_github import FakeGitHub, serving
-from tests.service.conftest import ROOT, Bot
-from tests.service.crash_story import PER_PULL, Story, deliver, wrong
-from tests.service.databases import postgres
+from tests.workflows.conftest import ROOT, Bot
+from tests.workflows.crash_story import PER_PULL, Story, deliver, wrong
+from tests.workflows.databases import postgres
 
 SETTINGS = {
     "SPECBOT_HEARTBEAT_EVERY": "0.3",
@@ -54,7 +54,7 @@ class Zygote:
     _dead: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
-        command = [sys.executable, "-m", "tests.service.crash_life"]
+        command = [sys.executable, "-m", "tests.workflows.crash_life"]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT, bufsize=1
         )
@@ -222,7 +222,7 @@ def tried(kills: int, pulls: int, seed: int, database: str, seconds: float = 1e9
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.service.crashes", description=__doc__.split("\n\n")[0])
+    parser = argparse.ArgumentParser(prog="python -m tests.workflows.crashes", description=__doc__.split("\n\n")[0])
     parser.add_argument("--kills", type=int, default=1000, metavar="N", help="how often (default 1000)")
     parser.add_argument(
         "--pulls", type=int, default=20, metavar="N", help=f"of {PER_PULL} deliveries each (default 20)"
@@ -246,7 +246,7 @@ def main() -> int:
 
 
 def _boundaries(database: str) -> int:
-    from tests.service import crash_boundaries
+    from tests.workflows import crash_boundaries
 
     begun = time.monotonic()
     found, known, struck = crash_boundaries.tried(database)

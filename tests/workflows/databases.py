@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.service.conftest import free_port, until
+from tests.workflows.conftest import free_port, until
 
 # PostgreSQL's word for ending without waiting for those who are connected.
 _AT_ONCE = signal.SIGINT

@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.action.posting import post
-from bot.action.telling import commands, summarise
+from bot.action.publish import post
+from bot.action.summary import commands, summarise
 from bot.errors import UserError
-from bot.github.posted import PullPlace
-from bot.reports.marks import finding_mark, review_mark
+from bot.github.own_comments import PullPlace
+from bot.reports.comment_markers import finding_mark, review_mark
 from tests.fake_github import Answer, people, shapes
 from tests.fake_github.state import Pull, Repository, Token
-from tests.service.conftest import ROOT, SMALL_HEAD
+from tests.workflows.conftest import ROOT, SMALL_HEAD
 
 
 class Workflow:

@@ -17,9 +17,9 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 
-from bot.service.settings import load
+from bot.settings import load
 from tests.fake_github import FakeGitHub
-from tests.service.conftest import ROOT
+from tests.workflows.conftest import ROOT
 
 
 class Creation:
@@ -134,7 +134,7 @@ def test_a_mistake_is_one_sentence_and_no_file(specbot, tmp_path, monkeypatch, a
 
 @pytest.fixture
 def specbot(capsys):
-    from bot.cli import main
+    from bot.cli.main import main
 
     def run(*args: str) -> tuple[int, str, str]:
         code = main([*args, "--lang=en"])

@@ -12,9 +12,9 @@ from threading import Thread
 
 import pytest
 
-from bot.cli import main
+from bot.cli.main import main
 from tests.fake_github import Answer, people
-from tests.service.conftest import free_port
+from tests.workflows.conftest import free_port
 
 
 class Service(BaseHTTPRequestHandler):

@@ -10,7 +10,7 @@ import pytest
 
 from tests.bot.test_ci_collect import LOG, ago, job, run_of
 from tests.fake_github import FakeGitHub, people, shapes, state
-from tests.service.conftest import Bot, small, started, until, watched
+from tests.workflows.conftest import Bot, small, started, until, watched
 
 QUICK = {"SPECBOT_CI_GATHER": "0.5"}
 UNIT = "AssertionError: packed 3 instead of 5123"

@@ -13,10 +13,10 @@ from bot.git.tree import trees
 from bot.github import App, Endpoint, GitHubError, Limited, Unsure, download
 from bot.github.app import ANALYSE, PUBLISH, READ_CI, RUN
 from bot.github.checkout import Checkouts
-from bot.github.pace import Pace
+from bot.github.rate_limit import Pace
 from tests.fake_github import Answer, FakeGitHub, people
 from tests.fake_github.state import Artifact, Job, Repository, WorkflowRun
-from tests.service.conftest import SMALL_HEAD
+from tests.workflows.conftest import SMALL_HEAD
 
 REPO = "/repos/octo/engine"
 

@@ -16,7 +16,7 @@ from checks.kernelrun.model import Case, Confinement, Run, Status
 from tests.fake_github import Answer, FakeGitHub, people, serving, shapes
 from tests.fake_github.state import Artifact, CheckRun, Comment, Delivery, Job, Pull, Repository, WorkflowRun
 from tests.fake_github.state import Status as CommitStatus
-from tests.service.conftest import SMALL_HEAD, Bot, ended, small, until
+from tests.workflows.conftest import SMALL_HEAD, Bot, ended, small, until
 
 WORKFLOW = ".github/workflows/gpu-kernels.yml"
 

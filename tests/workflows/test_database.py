@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import sqlalchemy as sa
 
-from bot.service import database
-from bot.service.database import begin_to_write, engine_for
+from bot.db import engine
+from bot.db.engine import begin_to_write, engine_for
 
 
 def test_sqlite_tells_milliseconds():
@@ -46,7 +46,7 @@ def test_a_writer_of_sqlite_waits_for_the_one_before(file):
 
 
 def test_it_does_not_wait_for_ever(file, monkeypatch):
-    monkeypatch.setattr(database, "_PATIENCE_MS", 20)
+    monkeypatch.setattr(engine, "_PATIENCE_MS", 20)
     with file.begin() as first:
         begin_to_write(first)
         with pytest.raises(sa.exc.OperationalError, match="locked"), file.begin() as second:

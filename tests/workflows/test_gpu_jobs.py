@@ -16,8 +16,8 @@ from checks.logprobs.jsonl import write
 from checks.logprobs.record import Origin, Record, prompt_hash
 from tests.fake_github import people
 from tests.fake_github.state import Pull
-from tests.service.conftest import SMALL_HEAD, ended, until
-from tests.service.test_commands import ask, finish, kernels
+from tests.workflows.conftest import SMALL_HEAD, ended, until
+from tests.workflows.test_commands import ask, finish, kernels
 
 CONFIG = """
 [[gpu_job]]

@@ -12,9 +12,9 @@ import pytest
 
 from tests.fake_github import FakeGitHub, people, shapes, webhooks
 from tests.fake_github.state import Comment, Pull, Repository, WorkflowRun
-from tests.service.conftest import Bot, until
-from tests.service.test_commands import WORKFLOW, answers, ask, failed, finish, fork_pull, kernels, ran, results
-from tests.service.test_hostile_input import alive
+from tests.workflows.conftest import Bot, until
+from tests.workflows.test_commands import WORKFLOW, answers, ask, failed, finish, fork_pull, kernels, ran, results
+from tests.workflows.test_hostile_input import alive
 
 PRIVILEGED = ("actions/re-run", "actions/create-workflow-dispatch", "checks/rerequest", "checks/create", "pulls/create")
 

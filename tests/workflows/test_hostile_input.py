@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from bot.comments import reply
-from bot.comments.gpu import Asked, asked
-from bot.comments.nearest import nearest
-from bot.comments.order import CommentOrder
-from bot.comments.task import Refusal
-from bot.comments.who import Level, level
+from bot.chat import reply
+from bot.chat.comment_job import CommentOrder
+from bot.chat.context import Refusal
+from bot.chat.gpu_run import Asked, asked
+from bot.chat.nearest import nearest
+from bot.chat.permissions import Level, level
 from bot.github import GitHubError, Limited, Unsure
+from bot.i18n.catalog import LANGUAGES, Words
+from bot.i18n.escape import Markdown
 from bot.redact import redact
-from bot.service.handlers import HANDLERS
-from bot.service.web import _order
-from bot.style import Markdown
-from bot.words import LANGUAGES, Words
+from bot.webhooks.app import _order
+from bot.webhooks.handlers import HANDLERS
 
 ADA = {"login": "ada", "id": 7, "type": "User"}
 PAYLOAD: dict[str, Any] = {

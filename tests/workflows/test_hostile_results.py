@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from bot.comments import kernelresult
-from bot.comments.archive import BadArchive, members
+from bot.chat import kernel_result
+from bot.chat.artifact_archive import BadArchive, members
+from bot.db.commands import GpuRun
+from bot.i18n.catalog import Words
+from bot.i18n.escape import Markdown
 from bot.kernels.results import text_of
-from bot.service.records import GpuRun
-from bot.style import Markdown
-from bot.words import Words
 from checks.kernelrun.model import Case, Confinement, Run, Status
 
 WORDS = Words("en", Markdown())
@@ -51,7 +51,7 @@ def told(**changes: Any) -> tuple[str, bytes]:
 
 
 def test_results_as_they_should_be():
-    found = kernelresult.outcome(RUN, good(told()), WORDS, Path("none"))
+    found = kernel_result.outcome(RUN, good(told()), WORDS, Path("none"))
     assert (found.conclusion, found.key) == ("success", "kernels-fine")
 
 
@@ -125,7 +125,7 @@ BAD = {
 
 @pytest.mark.parametrize("what", BAD)
 def test_results_that_are_refused(what):
-    found = kernelresult.outcome(RUN, BAD[what], WORDS, Path("none"))
+    found = kernel_result.outcome(RUN, BAD[what], WORDS, Path("none"))
     assert (found.conclusion, found.text) == ("failure", "")
 
 
@@ -153,7 +153,7 @@ ELSEWHERE = [
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_names_that_lead_elsewhere_are_not_read(name):
     try:
-        found = kernelresult.taken(RUN, archive((name, b"{}")))
+        found = kernel_result.taken(RUN, archive((name, b"{}")))
     except BadArchive:
         return
     assert found == {} or set(found) == {"under-base/base/results.json"}

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
+from bot.db.engine import engine_for
+from bot.db.rate_limits import Writes
 from bot.github import App, Endpoint, Limited
 from bot.github.app import ANALYSE
-from bot.service.database import engine_for
-from bot.service.writes import Writes
 from tests.fake_github import FakeGitHub, people
 from tests.fake_github.state import Comment, Pull, Repository
-from tests.service.conftest import SMALL_BASE, SMALL_HEAD, Bot, until
-from tests.service.test_commands import answers
+from tests.workflows.conftest import SMALL_BASE, SMALL_HEAD, Bot, until
+from tests.workflows.test_commands import answers
 
 HOUR = 3600.0
 

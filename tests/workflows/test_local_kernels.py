@@ -16,15 +16,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from bot.comments import archive
+from bot.chat import artifact_archive
+from bot.db.commands import GpuRun
 from bot.kernels import confine
-from bot.service import analysis, localrun
-from bot.service.analysis import Failed, Stopped, in_child
-from bot.service.records import GpuRun
+from bot.sandbox import client
+from bot.sandbox.client import Failed, Stopped, in_child
+from bot.sandbox.programs import kernels as localrun
 from tests.fake_github import FakeGitHub, people
 from tests.fake_github.state import CheckRun, Pull, Repository
-from tests.service.conftest import Bot, started, until, watched
-from tests.service.test_commands import answers, ask, fork_pull, kernels
+from tests.workflows.conftest import Bot, started, until, watched
+from tests.workflows.test_commands import answers, ask, fork_pull, kernels
 
 if find_spec("torch") is None or find_spec("triton") is None:
     pytest.skip("torch and triton are not installed", allow_module_level=True)
@@ -214,11 +215,11 @@ def test_what_writes_too_much_is_ended(here, ours):
 
 def test_results_larger_than_an_artifact_are_not_taken(tmp_path):
     with open(tmp_path / "outputs.safetensors", "wb") as file:
-        file.truncate(archive.LARGEST)
+        file.truncate(artifact_archive.LARGEST)
     (tmp_path / "results.json").write_text("{}")
     assert localrun._packed(tmp_path) == b""
     os.truncate(tmp_path / "outputs.safetensors", 10)
-    taken = archive.members(localrun._packed(tmp_path), re.compile(".*"))
+    taken = artifact_archive.members(localrun._packed(tmp_path), re.compile(".*"))
     assert taken.keys() == {"outputs.safetensors", "results.json"}
 
 
@@ -277,7 +278,7 @@ def test_a_run_that_is_ended_leaves_nothing(engine, tmp_path, monkeypatch):
         def monotonic() -> float:
             return time.monotonic() + 3600 * runs()
 
-    monkeypatch.setattr(analysis, "time", Clock)
+    monkeypatch.setattr(client, "time", Clock)
     told = GpuRun("r", 1, 1, head, head, "local", 59, 0.0, None, {}, 0)
     settings = SimpleNamespace(local_kernels="cpu", language="en", hidden=())
     with pytest.raises(Failed, match="took more than 3540 s"):

@@ -11,8 +11,8 @@ import pytest
 from bot.kernels import package
 from tests.bot.test_kernel_runs import WRONG_TOKEN
 from tests.fake_github import people
-from tests.service.test_commands import ask, fork_pull
-from tests.service.test_local_kernels import ended, engine
+from tests.workflows.test_commands import ask, fork_pull
+from tests.workflows.test_local_kernels import ended, engine
 
 __all__ = ["engine"]  # a fixture
 

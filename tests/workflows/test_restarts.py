@@ -16,16 +16,16 @@ import sqlalchemy as sa
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from bot.cli import main
+from bot.cli.main import main
+from bot.db.engine import engine_for
 from bot.errors import UserError
-from bot.service.database import engine_for
-from bot.service.settings import load
+from bot.settings import load
 from tests.fake_github import FakeGitHub, people
 from tests.fake_github.state import Pull, Repository
-from tests.service import crash_boundaries
-from tests.service.conftest import ROOT, Bot, ended, free_port, until
-from tests.service.crashes import tried
-from tests.service.databases import missing, postgres
+from tests.workflows import crash_boundaries
+from tests.workflows.conftest import ROOT, Bot, ended, free_port, until
+from tests.workflows.crashes import tried
+from tests.workflows.databases import missing, postgres
 
 RANDOM_KILLS = 8
 
@@ -69,13 +69,13 @@ def test_killed_three_times_in_one_review(fake, bot, repo):
 
 
 def test_killed_at_random_moments():
-    """A few of the thousand of `python -m tests.service.crashes`."""
+    """A few of the thousand of `python -m tests.workflows.crashes`."""
     found, ended = tried(kills=RANDOM_KILLS, pulls=2, seed=7, database="sqlite")
     assert found == [] and ended.total() >= RANDOM_KILLS
 
 
 def test_killed_at_step_boundaries():
-    """A few of those of `python -m tests.service.crashes --boundaries`, among which are all steps of the code."""
+    """A few of those of `python -m tests.workflows.crashes --boundaries`, among which are all steps of the code."""
     found, known, struck = crash_boundaries.tried("sqlite", every=80)
     assert found == [] and known > 80 * (struck - 1) > 0
 
@@ -87,7 +87,7 @@ def test_a_trial_that_is_killed_leaves_no_server():
     if sys.platform != "linux":
         pytest.skip("only Linux ends a process with its parent")
     trial = (
-        "import time\nfrom tests.service.databases import postgres\n"
+        "import time\nfrom tests.workflows.databases import postgres\n"
         "with postgres() as url:\n    print(url, flush=True)\n    time.sleep(600)"
     )
     with subprocess.Popen([sys.executable, "-c", trial], stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:

@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from tests.fake_github import Answer, people, state
-from tests.service.conftest import ROOT, SMALL_BASE, SMALL_HEAD, ended, until
+from tests.workflows.conftest import ROOT, SMALL_BASE, SMALL_HEAD, ended, until
 
 
 def test_the_review_is_what_the_dry_run_prints(live, running, example, tmp_path):
@@ -111,7 +111,7 @@ def test_a_mistake_in_the_configuration_is_said_on_the_check(live, engine):
 def kill_reviews(parent: int) -> None:
     """kill -9 of every process that reviews now; one may still work for an earlier test."""
     for forking in children(parent):
-        if b"bot.service.children" in commandline(forking):
+        if b"bot.sandbox.forkserver" in commandline(forking):
             for pid in children(forking):
                 os.kill(pid, signal.SIGKILL)
 

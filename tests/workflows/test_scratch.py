@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.service.scratch import scratch
-from tests.service.conftest import ROOT
+from bot.tempdir import scratch
+from tests.workflows.conftest import ROOT
 
 LIFE = """
 import sys, tempfile

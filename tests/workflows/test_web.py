@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from pydantic import SecretStr
 from starlette.testclient import TestClient
 
-from bot.service.ciorders import CommitOrder
-from bot.service.handlers import HANDLERS
-from bot.service.orders import Delivery
-from bot.service.store import PullKey, Store
-from bot.service.web import application
+from bot.db.deliveries import PullKey, Store
+from bot.jobs.ci import CommitOrder
+from bot.jobs.requests import Delivery
+from bot.webhooks.app import application
+from bot.webhooks.handlers import HANDLERS
 from tests.fake_github import FakeGitHub, people, webhooks
 
 SECRETS = (SecretStr("old"), SecretStr("new"))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bot.comments.command import Command
-from bot.comments.commands import baseline, ci, explain, help, kernels, rerun, review, skip
+from bot.chat.command import Command
+from bot.chat.commands import baseline, ci, explain, help, kernels, rerun, review, skip
 
 _ALL: tuple[Command, ...] = (review, ci, explain, rerun, kernels, baseline, skip, help)
 COMMANDS: Mapping[str, Command] = {command.NAME: command for command in _ALL}

@@ -8,16 +8,16 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from bot.comments import kernelresult, runfiles
-from bot.comments.results import compared
-from bot.comments.task import Refusal, Task
-from bot.comments.who import Level
+from bot.chat import kernel_result, run_files
+from bot.chat.context import Refusal, Task
+from bot.chat.job_results import compared
+from bot.chat.permissions import Level
+from bot.db.commands import GpuRun
 from bot.errors import UserError
 from bot.logprobs.accept import move
 from bot.logprobs.store import label
 from bot.reports.logprobs import render
-from bot.service.records import GpuRun
-from bot.unzip import BadArchive
+from bot.safe_zip import BadArchive
 from checks.logprobs.compare import Outcome as Comparison
 from checks.logprobs.record import Key
 
@@ -50,7 +50,7 @@ def _accept(task: Task, action: str, why: str) -> Json:
     found = task.here.records.with_logprobs(task.order.key, head)
     if found is None:
         raise Refusal("baseline-nothing", head=head[:12])
-    archive = runfiles.readable(task.here, task.order, found)
+    archive = run_files.readable(task.here, task.order, found)
     if archive is None:
         raise Refusal("baseline-nothing", head=head[:12])
     said = {"accepted": task.order.created, "who": task.order.login, "why": why, "order": task.id}
@@ -58,16 +58,16 @@ def _accept(task: Task, action: str, why: str) -> Json:
         moved = _moved(found, archive, task.here.settings.baselines(task.order.repository_id), said)
     except (BadArchive, UserError, ValueError, RecursionError):
         raise Refusal("baseline-unreadable") from None
-    return moved | {"artifact": runfiles.name(found), "file": found.files["logprobs"]}
+    return moved | {"artifact": run_files.name(found), "file": found.files["logprobs"]}
 
 
 def _moved(found: GpuRun, archive: bytes, store: Path, said: Json) -> Json:
     """Raises `BadArchive`, `UserError` and `ValueError` for results that cannot be used."""
-    files = kernelresult.taken(found, archive)
-    if kernelresult.summary(found, files) is None:
+    files = kernel_result.taken(found, archive)
+    if kernel_result.summary(found, files) is None:
         raise BadArchive("commits")
     with tempfile.TemporaryDirectory(prefix="specbot-baseline-") as name:
-        head, base = kernelresult.written(found, files, Path(name))
+        head, base = kernel_result.written(found, files, Path(name))
         # The baseline's verdict, where there was one, else the base's.
         comparisons = list(compared(head, base, store).values())
         return move(store, str(head), said | {"verdict": _verdict(comparisons[-1]) if comparisons else None})

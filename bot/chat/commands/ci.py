@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 
-from bot.comments.task import Refusal, Task
-from bot.comments.who import Level
-from bot.service.ciorders import CIPull
-from bot.service.waiting import NotYet
+from bot.chat.context import Refusal, Task
+from bot.chat.permissions import Level
+from bot.context.backoff import NotYet
+from bot.jobs.ci import CIPull
 
 NAME = "ci"
 USAGE = ""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bot.comments.grammar import MOST
-from bot.comments.task import Task
-from bot.comments.who import Level
-from bot.style import cell
+from bot.chat.context import Task
+from bot.chat.parser import MOST
+from bot.chat.permissions import Level
+from bot.i18n.escape import cell
 
 NAME = "help"
 USAGE = ""
@@ -14,7 +14,7 @@ LEVEL = Level.READ
 
 def run(task: Task) -> str:
     """A table made from the registry."""
-    from bot.comments.commands import COMMANDS
+    from bot.chat.commands import COMMANDS
 
     words, code = task.words, task.here.words.style.code
     header = [words(f"comments.column-{name}") for name in ("command", "does", "who")]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot.comments import gpu, kernelcheck
-from bot.comments.task import Refusal, Task
-from bot.comments.who import Level
-from bot.service.records import GpuRun
+from bot.chat import gpu_run, kernel_check
+from bot.chat.context import Refusal, Task
+from bot.chat.permissions import Level
+from bot.db.commands import GpuRun
 
 Json = dict[str, Any]
 NAME = "kernels"
@@ -17,11 +17,11 @@ LEVEL = Level.WRITE
 
 def run(task: Task) -> str:
     """Ask for the run. What comes of it replaces this answer when the run has ended."""
-    wanted = gpu.asked(task.said.text)
+    wanted = gpu_run.asked(task.said.text)
     plan = task.step(f"plan {task.number}", lambda: _plan(task, wanted))
-    sent = task.step(f"dispatch {task.number}", lambda: gpu.dispatch(task, plan, wanted))
+    sent = task.step(f"dispatch {task.number}", lambda: gpu_run.dispatch(task, plan, wanted))
     run = GpuRun(**plan["run"])
-    task.step(f"check {task.number}", lambda: kernelcheck.begin(task.here, task.order, run))
+    task.step(f"check {task.number}", lambda: kernel_check.begin(task.here, task.order, run))
     args = {"head": run.head[:12], "base": run.base[:12], "minutes": run.minutes, "request": run.request}
     said = task.words("comments.kernels-sent", **args)
     if not sent["url"]:
@@ -30,10 +30,10 @@ def run(task: Task) -> str:
     return f"{said}\n\n{link}"
 
 
-def _plan(task: Task, wanted: gpu.Asked) -> Json:
+def _plan(task: Task, wanted: gpu_run.Asked) -> Json:
     pull = task.pull()
-    gpu.allow(task, pull, wanted.sha)
-    plan = gpu.planned(task, pull, wanted)
+    gpu_run.allow(task, pull, wanted.sha)
+    plan = gpu_run.planned(task, pull, wanted)
     settings = task.here.settings
     spent = task.here.records.reserve(
         GpuRun(**plan["run"]), settings.gpu_minutes_per_pull, settings.gpu_minutes_per_day

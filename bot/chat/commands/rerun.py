@@ -8,13 +8,13 @@ from typing import Any
 
 import httpx
 
-from bot.comments.advice import against
-from bot.comments.jobs import Ran, chosen, ran
-from bot.comments.task import Refusal, Task
-from bot.comments.who import Level
+from bot.chat.commit_jobs import Ran, chosen, ran
+from bot.chat.context import Refusal, Task
+from bot.chat.permissions import Level
+from bot.chat.rerun_policy import against
+from bot.context.retries import passing
 from bot.github import GitHubError, Limited, Unsure
 from bot.github.app import READ_CI, RUN
-from bot.service.retrying import passing
 from checks.ci.model import Kind
 
 Json = dict[str, Any]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bot.comments.task import Refusal, Task
-from bot.comments.who import Level
-from bot.service.orders import ReviewOrder
+from bot.chat.context import Refusal, Task
+from bot.chat.permissions import Level
+from bot.jobs.requests import ReviewOrder
 
 NAME = "review"
 USAGE = ""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bot.comments.nearest import nearest
-from bot.comments.task import Refusal, Task
-from bot.comments.who import Level
+from bot.chat.context import Refusal, Task
+from bot.chat.nearest import nearest
+from bot.chat.permissions import Level
 
 NAME = "skip"
 USAGE = "<rule> <reason>"

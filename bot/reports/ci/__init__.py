@@ -7,19 +7,19 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
+from bot.i18n.catalog import Words
+from bot.i18n.escape import Markdown, Plain
 from bot.redact import redact
-from bot.reports import html, jsonfmt, markdown, terminal
+from bot.reports import html, json_v1, markdown, terminal
 from bot.reports.blocks import Block, Heading
 from bot.reports.ci.details import details
 from bot.reports.ci.extras import coverage, notes, past, predictions, since
 from bot.reports.ci.overview import opening, overview
-from bot.reports.ci.say import LEVELS, Level
+from bot.reports.ci.phrasing import LEVELS, Level
 from bot.reports.ci.tasks import tasks
-from bot.reports.fitting import fit, size
-from bot.style import Markdown, Plain
-from bot.words import Words
+from bot.reports.truncate import fit, size
 from checks.ci.report import CIReport
-from checks.ci.since import Since
+from checks.ci.report_diff import Since
 
 # What GitHub takes in a comment is 65,536 characters; some room is left for the marks of ours.
 LARGEST = 65_000
@@ -36,7 +36,7 @@ class CIView:
 def render(view: CIView, output: str, language: str) -> str:
     """The report as `terminal`, `markdown`, `json`, `html` or `github` (a comment's body), with secrets out."""
     if output == "json":
-        data = {"version": 1, "language": language, **jsonfmt.plain(view.report), "since": jsonfmt.plain(view.since)}
+        data = {"version": 1, "language": language, **json_v1.plain(view.report), "since": json_v1.plain(view.since)}
         return redact(json.dumps(data, ensure_ascii=False, indent=2) + "\n")
     if output == "html":
         words = html.words_for(language)

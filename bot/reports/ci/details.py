@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 
-from bot.phrases import Ready, place
+from bot.i18n.catalog import Words
+from bot.i18n.templates import Ready, place
 from bot.reports.blocks import Block, Code, Folded, Heading, Items, Table, Text
-from bot.reports.ci.say import Level, advice, cut, duration, links, message, name, root
-from bot.words import Words
+from bot.reports.ci.phrasing import Level, advice, cut, duration, links, message, name, root
+from checks.ci.message_keys import Reason
 from checks.ci.model import Past, Requirement
 from checks.ci.report import CIReport, Evidence, FailedJob, Failure
-from checks.ci.sentences import Reason
 
 _LONGEST = 240
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bot.phrases import Ready
+from bot.i18n.catalog import Words
+from bot.i18n.templates import Ready
 from bot.reports.blocks import Block, Heading, Items, Table, Text
 from bot.reports.ci.details import where
-from bot.reports.ci.say import message, name, state
-from bot.words import Words
+from bot.reports.ci.phrasing import message, name, state
 from checks.ci.model import Job, Past
 from checks.ci.report import CIReport, CoverageState, FileCoverage, FlagCoverage, PatchCoverage
-from checks.ci.since import Since
+from checks.ci.report_diff import Since
 
 _MOST_PAST = 12
 _MOST_RANGES = 12

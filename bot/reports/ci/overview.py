@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from bot.i18n.catalog import Words
 from bot.reports.blocks import Block, Heading, Items, Table, Text
-from bot.reports.ci.say import name
-from bot.words import Words
+from bot.reports.ci.phrasing import name
 from checks.ci.model import Requirement
 from checks.ci.report import Cause, CIReport, FailedJob
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bot.phrases import place
-from bot.words import Words
+from bot.i18n.catalog import Words
+from bot.i18n.templates import place
 from checks.ci.model import Job, Status
 from checks.ci.report import Failure, Suggestion
-from checks.finding import Location, Message
+from checks.core.finding import Location, Message
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from itertools import groupby
 from operator import add, attrgetter
 
 from bot.ci.history import Precision
-from bot.reports import jsonfmt, markdown, terminal
+from bot.i18n.catalog import Words
+from bot.i18n.escape import Markdown, Plain
+from bot.reports import json_v1, markdown, terminal
 from bot.reports.blocks import Block, Heading, Table, Text
-from bot.style import Markdown, Plain
-from bot.words import Words
 
 _KINDS = ("cause", "category")
 _COUNTS = ("verdicts", "right", "wrong", "precision")
@@ -21,7 +21,7 @@ _COUNTS = ("verdicts", "right", "wrong", "precision")
 def render(found: Sequence[Precision], output: str, language: str) -> str:
     """The table as `terminal`, `markdown` or `json`."""
     if output == "json":
-        rows = [{**jsonfmt.plain(p), "precision": p.precision} for p in found]
+        rows = [{**json_v1.plain(p), "precision": p.precision} for p in found]
         return json.dumps({"version": 1, "verdicts": rows}, indent=2) + "\n"
     words = Words(language, Markdown() if output == "markdown" else Plain())
     blocks = [Heading(1 if output == "markdown" else 2, words("ci.stats-title")), *_blocks(found, words)]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from bot.i18n.catalog import Words
 from bot.reports.blocks import Block, Heading, Table
-from bot.reports.ci.say import Level, advice, again, duration, links, name, root, state
-from bot.words import Words
+from bot.reports.ci.phrasing import Level, advice, again, duration, links, name, root, state
 from checks.ci.model import Job, Requirement
 from checks.ci.report import CIReport, FailedJob, Missing, Running
 

@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bot.ci.saved import Folder, read, reported
+from bot.ci.run_folder import Folder, read, reported
 from bot.errors import UserError
-from bot.pages import bodies
 from bot.reports.ci import CIView, comment, render
+from bot.web import tab_html
 from checks.ci.folder import load
 from checks.ci.report import CIReport
-from checks.ci.since import since
+from checks.ci.report_diff import since
 
 _NO_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 
@@ -37,8 +37,8 @@ def result(job: dict[str, Any]) -> dict[str, Any]:
         "comment": comment(view, language),
         "report": json.loads(render(CIView(report), "json", language)),
         "digest": _digest(report, language),
-        "bodies": bodies.of_ci(view),
-        "verdict": bodies.ci_verdict(report),
+        "bodies": tab_html.of_ci(view),
+        "verdict": tab_html.ci_verdict(report),
     }
 
 

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
-from bot.comments.archive import LARGEST
+from bot.chat.artifact_archive import LARGEST
+from bot.db.commands import GpuRun
 from bot.errors import UserError
 from bot.git import Git, Range
 from bot.kernels import actions, confine, runs
 from bot.kernels.package import Package
-from bot.service.analysis import in_child
-from bot.service.records import GpuRun
-from bot.service.settings import Settings
+from bot.sandbox.client import in_child
+from bot.settings import Settings
 
 Json = dict[str, Any]
 # Seconds for one case, as `specbot kernels compare` has it.
@@ -32,7 +32,7 @@ def archive(clone: Path, run: GpuRun, ops: list[str], settings: Settings, *, tru
     """The results of both commits of `run` as a zip file; empty, which is no zip file, where they are more than an
     artifact may have.
 
-    Raises `Refused`, `UserError` for what cannot be run, and `bot.service.analysis.Failed`, also where it takes more
+    Raises `Refused`, `UserError` for what cannot be run, and `bot.sandbox.client.Failed`, also where it takes more
     than the minutes of the run.
     """
     with tempfile.TemporaryDirectory(prefix="specbot-gpu-") as name:

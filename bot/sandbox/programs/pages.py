@@ -14,17 +14,17 @@ import matplotlib.figure  # noqa: F401
 
 from bot.analysing import analysed
 from bot.git import Git, Range
+from bot.i18n.catalog import LANGUAGES, Words
+from bot.pipeline import opened, reviewed
 from bot.reports import analysis, document, html
 from bot.reports.analysis import AnalysisReport
 from bot.reports.charts import stacked_bars
 from bot.reports.pictures import Push, findings_over_pushes
-from bot.reviewing import opened, reviewed
 from bot.spread import spread
-from bot.words import LANGUAGES, Words
-from checks.analysis.discussion import Comment, Thread
-from checks.change import PullRequest
-from checks.finding import Severity
+from checks.core.change import PullRequest
+from checks.core.finding import Severity
 from checks.review import Review
+from checks.summary.discussion import Comment, Thread
 
 Json = dict[str, Any]
 Bodies = dict[str, dict[str, str]]

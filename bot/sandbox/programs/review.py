@@ -12,10 +12,10 @@ from typing import Any
 from bot.configuration import configuration
 from bot.errors import UserError
 from bot.git import Git, Range
+from bot.pipeline import opened, reviewed
 from bot.reports import format_named
-from bot.reviewing import opened, reviewed
-from checks.change import ChangeSet, PullRequest
-from checks.config import matches
+from checks.core.change import ChangeSet, PullRequest
+from checks.core.config import matches
 
 
 def result(job: dict[str, Any]) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bot.service.handlers import ci, comments, discussion, kernel_runs, pull_request
-from bot.service.orders import Order
+from bot.jobs.requests import Order
+from bot.webhooks.handlers import ci, comments, discussion, kernel_runs, pull_request
 
 Handler = Callable[[str, Mapping[str, Any]], Order | None]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bot.service.ciorders import CommitOrder
-from bot.service.orders import Order
+from bot.jobs.ci import CommitOrder
+from bot.jobs.requests import Order
 
 _PARTS = ("check_run", "check_suite", "workflow_run", "workflow_job")
 # Our own checks say how our reports ended, and no report is about them.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bot.comments.commands import COMMANDS
-from bot.comments.grammar import read
-from bot.comments.order import CommentOrder
-from bot.service.handlers import discussion
-from bot.service.orders import Order
+from bot.chat.commands import COMMANDS
+from bot.chat.comment_job import CommentOrder
+from bot.chat.parser import read
+from bot.jobs.requests import Order
+from bot.webhooks.handlers import discussion
 
 
 def order(delivery: str, payload: Mapping[str, Any]) -> Order | None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bot.service.orders import DiscussionOrder, Order
+from bot.jobs.requests import DiscussionOrder, Order
 
 
 def order(delivery: str, payload: Mapping[str, Any]) -> Order | None:

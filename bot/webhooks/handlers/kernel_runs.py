@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bot.service.orders import Order
+from bot.jobs.requests import Order
 
 
 def order(delivery: str, payload: Mapping[str, Any]) -> Order | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bot.service.orders import ClosedOrder, Order, ReviewOrder
+from bot.jobs.requests import ClosedOrder, Order, ReviewOrder
 
 _NEW = {"opened", "synchronize", "reopened", "ready_for_review"}
 

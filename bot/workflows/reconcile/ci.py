@@ -10,12 +10,12 @@ from typing import Any
 import structlog
 
 from bot.ci.history import History
+from bot.context.service_context import Machine
 from bot.github import GitHubError
 from bot.github.app import READ_CI
 from bot.github.client import Client
-from bot.service.ciorders import CIPull
-from bot.service.handlers.ci import OURS
-from bot.service.machine import Machine
+from bot.jobs.ci import CIPull
+from bot.webhooks.handlers.ci import OURS
 
 Json = dict[str, Any]
 _log = structlog.get_logger("specbot.reconcile")

@@ -9,8 +9,8 @@ from typing import Any
 
 import structlog
 
-from bot.service.handlers import comments
-from bot.service.machine import Machine
+from bot.context.service_context import Machine
+from bot.webhooks.handlers import comments
 
 Json = dict[str, Any]
 _log = structlog.get_logger("specbot.reconcile")

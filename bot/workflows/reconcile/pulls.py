@@ -9,12 +9,13 @@ from typing import Any
 
 import structlog
 
+from bot.context import metrics
+from bot.context.service_context import Machine
+from bot.db.deliveries import PullKey
 from bot.github import GitHubError
 from bot.github.app import ANALYSE
-from bot.service import cimissed, commentsmissed, metrics
-from bot.service.machine import Machine
-from bot.service.orders import ReviewOrder
-from bot.service.store import PullKey
+from bot.jobs.requests import ReviewOrder
+from bot.workflows.reconcile import ci, comments
 
 Json = dict[str, Any]
 _log = structlog.get_logger("specbot.reconcile")
@@ -65,8 +66,8 @@ def _compare_installation(machine: Machine, installation: int) -> None:
             if _moment(pull["updated_at"]) < machine.store.since:
                 break
             _compare_pull(machine, installation, repository, pull)
-        commentsmissed.compare(machine, installation, repository)
-        cimissed.compare(machine, installation, repository)
+        comments.compare(machine, installation, repository)
+        ci.compare(machine, installation, repository)
 
 
 def _compare_pull(machine: Machine, installation: int, repository: Json, pull: Json) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from checks.ir import expr as E
-from checks.ir.node import node
-from checks.ir.stmt import Assign, Guarded, Return, flatten
-from checks.ir.unit import Function
-from checks.protocol.bits import IntType, int_type
+from checks.domain.bitfields.int_types import IntType, int_type
+from checks.lang.ir import expr as E
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Function
+from checks.lang.ir.stmt import Assign, Guarded, Return, flatten
 
 RADIX = {1 << n: n for n in range(1, 64)}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from checks.ir.node import node
+from checks.lang.ir.node import node
 
 TIMEOUT_MS = 2000
 

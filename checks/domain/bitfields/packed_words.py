@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.ir import expr as E
-from checks.ir.node import node
-from checks.ir.stmt import Assign, Guarded, flatten
-from checks.ir.unit import Function, Unit
-from checks.ops import OpCall, Ops, calls_of
-from checks.protocol.messages import RECEIVE, SEND, Endpoint, Messages, op_argument
-from checks.protocol.places import Place, place
-from checks.protocol.words import Pack, Unpack, packs, resolve, single_assignments, unpacks
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.domain.bitfields.expressions import Pack, Unpack, packs, resolve, single_assignments, unpacks
+from checks.domain.cpp_places import Place, place
+from checks.domain.messages import RECEIVE, SEND, Endpoint, Messages, op_argument
+from checks.domain.ops import OpCall, Ops, calls_of
+from checks.lang.ir import expr as E
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.stmt import Assign, Guarded, flatten
 
 Slot = tuple[str, int]
 

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from checks.ir import expr as E
-from checks.ir.stmt import Assert, Assign, Guarded, flatten
-from checks.ir.unit import Function, Unit
-from checks.protocol.bits import INT, INT64, TIMEOUT_MS, IntType, int_type
-from checks.protocol.words import Pack, Part, single_assignments
+from checks.domain.bitfields.expressions import Pack, Part, single_assignments
+from checks.domain.bitfields.int_types import INT, INT64, TIMEOUT_MS, IntType, int_type
+from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.stmt import Assert, Assign, Guarded, flatten
 
 
 @dataclass

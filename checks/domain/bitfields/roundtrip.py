@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checks.ir.node import node
-from checks.protocol.bits import TIMEOUT_MS
-from checks.protocol.words import Pack, Part, Unpack
+from checks.domain.bitfields.expressions import Pack, Part, Unpack
+from checks.domain.bitfields.int_types import TIMEOUT_MS
+from checks.lang.ir.node import node
 
 
 @node

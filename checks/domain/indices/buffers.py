@@ -11,11 +11,11 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from checks.ir.expr import Attr, Call, Const, Expr, Index, Name, Ternary, callee, dotted, walk
-from checks.ir.stmt import Assign, If, Stmt, flatten
-from checks.ir.unit import Function, Unit
-from checks.semantics.calls import SAME
-from checks.semantics.library import Library, OpFacts, places
+from checks.domain.indices.op_index import Library, OpFacts, places
+from checks.eval.symbolic.calls import SAME
+from checks.lang.ir.expr import Attr, Call, Const, Expr, Index, Name, Ternary, callee, dotted, walk
+from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.stmt import Assign, If, Stmt, flatten
 
 
 @dataclass(frozen=True, eq=False)

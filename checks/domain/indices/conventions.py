@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from checks.ir.node import node
-from checks.semantics.affine import Offset
-from checks.semantics.buffers import Buffers, Site
-from checks.semantics.library import Library, OpFacts
-from checks.semantics.values import Access
+from checks.domain.indices.buffers import Buffers, Site
+from checks.domain.indices.op_index import Library, OpFacts
+from checks.eval.symbolic.affine import Offset
+from checks.eval.symbolic.values import Access
+from checks.lang.ir.node import node
 
 
 @node

@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Side
-from checks.ir.node import node
-from checks.ir.unit import Function, Op, Unit
-from checks.semantics.interpret import Interpreter, Watch, is_buffer
-from checks.semantics.values import Access
-from checks.source import language
-from checks.tree import holds_word
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Side
+from checks.core.tree import holds_word
+from checks.eval.symbolic.interpret import Interpreter, Watch, is_buffer
+from checks.eval.symbolic.values import Access
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Function, Op, Unit
+from checks.lang.source import language
 
 # Of the language's own: looked for, they would be found called in every other file, and all of those parsed.
 _LIBRARY = frozenset({"abort", "assert", "free", "malloc", "memcpy", "memset", "printf"})

@@ -7,14 +7,14 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from checks.change import ChangeSet, FileChange
-from checks.config import Config
-from checks.finding import Side
-from checks.ir.unit import Function
-from checks.semantics.interpret import Watch
-from checks.semantics.library import Library
-from checks.source import language
-from checks.tree import holds_word, whole
+from checks.core.change import ChangeSet, FileChange
+from checks.core.config import Config
+from checks.core.finding import Side
+from checks.core.tree import holds_word, whole
+from checks.domain.indices.op_index import Library
+from checks.eval.symbolic.interpret import Watch
+from checks.lang.ir.source_file import Function
+from checks.lang.source import language
 
 
 @dataclass

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 
-from checks.ir.expr import Attr, Binary, Call, Const, Expr, Name, Sequence, Unary, dotted, walk
-from checks.ir.node import node
-from checks.ir.stmt import Assert, Assign, Define, ExprStmt, For, If, Raise, Return, Stmt, flatten
-from checks.ir.unit import Constant, Function, Unit
+from checks.lang.ir.expr import Attr, Binary, Call, Const, Expr, Name, Sequence, Unary, dotted, walk
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Constant, Function, Unit
+from checks.lang.ir.stmt import Assert, Assign, Define, ExprStmt, For, If, Raise, Return, Stmt, flatten
 
 
 @node

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from checks.ir import integers
-from checks.ir.expr import Const
-from checks.ir.integers import BOOL, Typed, common, integer_type
-from checks.ir.values import UNKNOWN, Unset
+from checks.eval import integers
+from checks.eval.constants.values import UNKNOWN, Unset
+from checks.eval.integers import BOOL, Typed, common, integer_type
+from checks.lang.ir.expr import Const
 
 _FLOATS = frozenset({"float", "double", "const float", "const double"})
 _INFINITE = (OverflowError, ValueError, ZeroDivisionError)

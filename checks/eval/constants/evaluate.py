@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from checks.ir import expr as ir
-from checks.ir.c_values import CRules
-from checks.ir.linear import difference, fold, linear
-from checks.ir.python_values import PythonRules
-from checks.ir.values import MOST_ITEMS, UNKNOWN, Rules, Unset, known
+from checks.eval.constants.c_values import CRules
+from checks.eval.constants.python_values import PythonRules
+from checks.eval.constants.values import MOST_ITEMS, UNKNOWN, Rules, Unset, known
+from checks.eval.linear import difference, fold, linear
+from checks.lang.ir import expr as ir
 
 __all__ = ["UNKNOWN", "Evaluator", "Unset", "difference", "evaluate", "fold", "known", "linear"]
 

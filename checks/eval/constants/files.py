@@ -6,9 +6,9 @@ import posixpath
 from collections import defaultdict
 from functools import cached_property
 
-from checks.change import ChangeSet
-from checks.finding import Side
-from checks.tree import Tree
+from checks.core.change import ChangeSet
+from checks.core.finding import Side
+from checks.core.tree import Tree
 
 
 class Files:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 
-from checks.change import ChangeSet
-from checks.finding import Location, Side
-from checks.ir.expr import Expr
-from checks.ir.node import node
-from checks.ir.resolver import Frame, Resolver
-from checks.ir.unit import Constant, Function, Unit
-from checks.ir.values import known
-from checks.source import language
+from checks.core.change import ChangeSet
+from checks.core.finding import Location, Side
+from checks.eval.constants.resolver import Frame, Resolver
+from checks.eval.constants.values import known
+from checks.lang.ir.expr import Expr
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Constant, Function, Unit
+from checks.lang.source import language
 
 Plain = int | float | str | bool | tuple[object, ...] | None
 

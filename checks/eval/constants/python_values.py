@@ -5,8 +5,8 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 
-from checks.ir.expr import Const
-from checks.ir.values import MOST_BITS, MOST_ITEMS, UNKNOWN, Unset, known
+from checks.eval.constants.values import MOST_BITS, MOST_ITEMS, UNKNOWN, Unset, known
+from checks.lang.ir.expr import Const
 
 _FAILS = (
     ArithmeticError, AttributeError, LookupError, TypeError, ValueError,

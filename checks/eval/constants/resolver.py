@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from checks.change import ChangeSet
-from checks.finding import Location, Side
-from checks.ir.bindings import (
+from checks.core.change import ChangeSet
+from checks.core.finding import Location, Side
+from checks.eval.constants.bindings import (
     Bound,
     around,
     automatic,
@@ -18,16 +18,16 @@ from checks.ir.bindings import (
     is_template_parameter,
     per_instance,
 )
-from checks.ir.c_values import CRules
-from checks.ir.evaluate import Evaluator
-from checks.ir.expr import Attr, Call, Expr, Name, dotted
-from checks.ir.integers import IntType, Typed, integer_type
-from checks.ir.node import node
-from checks.ir.python_values import PythonRules
-from checks.ir.scope import Scopes
-from checks.ir.stmt import Return
-from checks.ir.unit import Constant, Function, Unit
-from checks.ir.values import UNKNOWN, Rules
+from checks.eval.constants.c_values import CRules
+from checks.eval.constants.evaluate import Evaluator
+from checks.eval.constants.python_values import PythonRules
+from checks.eval.constants.scope import Scopes
+from checks.eval.constants.values import UNKNOWN, Rules
+from checks.eval.integers import IntType, Typed, integer_type
+from checks.lang.ir.expr import Attr, Call, Expr, Name, dotted
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Constant, Function, Unit
+from checks.lang.ir.stmt import Return
 
 _DEEPEST = 25
 _SIZE_T = IntType(64, False)

@@ -11,10 +11,10 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
-from checks.change import ChangeSet
-from checks.finding import Side
-from checks.ir.files import files
-from checks.ir.unit import Constant, Function, Import, Unit
+from checks.core.change import ChangeSet
+from checks.core.finding import Side
+from checks.eval.constants.files import files
+from checks.lang.ir.source_file import Constant, Function, Import, Unit
 
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*[<"]([^">\r\n]+)[>"]', re.MULTILINE)
 _DEEPEST = 8

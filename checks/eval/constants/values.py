@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final, Protocol
 
-from checks.ir.expr import Const
+from checks.lang.ir.expr import Const
 
 
 class Unset(Enum):

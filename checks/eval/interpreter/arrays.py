@@ -7,7 +7,7 @@ from math import prod
 from types import EllipsisType
 from typing import Any
 
-from checks.interp.values import (
+from checks.eval.interpreter.values import (
     ANY,
     LARGEST,
     NOWHERE,

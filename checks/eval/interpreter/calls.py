@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from checks.interp import natives
-from checks.interp.expressions import Expressions
-from checks.interp.frames import Return
-from checks.interp.values import (
+from checks.eval.interpreter import natives
+from checks.eval.interpreter.expressions import Expressions
+from checks.eval.interpreter.frames import Return
+from checks.eval.interpreter.values import (
     ANY,
     NONE,
     UNKNOWN,
@@ -23,8 +23,8 @@ from checks.interp.values import (
     V,
     unknown,
 )
-from checks.ir import expr as E
-from checks.ir.unit import Function, Param, Unit
+from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import Function, Param, Unit
 
 WRITERS = frozenset({"set_tensor", "set_value", "copy_", "fill_"})
 

@@ -7,21 +7,10 @@ from collections.abc import Callable
 from types import EllipsisType
 from typing import Any
 
-from checks.interp import arrays, natives
-from checks.interp.names import Names
-from checks.interp.values import (
-    ANY,
-    Array,
-    GaveUp,
-    Instance,
-    PyDict,
-    PyList,
-    Raised,
-    V,
-    truth,
-    unknown,
-)
-from checks.ir import expr as E
+from checks.eval.interpreter import arrays, natives
+from checks.eval.interpreter.names import Names
+from checks.eval.interpreter.values import ANY, Array, GaveUp, Instance, PyDict, PyList, Raised, V, truth, unknown
+from checks.lang.ir import expr as E
 
 
 class Expressions(Names):

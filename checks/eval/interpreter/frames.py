@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from checks.interp.program import Program
-from checks.interp.values import FuncRef, Origin, V
-from checks.ir import expr as E
-from checks.ir.node import node
-from checks.ir.stmt import Stmt
-from checks.ir.unit import Function, Unit
+from checks.eval.interpreter.program import Program
+from checks.eval.interpreter.values import FuncRef, Origin, V
+from checks.lang.ir import expr as E
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.stmt import Stmt
 
 
 @node

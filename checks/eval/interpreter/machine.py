@@ -6,13 +6,13 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from checks.interp import arrays, natives
-from checks.interp.expressions import key_of, plain
-from checks.interp.frames import Failure, Jump, Return
-from checks.interp.patches import Patches
-from checks.interp.program import is_fixture
-from checks.interp.setups import SetUp
-from checks.interp.values import (
+from checks.eval.interpreter import arrays, natives
+from checks.eval.interpreter.expressions import key_of, plain
+from checks.eval.interpreter.frames import Failure, Jump, Return
+from checks.eval.interpreter.patches import Patches
+from checks.eval.interpreter.program import is_fixture
+from checks.eval.interpreter.setups import SetUp
+from checks.eval.interpreter.values import (
     ANY,
     NONE,
     NOWHERE,
@@ -29,9 +29,9 @@ from checks.interp.values import (
     V,
     truth,
 )
-from checks.ir import expr as E
-from checks.ir import stmt as S
-from checks.ir.unit import Function, Unit
+from checks.lang.ir import expr as E
+from checks.lang.ir import stmt as S
+from checks.lang.ir.source_file import Function, Unit
 
 TOLERANT = re.compile(r"raises|assertRaises|suppress|warns|catch")
 

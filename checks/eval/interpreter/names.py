@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from checks.interp import natives
-from checks.interp.frames import Frame, Jump, Return, State
-from checks.interp.program import absolute
-from checks.interp.values import (
+from checks.eval.interpreter import natives
+from checks.eval.interpreter.frames import Frame, Jump, Return, State
+from checks.eval.interpreter.program import absolute
+from checks.eval.interpreter.values import (
     ANY,
     NONE,
     UNKNOWN,
@@ -21,8 +21,8 @@ from checks.interp.values import (
     V,
     unknown,
 )
-from checks.ir import expr as E
-from checks.ir.unit import Constant, Function, Import, Unit
+from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import Constant, Function, Import, Unit
 
 
 class Names(State):

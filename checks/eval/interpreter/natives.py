@@ -6,8 +6,8 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from checks.interp import arrays
-from checks.interp.values import (
+from checks.eval.interpreter import arrays
+from checks.eval.interpreter.values import (
     ANY,
     LARGEST,
     NONE,

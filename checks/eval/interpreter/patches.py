@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from checks.interp.calls import Calls
-from checks.interp.values import ClassRef, GaveUp, Instance, ModuleRef, V
-from checks.ir import expr as E
-from checks.ir.unit import Function
+from checks.eval.interpreter.calls import Calls
+from checks.eval.interpreter.values import ClassRef, GaveUp, Instance, ModuleRef, V
+from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import Function
 
 _PATCH = re.compile(r"""(?:\w+\.)*patch\(\s*["']([\w.]+)["']""")
 

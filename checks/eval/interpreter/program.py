@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import PurePosixPath
 
-from checks.interp.setups import SetUp
-from checks.interp.values import ANY, ClassRef, FuncRef, ModuleRef, Native, V
-from checks.ir.unit import Function, Import, Unit
-from checks.tree import whole
+from checks.core.tree import whole
+from checks.eval.interpreter.setups import SetUp
+from checks.eval.interpreter.values import ANY, ClassRef, FuncRef, ModuleRef, Native, V
+from checks.lang.ir.source_file import Function, Import, Unit
 
 _LAZY = re.compile(rf"(?:{whole('yield')}|{whole('await')})\b")
 _DYNAMIC = ("setattr(", "__dict__", "__getattr")

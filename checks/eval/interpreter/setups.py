@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from checks.interp.values import Array, FuncRef, Instance, Native, Origin, PyDict, PyList, Store, V
-from checks.ir.node import node
+from checks.eval.interpreter.values import Array, FuncRef, Instance, Native, Origin, PyDict, PyList, Store, V
+from checks.lang.ir.node import node
 
 if TYPE_CHECKING:
-    from checks.interp.frames import State
+    from checks.eval.interpreter.frames import State
 
 K = TypeVar("K")
 Named = dict[tuple[str, str], V]

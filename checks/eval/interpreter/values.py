@@ -10,8 +10,8 @@ from math import prod
 from operator import mul
 from typing import Any, Final, NamedTuple
 
-from checks.ir.node import node
-from checks.ir.unit import Class, Function, Unit
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Class, Function, Unit
 
 
 class _Unknown(Enum):

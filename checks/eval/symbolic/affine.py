@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from checks.ir.node import node
+from checks.lang.ir.node import node
 
 
 class Symbol(NamedTuple):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from checks.ir.expr import Attr, Binary, Call, Expr, Name, Unknown, callee, dotted
-from checks.ir.unit import Function
-from checks.semantics.affine import Linear, number, product, symbol
-from checks.semantics.places import Places
-from checks.semantics.values import Pointer, Reference, State, Value
+from checks.eval.symbolic.affine import Linear, number, product, symbol
+from checks.eval.symbolic.places import Places
+from checks.eval.symbolic.values import Pointer, Reference, State, Value
+from checks.lang.ir.expr import Attr, Binary, Call, Expr, Name, Unknown, callee, dotted
+from checks.lang.ir.source_file import Function
 
 # Methods that give the same elements again: another view, type or place of them.
 SAME = frozenset(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from checks.ir.expr import Binary, Expr, Unary
-from checks.semantics.affine import Linear, Symbol, offset
-from checks.semantics.machine import Machine
-from checks.semantics.values import Access, Pending, State, Value
+from checks.eval.symbolic.affine import Linear, Symbol, offset
+from checks.eval.symbolic.machine import Machine
+from checks.eval.symbolic.values import Access, Pending, State, Value
+from checks.lang.ir.expr import Binary, Expr, Unary
 
 Where = tuple[str, int, str]
 

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from checks.ir.expr import Attr, Binary, Call, Cast, Const, Expr, Index, Mapping, Name, Unary, Unknown, children, dotted
-from checks.semantics.affine import Linear, product, symbol
-from checks.semantics.affine import number as constant
-from checks.semantics.calls import Calls
-from checks.semantics.values import Pointer, Reference, State, Table, Value, postfix
+from checks.eval.symbolic.affine import Linear, number, product, symbol
+from checks.eval.symbolic.calls import Calls
+from checks.eval.symbolic.values import Pointer, Reference, State, Table, Value, postfix
+from checks.lang.ir.expr import (
+    Attr,
+    Binary,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    Index,
+    Mapping,
+    Name,
+    Unary,
+    Unknown,
+    children,
+    dotted,
+)
 
 COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 
@@ -18,7 +31,7 @@ class Evaluator(Calls):
         """What `expr` is; reads on the way are recorded."""
         match expr:
             case Const(value=value):
-                return constant(int(value)) if isinstance(value, int) else None
+                return number(int(value)) if isinstance(value, int) else None
             case Name() | Attr():
                 return self.named(expr, state)
             case Index():

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from checks.ir.expr import Const, Expr, Index, Name, Sequence, dotted, names, walk
-from checks.ir.stmt import Assert, Assign, ExprStmt, For, If, Jump, Raise, Return, Stmt, With, flatten
-from checks.ir.unit import Function
-from checks.semantics.affine import Linear, offset, symbol
-from checks.semantics.loops import Loops
-from checks.semantics.machine import Watch
-from checks.semantics.values import Access, Pending, Pointer, State, Table, Value
+from checks.eval.symbolic.affine import Linear, offset, symbol
+from checks.eval.symbolic.loops import Loops
+from checks.eval.symbolic.machine import Watch
+from checks.eval.symbolic.values import Access, Pending, Pointer, State, Table, Value
+from checks.lang.ir.expr import Const, Expr, Index, Name, Sequence, dotted, names, walk
+from checks.lang.ir.source_file import Function
+from checks.lang.ir.stmt import Assert, Assign, ExprStmt, For, If, Jump, Raise, Return, Stmt, With, flatten
 
 
 class Interpreter(Loops):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from checks.ir.expr import Const, Expr, Name, Unary, Unknown, dotted, root, walk
-from checks.ir.stmt import Assign, For, If, Stmt, With
-from checks.semantics.affine import Linear, Range, number, symbol
-from checks.semantics.evaluate import Evaluator
-from checks.semantics.values import Pointer, State, assigned, postfix
+from checks.eval.symbolic.affine import Linear, Range, number, symbol
+from checks.eval.symbolic.evaluate import Evaluator
+from checks.eval.symbolic.values import Pointer, State, assigned, postfix
+from checks.lang.ir.expr import Const, Expr, Name, Unary, Unknown, dotted, root, walk
+from checks.lang.ir.stmt import Assign, For, If, Stmt, With
 
 
 class Loops(Evaluator):

@@ -7,12 +7,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from itertools import count
 
-from checks.ir.expr import Expr
-from checks.ir.node import node
-from checks.ir.stmt import Stmt
-from checks.ir.unit import Function
-from checks.semantics.affine import Bounds, Linear, symbol
-from checks.semantics.values import Access, Pointer, State, Value
+from checks.eval.symbolic.affine import Bounds, Linear, symbol
+from checks.eval.symbolic.values import Access, Pointer, State, Value
+from checks.lang.ir.expr import Expr
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Function
+from checks.lang.ir.stmt import Stmt
 
 
 @node

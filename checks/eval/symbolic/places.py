@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from checks.ir.expr import Cast, Const, Expr, Index, Slice, Unary, dotted
-from checks.semantics.affine import Linear, number, symbol
-from checks.semantics.conditions import Conditions
-from checks.semantics.values import Pointer, State, Table, Value
+from checks.eval.symbolic.affine import Linear, number, symbol
+from checks.eval.symbolic.conditions import Conditions
+from checks.eval.symbolic.values import Pointer, State, Table, Value
+from checks.lang.ir.expr import Cast, Const, Expr, Index, Slice, Unary, dotted
 
 
 class Places(Conditions):

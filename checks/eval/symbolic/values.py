@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence as Sequence_
 from dataclasses import dataclass, field
 
-from checks.ir.expr import Expr, Index, Name, Sequence, Unary, Unknown, dotted, walk
-from checks.ir.node import node
-from checks.ir.stmt import Assign, For, If, Jump, Raise, Return, Stmt, With
-from checks.semantics.affine import Linear, Offset
+from checks.eval.symbolic.affine import Linear, Offset
+from checks.lang.ir.expr import Expr, Index, Name, Sequence, Unary, Unknown, dotted, walk
+from checks.lang.ir.node import node
+from checks.lang.ir.stmt import Assign, For, If, Jump, Raise, Return, Stmt, With
 
 
 @node

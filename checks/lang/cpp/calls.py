@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from checks.cpp.context import Context, named
-from checks.cpp.dispatch import lower_expr
-from checks.ir.expr import Attr, Binary, Call, Cast, Const, Expr, Name
+from checks.lang.cpp.context import Context, named
+from checks.lang.cpp.dispatch import lower_expr
+from checks.lang.ir.expr import Attr, Binary, Call, Cast, Const, Expr, Name
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from checks.ir.expr import Expr, Unknown
-from checks.ir.stmt import Stmt
+from checks.lang.ir.expr import Expr, Unknown
+from checks.lang.ir.stmt import Stmt
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from checks.cpp import loops
-from checks.cpp.context import DEEPEST, Context, named, squeeze
-from checks.cpp.declarators import declared
-from checks.cpp.dispatch import lower_expr
-from checks.cpp.lower import Stmts, ends, lower_all, lower_block, lower_stmt, opaque
-from checks.cpp.statements import lower_declaration, lower_effect
-from checks.ir.expr import Binary, Const, Expr, Name, Unknown
-from checks.ir.stmt import For, If, Jump, Stmt, With, leaves
+from checks.lang.cpp import loops
+from checks.lang.cpp.context import DEEPEST, Context, named, squeeze
+from checks.lang.cpp.declarators import declared
+from checks.lang.cpp.dispatch import lower_expr
+from checks.lang.cpp.lower import Stmts, ends, lower_all, lower_block, lower_stmt, opaque
+from checks.lang.cpp.statements import lower_declaration, lower_effect
+from checks.lang.ir.expr import Binary, Const, Expr, Name, Unknown
+from checks.lang.ir.stmt import For, If, Jump, Stmt, With, leaves
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from checks.cpp.context import Context, named, squeeze
-from checks.cpp.dispatch import lower_expr
-from checks.cpp.snippets import expression
-from checks.ir.expr import Call, Expr, Name
-from checks.ir.node import node
-from checks.ir.unit import Param
+from checks.lang.cpp.context import Context, named, squeeze
+from checks.lang.cpp.dispatch import lower_expr
+from checks.lang.cpp.snippets import expression
+from checks.lang.ir.expr import Call, Expr, Name
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Param
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from checks.cpp import types
-from checks.cpp.context import LONGEST, Context, named
-from checks.cpp.declarators import declared
-from checks.cpp.functions import declaration, function, inner_functions
-from checks.cpp.preprocessor import define, include
-from checks.ir.node import node
-from checks.ir.unit import Class, Constant, Declaration, Function, Import, Struct
+from checks.lang.cpp import types
+from checks.lang.cpp.context import LONGEST, Context, named
+from checks.lang.cpp.declarators import declared
+from checks.lang.cpp.functions import declaration, function, inner_functions
+from checks.lang.cpp.preprocessor import define, include
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Class, Constant, Declaration, Function, Import, Struct
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING
 
-from checks.cpp.context import DEEPEST, STEP, Context
-from checks.ir.expr import Expr
+from checks.lang.cpp.context import DEEPEST, STEP, Context
+from checks.lang.ir.expr import Expr
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @cache
 def _handlers() -> dict[str, Callable[[Context, Node], Expr]]:
     # These modules need this one for the operands inside theirs.
-    from checks.cpp import calls, expressions, objects, operators
+    from checks.lang.cpp import calls, expressions, objects, operators
 
     return {
         **expressions.HANDLERS,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from checks.cpp import calls, literals
-from checks.cpp.context import Context, named, squeeze
-from checks.cpp.dispatch import field_expr, lower_expr
-from checks.ir.expr import Attr, Const, Expr, Index, Name
+from checks.lang.cpp import calls, literals
+from checks.lang.cpp.context import Context, named, squeeze
+from checks.lang.cpp.dispatch import field_expr, lower_expr
+from checks.lang.ir.expr import Attr, Const, Expr, Index, Name
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from checks.cpp.context import Context, squeeze
-from checks.cpp.declarators import Declared, parameters, unwrap
-from checks.cpp.lower import lower_all, lower_block
-from checks.ir.stmt import Stmt
-from checks.ir.unit import Declaration, Function
+from checks.lang.cpp.context import Context, squeeze
+from checks.lang.cpp.declarators import Declared, parameters, unwrap
+from checks.lang.cpp.lower import lower_all, lower_block
+from checks.lang.ir.source_file import Declaration, Function
+from checks.lang.ir.stmt import Stmt
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from checks.ir.expr import Const, Expr, Unary, Unknown
+from checks.lang.ir.expr import Const, Expr, Unary, Unknown
 
 _INTEGER = re.compile(r"(0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)((?:[uUlLzZ])*)")
 _FLOAT = re.compile(r"((?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)([fFlL]|[bB]?[fF]\d+)?")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from checks.ir.expr import Binary, Const, Expr, Name, Unary
-from checks.ir.node import node
-from checks.ir.stmt import Assign, Stmt
+from checks.lang.ir.expr import Binary, Const, Expr, Name, Unary
+from checks.lang.ir.node import node
+from checks.lang.ir.stmt import Assign, Stmt
 
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "!=": "!="}
 

@@ -1,4 +1,4 @@
-"""Tree-sitter statements to `checks.ir.stmt`: blocks, what is moved out of expressions, and lambdas."""
+"""Tree-sitter statements to `checks.lang.ir.stmt`: blocks, what is moved out of expressions, and lambdas."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING, TypedDict
 
-from checks.cpp.context import DEEPEST, LONGEST, STEP, Context, named, squeeze
-from checks.cpp.declarators import parameters
-from checks.ir.expr import Call, Expr, Name
-from checks.ir.stmt import Assign, ExprStmt, Opaque, Stmt, With
+from checks.lang.cpp.context import DEEPEST, LONGEST, STEP, Context, named, squeeze
+from checks.lang.cpp.declarators import parameters
+from checks.lang.ir.expr import Call, Expr, Name
+from checks.lang.ir.stmt import Assign, ExprStmt, Opaque, Stmt, With
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -31,7 +31,7 @@ def ends(ctx: Context, node: Node) -> Ends:
 @cache
 def _handlers() -> dict[str, Callable[[Context, Node], Stmts]]:
     # These modules need this one for the statements inside theirs.
-    from checks.cpp import control, statements
+    from checks.lang.cpp import control, statements
 
     return {**statements.HANDLERS, **control.HANDLERS}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from checks.cpp.scan import blank
+from checks.lang.cpp.scan import blank
 
 Blocks = dict[int, tuple[int, int]]
 

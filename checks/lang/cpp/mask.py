@@ -14,9 +14,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from checks.cpp.macros import Blocks, mask_calls
-from checks.cpp.scan import Scan, blank, scan
-from checks.ir.node import node
+from checks.lang.cpp.macros import Blocks, mask_calls
+from checks.lang.cpp.scan import Scan, blank, scan
+from checks.lang.ir.node import node
 
 # Each piece is looked for by a literal part of it first: `re` has no fast way over many alternatives.
 _WITH_ARGUMENTS = {

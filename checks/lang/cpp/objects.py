@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from checks.cpp.context import Context, named, squeeze
-from checks.cpp.dispatch import field_expr, lower_expr
-from checks.cpp.lower import lower_lambda
-from checks.ir.expr import Call, Cast, Expr, Mapping, Name, Sequence, Unknown
+from checks.lang.cpp.context import Context, named, squeeze
+from checks.lang.cpp.dispatch import field_expr, lower_expr
+from checks.lang.cpp.lower import lower_lambda
+from checks.lang.ir.expr import Call, Cast, Expr, Mapping, Name, Sequence, Unknown
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from checks.cpp.context import DEEPEST, Context
-from checks.cpp.dispatch import field_expr, lower_expr, maybe
-from checks.ir.expr import Binary, Cast, Const, Expr, Name, Ternary, Unary
-from checks.ir.stmt import Assign, ExprStmt
+from checks.lang.cpp.context import DEEPEST, Context
+from checks.lang.cpp.dispatch import field_expr, lower_expr, maybe
+from checks.lang.ir.expr import Binary, Cast, Const, Expr, Name, Ternary, Unary
+from checks.lang.ir.stmt import Assign, ExprStmt
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -5,16 +5,16 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from checks.cpp import scan
-from checks.cpp.conditionals import resolve
-from checks.cpp.context import Context
-from checks.cpp.definitions import collect
-from checks.cpp.functions import broken_ranges
-from checks.cpp.mask import mask
-from checks.cpp.preprocessor import inner_defines
-from checks.cpp.registration import bindings, ops
-from checks.cpp.snippets import tree
-from checks.ir.unit import Unit
+from checks.lang.cpp import scan
+from checks.lang.cpp.conditionals import resolve
+from checks.lang.cpp.context import Context
+from checks.lang.cpp.definitions import collect
+from checks.lang.cpp.functions import broken_ranges
+from checks.lang.cpp.mask import mask
+from checks.lang.cpp.preprocessor import inner_defines
+from checks.lang.cpp.registration import bindings, ops
+from checks.lang.cpp.snippets import tree
+from checks.lang.ir.source_file import Unit
 
 if TYPE_CHECKING:
     from tree_sitter import Node

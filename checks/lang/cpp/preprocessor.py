@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from checks.cpp.context import Context, named
-from checks.cpp.snippets import expression
-from checks.ir.expr import Expr
-from checks.ir.unit import Constant, Import
+from checks.lang.cpp.context import Context, named
+from checks.lang.cpp.snippets import expression
+from checks.lang.ir.expr import Expr
+from checks.lang.ir.source_file import Constant, Import
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from checks.cpp.context import Context, named, squeeze
-from checks.cpp.dispatch import lower_expr
-from checks.ir.expr import Call, Cast, Const, Expr, Name, Sequence, Unary, callee
-from checks.ir.unit import Binding, Op
+from checks.lang.cpp.context import Context, named, squeeze
+from checks.lang.cpp.dispatch import lower_expr
+from checks.lang.ir.expr import Call, Cast, Const, Expr, Name, Sequence, Unary, callee
+from checks.lang.ir.source_file import Binding, Op
 
 if TYPE_CHECKING:
     from tree_sitter import Node

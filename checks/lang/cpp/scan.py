@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from checks.ir.node import node
-from checks.ir.unit import Comment
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Comment
 
 # Every alternative starts with a literal character and none is in a group: Python's `re` then skips to the next
 # candidate in C. A quote after a hexadecimal digit separates digits (`1'000'000`).

@@ -6,10 +6,10 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from checks.cpp import literals
-from checks.cpp.context import LONGEST, Context, named, squeeze
-from checks.cpp.dispatch import lower_expr
-from checks.ir.expr import Expr, Name, Unknown
+from checks.lang.cpp import literals
+from checks.lang.cpp.context import LONGEST, Context, named, squeeze
+from checks.lang.cpp.dispatch import lower_expr
+from checks.lang.ir.expr import Expr, Name, Unknown
 
 if TYPE_CHECKING:
     from tree_sitter import Parser, Tree

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from checks.cpp import calls
-from checks.cpp.context import Context, named, squeeze
-from checks.cpp.declarators import declared, initial
-from checks.cpp.dispatch import lower_expr
-from checks.cpp.lower import Stmts, ends, lower_all, opaque
-from checks.cpp.snippets import expression
-from checks.ir.expr import Const, Expr, Name, Sequence
-from checks.ir.stmt import Assert, Assign, Define, ExprStmt, Jump, Raise, Return, Stmt, With
+from checks.lang.cpp import calls
+from checks.lang.cpp.context import Context, named, squeeze
+from checks.lang.cpp.declarators import declared, initial
+from checks.lang.cpp.dispatch import lower_expr
+from checks.lang.cpp.lower import Stmts, ends, lower_all, opaque
+from checks.lang.cpp.snippets import expression
+from checks.lang.ir.expr import Const, Expr, Name, Sequence
+from checks.lang.ir.stmt import Assert, Assign, Define, ExprStmt, Jump, Raise, Return, Stmt, With
 
 if TYPE_CHECKING:
     from tree_sitter import Node

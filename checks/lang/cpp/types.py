@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from checks.cpp.context import Context, named, squeeze
-from checks.cpp.declarators import Declared, declared, initial
-from checks.cpp.dispatch import lower_expr
-from checks.ir.expr import Binary, Const, Expr, Unary
-from checks.ir.unit import Constant, Member
+from checks.lang.cpp.context import Context, named, squeeze
+from checks.lang.cpp.declarators import Declared, declared, initial
+from checks.lang.cpp.dispatch import lower_expr
+from checks.lang.ir.expr import Binary, Const, Expr, Unary
+from checks.lang.ir.source_file import Constant, Member
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import field
 from typing import Any
 
-from checks.ir.node import node
+from checks.lang.ir.node import node
 
 
 @node

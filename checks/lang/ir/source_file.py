@@ -8,9 +8,9 @@ from functools import cached_property
 from itertools import chain
 from typing import Any, TypeVar
 
-from checks.ir.expr import Expr
-from checks.ir.node import node
-from checks.ir.stmt import Body, Stmt
+from checks.lang.ir.expr import Expr
+from checks.lang.ir.node import node
+from checks.lang.ir.stmt import Body, Stmt
 
 T = TypeVar("T")
 Ranges = tuple[tuple[int, int], ...]

@@ -6,8 +6,8 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import field
 from typing import Any, TypeVar
 
-from checks.ir.expr import Binary, Expr, Unary
-from checks.ir.node import node
+from checks.lang.ir.expr import Binary, Expr, Unary
+from checks.lang.ir.node import node
 
 T = TypeVar("T")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 
-from checks.ir.node import node
+from checks.lang.ir.node import node
 
 
 @node

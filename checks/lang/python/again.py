@@ -9,11 +9,11 @@ import ast
 from collections.abc import Callable
 from functools import cached_property
 
-from checks.ir.stmt import Opaque
-from checks.ir.unit import Function, Ranges, Unit
-from checks.ir.wanted import Wanted, between
-from checks.py.lower import Body, Statements, end
-from checks.py.text import REFUSED, parse
+from checks.lang.ir.source_file import Function, Ranges, Unit
+from checks.lang.ir.stmt import Opaque
+from checks.lang.ir.wanted import Wanted, between
+from checks.lang.python.lower import Body, Statements, end
+from checks.lang.python.text import REFUSED, parse
 
 
 class Again:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from checks.ir.unit import Comment
+from checks.lang.ir.source_file import Comment
 
 # Strings are matched so that a `#` inside one is passed over; an unterminated one ends at its line.
 _TOKEN = re.compile(

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from checks.ir.expr import Binary, Expr, Sequence
-from checks.ir.node import node
-from checks.ir.unit import Class, Constant, Function, Import, Param, Ranges
-from checks.py.again import Again
-from checks.py.expressions import OPERATORS
-from checks.py.lower import Body, Statements, end
+from checks.lang.ir.expr import Binary, Expr, Sequence
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Class, Constant, Function, Import, Param, Ranges
+from checks.lang.python.again import Again
+from checks.lang.python.expressions import OPERATORS
+from checks.lang.python.lower import Body, Statements, end
 
 _ENUMS = frozenset({"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"})
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from checks.ir.expr import (
+from checks.lang.ir.expr import (
     Attr,
     Binary,
     Call,
@@ -26,8 +26,8 @@ from checks.ir.expr import (
     Unary,
     Unknown,
 )
-from checks.ir.stmt import Assign
-from checks.py.text import Source
+from checks.lang.ir.stmt import Assign
+from checks.lang.python.text import Source
 
 OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "+",

@@ -12,24 +12,11 @@ import ast
 from collections.abc import Callable, Mapping
 from itertools import chain
 
-from checks.ir.expr import Attr, Call, Const, Expr, Name, Unary, Unknown, dotted, walk
-from checks.ir.stmt import (
-    Assert,
-    Assign,
-    Define,
-    ExprStmt,
-    For,
-    If,
-    Jump,
-    Opaque,
-    Raise,
-    Return,
-    Stmt,
-    With,
-)
-from checks.py.expressions import OPERATORS, Expressions
-from checks.py.patterns import Cases
-from checks.py.text import Source
+from checks.lang.ir.expr import Attr, Call, Const, Expr, Name, Unary, Unknown, dotted, walk
+from checks.lang.ir.stmt import Assert, Assign, Define, ExprStmt, For, If, Jump, Opaque, Raise, Return, Stmt, With
+from checks.lang.python.expressions import OPERATORS, Expressions
+from checks.lang.python.patterns import Cases
+from checks.lang.python.text import Source
 
 DEEPEST = 60
 # Loops of this shape count; Triton's are compiled to the same thing.

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import accumulate
 
-from checks.ir.unit import Ranges, Unit
-from checks.ir.wanted import NOTHING, Wanted
-from checks.py.again import Again
-from checks.py.comments import comments
-from checks.py.definitions import Definitions
-from checks.py.lower import Statements
-from checks.py.outline import outline
-from checks.py.text import REFUSED, Source, parse, read
+from checks.lang.ir.source_file import Ranges, Unit
+from checks.lang.ir.wanted import NOTHING, Wanted
+from checks.lang.python.again import Again
+from checks.lang.python.comments import comments
+from checks.lang.python.definitions import Definitions
+from checks.lang.python.lower import Statements
+from checks.lang.python.outline import outline
+from checks.lang.python.text import REFUSED, Source, parse, read
 
 
 def parse_python(path: str, data: bytes, wanted: Wanted = NOTHING) -> Unit:
@@ -57,7 +57,7 @@ def _whole(path: str, source: Source) -> Unit:
         module = parse("\n".join(source.lines))
     except REFUSED:
         # Here, so that tree-sitter is not loaded for files that are well.
-        from checks.py.recover import recover
+        from checks.lang.python.recover import recover
 
         found = recover(source)
         module, replaced = found.module, found.broken

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from checks.ir.expr import Binary, Const, Expr, Name, Unknown
-from checks.ir.stmt import Assign
-from checks.py.expressions import Expressions
+from checks.lang.ir.expr import Binary, Const, Expr, Name, Unknown
+from checks.lang.ir.stmt import Assign
+from checks.lang.python.expressions import Expressions
 
 
 class Cases:

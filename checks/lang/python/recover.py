@@ -12,8 +12,8 @@ import re
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from checks.py.syntax import Outline, Syntax, examine
-from checks.py.text import REFUSED, Source, parse
+from checks.lang.python.syntax import Outline, Syntax, examine
+from checks.lang.python.text import REFUSED, Source, parse
 
 # Characters read again and again in search of errors, over the whole file: about half a second.
 _BUDGET = 2_000_000

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import tree_sitter_python
 from tree_sitter import Language, Node, Parser, TreeCursor
 
-from checks.ir.node import node
+from checks.lang.ir.node import node
 
 _SIMPLE = frozenset(
     {

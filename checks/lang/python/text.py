@@ -8,7 +8,7 @@ import io
 import tokenize
 import warnings
 
-from checks.ir.node import node
+from checks.lang.ir.node import node
 
 REFUSED = (SyntaxError, ValueError, RecursionError, MemoryError)
 

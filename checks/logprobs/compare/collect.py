@@ -8,10 +8,10 @@ from typing import TypeAlias
 import numpy as np
 
 from checks.logprobs.compare import acceptance
+from checks.logprobs.compare.annotate import note
 from checks.logprobs.compare.causes import note_causes
 from checks.logprobs.compare.comparable import conflicts, dtype, name_origins, same_drafting, temperature
 from checks.logprobs.compare.measure import Requests, aligned, measure
-from checks.logprobs.compare.note import note
 from checks.logprobs.compare.padding import KINDS, Stripped, strip
 from checks.logprobs.compare.rows import rows_of, units
 from checks.logprobs.compare.tally import SHOWN, Tally, Worst

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from checks.finding import Message
+from checks.core.finding import Message
 from checks.logprobs.compare.padding import KINDS
 from checks.logprobs.compare.tally import SHOWN, STEP_PLACES, Tally
 

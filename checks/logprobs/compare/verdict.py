@@ -8,7 +8,7 @@ from math import exp, inf, lgamma
 
 import numpy as np
 
-from checks.finding import Message
+from checks.core.finding import Message
 from checks.logprobs.compare import acceptance
 from checks.logprobs.compare.acceptance import Decision, Judged
 from checks.logprobs.compare.collect import NOISE_ULPS

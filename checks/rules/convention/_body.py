@@ -7,12 +7,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from checks.convention import fill
-from checks.convention.boxes import Claim, Kind, claims
-from checks.convention.draft import Draft
-from checks.convention.markdown import Section, box_text, is_boilerplate, normal, strip_comments, tick
-from checks.convention.proposal import Line, Paste
-from checks.convention.titles import parse
+from checks.rules.convention import _fill
+from checks.rules.convention._boxes import Claim, Kind, claims
+from checks.rules.convention._draft import Draft
+from checks.rules.convention._markdown import Section, box_text, is_boilerplate, normal, strip_comments, tick
+from checks.rules.convention._titles import parse
+from checks.rules.convention.proposal import Line, Paste
 
 
 def propose(draft: Draft) -> Paste:
@@ -68,7 +68,7 @@ def _section(section: Section, draft: Draft, loose: list[Section]) -> Iterator[s
     if texts:
         yield from texts
     else:
-        yield from fill.lines(section.name, draft)
+        yield from _fill.lines(section.name, draft)
     if any(box_text(line) is not None for line in section.lines):
         yield f"\n{_ticked_lines(section, draft)}"
 

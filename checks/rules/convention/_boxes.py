@@ -6,9 +6,9 @@ import difflib
 import re
 from enum import StrEnum
 
-from checks.convention.draft import Draft
-from checks.convention.markdown import Box, boxes, normal
-from checks.ir.node import node
+from checks.lang.ir.node import node
+from checks.rules.convention._draft import Draft
+from checks.rules.convention._markdown import Box, boxes, normal
 
 SAME_BOX = 0.8
 

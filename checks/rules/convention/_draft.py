@@ -8,14 +8,14 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
-from checks.change import ChangeSet, FileChange
-from checks.config import Config, matches
-from checks.convention import tags
-from checks.convention.effects import changed_sources, changed_tests
-from checks.convention.markdown import Section, normal, split, strip_comments, written
-from checks.convention.template import Template, find
-from checks.convention.titles import Title, is_slip, key, nearest, parse, same, without_references
-from checks.facts import Facts, facts
+from checks.core.change import ChangeSet, FileChange
+from checks.core.config import Config, matches
+from checks.domain.change_facts import Facts, facts
+from checks.rules.convention import _tags
+from checks.rules.convention._effects import changed_sources, changed_tests
+from checks.rules.convention._markdown import Section, normal, split, strip_comments, written
+from checks.rules.convention._template import Template, find
+from checks.rules.convention._titles import Title, is_slip, key, nearest, parse, same, without_references
 
 _TEST = re.compile(r"\b(unit[ -]?)?(tests?|tested)\b|\bUTs?\b|单测|测试|用例", re.I)
 _WHY = re.compile(
@@ -121,15 +121,15 @@ class Draft:
     @cached_property
     def shares(self) -> dict[str, float]:
         """How much of the change lies in files that belong to each tag."""
-        return tags.evidence(self.change, self.config, self.template.tags or tuple(self.impact_tags))
+        return _tags.evidence(self.change, self.config, self.template.tags or tuple(self.impact_tags))
 
     @cached_property
     def only(self) -> str:
         """`docs` or `ci` where the change is nothing else: tests and their machinery are `ci`."""
         paths = [f.path for f in self.change.files]
-        if all(tags.is_docs(p) for p in paths):
+        if all(_tags.is_docs(p) for p in paths):
             return "docs" if paths else ""
-        return "ci" if all(tags.is_ci(p) or self.config.is_test(p) for p in paths) else ""
+        return "ci" if all(_tags.is_ci(p) or self.config.is_test(p) for p in paths) else ""
 
     @cached_property
     def source_number(self) -> int | None:
@@ -160,9 +160,9 @@ class Draft:
         allowed, most = self.template.tags, self.config.title.most_tags
         kept = list(dict.fromkeys(filter(None, (self._known_tag(t, allowed) for t in self.impact_tags))))
         if len(kept) > most:
-            return tags.choose(kept, allowed, self.shares, most)
+            return _tags.choose(kept, allowed, self.shares, most)
         if not kept and self.config.title.require_tag:
-            found = tags.propose(self.title.words, allowed, self.shares, self.only)
+            found = _tags.propose(self.title.words, allowed, self.shares, self.only)
             return [found] if found else []
         return kept
 

@@ -8,14 +8,14 @@ import re
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from checks.change import ChangeSet, FileChange
-from checks.config import Config, matches
-from checks.finding import Side
-from checks.ir.expr import Name
-from checks.ir.node import node
-from checks.ir.stmt import Assign, For, If, Stmt, flatten
-from checks.ir.unit import Function, Unit
-from checks.source import language
+from checks.core.change import ChangeSet, FileChange
+from checks.core.config import Config, matches
+from checks.core.finding import Side
+from checks.lang.ir.expr import Name
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.stmt import Assign, For, If, Stmt, flatten
+from checks.lang.source import language
 
 Key = tuple[str, str]
 

@@ -8,12 +8,12 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from checks.change import FileChange
-from checks.convention.draft import Draft
-from checks.convention.effects import Rewrite, rewrites
-from checks.convention.proposal import PENDING, Line
-from checks.facts import Facts, FileFact, FunctionFact
-from checks.finding import Message
+from checks.core.change import FileChange
+from checks.core.finding import Message
+from checks.domain.change_facts import Facts, FileFact, FunctionFact
+from checks.rules.convention._draft import Draft
+from checks.rules.convention._effects import Rewrite, rewrites
+from checks.rules.convention.proposal import PENDING, Line
 
 MOST_FILES = 20
 MOST_NAMES = 8

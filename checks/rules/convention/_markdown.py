@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from checks.ir.node import node
+from checks.lang.ir.node import node
 
 PROSE_LEVEL = 2
 """The level of a heading without marks of its own: a bold line, or a known name alone on its

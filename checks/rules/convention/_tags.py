@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable
 from pathlib import PurePosixPath
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.convention.titles import by_names, key
-from checks.ir.node import node
-from checks.topics import topics
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.domain.impact_tags import topics
+from checks.lang.ir.node import node
+from checks.rules.convention._titles import by_names, key
 
 _KINDS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("docs",), r"\b(docs?|readme|documentation)\b|文档"),

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
 
-from checks.config import Config
-from checks.convention.markdown import (
+from checks.core.config import Config
+from checks.core.tree import Tree
+from checks.rules.convention._markdown import (
     Section,
     boilerplate,
     box_text,
@@ -19,8 +20,7 @@ from checks.convention.markdown import (
     strip_comments,
     written,
 )
-from checks.convention.titles import key
-from checks.tree import Tree
+from checks.rules.convention._titles import key
 
 PLACES = (".github", ".", "docs")
 STEM = "pull_request_template"

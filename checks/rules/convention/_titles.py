@@ -5,8 +5,8 @@ from __future__ import annotations
 import difflib
 import re
 
-from checks.config import Config
-from checks.ir.node import node
+from checks.core.config import Config
+from checks.lang.ir.node import node
 
 _TAG = re.compile(r"\s*(?:\[{1,2}([^\[\]]+)\]|【([^【】]+)】)\s*[:：]?")
 _SYNONYMS = (

@@ -27,12 +27,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.convention.body import propose
-from checks.convention.boxes import Claim, Kind, claims
-from checks.convention.draft import draft
-from checks.finding import Confidence, Finding, Location, Message, Severity
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Confidence, Finding, Location, Message, Severity
+from checks.rules.convention._body import propose
+from checks.rules.convention._boxes import Claim, Kind, claims
+from checks.rules.convention._draft import draft
 
 ID = "convention.checklist"
 SUMMARY = "check boxes of the template are open, missing, or ticked against the facts"

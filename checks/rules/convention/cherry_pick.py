@@ -26,10 +26,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.convention.draft import Draft, draft
-from checks.finding import Confidence, Finding, Location, Message, Severity
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Confidence, Finding, Location, Message, Severity
+from checks.rules.convention._draft import Draft, draft
 
 ID = "convention.cherry-pick"
 SUMMARY = "a pull request into a release branch does not name the one it was picked from"

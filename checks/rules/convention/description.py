@@ -25,11 +25,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.convention.body import propose
-from checks.convention.draft import draft
-from checks.finding import Confidence, Finding, Location, Message, Severity
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Confidence, Finding, Location, Message, Severity
+from checks.rules.convention._body import propose
+from checks.rules.convention._draft import draft
 
 ID = "convention.description"
 SUMMARY = "sections of the pull-request template are empty or missing"

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from checks.finding import Message
-from checks.ir.node import node
+from checks.core.finding import Message
+from checks.lang.ir.node import node
 
 PENDING = "TODO: "
 """Stands before what only the author can fill in; a section with nothing else still counts as empty."""

@@ -27,11 +27,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.convention.draft import Draft, draft
-from checks.convention.titles import is_slip, nearest, same
-from checks.finding import Confidence, Finding, Location, Message, Severity
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Confidence, Finding, Location, Message, Severity
+from checks.rules.convention._draft import Draft, draft
+from checks.rules.convention._titles import is_slip, nearest, same
 
 ID = "convention.title"
 SUMMARY = "the title's tags are missing, unknown or too many"

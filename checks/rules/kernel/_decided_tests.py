@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checks.finding import Confidence, Finding, Location, Message, Related, Severity
-from checks.ir import expr as E
-from checks.ir.stmt import Assign, For, If
-from checks.kernel.deltas import Delta, names_in, same
+from checks.core.changed import Delta, names_in, same
+from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity
+from checks.lang.ir import expr as E
+from checks.lang.ir.stmt import Assign, For, If
 
 
 def decided(delta: Delta, rule: str) -> Iterator[Finding]:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Confidence, Definition, Finding, Location, Message, Severity
-from checks.ir import expr as E
-from checks.ir.stmt import Assign, ExprStmt, Return, flatten
-from checks.ir.unit import Function, Unit
-from checks.kernel.deltas import Delta
-from checks.ops import calls_of
-from checks.source import language
-from checks.tree import whole
+from checks.core.change import ChangeSet
+from checks.core.changed import Delta
+from checks.core.config import Config
+from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity
+from checks.core.tree import whole
+from checks.domain.ops import calls_of
+from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.stmt import Assign, ExprStmt, Return, flatten
+from checks.lang.source import language
 
 _LENGTH = re.compile(r"(?:^|_)(?:lens?|lengths?|nums?|sizes?|counts?)(?:_|$)")
 _DROPS = re.compile(rf"{whole('_')}\b")

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Confidence, Finding, Location, Message, Related, Severity
-from checks.ir import expr as E
-from checks.ir.stmt import Assign, ExprStmt, Return
-from checks.kernel.deltas import Delta, deltas, locals_in, names_in, same
-from checks.kernel.readers import CUT, KEPT, MOVED, PAST, readers, steps
-from checks.kernel.tensors import VOCABULARY, cut, key_of, largest, made
-from checks.ops import expressions
-from checks.protocol.ranges import show
+from checks.core.change import ChangeSet
+from checks.core.changed import Delta, deltas, locals_in, names_in, same
+from checks.core.config import Config
+from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity
+from checks.domain.bitfields.ranges import show
+from checks.domain.ops import expressions
+from checks.domain.tensors import VOCABULARY, cut, key_of, largest, made
+from checks.lang.ir import expr as E
+from checks.lang.ir.stmt import Assign, ExprStmt, Return
+from checks.rules.kernel._row_consumers import CUT, KEPT, MOVED, PAST, readers, steps
 
 _LOGITS = re.compile(r"(?i)logit|vocab")
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checks.finding import Confidence, Finding, Location, Message, Related, Severity
-from checks.ir import expr as E
-from checks.ir.stmt import Assign, Guarded
-from checks.ir.unit import Unit
-from checks.kernel.deltas import Delta, names_in, same, uses
+from checks.core.changed import Delta, names_in, same, uses
+from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity
+from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import Unit
+from checks.lang.ir.stmt import Assign, Guarded
 
 
 def overridden(delta: Delta, rule: str) -> Iterator[Finding]:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Confidence, Definition, Finding, Location, Message, Severity
-from checks.ir import expr as E
-from checks.ir.stmt import Assign, flatten
-from checks.ir.unit import Function
-from checks.kernel.deltas import Delta, deltas, names_in
-from checks.kernel.tensors import key_of, made
-from checks.ops import OpInfo, Ops, arguments, calls_of
-from checks.protocol.ranges import show
+from checks.core.change import ChangeSet
+from checks.core.changed import Delta, deltas, names_in
+from checks.core.config import Config
+from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity
+from checks.domain.bitfields.ranges import show
+from checks.domain.ops import OpInfo, Ops, arguments, calls_of
+from checks.domain.tensors import key_of, made
+from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import Function
+from checks.lang.ir.stmt import Assign, flatten
 
 
 def scattered(delta: Delta, change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:

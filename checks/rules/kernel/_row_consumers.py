@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Location, Message, Step
-from checks.ir import expr as E
-from checks.ir.node import node
-from checks.ir.stmt import Assign, Return, flatten
-from checks.ir.unit import Function, Unit
-from checks.kernel.deltas import Delta
-from checks.kernel.rows_read import Rows, rows_read
-from checks.kernel.tensors import cut, key_of
-from checks.logprobs.speculative import called_speculatively, polarity
-from checks.ops import Ops, arguments, callers, calls_of
-from checks.sync.key_uses import calling_files, product_files
+from checks.core.change import ChangeSet
+from checks.core.changed import Delta
+from checks.core.config import Config
+from checks.core.finding import Location, Message, Step
+from checks.domain.keys import calling_files, product_files
+from checks.domain.ops import Ops, arguments, callers, calls_of
+from checks.domain.speculative_mode import called_speculatively, polarity
+from checks.domain.tensors import cut, key_of
+from checks.lang.ir import expr as E
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.stmt import Assign, Return, flatten
+from checks.rules.kernel._rows_read import Rows, rows_read
 
 CUT, KEPT, PAST, MOVED = "cut", "kept", "past", "moved"
 _ASKS = frozenset({"isinstance", "len", "print", "type", "hasattr", "getattr", "str", "repr"})

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from checks.finding import Location
-from checks.ir import expr as E
-from checks.ir.node import node
-from checks.ir.stmt import For, Guarded, flatten
-from checks.ir.unit import Function
-from checks.kernel.deltas import locals_in
-from checks.ops import expressions
-from checks.protocol.ranges import show
+from checks.core.changed import locals_in
+from checks.core.finding import Location
+from checks.domain.bitfields.ranges import show
+from checks.domain.ops import expressions
+from checks.lang.ir import expr as E
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Function
+from checks.lang.ir.stmt import For, Guarded, flatten
 
 _HANDS_ON = frozenset({"copy_to", "data", "data_ptr", "cpu", "contiguous", "to"})
 

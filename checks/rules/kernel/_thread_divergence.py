@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from checks.ir import expr as E
-from checks.ir.stmt import Assign, Guarded
-from checks.ir.unit import Function
+from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import Function
+from checks.lang.ir.stmt import Assign, Guarded
 
 _OPAQUE = re.compile(r"TempStorage|barrier|pipeline|Pipeline|mbarrier|Storage")
 

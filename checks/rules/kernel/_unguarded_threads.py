@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checks.finding import Confidence, Finding, Location, Message, Severity
-from checks.ir import expr as E
-from checks.ir.stmt import Assign, For
-from checks.kernel.deltas import Delta, locals_in, names_in
-from checks.ops import calls_of, expressions
-from checks.protocol.ranges import show
+from checks.core.changed import Delta, locals_in, names_in
+from checks.core.finding import Confidence, Finding, Location, Message, Severity
+from checks.domain.bitfields.ranges import show
+from checks.domain.ops import calls_of, expressions
+from checks.lang.ir import expr as E
+from checks.lang.ir.stmt import Assign, For
 
 
 def stores(delta: Delta, rule: str) -> Iterator[Finding]:

@@ -27,15 +27,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Confidence, Finding, Location, Message, Severity
-from checks.ir import expr as E
-from checks.ir.stmt import Assign, For, Guarded
-from checks.kernel.deltas import Delta, deltas, same
-from checks.kernel.threads import barrier, depends, is_device, per_thread, reads, shared
-from checks.ops import expressions
-from checks.protocol.ranges import show
+from checks.core.change import ChangeSet
+from checks.core.changed import Delta, deltas, same
+from checks.core.config import Config
+from checks.core.finding import Confidence, Finding, Location, Message, Severity
+from checks.domain.bitfields.ranges import show
+from checks.domain.ops import expressions
+from checks.lang.ir import expr as E
+from checks.lang.ir.stmt import Assign, For, Guarded
+from checks.rules.kernel._thread_divergence import barrier, depends, is_device, per_thread, reads, shared
 
 ID = "kernel.barrier"
 SUMMARY = "A barrier that some threads skip, or that is missing between a write and a read"

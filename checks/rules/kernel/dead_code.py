@@ -36,14 +36,14 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Confidence, Edit, Finding, Fix, Location, Message, Severity
-from checks.ir import expr as E
-from checks.ir.stmt import Assign, Define, ExprStmt, For, If, Jump, Raise, Return, Stmt, With
-from checks.ir.unit import Function, Unit
-from checks.kernel.decided import decided
-from checks.kernel.deltas import Delta, changed_units, deltas, same, uses
+from checks.core.change import ChangeSet
+from checks.core.changed import Delta, changed_units, deltas, same, uses
+from checks.core.config import Config
+from checks.core.finding import Confidence, Edit, Finding, Fix, Location, Message, Severity
+from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.stmt import Assign, Define, ExprStmt, For, If, Jump, Raise, Return, Stmt, With
+from checks.rules.kernel._decided_tests import decided
 
 ID = "kernel.dead-code"
 _COMMENT = re.compile(r"//.*|/\*.*?\*/|^\s*\*.*")

@@ -28,13 +28,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Confidence, Finding, Location, Message, Related, Severity
-from checks.ir import expr as E
-from checks.ir.stmt import Assign, For
-from checks.kernel.deltas import Delta, deltas, uses
-from checks.ops import expressions
+from checks.core.change import ChangeSet
+from checks.core.changed import Delta, deltas, uses
+from checks.core.config import Config
+from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity
+from checks.domain.ops import expressions
+from checks.lang.ir import expr as E
+from checks.lang.ir.stmt import Assign, For
 
 ID = "kernel.fixed-seed"
 SUMMARY = "Random numbers come from a seed that requests cannot choose"

@@ -31,15 +31,15 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Confidence, Finding, Location, Message, Severity
-from checks.ir import expr as E
-from checks.ir.stmt import Assign, For, Guarded
-from checks.kernel.deltas import Delta, deltas
-from checks.ops import expressions
-from checks.protocol.ranges import show
-from checks.sync.reached import brought
+from checks.core.change import ChangeSet
+from checks.core.changed import Delta, deltas
+from checks.core.config import Config
+from checks.core.finding import Confidence, Finding, Location, Message, Severity
+from checks.domain.bitfields.ranges import show
+from checks.domain.hardware_reach import brought
+from checks.domain.ops import expressions
+from checks.lang.ir import expr as E
+from checks.lang.ir.stmt import Assign, For, Guarded
 
 ID = "kernel.host-sync"
 SUMMARY = "The change makes the host wait for the device inside a step"

@@ -28,16 +28,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Confidence, Edit, Finding, Fix, Location, Message, Severity
-from checks.ir import expr as E
-from checks.ir.stmt import Assign
-from checks.kernel.deltas import Delta, deltas, names_in, same, uses
-from checks.kernel.tensors import VOCABULARY
-from checks.kernel.threads import is_device
-from checks.ops import expressions
-from checks.protocol.ranges import show
+from checks.core.change import ChangeSet
+from checks.core.changed import Delta, deltas, names_in, same, uses
+from checks.core.config import Config
+from checks.core.finding import Confidence, Edit, Finding, Fix, Location, Message, Severity
+from checks.domain.bitfields.ranges import show
+from checks.domain.ops import expressions
+from checks.domain.tensors import VOCABULARY
+from checks.lang.ir import expr as E
+from checks.lang.ir.stmt import Assign
+from checks.rules.kernel._thread_divergence import is_device
 
 ID = "kernel.int32-offset"
 SUMMARY = "An offset of row times vocabulary is computed in 32 bits"

@@ -30,16 +30,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Confidence, Definition, Evidence, Finding, Location, Message, Related, Severity, Side
-from checks.ir import expr as E
-from checks.ir.constants import Constants
-from checks.ir.stmt import Assert, Assign, For, If
-from checks.kernel import capacity, unguarded
-from checks.kernel.deltas import Delta, deltas, names_in
-from checks.ops import expressions
-from checks.protocol.ranges import show
+from checks.core.change import ChangeSet
+from checks.core.changed import Delta, deltas, names_in
+from checks.core.config import Config
+from checks.core.finding import Confidence, Definition, Evidence, Finding, Location, Message, Related, Severity, Side
+from checks.domain.bitfields.ranges import show
+from checks.domain.ops import expressions
+from checks.eval.constants.lookup import Constants
+from checks.lang.ir import expr as E
+from checks.lang.ir.stmt import Assert, Assign, For, If
+from checks.rules.kernel import _row_capacity, _unguarded_threads
 
 ID = "kernel.missing-bounds-check"
 SUMMARY = "A loop or a thread may step past the row that it works on"
@@ -49,9 +49,9 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     for delta in deltas(change, config):
         if not delta.python and delta.base is not None and "for" in delta.code:
             yield from _loops(delta, change, config)
-        yield from unguarded.stores(delta, ID)
+        yield from _unguarded_threads.stores(delta, ID)
         if not delta.python:
-            yield from capacity.scattered(delta, change, config, ID)
+            yield from _row_capacity.scattered(delta, change, config, ID)
 
 
 def _loops(delta: Delta, change: ChangeSet, config: Config) -> Iterator[Finding]:

@@ -29,13 +29,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Confidence, Edit, Finding, Fix, Location, Message, Severity
-from checks.ir import expr as E
-from checks.ir.stmt import Assign, ExprStmt, Stmt
-from checks.kernel.deltas import Delta, deltas, uses
-from checks.ops import calls_of
+from checks.core.change import ChangeSet
+from checks.core.changed import Delta, deltas, uses
+from checks.core.config import Config
+from checks.core.finding import Confidence, Edit, Finding, Fix, Location, Message, Severity
+from checks.domain.ops import calls_of
+from checks.lang.ir import expr as E
+from checks.lang.ir.stmt import Assign, ExprStmt, Stmt
 
 ID = "kernel.missing-error-check"
 SUMMARY = "A launch or a returned status is not checked where the code around it checks"

@@ -34,17 +34,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Confidence, Finding, Location, Message, Severity, Side
-from checks.ir import expr as E
-from checks.ir.stmt import Assign
-from checks.kernel.deltas import Delta, deltas, locals_in, names_in, same
-from checks.kernel.grown import grown
-from checks.kernel.lengths import dropped
-from checks.kernel.tensors import buffers, cut, key_of, largest, made
-from checks.ops import expressions
-from checks.protocol.ranges import show
+from checks.core.change import ChangeSet
+from checks.core.changed import Delta, deltas, locals_in, names_in, same
+from checks.core.config import Config
+from checks.core.finding import Confidence, Finding, Location, Message, Severity, Side
+from checks.domain.bitfields.ranges import show
+from checks.domain.ops import expressions
+from checks.domain.tensors import buffers, cut, key_of, largest, made
+from checks.lang.ir import expr as E
+from checks.lang.ir.stmt import Assign
+from checks.rules.kernel._dropped_lengths import dropped
+from checks.rules.kernel._grown_tensors import grown
 
 ID = "kernel.padded-rows"
 SUMMARY = "Padding reaches code that takes every row for real"

@@ -31,15 +31,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Confidence, Definition, Edit, Finding, Fix, Location, Message, Severity
-from checks.ir import expr as E
-from checks.ir.stmt import Assert, ExprStmt
-from checks.ir.unit import Function, Param
-from checks.kernel.deltas import Delta, deltas, uses
-from checks.ops import calls_of
-from checks.protocol.ranges import show
+from checks.core.change import ChangeSet
+from checks.core.changed import Delta, deltas, uses
+from checks.core.config import Config
+from checks.core.finding import Confidence, Definition, Edit, Finding, Fix, Location, Message, Severity
+from checks.domain.bitfields.ranges import show
+from checks.domain.ops import calls_of
+from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import Function, Param
+from checks.lang.ir.stmt import Assert, ExprStmt
 
 ID = "kernel.pointer-type"
 SUMMARY = "A pointer is checked or read as something that it is not"

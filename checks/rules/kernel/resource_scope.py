@@ -32,13 +32,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Confidence, Finding, Location, Message, Related, Severity
-from checks.ir import expr as E
-from checks.ir.stmt import Assign, For, If, Stmt, With
-from checks.kernel.deltas import Delta, deltas, uses
-from checks.ops import calls_of
+from checks.core.change import ChangeSet
+from checks.core.changed import Delta, deltas, uses
+from checks.core.config import Config
+from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity
+from checks.domain.ops import calls_of
+from checks.lang.ir import expr as E
+from checks.lang.ir.stmt import Assign, For, If, Stmt, With
 
 ID = "kernel.resource-scope"
 SUMMARY = "Memory that is given back too early, or never"

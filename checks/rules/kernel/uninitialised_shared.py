@@ -28,14 +28,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Confidence, Finding, Location, Message, Related, Severity
-from checks.ir import expr as E
-from checks.ir.stmt import Assign, Guarded, Opaque
-from checks.kernel.deltas import Delta, deltas
-from checks.kernel.threads import is_device, reads, shared
-from checks.ops import expressions
+from checks.core.change import ChangeSet
+from checks.core.changed import Delta, deltas
+from checks.core.config import Config
+from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity
+from checks.domain.ops import expressions
+from checks.lang.ir import expr as E
+from checks.lang.ir.stmt import Assign, Guarded, Opaque
+from checks.rules.kernel._thread_divergence import is_device, reads, shared
 
 ID = "kernel.uninitialised-shared"
 SUMMARY = "A shared variable is read before anything writes it"

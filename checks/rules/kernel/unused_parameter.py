@@ -31,16 +31,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Confidence, Evidence, Finding, Location, Message, Related, Severity, Sibling
-from checks.ir import expr as E
-from checks.ir.stmt import If, Jump, Raise
-from checks.ir.unit import Function, Param, Unit
-from checks.kernel.deltas import Delta, body_code, code_of, deltas, uses
-from checks.kernel.overridden import overridden
-from checks.ops import Ops, arguments, calls_of, parts
-from checks.source import language
+from checks.core.change import ChangeSet
+from checks.core.changed import Delta, body_code, code_of, deltas, uses
+from checks.core.config import Config
+from checks.core.finding import Confidence, Evidence, Finding, Location, Message, Related, Severity, Sibling
+from checks.domain.ops import Ops, arguments, calls_of, parts
+from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import Function, Param, Unit
+from checks.lang.ir.stmt import If, Jump, Raise
+from checks.lang.source import language
+from checks.rules.kernel._overridden_attributes import overridden
 
 ID = "kernel.unused-parameter"
 SUMMARY = "A parameter is no longer used, or a value is overridden before it is read"

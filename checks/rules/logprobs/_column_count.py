@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checks.ir import expr as E
-from checks.ir.stmt import Assign, Guarded, negate
-from checks.logprobs.speculative import polarity
+from checks.domain.speculative_mode import polarity
+from checks.lang.ir import expr as E
+from checks.lang.ir.stmt import Assign, Guarded, negate
 
 
 def changed_width(guarded: Guarded, before: list[Guarded], mode: bool | None) -> tuple[bool | None, bool]:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Side
-from checks.ir import expr as E
-from checks.ir.node import node
-from checks.ir.stmt import Assign, ExprStmt, Guarded, If, Return, Stmt, flatten
-from checks.ir.unit import Function, Unit
-from checks.logprobs.speculative import SPECULATIVE, called_speculatively, mode_of
-from checks.logprobs.width import changed_width, other_number
-from checks.ops import expressions
-from checks.source import language
-from checks.sync.key_uses import asks_platform
-from checks.sync.reached import brought
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Side
+from checks.domain.hardware_reach import brought
+from checks.domain.keys import asks_platform
+from checks.domain.ops import expressions
+from checks.domain.speculative_mode import SPECULATIVE, called_speculatively, mode_of
+from checks.lang.ir import expr as E
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.stmt import Assign, ExprStmt, Guarded, If, Return, Stmt, flatten
+from checks.lang.source import language
+from checks.rules.logprobs._column_count import changed_width, other_number
 
 WIDTH, SEED, ORDER, VALUE = "width", "seed", "order", "value"
 _RANKS = {WIDTH: 0, SEED: 1, ORDER: 2, VALUE: 3}

@@ -31,12 +31,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Confidence, Evidence, Finding, Location, Message, Related, Severity, Step
-from checks.logprobs.baselines import BaselineTest, baseline_tests
-from checks.logprobs.path import SEED, Altered, altered, mentions
-from checks.sync.reached import excluded
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Confidence, Evidence, Finding, Location, Message, Related, Severity, Step
+from checks.domain.baselines import BaselineTest, baseline_tests
+from checks.domain.hardware_reach import excluded
+from checks.rules.logprobs._logprob_path import SEED, Altered, altered, mentions
 
 ID = "logprobs.baseline-affected"
 SUMMARY = "A change to the logprob path reaches a stored logprob baseline"

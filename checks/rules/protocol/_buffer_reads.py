@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Location, Side
-from checks.ir import expr as E
-from checks.ir.constants import Constants
-from checks.ir.linear import Form, form_of
-from checks.ir.node import node
-from checks.ir.stmt import Assign, For, Guarded, If, With, flatten
-from checks.ir.unit import Function, Unit
-from checks.ops import callers, calls_of, expressions
-from checks.protocol.messages import Endpoint, op_argument
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Location, Side
+from checks.domain.messages import Endpoint, op_argument
+from checks.domain.ops import callers, calls_of, expressions
+from checks.eval.constants.lookup import Constants
+from checks.eval.linear import Form, form_of
+from checks.lang.ir import expr as E
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.stmt import Assign, For, Guarded, If, With, flatten
 
 SIZE, OFFSET, STRIDE, DTYPE = "size", "offset", "stride", "dtype"
 _FILLS = frozenset({"full", "zeros", "ones", "empty"})

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checks.finding import Definition, Location, Side
-from checks.ir import expr as E
-from checks.ir.constants import Constants
-from checks.ir.node import node
-from checks.ir.stmt import flatten
-from checks.ir.unit import Function, Unit
-from checks.ops import expressions
+from checks.core.finding import Definition, Location, Side
+from checks.domain.ops import expressions
+from checks.eval.constants.lookup import Constants
+from checks.lang.ir import expr as E
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.stmt import flatten
 
 
 @node

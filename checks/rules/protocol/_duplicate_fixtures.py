@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from checks.change import ChangeSet, FileChange
-from checks.config import Config
-from checks.finding import Confidence, Definition, Finding, Location, Message, Related, Severity, Side
-from checks.ir import expr as E
-from checks.ir.stmt import Assign, flatten
-from checks.ir.unit import Function
-from checks.ops import calls_of
-from checks.source import language
-from checks.tree import find_word
+from checks.core.change import ChangeSet, FileChange
+from checks.core.config import Config
+from checks.core.finding import Confidence, Definition, Finding, Location, Message, Related, Severity, Side
+from checks.core.tree import find_word
+from checks.domain.ops import calls_of
+from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import Function
+from checks.lang.ir.stmt import Assign, flatten
+from checks.lang.source import language
 
 _SHORTEST = 24
 _WORD = re.compile(r"[A-Za-z_]\w{3,}")

@@ -6,19 +6,19 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from checks.change import ChangeSet, FileChange
-from checks.config import Config
-from checks.finding import Side
-from checks.ir import expr as E
-from checks.ir.node import node
-from checks.ir.unit import Unit
-from checks.protocol import wire
-from checks.protocol.comparisons import compared
-from checks.protocol.copies import Change, earlier
-from checks.protocol.messages import RECEIVE, Endpoint, Messages
-from checks.protocol.readers import DTYPE, OFFSET, SIZE, STRIDE, Quantity, Readers, Reading
-from checks.source import language
-from checks.tree import whole
+from checks.core.change import ChangeSet, FileChange
+from checks.core.config import Config
+from checks.core.finding import Side
+from checks.core.tree import whole
+from checks.domain.messages import RECEIVE, Endpoint, Messages
+from checks.lang.ir import expr as E
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Unit
+from checks.lang.source import language
+from checks.rules.protocol import _receiver_layout
+from checks.rules.protocol._buffer_reads import DTYPE, OFFSET, SIZE, STRIDE, Quantity, Readers, Reading
+from checks.rules.protocol._comparisons import compared
+from checks.rules.protocol._struct_copies import Change, earlier
 
 _MOST_NUMBERS = 6
 _OP = re.compile(rb"\b\w*OP\w*\(\s*(\w+)\s*\)|\.def\(\s*\"(\w+)\"")
@@ -157,8 +157,8 @@ def compare(readable: Readable, both: Sides) -> Iterator[Apart]:
         python = before.quantities(was), now.quantities(reading)
         if not python[0] or not python[1] or not (altered or _numbers(python[0]) != _numbers(python[1])):
             continue
-        cpp_old = list(wire.quantities(pair.old, was.param, both.base))
-        cpp_new = list(wire.quantities(pair.new, reading.param, both.head))
+        cpp_old = list(_receiver_layout.quantities(pair.old, was.param, both.base))
+        cpp_new = list(_receiver_layout.quantities(pair.new, reading.param, both.head))
         for old, new in _paired(*python):
             found = _apart(old, new, cpp_old, cpp_new)
             if found is not None:

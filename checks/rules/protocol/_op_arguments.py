@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Confidence, Finding, Location, Message, PredictedFailure, Related, Severity, Side
-from checks.ir import expr as E
-from checks.ir.node import node
-from checks.ir.unit import Function, Unit
-from checks.ops import OpInfo, Ops, callers, calls_of
-from checks.source import language
-from checks.sync.reached import excluded
-from checks.sync.targets import Targets, nearest_imports
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Confidence, Finding, Location, Message, PredictedFailure, Related, Severity, Side
+from checks.domain.call_targets import Targets, nearest_imports
+from checks.domain.hardware_reach import excluded
+from checks.domain.ops import OpInfo, Ops, callers, calls_of
+from checks.lang.ir import expr as E
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Function, Unit
+from checks.lang.source import language
 
 
 def wrong_arguments(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from checks.change import ChangeSet, FileChange
-from checks.config import Config
-from checks.ir.node import node
-from checks.ir.unit import Unit
+from checks.core.change import ChangeSet, FileChange
+from checks.core.config import Config
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Unit
 
 
 @node

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from checks.finding import Location
-from checks.ir import expr as E
-from checks.ir.linear import difference
-from checks.ir.stmt import For
-from checks.ir.unit import Unit
-from checks.protocol.messages import SEND, Endpoint, Field, Messages
-from checks.protocol.places import Move
-from checks.protocol.readers import DTYPE, OFFSET, SIZE, STRIDE, Quantity, folded
+from checks.core.finding import Location
+from checks.domain.cpp_places import Move
+from checks.domain.messages import SEND, Endpoint, Field, Messages
+from checks.eval.linear import difference
+from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import Unit
+from checks.lang.ir.stmt import For
+from checks.rules.protocol._buffer_reads import DTYPE, OFFSET, SIZE, STRIDE, Quantity, folded
 
 # What a tensor library calls the element types of C++.
 _DTYPES = {

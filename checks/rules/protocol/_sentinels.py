@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.finding import Location, Side
-from checks.ir import expr as E
-from checks.ir.node import node
-from checks.ir.unit import Unit
-from checks.ops import Ops
-from checks.protocol.apart import Readable, Sides
-from checks.protocol.comparisons import Marked, compared, tells
-from checks.protocol.copies import Change
-from checks.protocol.messages import SEND, Endpoint, Messages
-from checks.protocol.readers import Reading
+from checks.core.change import ChangeSet
+from checks.core.finding import Location, Side
+from checks.domain.messages import SEND, Endpoint, Messages
+from checks.domain.ops import Ops
+from checks.lang.ir import expr as E
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Unit
+from checks.rules.protocol._buffer_reads import Reading
+from checks.rules.protocol._comparisons import Marked, compared, tells
+from checks.rules.protocol._layout_diff import Readable, Sides
+from checks.rules.protocol._struct_copies import Change
 
 
 @node

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.finding import Definition, Location, Side
-from checks.ir.node import node
-from checks.ir.unit import Constant, Unit
-from checks.protocol.messages import Endpoint, Field, Messages
-from checks.source import language
+from checks.core.change import ChangeSet
+from checks.core.finding import Definition, Location, Side
+from checks.domain.messages import Endpoint, Field, Messages
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Constant, Unit
+from checks.lang.source import language
 
 _HEADERS = (".h", ".hpp", ".hxx", ".cuh")
 

@@ -30,14 +30,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Confidence, Definition, Evidence, Finding, Location, Message, Severity
-from checks.protocol.apart import Apart, Sides, compare, receivers
-from checks.protocol.copies import Split, Stale, constant_at, ends, splits, stale_copies
-from checks.protocol.readers import DTYPE, OFFSET, SIZE, STRIDE
-from checks.protocol.sentinels import Lost, lost
-from checks.source import language
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Confidence, Definition, Evidence, Finding, Location, Message, Severity
+from checks.lang.source import language
+from checks.rules.protocol._buffer_reads import DTYPE, OFFSET, SIZE, STRIDE
+from checks.rules.protocol._layout_diff import Apart, Sides, compare, receivers
+from checks.rules.protocol._sentinels import Lost, lost
+from checks.rules.protocol._struct_copies import Split, Stale, constant_at, ends, splits, stale_copies
 
 ID = "protocol.layout-mismatch"
 SUMMARY = "The ends of a message no longer agree on its layout"

@@ -33,9 +33,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import (
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import (
     Confidence,
     Counterexample,
     CounterexampleRow,
@@ -46,12 +46,12 @@ from checks.finding import (
     Message,
     Severity,
 )
-from checks.ir.unit import Comment, Unit
-from checks.protocol.ranges import show
-from checks.protocol.roundtrip import Refuted, refute, room
-from checks.protocol.wires import Reader, Wire, wires
-from checks.protocol.words import Pack
-from checks.source import language
+from checks.domain.bitfields.expressions import Pack
+from checks.domain.bitfields.packed_words import Reader, Wire, wires
+from checks.domain.bitfields.ranges import show
+from checks.domain.bitfields.roundtrip import Refuted, refute, room
+from checks.lang.ir.source_file import Comment, Unit
+from checks.lang.source import language
 
 ID = "protocol.pack-unpack-mismatch"
 SUMMARY = "A reader of a packed word does not get back the field that the sender put in"

@@ -37,19 +37,19 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import PurePosixPath
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Confidence, Finding, Location, Message, PredictedFailure, Severity, Side
-from checks.interp.frames import Failure
-from checks.interp.machine import Machine
-from checks.interp.program import Modules, Program
-from checks.interp.values import GaveUp, Origin, Raised
-from checks.ir.unit import Function, Unit
-from checks.ir.wanted import between
-from checks.protocol.op_arguments import wrong_arguments
-from checks.protocol.twins import left_behind
-from checks.source import language
-from checks.tree import find_word, holds_word
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Confidence, Finding, Location, Message, PredictedFailure, Severity, Side
+from checks.core.tree import find_word, holds_word
+from checks.eval.interpreter.frames import Failure
+from checks.eval.interpreter.machine import Machine
+from checks.eval.interpreter.program import Modules, Program
+from checks.eval.interpreter.values import GaveUp, Origin, Raised
+from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.wanted import between
+from checks.lang.source import language
+from checks.rules.protocol._duplicate_fixtures import left_behind
+from checks.rules.protocol._op_arguments import wrong_arguments
 
 ID = "protocol.stale-fixture"
 SUMMARY = "A test's fixture still has the form that the changed code no longer reads"

@@ -29,9 +29,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import (
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import (
     Confidence,
     Counterexample,
     CounterexampleRow,
@@ -44,11 +44,11 @@ from checks.finding import (
     Message,
     Severity,
 )
-from checks.ir import expr as E
-from checks.ir.unit import Function, Unit
-from checks.ops import OpCall, OpInfo, Ops
-from checks.protocol.ranges import Ranges
-from checks.protocol.words import Pack, Part, by_or, packs
+from checks.domain.bitfields.expressions import Pack, Part, by_or, packs
+from checks.domain.bitfields.ranges import Ranges
+from checks.domain.ops import OpCall, OpInfo, Ops
+from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import Function, Unit
 
 ID = "protocol.unmasked-pack"
 SUMMARY = "A field of a packed word is not masked, and nothing keeps it in its bits"

@@ -31,17 +31,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from checks.change import ChangeSet, FileChange
-from checks.config import Config
-from checks.finding import Confidence, Finding, Location, Message, Related, Severity, Side
-from checks.ir import expr as E
-from checks.ir.node import node
-from checks.ir.stmt import Assert, Assign, ExprStmt, Guarded, If, Return, flatten
-from checks.ir.unit import Function, Unit
-from checks.protocol.exercised import LostTests, exercised, lost_tests
-from checks.protocol.messages import Endpoint, Messages
-from checks.protocol.places import Move
-from checks.source import language
+from checks.core.change import ChangeSet, FileChange
+from checks.core.config import Config
+from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity, Side
+from checks.domain.cpp_places import Move
+from checks.domain.messages import Endpoint, Messages
+from checks.lang.ir import expr as E
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.stmt import Assert, Assign, ExprStmt, Guarded, If, Return, flatten
+from checks.lang.source import language
+from checks.rules.protocol._op_coverage import LostTests, exercised, lost_tests
 
 ID = "protocol.untested-change"
 SUMMARY = "A protocol changed, and no test exercises it"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from checks.config import Config
-from checks.finding import Confidence, Finding, Location, Message, Related, Severity, Sibling
-from checks.semantics import report
-from checks.semantics.affine import Offset
-from checks.semantics.conventions import Convention, Meeting, Product, of_op
-from checks.semantics.library import OpFacts
+from checks.core.config import Config
+from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity, Sibling
+from checks.domain.indices.conventions import Convention, Meeting, Product, of_op
+from checks.domain.indices.op_index import OpFacts
+from checks.eval.symbolic.affine import Offset
+from checks.rules.semantics import _report
 
 
 @dataclass
@@ -110,25 +110,25 @@ def _disagreement(sides: Sides, reader: Meeting, writer: Meeting) -> Finding:
         "function": access.function,
         "op": reader.facts.name,
         "buffer": reader.buffer,
-        "reads": report.position(reader.convention.index, reader.offset),
-        "writes": report.position(writer.convention.index, writer.offset),
+        "reads": _report.position(reader.convention.index, reader.offset),
+        "writes": _report.position(writer.convention.index, writer.offset),
         "writer": writer.convention.access.function,
-        "meaning": report.kind(writer.offset),
+        "meaning": _report.kind(writer.offset),
         "beyond": beyond,
         "index": reader.convention.index,
     }
-    found = report.finding(
+    found = _report.finding(
         library,
-        report.at(access),
+        _report.at(access),
         Severity.BUG if proved else Severity.QUESTION,
         Confidence.HIGH if proved else Confidence.MEDIUM,
         Message("reader", args),
         symbol=access.function,
-        evidence=(report.stored(library, writer), report.expected(library, reader)),
+        evidence=(_report.stored(library, writer), _report.expected(library, reader)),
         related=tuple(call_sites(reader, writer)),
     )
     gap = writer.offset.const - reader.offset.const
-    return found.with_fix(report.nudge(library, found.location, gap)) if proved else found
+    return found.with_fix(_report.nudge(library, found.location, gap)) if proved else found
 
 
 def has_own_writer(sides: Sides, reader: Meeting, writer: Meeting) -> bool:
@@ -177,23 +177,23 @@ def _copy(sides: Sides, moved: tuple[OpFacts, Convention], kept: tuple[OpFacts, 
     library = sides.head.library
     facts, new = moved
     twin, old = kept
-    place = report.at(old.access)
+    place = _report.at(old.access)
     args = {
         "op": facts.name,
         "function": old.access.function,
         "changed": new.access.function,
         "role": new.role,
-        "now": report.position(new.index, new.offset),
-        "kept": report.position(old.index, old.offset),
+        "now": _report.position(new.index, new.offset),
+        "kept": _report.position(old.index, old.offset),
         "hardware": twin.hardware if twin.hardware != facts.hardware else "",
         "changed_hardware": facts.hardware if twin.hardware != facts.hardware else "",
     }
-    other = report.at(new.access)
+    other = _report.at(new.access)
     evidence = Sibling(
-        other, new.access.function, facts.hardware, Message("copy-now", args), report.excerpt(library, other)
+        other, new.access.function, facts.hardware, Message("copy-now", args), _report.excerpt(library, other)
     )
     same = twin.hardware == facts.hardware
-    return report.finding(
+    return _report.finding(
         library,
         place,
         Severity.BUG if same and old.role == "write" else Severity.QUESTION,

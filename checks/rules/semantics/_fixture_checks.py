@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checks.finding import Confidence, Finding, Location, Message, Related, Severity
-from checks.ir.node import node
-from checks.ir.unit import Function, Unit
-from checks.semantics import report
-from checks.semantics.conventions import Convention, Meeting, Product, conventions, of_op
-from checks.semantics.filled import Filled, Use, filled
-from checks.semantics.fixtures import uses
-from checks.semantics.interpret import keys_of
-from checks.semantics.library import OpFacts
-from checks.semantics.pairs import Sides
+from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity
+from checks.domain.indices.conventions import Convention, Meeting, Product, conventions, of_op
+from checks.domain.indices.op_index import OpFacts
+from checks.eval.symbolic.interpret import keys_of
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Function, Unit
+from checks.rules.semantics import _report
+from checks.rules.semantics._bound_conventions import Sides
+from checks.rules.semantics._fixture_fill import Filled, Use, filled
+from checks.rules.semantics._fixtures import uses
 
 
 @node
@@ -156,20 +156,20 @@ def _finding(sides: Sides, then: Trials, trials: list[Trial]) -> Finding:
         "other": trial.function if blamed else access.function,
         "tests": tests[:3],
         "count": len(tests),
-        "mine": report.position(trial.convention.index, trial.last),
-        "reads": report.position(trial.convention.index, trial.convention.offset),
+        "mine": _report.position(trial.convention.index, trial.last),
+        "reads": _report.position(trial.convention.index, trial.convention.offset),
         "role": trial.convention.role,
         "writer": writer.convention.access.function if writer else "",
     }
     lines = list(dict.fromkeys((t.path, t.line) for t in trials))
-    evidence = [report.step(library, report.at(access), "op-looks", **args)]
-    evidence += [report.step(library, Location(*line), "test-says", **args) for line in lines[:4]]
+    evidence = [_report.step(library, _report.at(access), "op-looks", **args)]
+    evidence += [_report.step(library, Location(*line), "test-says", **args) for line in lines[:4]]
     if writer is not None:
-        evidence.append(report.step(library, report.at(writer.convention.access), "writer-stores", **args))
+        evidence.append(_report.step(library, _report.at(writer.convention.access), "writer-stores", **args))
     proved = not trial.guessed and _agreed(sides, then, trial)
-    places = [Location(trial.path, trial.line), report.at(access)]
+    places = [Location(trial.path, trial.line), _report.at(access)]
     place, other = reversed(places) if blamed else places
-    found = report.finding(
+    found = _report.finding(
         library,
         place,
         Severity.BUG if proved else Severity.QUESTION,
@@ -179,7 +179,7 @@ def _finding(sides: Sides, then: Trials, trials: list[Trial]) -> Finding:
         evidence=evidence,
         related=(Related(other, Message("compare-with", {"op": trial.op.name})),),
     )
-    return found.with_fix(report.nudge(library, place, _needed(trial, blamed))) if proved else found
+    return found.with_fix(_report.nudge(library, place, _needed(trial, blamed))) if proved else found
 
 
 def _needed(trial: Trial, blamed: bool) -> int:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from checks.ir.node import node
-from checks.semantics.affine import Linear, Offset
-from checks.semantics.values import Pointer, Value
+from checks.eval.symbolic.affine import Linear, Offset
+from checks.eval.symbolic.values import Pointer, Value
+from checks.lang.ir.node import node
 
 
 @node

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from checks.ir.expr import Attr, Call, Const, Expr, Index, Name, Sequence, Slice, Unary, callee, dotted
-from checks.ir.stmt import For, If
-from checks.ir.unit import Function, Unit
-from checks.semantics.affine import Linear, number, symbol
-from checks.semantics.filled import Content, Use, Write
-from checks.semantics.interpret import Interpreter, Watch
-from checks.semantics.values import Pointer, State, Table, Value
+from checks.eval.symbolic.affine import Linear, number, symbol
+from checks.eval.symbolic.interpret import Interpreter, Watch
+from checks.eval.symbolic.values import Pointer, State, Table, Value
+from checks.lang.ir.expr import Attr, Call, Const, Expr, Index, Name, Sequence, Slice, Unary, callee, dotted
+from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.stmt import For, If
+from checks.rules.semantics._fixture_fill import Content, Use, Write
 
 FILLED = {"zeros": 0, "ones": 1, "zeros_like": 0, "ones_like": 1}
 FULL = frozenset({"full", "full_like"})

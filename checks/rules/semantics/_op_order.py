@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from checks.finding import Confidence, Finding, Location, Message, Severity
-from checks.semantics import report
-from checks.semantics.buffers import Site
-from checks.semantics.conventions import Product
-from checks.semantics.library import OpFacts
-from checks.semantics.pairs import Sides
-from checks.semantics.values import Access
+from checks.core.finding import Confidence, Finding, Location, Message, Severity
+from checks.domain.indices.buffers import Site
+from checks.domain.indices.conventions import Product
+from checks.domain.indices.op_index import OpFacts
+from checks.eval.symbolic.values import Access
+from checks.rules.semantics import _report
+from checks.rules.semantics._bound_conventions import Sides
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,14 +135,14 @@ def _too_early(product: Product, item: Early, access: Access) -> Finding:
     advanced = next(v for k, v in mover.advances if later.keys(mover).get(k) == item.index)
     library = product.library
     evidence = (
-        report.step(library, Location(site.path, site.line), "called-before", **args),
-        report.step(library, Location(later.path, later.line), "called-after", **args),
-        report.step(library, Location(*advanced), "advances", **args),
+        _report.step(library, Location(site.path, site.line), "called-before", **args),
+        _report.step(library, Location(later.path, later.line), "called-after", **args),
+        _report.step(library, Location(*advanced), "advances", **args),
     )
     message = Message("too-early", args)
     place = Location(access.path, access.line)
     severity, confidence = Severity.BUG, Confidence.MEDIUM
-    return report.finding(library, place, severity, confidence, message, symbol=access.function, evidence=evidence)
+    return _report.finding(library, place, severity, confidence, message, symbol=access.function, evidence=evidence)
 
 
 def _args(item: Early, access: Access) -> dict[str, str]:
@@ -199,11 +199,11 @@ def _half_moved(product: Product, item: Early, access: Access) -> Finding:
     library, args = product.library, _args(item, access)
     advanced = next(v for k, v in mover.advances if later.keys(mover).get(k) == item.index)
     evidence = (
-        report.step(library, Location(site.path, site.line), "called-before", **args),
-        report.step(library, Location(later.path, later.line), "called-after", **args),
-        report.step(library, Location(*advanced), "advances", **args),
+        _report.step(library, Location(site.path, site.line), "called-before", **args),
+        _report.step(library, Location(later.path, later.line), "called-after", **args),
+        _report.step(library, Location(*advanced), "advances", **args),
     )
     place = Location(access.path, access.line)
     message = Message("half-moved", args)
     severity, confidence = Severity.QUESTION, Confidence.MEDIUM
-    return report.finding(library, place, severity, confidence, message, symbol=access.function, evidence=evidence)
+    return _report.finding(library, place, severity, confidence, message, symbol=access.function, evidence=evidence)

@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.ir import expr as E
-from checks.ir.node import node
-from checks.ir.stmt import Assign, flatten
-from checks.ir.unit import Function, Unit
-from checks.ops import OpInfo, Ops, calls_of
-from checks.protocol.messages import op_argument, ops_of
-from checks.semantics.rank_conditions import is_rank, ranks
-from checks.source import language
-from checks.sync.targets import nearest_imports
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.domain.call_targets import nearest_imports
+from checks.domain.messages import op_argument, ops_of
+from checks.domain.ops import OpInfo, Ops, calls_of
+from checks.lang.ir import expr as E
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.stmt import Assign, flatten
+from checks.lang.source import language
+from checks.rules.semantics._rank_conditions import is_rank, ranks
 
 TENSOR = "tensor"
 _KINDS = (

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator
 from itertools import product
 
-from checks.ir import expr as E
-from checks.ir.node import node
-from checks.ir.stmt import flatten
-from checks.ir.unit import Function
-from checks.ops import calls_of
-from checks.protocol.messages import Endpoint, snake
-from checks.protocol.ranges import show
+from checks.domain.bitfields.ranges import show
+from checks.domain.messages import Endpoint, snake
+from checks.domain.ops import calls_of
+from checks.lang.ir import expr as E
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Function
+from checks.lang.ir.stmt import flatten
 
 _RANK = re.compile(r"(^|_)rank(_id|_idx)?$")
 _TRANSFERS = re.compile(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from checks.finding import (
+from checks.core.finding import (
     Confidence,
     Definition,
     Edit,
@@ -18,10 +18,10 @@ from checks.finding import (
     Severity,
     Step,
 )
-from checks.semantics.affine import Offset
-from checks.semantics.conventions import Meeting
-from checks.semantics.library import Library
-from checks.semantics.values import Access
+from checks.domain.indices.conventions import Meeting
+from checks.domain.indices.op_index import Library
+from checks.eval.symbolic.affine import Offset
+from checks.eval.symbolic.values import Access
 
 ID = "semantics.step-idx"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from checks.finding import Confidence, Evidence, Finding, Location, Message, Related, Severity
-from checks.semantics import report
-from checks.semantics.conventions import Convention, Meeting
-from checks.semantics.pairs import Sides
-from checks.semantics.trials import Trial, Trials
+from checks.core.finding import Confidence, Evidence, Finding, Location, Message, Related, Severity
+from checks.domain.indices.conventions import Convention, Meeting
+from checks.rules.semantics import _report
+from checks.rules.semantics._bound_conventions import Sides
+from checks.rules.semantics._fixture_checks import Trial, Trials
 
 
 def answered(sides: Sides, known: Trials, moved: set[str], tests: set[str]) -> Iterator[Finding]:
@@ -69,19 +69,19 @@ def _answer(
     (reader, author), (twin, writer) = changed, kept
     fixtures = [t for t in trials if t.op.name == twin.facts.name and t.kind == "fixture" and not t.guessed]
     right = next((t for t in fixtures if t.last == t.convention.offset.const), None)
-    place = Location(right.path, right.line) if right else report.at(reader.convention.access)
+    place = Location(right.path, right.line) if right else _report.at(reader.convention.access)
     args = _args(changed, kept, right.function if right else "")
     evidence: list[Evidence] = [
-        report.stored(library, author),
-        report.expected(library, reader),
-        report.stored(library, writer),
-        report.expected(library, twin),
+        _report.stored(library, author),
+        _report.expected(library, reader),
+        _report.stored(library, writer),
+        _report.expected(library, twin),
     ]
     related = [
         Related(Location(m.site.path, m.site.line), Message("passed", {"op": m.facts.name, "buffer": m.buffer}))
         for m in (reader, twin)
     ]
-    found = report.finding(
+    found = _report.finding(
         library,
         place,
         Severity.QUESTION,
@@ -99,11 +99,11 @@ def _args(changed: tuple[Meeting, Meeting], kept: tuple[Meeting, Meeting], fixtu
     return {
         "op": reader.facts.name,
         "buffer": reader.buffer,
-        "reads": report.position(reader.convention.index, reader.offset),
+        "reads": _report.position(reader.convention.index, reader.offset),
         "author": author.convention.access.function,
         "twin": twin.facts.name,
         "twin_buffer": twin.buffer,
-        "twin_reads": report.position(twin.convention.index, twin.offset),
+        "twin_reads": _report.position(twin.convention.index, twin.offset),
         "writer": writer.convention.access.function,
         "index": reader.convention.index,
         "fixture": fixture,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator
 
-from checks.config import Config
-from checks.finding import Confidence, Finding, Message, Severity, Sibling
-from checks.semantics import report
-from checks.semantics.conventions import Meeting
-from checks.semantics.library import Library
-from checks.semantics.pairs import Sides, call_sites, has_own_writer
+from checks.core.config import Config
+from checks.core.finding import Confidence, Finding, Message, Severity, Sibling
+from checks.domain.indices.conventions import Meeting
+from checks.domain.indices.op_index import Library
+from checks.rules.semantics import _report
+from checks.rules.semantics._bound_conventions import Sides, call_sites, has_own_writer
 
 
 def left_behind(sides: Sides, ops: set[str]) -> Iterator[Finding]:
@@ -78,26 +78,26 @@ def _finding(sides: Sides, changed: Meeting, kept: Meeting, writer: Meeting) -> 
         "op": kept.facts.name,
         "hardware": kept.facts.hardware,
         "buffer": kept.buffer,
-        "reads": report.position(kept.convention.index, kept.offset),
-        "writes": report.position(writer.convention.index, writer.offset),
+        "reads": _report.position(kept.convention.index, kept.offset),
+        "writes": _report.position(writer.convention.index, writer.offset),
         "writer": writer.convention.access.function,
         "changed": changed.facts.name,
         "changed_hardware": changed.facts.hardware,
-        "now": report.position(changed.convention.index, changed.offset),
+        "now": _report.position(changed.convention.index, changed.offset),
         "beyond": beyond,
     }
-    place = report.at(now)
-    text = report.excerpt(library, place)
+    place = _report.at(now)
+    text = _report.excerpt(library, place)
     corrected = Sibling(place, now.function, changed.facts.hardware, Message("corrected", args), text)
-    found = report.finding(
+    found = _report.finding(
         library,
-        report.at(access),
+        _report.at(access),
         Severity.BUG if proved else Severity.QUESTION,
         Confidence.HIGH if proved else Confidence.MEDIUM,
         Message("left-behind", args),
         symbol=access.function,
-        evidence=(report.stored(library, writer), report.expected(library, kept), corrected),
+        evidence=(_report.stored(library, writer), _report.expected(library, kept), corrected),
         related=tuple(call_sites(kept, writer)),
     )
     gap = writer.offset.const - kept.offset.const
-    return found.with_fix(report.nudge(library, found.location, gap)) if proved else found
+    return found.with_fix(_report.nudge(library, found.location, gap)) if proved else found

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checks.finding import Confidence, Finding, Location, Message, Related, Severity
-from checks.semantics import report
-from checks.semantics.conventions import Meeting
-from checks.semantics.pairs import Sides, has_own_writer, opposed
-from checks.semantics.trials import Trial, Trials
+from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity
+from checks.domain.indices.conventions import Meeting
+from checks.rules.semantics import _report
+from checks.rules.semantics._bound_conventions import Sides, has_own_writer, opposed
+from checks.rules.semantics._fixture_checks import Trial, Trials
 
 
 def outdated(sides: Sides, known: Trials, ops: set[str]) -> Iterator[Finding]:
@@ -39,19 +39,19 @@ def _finding(sides: Sides, trials: list[Trial], reader: Meeting, writer: Meeting
         "kind": trial.kind,
         "where": trial.function,
         "op": trial.op.name,
-        "mine": report.position(trial.convention.index, trial.last),
+        "mine": _report.position(trial.convention.index, trial.last),
         "writer": writer.convention.access.function,
-        "writes": report.position(writer.convention.index, writer.offset),
+        "writes": _report.position(writer.convention.index, writer.offset),
         "tests": tests[:3],
         "count": len(tests),
     }
-    return report.finding(
+    return _report.finding(
         library,
         Location(trial.path, trial.line),
         Severity.SUGGESTION,
         Confidence.HIGH,
         Message("outdated", args),
         symbol=trial.function,
-        evidence=(report.stored(library, writer), report.expected(library, reader)),
-        related=(Related(report.at(reader.convention.access), Message("compare-with", {"op": trial.op.name})),),
+        evidence=(_report.stored(library, writer), _report.expected(library, reader)),
+        related=(Related(_report.at(reader.convention.access), Message("compare-with", {"op": trial.op.name})),),
     )

@@ -31,18 +31,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Confidence, Definition, Finding, Location, Message, Severity, Side, Step
-from checks.ir import expr as E
-from checks.ir.stmt import Opaque, flatten
-from checks.ir.unit import Function, Unit
-from checks.ops import calls_of, expressions
-from checks.protocol.messages import Messages
-from checks.protocol.ranges import show
-from checks.semantics.rank_callers import TENSOR, Site, kind_of, sites
-from checks.semantics.rank_conditions import Gate, Row, gates, ranks, table
-from checks.source import language
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity, Side, Step
+from checks.domain.bitfields.ranges import show
+from checks.domain.messages import Messages
+from checks.domain.ops import calls_of, expressions
+from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.stmt import Opaque, flatten
+from checks.lang.source import language
+from checks.rules.semantics._rank_callers import TENSOR, Site, kind_of, sites
+from checks.rules.semantics._rank_conditions import Gate, Row, gates, ranks, table
 
 ID = "semantics.rank-gate"
 SUMMARY = "A change to which ranks send or receive leaves a flag without meaning or a caller without its message"

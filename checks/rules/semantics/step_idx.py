@@ -42,22 +42,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Finding, Side
-from checks.ir.expr import Call
-from checks.semantics.answer import answered
-from checks.semantics.buffers import calls, words
-from checks.semantics.conventions import Product
-from checks.semantics.interpret import Watch
-from checks.semantics.library import Library
-from checks.semantics.outdated import outdated
-from checks.semantics.pairs import Sides, copies, disagreements
-from checks.semantics.phase import half_moved, too_early
-from checks.semantics.report import ID
-from checks.semantics.touched import Touched, ops_of, touched
-from checks.semantics.trials import Trials, stale
-from checks.semantics.twins import left_behind
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Finding, Side
+from checks.domain.indices.buffers import calls, words
+from checks.domain.indices.conventions import Product
+from checks.domain.indices.op_index import Library
+from checks.domain.indices.relevance import Touched, ops_of, touched
+from checks.eval.symbolic.interpret import Watch
+from checks.lang.ir.expr import Call
+from checks.rules.semantics._bound_conventions import Sides, copies, disagreements
+from checks.rules.semantics._fixture_checks import Trials, stale
+from checks.rules.semantics._op_order import half_moved, too_early
+from checks.rules.semantics._report import ID
+from checks.rules.semantics._sibling_answer import answered
+from checks.rules.semantics._sibling_ops import left_behind
+from checks.rules.semantics._stale_tests import outdated
 
 SUMMARY = "An index is read with another meaning than the one its buffer's writer gives it"
 

@@ -6,11 +6,11 @@ import builtins
 from collections import Counter
 from collections.abc import Iterator
 
-from checks.ir import expr as E
-from checks.ir.node import node
-from checks.ir.stmt import Assign, For, Guarded, If, Stmt
-from checks.ir.unit import Function, Unit
-from checks.ops import parts
+from checks.domain.ops import parts
+from checks.lang.ir import expr as E
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.stmt import Assign, For, Guarded, If, Stmt
 
 _LOGS = frozenset({"logger", "logging", "log", "warnings", "console_logger", "llm_logger"})
 _BUILTIN = frozenset(dir(builtins))

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from checks.change import ChangeSet
-from checks.ir import expr as E
-from checks.ir.stmt import Assign, flatten
-from checks.ir.unit import Function, Unit
-from checks.sync.effects import Alteration
-from checks.sync.reached import Readers
+from checks.core.change import ChangeSet
+from checks.domain.hardware_reach import Readers
+from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.stmt import Assign, flatten
+from checks.rules.sync._effects import Alteration
 
 _SET = re.compile(r"\[[\"'](\w+)[\"']\]\s*=[^=]")
 

@@ -6,16 +6,16 @@ import ast
 import re
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Confidence, Definition, Finding, Location, Message, Severity, Side
-from checks.ir import expr as E
-from checks.ir.node import node
-from checks.ir.unit import Function, Import, Unit
-from checks.ops import calls_of
-from checks.source import language
-from checks.sync.reached import refused, topics
-from checks.sync.siblings import base_unit
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity, Side
+from checks.domain.hardware_reach import refused, topics
+from checks.domain.ops import calls_of
+from checks.domain.siblings import base_unit
+from checks.lang.ir import expr as E
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Function, Import, Unit
+from checks.lang.source import language
 
 _PLATFORM = re.compile(r"\bis_(\w+)\(\)")
 

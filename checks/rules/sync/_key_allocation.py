@@ -6,17 +6,17 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-from checks.change import ChangeSet
-from checks.config import Config, matches
-from checks.finding import Confidence, Finding, Location, Message, Severity, Sibling
-from checks.ir import expr as E
-from checks.ir.node import node
-from checks.ir.stmt import If, Raise, flatten, negate
-from checks.ir.unit import Function, Unit
-from checks.ir.wanted import between
-from checks.sync.key_uses import Use, asks_platform, hardware_alone, looked_for, uses
-from checks.sync.siblings import Names, base_unit
-from checks.tree import find_word, whole
+from checks.core.change import ChangeSet
+from checks.core.config import Config, matches
+from checks.core.finding import Confidence, Finding, Location, Message, Severity, Sibling
+from checks.core.tree import find_word, whole
+from checks.domain.keys import Use, asks_platform, hardware_alone, looked_for, uses
+from checks.domain.siblings import Names, base_unit
+from checks.lang.ir import expr as E
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.stmt import If, Raise, flatten, negate
+from checks.lang.ir.wanted import between
 
 
 @node

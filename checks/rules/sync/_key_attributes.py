@@ -6,13 +6,13 @@ import difflib
 import re
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Confidence, Finding, Location, Message, Severity, Step
-from checks.ir.unit import Class, Unit
-from checks.sync.key_fields import fields_of
-from checks.sync.key_uses import changed_python, sets_somehow
-from checks.tree import whole
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Confidence, Finding, Location, Message, Severity, Step
+from checks.core.tree import whole
+from checks.domain.keys import changed_python, sets_somehow
+from checks.lang.ir.source_file import Class, Unit
+from checks.rules.sync._key_fields import fields_of
 
 _DYNAMIC = ("__getattr", "__dict__", "setattr(self")
 _SET = re.compile(rf"{whole('self')}\.(\w+)\b[^=\n]*=[^=]")

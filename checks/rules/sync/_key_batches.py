@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Confidence, Definition, Finding, Location, Message, Related, Severity
-from checks.ir import expr as E
-from checks.ir.stmt import Assign, flatten
-from checks.ir.unit import Class, Function, Unit
-from checks.ops import callers, expressions
-from checks.sync.key_uses import Use, asks_platform, calling_files, changed_python, looked_for, product_files, uses
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Confidence, Definition, Finding, Location, Message, Related, Severity
+from checks.domain.keys import Use, asks_platform, calling_files, changed_python, looked_for, product_files, uses
+from checks.domain.ops import callers, expressions
+from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import Class, Function, Unit
+from checks.lang.ir.stmt import Assign, flatten
 
 _MAKERS = frozenset({"full", "zeros", "ones", "empty"})
 _Dims = dict[str, tuple[int, int]]

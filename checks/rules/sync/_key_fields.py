@@ -7,15 +7,15 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Confidence, Definition, Finding, Location, Message, Severity
-from checks.ir import expr as E
-from checks.ir.stmt import Assign, flatten, unreached
-from checks.ir.unit import Class, Function, Unit
-from checks.ops import calls_of
-from checks.sync.key_uses import calling_files, changed_python
-from checks.sync.targets import nearest_imports
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity
+from checks.domain.call_targets import nearest_imports
+from checks.domain.keys import calling_files, changed_python
+from checks.domain.ops import calls_of
+from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import Class, Function, Unit
+from checks.lang.ir.stmt import Assign, flatten, unreached
 
 _FIELD = re.compile(r"^\s+(\w+)\s*:\s*[\"']?(?:Optional\[)?[\"']?(\w+)")
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Confidence, Definition, Finding, Location, Message, Severity
-from checks.ir import expr as E
-from checks.ir.node import node
-from checks.ir.unit import Class, Function, Unit
-from checks.sync.key_fields import fields_of, is_record
-from checks.sync.key_uses import Use, changed_python, product_files, uses
-from checks.tree import whole
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity
+from checks.core.tree import whole
+from checks.domain.keys import Use, changed_python, product_files, uses
+from checks.lang.ir import expr as E
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Class, Function, Unit
+from checks.rules.sync._key_fields import fields_of, is_record
 
 LEAST_SET, LEAST_KNOWN = 3, 0.8
 LEAST_TOUCHED, LEAST_GROUP, LEAST_COVERED = 8, 5, 0.85

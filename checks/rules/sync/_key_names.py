@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Confidence, Finding, Location, Message, Severity, Sibling
-from checks.ir import expr as E
-from checks.ir.stmt import Assign, flatten
-from checks.ir.unit import Function, Unit
-from checks.sync.effects import weight
-from checks.sync.siblings import paired_changes, sibling_files
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Confidence, Finding, Location, Message, Severity, Sibling
+from checks.domain.siblings import paired_changes, sibling_files
+from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.stmt import Assign, flatten
+from checks.rules.sync._effects import weight
 
 LEAST_WEIGHT = 3
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Confidence, Finding, Location, Message, Severity, Step
-from checks.ir import expr as E
-from checks.ir.stmt import Assign, flatten
-from checks.ir.unit import Function, Unit
-from checks.ops import OpInfo, Ops, calls_of
-from checks.sync.key_uses import Use, product_files, uses
-from checks.sync.key_writers import MAKES
-from checks.sync.siblings import Names, base_unit
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Confidence, Finding, Location, Message, Severity, Step
+from checks.domain.keys import Use, product_files, uses
+from checks.domain.ops import OpInfo, Ops, calls_of
+from checks.domain.siblings import Names, base_unit
+from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.stmt import Assign, flatten
+from checks.rules.sync._key_writers import MAKES
 
 _REFERENCE = ("", "gpu")
 

@@ -6,15 +6,15 @@ import re
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Confidence, Finding, Location, Message, Related, Severity
-from checks.ir import expr as E
-from checks.ir.node import node
-from checks.ir.unit import Class, Function, Unit
-from checks.ops import calls_of, parts
-from checks.source import language
-from checks.sync.key_attributes import attributes
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity
+from checks.domain.ops import calls_of, parts
+from checks.lang.ir import expr as E
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Class, Function, Unit
+from checks.lang.source import language
+from checks.rules.sync._key_attributes import attributes
 
 _ASKS = re.compile(r"\b(if|and|hasattr|getattr|isinstance)\b")
 _SELF = E.Name("self")

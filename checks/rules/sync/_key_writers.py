@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Confidence, Finding, Location, Message, Severity, Step
-from checks.ir import expr as E
-from checks.ir.stmt import ExprStmt, flatten
-from checks.ir.unit import Function, Unit
-from checks.sync.key_uses import Use, asks_platform, changed_python, looked_for, product_files, sets_somehow, uses
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Confidence, Finding, Location, Message, Severity, Step
+from checks.domain.keys import Use, asks_platform, changed_python, looked_for, product_files, sets_somehow, uses
+from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.stmt import ExprStmt, flatten
 
 MAKES = frozenset({"full", "zeros", "ones", "empty", "full_like", "zeros_like", "ones_like", "empty_like", "clone"})
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config, matches
-from checks.finding import Confidence, Definition, Finding, Location, Message, Severity, Side
-from checks.ir import expr as E
-from checks.ir.node import node
-from checks.ir.stmt import Assign, flatten
-from checks.ir.unit import Unit
-from checks.source import language
-from checks.sync.op_copies import copies
+from checks.core.change import ChangeSet
+from checks.core.config import Config, matches
+from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity, Side
+from checks.lang.ir import expr as E
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Unit
+from checks.lang.ir.stmt import Assign, flatten
+from checks.lang.source import language
+from checks.rules.sync._op_copies import copies
 
 _NAME = re.compile(r"_?[A-Z][A-Z0-9]*(_[A-Z0-9]+)+|k[A-Z][a-z]+([A-Z][a-z]+)+")
 _LIKELY = re.compile(r"\b(_?[A-Z][A-Z0-9]*_[A-Z0-9_]+|k[A-Z][a-z]\w+)\b[^\n]*\d")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.source import CPP, language
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.lang.source import CPP, language
 
 _SOURCES = tuple(sorted(CPP))
 _HEADERS = (".h", ".hpp", ".hxx", ".inl")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Confidence, Definition, Finding, Location, Message, Severity
-from checks.ir.unit import Binding, Declaration, Function, Unit
-from checks.source import language
-from checks.sync.op_registration import differ
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity
+from checks.lang.ir.source_file import Binding, Declaration, Function, Unit
+from checks.lang.source import language
+from checks.rules.sync._op_registration import differ
 
 
 def declarations(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Confidence, Finding, Location, Message, Related, Severity, Sibling, Side
-from checks.ir import expr as E
-from checks.ir.node import node
-from checks.ir.unit import Function, Unit
-from checks.source import language
-from checks.sync.op_copies import copies
-from checks.sync.op_effects import Alteration, Atom, alterations, atoms
-from checks.sync.op_port import ported
-from checks.sync.siblings import LEAST_CONTAINED, base_unit, containment
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity, Sibling, Side
+from checks.domain.siblings import LEAST_CONTAINED, base_unit, containment
+from checks.lang.ir import expr as E
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Function, Unit
+from checks.lang.source import language
+from checks.rules.sync._op_copies import copies
+from checks.rules.sync._op_effects import Alteration, Atom, alterations, atoms
+from checks.rules.sync._op_transplant import ported
 
 LEAST_WEIGHT = 3
 STRONG = 5

@@ -9,11 +9,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from checks.ir import expr as E
-from checks.ir.node import node
-from checks.ir.stmt import Assign, ExprStmt, For, Guarded, If, Return, flatten
-from checks.ir.unit import Function
-from checks.sync.effects import symbols, weight
+from checks.lang.ir import expr as E
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Function
+from checks.lang.ir.stmt import Assign, ExprStmt, For, Guarded, If, Return, flatten
+from checks.rules.sync._effects import symbols, weight
 
 LEAST_ALIKE = 0.4
 MOST_GONE = 0.5

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Confidence, Definition, Finding, Location, Message, Severity, Side
-from checks.ir.unit import Import, Op, Unit
-from checks.ops import OpInfo, Ops
-from checks.source import language
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity, Side
+from checks.domain.ops import OpInfo, Ops
+from checks.lang.ir.source_file import Import, Op, Unit
+from checks.lang.source import language
 
 _OPS = re.compile(r"(^|\.)_?(custom_)?ops\.(?P<hardware>\w+)$")
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Confidence, Definition, Edit, Finding, Fix, Location, Message, Severity, Side
-from checks.ir import expr as E
-from checks.ir.stmt import Return, flatten
-from checks.ir.unit import Function, Op, Param, Unit
-from checks.source import language
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Confidence, Definition, Edit, Finding, Fix, Location, Message, Severity, Side
+from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import Function, Op, Param, Unit
+from checks.lang.ir.stmt import Return, flatten
+from checks.lang.source import language
 
 _JOINED = re.compile(r'"(?P<left>[^"\\\n]*)"(?P<between>\s+)"(?P<right>[^"\\\n]*)"')
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from checks.change import ChangeSet
-from checks.finding import Edit, Fix
-from checks.ir.unit import Function, Unit
-from checks.sync.op_effects import Alteration, Atom
-from checks.sync.siblings import base_unit
+from checks.core.change import ChangeSet
+from checks.core.finding import Edit, Fix
+from checks.domain.siblings import base_unit
+from checks.lang.ir.source_file import Function, Unit
+from checks.rules.sync._op_effects import Alteration, Atom
 
 
 def ported(places: list[tuple[Alteration, Unit, Function, Atom]], change: ChangeSet) -> Fix | None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.finding import Confidence, Definition, Finding, Location, Message, Severity, Side
-from checks.ir import expr as E
-from checks.ir.stmt import Assign, For, Guarded
-from checks.ir.unit import Function, Unit
-from checks.ops import arguments, calls_of, expressions, parts
-from checks.sync.targets import Target, Targets, called
+from checks.core.change import ChangeSet
+from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity, Side
+from checks.domain.call_targets import Target, Targets, called
+from checks.domain.ops import arguments, calls_of, expressions, parts
+from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.stmt import Assign, For, Guarded
 
 _ITERATES = frozenset({"any", "all", "len", "sum", "max", "min", "sorted", "list", "enumerate", "zip", "tuple"})
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from checks.change import ChangeSet, FileChange
-from checks.config import Config
-from checks.finding import Side
-from checks.ir import expr as E
-from checks.ir.stmt import Assign, flatten
-from checks.ir.unit import Function, Unit
-from checks.sync.effects import Alteration
+from checks.core.change import ChangeSet, FileChange
+from checks.core.config import Config
+from checks.core.finding import Side
+from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.stmt import Assign, flatten
+from checks.rules.sync._effects import Alteration
 
 DEPTH = 3
 

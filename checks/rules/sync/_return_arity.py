@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Confidence, Definition, Finding, Location, Message, Severity
-from checks.ir import expr as E
-from checks.ir.stmt import Assign, Return, flatten
-from checks.ir.unit import Function, Unit
-from checks.ops import Ops, callers
-from checks.source import language
-from checks.sync.key_uses import calling_files
-from checks.sync.targets import Targets, called
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity
+from checks.domain.call_targets import Targets, called
+from checks.domain.keys import calling_files
+from checks.domain.ops import Ops, callers
+from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.stmt import Assign, Return, flatten
+from checks.lang.source import language
 
 
 def unpacked(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:

@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.ir import expr as E
-from checks.ir.node import node
-from checks.ir.unit import Function, Unit
-from checks.sync import siblings as S
-from checks.sync.effects import Alteration, Effect, effects
-from checks.sync.lagging import Lag, forms, has_word, lacking, lags, method_differs, other_callee
-from checks.sync.needless import adapted, may_be_none, never_set, still_read, unread
-from checks.sync.reached import Readers
-from checks.sync.targets import misfit
-from checks.tree import whole
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.tree import whole
+from checks.domain import siblings as S
+from checks.domain.call_targets import misfit
+from checks.domain.hardware_reach import Readers
+from checks.lang.ir import expr as E
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Function, Unit
+from checks.rules.sync._effects import Alteration, Effect, effects
+from checks.rules.sync._exemptions import adapted, may_be_none, never_set, still_read, unread
+from checks.rules.sync._stale_copy import Lag, forms, has_word, lacking, lags, method_differs, other_callee
 
 
 @node

@@ -6,13 +6,13 @@ import builtins
 import re
 from collections.abc import Iterator
 
-from checks.finding import Confidence, Location
-from checks.ir import expr as E
-from checks.ir.node import node
-from checks.ir.unit import Function, Unit
-from checks.sync.effects import Alteration, Effect, alike, member_name, weight
-from checks.sync.targets import assigned
-from checks.tree import holds_word
+from checks.core.finding import Confidence, Location
+from checks.core.tree import holds_word
+from checks.domain.call_targets import assigned
+from checks.lang.ir import expr as E
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Function, Unit
+from checks.rules.sync._effects import Alteration, Effect, alike, member_name, weight
 
 _BUILTIN = frozenset(dir(builtins))
 LEAST_WEIGHT = 4

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import difflib
 
-from checks.finding import Edit
-from checks.ir.unit import Unit
-from checks.sync.effects import Alteration, Effect
+from checks.core.finding import Edit
+from checks.lang.ir.source_file import Unit
+from checks.rules.sync._effects import Alteration, Effect
 
 
 def ported(alteration: Alteration, effect: Effect, before: Unit, after: Unit, sibling: Unit) -> tuple[Edit, ...] | None:

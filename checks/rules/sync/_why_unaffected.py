@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Location, Message, Sibling
-from checks.ir import expr as E
-from checks.ir.unit import Function, Unit
-from checks.sync import siblings as S
-from checks.sync.effects import Alteration, effects
-from checks.sync.lagging import lacking
-from checks.sync.needless import adapted, unread
-from checks.sync.reached import Readers
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Location, Message, Sibling
+from checks.domain import siblings as S
+from checks.domain.hardware_reach import Readers
+from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import Function, Unit
+from checks.rules.sync._effects import Alteration, effects
+from checks.rules.sync._exemptions import adapted, unread
+from checks.rules.sync._stale_copy import lacking
 
 
 def verdict(alteration: Alteration, unit: Unit, path: str, names: S.Names, readers: Readers) -> Sibling:

@@ -34,19 +34,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Finding
-from checks.sync import (
-    key_alloc,
-    key_attributes,
-    key_batches,
-    key_fields,
-    key_idle,
-    key_kinds,
-    key_lists,
-    key_names,
-    key_writers,
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Finding
+from checks.rules.sync import (
+    _key_allocation,
+    _key_attributes,
+    _key_batches,
+    _key_fields,
+    _key_missing_from_reset,
+    _key_names,
+    _key_never_updated,
+    _key_typed_attributes,
+    _key_writers,
 )
 
 ID = "sync.key"
@@ -60,17 +60,17 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
 
 
 def _all(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    yield from key_alloc.not_allocated(change, config, ID)
-    yield from key_alloc.one_sided(change, config, ID)
-    yield from key_fields.read_only(change, config, ID)
-    yield from key_fields.gone(change, config, ID)
-    yield from key_attributes.lost(change, config, ID)
-    yield from key_kinds.of_one_kind(change, config, ID)
-    yield from key_batches.lost_members(change, config, ID)
-    yield from key_batches.flattened(change, config, ID)
-    yield from key_lists.record_fields(change, config, ID)
-    yield from key_lists.batch_fields(change, config, ID)
-    yield from key_writers.removed(change, config, ID)
-    yield from key_writers.one_branch(change, config, ID)
-    yield from key_idle.never_updated(change, config, ID)
-    yield from key_names.renamed(change, config, ID)
+    yield from _key_allocation.not_allocated(change, config, ID)
+    yield from _key_allocation.one_sided(change, config, ID)
+    yield from _key_fields.read_only(change, config, ID)
+    yield from _key_fields.gone(change, config, ID)
+    yield from _key_attributes.lost(change, config, ID)
+    yield from _key_typed_attributes.of_one_kind(change, config, ID)
+    yield from _key_batches.lost_members(change, config, ID)
+    yield from _key_batches.flattened(change, config, ID)
+    yield from _key_missing_from_reset.record_fields(change, config, ID)
+    yield from _key_missing_from_reset.batch_fields(change, config, ID)
+    yield from _key_writers.removed(change, config, ID)
+    yield from _key_writers.one_branch(change, config, ID)
+    yield from _key_never_updated.never_updated(change, config, ID)
+    yield from _key_names.renamed(change, config, ID)

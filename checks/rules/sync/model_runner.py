@@ -35,20 +35,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Confidence, Edit, Finding, Fix, Location, Message, Severity, Sibling
-from checks.ir import expr as E
-from checks.ir.unit import Function, Unit
-from checks.sync import siblings as S
-from checks.sync.effects import Alteration, alterations, weight
-from checks.sync.lagging import Lag, hardware_only, lacking
-from checks.sync.port import old_part, ported
-from checks.sync.reached import Readers
-from checks.sync.refactors import means_the_same, moved_only
-from checks.sync.search import Search
-from checks.sync.targets import Targets
-from checks.sync.verdicts import verdict
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Confidence, Edit, Finding, Fix, Location, Message, Severity, Sibling
+from checks.domain import siblings as S
+from checks.domain.call_targets import Targets
+from checks.domain.hardware_reach import Readers
+from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import Function, Unit
+from checks.rules.sync._effects import Alteration, alterations, weight
+from checks.rules.sync._refactors import means_the_same, moved_only
+from checks.rules.sync._search import Search
+from checks.rules.sync._stale_copy import Lag, hardware_only, lacking
+from checks.rules.sync._transplant import old_part, ported
+from checks.rules.sync._why_unaffected import verdict
 
 ID = "sync.model-runner"
 SUMMARY = "A copy on other hardware still does what this change altered"

@@ -33,14 +33,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Finding
-from checks.sync.op_constants import constants
-from checks.sync.op_declarations import declarations
-from checks.sync.op_drift import drift
-from checks.sync.op_imports import imports
-from checks.sync.op_registration import registrations
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Finding
+from checks.rules.sync._op_constants import constants
+from checks.rules.sync._op_declarations import declarations
+from checks.rules.sync._op_drift import drift
+from checks.rules.sync._op_imports import imports
+from checks.rules.sync._op_registration import registrations
 
 ID = "sync.op"
 SUMMARY = "A device op changed in one place and not in its copy, declaration or registration"

@@ -35,18 +35,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Confidence, Definition, Finding, Location, Message, Severity, Side
-from checks.interp.program import absolute
-from checks.ir import expr as E
-from checks.ir.unit import Function, Import, Unit
-from checks.ops import OpInfo, Ops, callers, calls_of
-from checks.source import language
-from checks.sync import imports, optional, stand_ins
-from checks.sync.key_uses import calling_files
-from checks.sync.returned import unpacked
-from checks.sync.targets import Misfit, Target, Targets, called, misfit, nearest_imports, signature
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity, Side
+from checks.domain.call_targets import Misfit, Target, Targets, called, misfit, nearest_imports, signature
+from checks.domain.keys import calling_files
+from checks.domain.ops import OpInfo, Ops, callers, calls_of
+from checks.eval.interpreter.program import absolute
+from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import Function, Import, Unit
+from checks.lang.source import language
+from checks.rules.sync import _imports, _method_replacements, _optional_parameters
+from checks.rules.sync._return_arity import unpacked
 
 ID = "sync.signature"
 SUMMARY = "A call does not fit the parameters of what it calls"
@@ -68,12 +68,12 @@ def _all(change: ChangeSet, config: Config) -> Iterator[Finding]:
         if target is not None:
             yield from _python(call, function, unit, target, change, before)
             if misfit(call, target) is None:
-                yield from optional.missing(call, function, unit, target, targets, change, ID)
+                yield from _optional_parameters.missing(call, function, unit, target, targets, change, ID)
     yield from _ops(change, config)
     yield from unpacked(change, config, ID)
-    yield from stand_ins.lagging(change, config, ID)
-    yield from imports.unbound(change, config, ID)
-    yield from imports.lost_comma(change, config, ID)
+    yield from _method_replacements.lagging(change, config, ID)
+    yield from _imports.unbound(change, config, ID)
+    yield from _imports.lost_comma(change, config, ID)
 
 
 def _calls(change: ChangeSet, config: Config) -> Iterator[tuple[Unit, Function, E.Call]]:
@@ -88,8 +88,10 @@ def _calls(change: ChangeSet, config: Config) -> Iterator[tuple[Unit, Function, 
         for call, _ in calls_of(head.body):
             if change.touches(unit.path, call.line, call.line):
                 yield unit, head, call
-        renewed = old is not None and (signature(old) != signature(head) or optional.newly_needed(old, head))
-        if renewed or optional.passed_on(head, unit, change):
+        renewed = old is not None and (
+            signature(old) != signature(head) or _optional_parameters.newly_needed(old, head)
+        )
+        if renewed or _optional_parameters.passed_on(head, unit, change):
             names.add(head.owner if head.name == "__init__" else head.name)
     for name in sorted(names):
         yield from _callers(name, change, config)

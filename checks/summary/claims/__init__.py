@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from checks.analysis import successors
-from checks.analysis.claims import functions, named, ops, settings, statements, tests
-from checks.analysis.claims.places import plain
-from checks.analysis.model import Claim
-from checks.analysis.replaced import Replacement
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.facts import Facts
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.domain.change_facts import Facts
+from checks.summary import successors
+from checks.summary.claims import functions, named, ops, settings, statements, tests
+from checks.summary.claims.claim_locations import plain
+from checks.summary.model import Claim
+from checks.summary.replacements import Replacement
 
 
 def claims(change: ChangeSet, config: Config, facts: Facts, replaced: Sequence[Replacement]) -> tuple[Claim, ...]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from checks.finding import Location
-from checks.ir.unit import Function
+from checks.core.finding import Location
+from checks.lang.ir.source_file import Function
 
 
 def at(function: Function) -> Location:

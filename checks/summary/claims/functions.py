@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from checks.analysis import called, layout, pairs
-from checks.analysis.claims.places import at, declared_name, own_names
-from checks.analysis.defined import defined
-from checks.analysis.lines import Line, rewritten
-from checks.analysis.model import Claim
-from checks.analysis.successors import Successor
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.facts import Facts, FunctionFact
-from checks.finding import Location, Message, Side
-from checks.ir.unit import Function
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Location, Message, Side
+from checks.domain.change_facts import Facts, FunctionFact
+from checks.lang.ir.source_file import Function
+from checks.summary import call_changes, layout, pairs
+from checks.summary.claims.claim_locations import at, declared_name, own_names
+from checks.summary.definitions import defined
+from checks.summary.line_diff import Line, rewritten
+from checks.summary.model import Claim
+from checks.summary.successors import Successor
 
 _MANY = 4
 _MOST_NAMES = 8
@@ -137,10 +137,10 @@ def laid_out(change: ChangeSet, config: Config) -> Iterator[Claim]:
 
 def first_calls(change: ChangeSet, config: Config) -> Iterator[Claim]:
     """What new functions call that nothing in their file called before, or nothing for their hardware."""
-    for found in called.first_calls(change, config):
+    for found in call_changes.first_calls(change, config):
         names = [n for n in found.gained if defined(n, change, Side.HEAD, config)]
         if names:
-            kind = called.hardware(found.function, config)
+            kind = call_changes.hardware(found.function, config)
             args = {"name": found.function.qualname, "calls": names, "hardware": kind, "path": found.function.path}
             yield Claim(Message("first-calls", args), (at(found.function),), own_names(found.function))
 

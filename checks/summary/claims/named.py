@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from checks.analysis.model import Claim
-from checks.analysis.replaced import Replacement
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.facts import Facts
-from checks.finding import Location, Message, Side
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Location, Message, Side
+from checks.domain.change_facts import Facts
+from checks.summary.model import Claim
+from checks.summary.replacements import Replacement
 
 _KEY = re.compile(r"""\b(\w+)\[["'](\w+)["']\]\s*=(?!=)""")
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from checks.analysis import successors
-from checks.analysis.claims.places import declared_name, plain
-from checks.analysis.model import Claim
-from checks.analysis.replaced import Replacement
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.facts import Facts
-from checks.finding import Location, Message, Side
-from checks.ir.unit import Binding, Unit
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Location, Message, Side
+from checks.domain.change_facts import Facts
+from checks.lang.ir.source_file import Binding, Unit
+from checks.summary import successors
+from checks.summary.claims.claim_locations import declared_name, plain
+from checks.summary.model import Claim
+from checks.summary.replacements import Replacement
 
 
 def ops(change: ChangeSet, facts: Facts, replaced: Iterable[Replacement]) -> Iterator[Claim]:

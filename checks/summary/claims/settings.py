@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from checks.analysis.model import Claim
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Location, Message, Side
-from checks.ir import expr as E
-from checks.ir.node import node
-from checks.ir.stmt import Assign
-from checks.ir.unit import Unit
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Location, Message, Side
+from checks.lang.ir import expr as E
+from checks.lang.ir.node import node
+from checks.lang.ir.source_file import Unit
+from checks.lang.ir.stmt import Assign
+from checks.summary.model import Claim
 
 _CLASS = re.compile(r"(?:Config|Args|Arguments|Options|Settings)$")
 

@@ -7,17 +7,17 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from checks.analysis import arguments, called, inside, layout, overridden
-from checks.analysis import conditions as written_anew
-from checks.analysis import statements as changed
-from checks.analysis.claims.places import at, own_names
-from checks.analysis.defined import defined
-from checks.analysis.model import Claim
-from checks.change import ChangeSet
-from checks.config import Config
-from checks.finding import Location, Message, Side
-from checks.ir.unit import Function
-from checks.kernel.host_sync import WAITS
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Location, Message, Side
+from checks.lang.ir.source_file import Function
+from checks.rules.kernel.host_sync import WAITS
+from checks.summary import arguments, call_changes, layout, state_changes, statements
+from checks.summary import conditions as condition_changes
+from checks.summary import overrides as attribute_overrides
+from checks.summary.claims.claim_locations import at, own_names
+from checks.summary.definitions import defined
+from checks.summary.model import Claim
 
 _MOST_BRANCHES = 6
 _MOST_WRITTEN = 4
@@ -37,7 +37,7 @@ def calls(change: ChangeSet, config: Config, known: set[str], about: set[str]) -
         return name not in known and (name in _WAITS or defined(name, change, side, config))
 
     alike: dict[tuple[tuple[str, ...], tuple[str, ...]], list[Function]] = {}
-    for found in called.calls(change, config):
+    for found in call_changes.calls(change, config):
         gained = tuple(n for n in found.gained if tells(n, Side.HEAD))
         lost = tuple(n for n in found.lost if tells(n, Side.BASE))
         if gained or lost:
@@ -69,7 +69,7 @@ def _exchanged(gained: Sequence[str], lost: Sequence[str]) -> dict[str, Any]:
 
 
 def conditions(change: ChangeSet, config: Config, exchanged: Exchanged) -> Iterator[Claim]:
-    for found in written_anew.conditions(change, config):
+    for found in condition_changes.conditions(change, config):
         if not layout.only_renamed(found.old, found.new, exchanged):
             args = {"name": found.function.qualname, "old": found.old, "new": found.new, "path": found.function.path}
             message = Message("condition-part", args) if found.part else Message("condition", args)
@@ -79,7 +79,7 @@ def conditions(change: ChangeSet, config: Config, exchanged: Exchanged) -> Itera
 def written(change: ChangeSet, config: Config, exchanged: Exchanged) -> Iterator[Claim]:
     seen: Counter[str] = Counter()
     lines: set[tuple[str, int]] = set()
-    for read in (changed.unpacked, changed.assignments, changed.loops, changed.in_place):
+    for read in (statements.unpacked, statements.assignments, statements.loops, statements.in_place):
         for found in read(change, config):
             name, path = found.function.qualname, found.function.path
             known = found.old and found.new and layout.only_renamed(found.old, found.new, exchanged)
@@ -95,11 +95,11 @@ def written(change: ChangeSet, config: Config, exchanged: Exchanged) -> Iterator
             yield Claim(_written(found, read), (where,), (*own_names(found.function), *fields))
 
 
-def _written(found: changed.Written, read: object) -> Message:
+def _written(found: statements.Written, read: object) -> Message:
     args = {"name": found.function.qualname, "target": found.target, "old": found.old, "new": found.new}
-    if read is changed.unpacked:
+    if read is statements.unpacked:
         return Message("unpacked", args)
-    if read is changed.loops:
+    if read is statements.loops:
         return Message("loop", args)
     if not found.target:
         return Message("returned", args)
@@ -107,8 +107,8 @@ def _written(found: changed.Written, read: object) -> Message:
 
 
 def exits(change: ChangeSet, config: Config) -> Iterator[Claim]:
-    alike: dict[tuple[str, str], list[inside.Exit]] = {}
-    for found in inside.exits(change, config):
+    alike: dict[tuple[str, str], list[state_changes.Exit]] = {}
+    for found in state_changes.exits(change, config):
         alike.setdefault((found.how, found.test), []).append(found)
     for (how, test), leaving in alike.items():
         functions = [e.function for e in leaving]
@@ -118,20 +118,20 @@ def exits(change: ChangeSet, config: Config) -> Iterator[Claim]:
 
 
 def state(change: ChangeSet, config: Config) -> Iterator[Claim]:
-    for found in inside.state(change, config):
+    for found in state_changes.state(change, config):
         args = {"name": found.function.qualname, **_exchanged(found.gained, found.lost), "path": found.function.path}
         yield Claim(Message("state", args), (Location(found.function.path, found.line),), own_names(found.function))
 
 
 def dropped(change: ChangeSet, config: Config, exchanged: Exchanged) -> Iterator[Claim]:
-    for found in overridden.dropped(change, config, exchanged):
+    for found in attribute_overrides.dropped(change, config, exchanged):
         path, name = found.function.path, found.function.qualname
         args = {"name": name, "test": found.test, "note": found.note}
         yield Claim(Message("dropped", args), (Location(path, found.line),), own_names(found.function))
 
 
 def overrides(change: ChangeSet, config: Config, exchanged: Exchanged) -> Iterator[Claim]:
-    for found in overridden.overrides(change, config, exchanged):
+    for found in attribute_overrides.overrides(change, config, exchanged):
         path, name = found.function.path, found.function.qualname
         args = {"name": name, "target": found.target, "value": found.value, "test": found.test, "gone": found.gone}
         where = at(found.function) if found.gone else Location(path, found.line)
@@ -140,8 +140,8 @@ def overrides(change: ChangeSet, config: Config, exchanged: Exchanged) -> Iterat
 
 def narrowed(change: ChangeSet, config: Config) -> Iterator[Claim]:
     """What now runs only under a condition, one sentence for everything under the same one."""
-    told: dict[tuple[str, str, str], list[inside.Narrowed]] = {}
-    for found in inside.narrowed(change, config):
+    told: dict[tuple[str, str, str], list[state_changes.Narrowed]] = {}
+    for found in state_changes.narrowed(change, config):
         told.setdefault((found.function.path, found.function.qualname, found.test), []).append(found)
     for (path, name, test), under in told.items():
         parts = {
@@ -181,7 +181,7 @@ def _beside(found: arguments.Passed, change: ChangeSet) -> bool:
 
 
 def branches(change: ChangeSet, config: Config) -> Iterator[Claim]:
-    for found in changed.branches(change, config):
+    for found in statements.branches(change, config):
         members = [f"{found.enum}.{m}" for m in found.members[:_MOST_BRANCHES]]
         args = {"name": found.function.qualname, "members": members, "new": found.new, "path": found.function.path}
         yield Claim(Message("branches", args), (Location(found.function.path, found.line),), own_names(found.function))

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from checks.analysis.model import Claim
-from checks.change import ChangeSet, FileChange
-from checks.config import Config
-from checks.finding import Location, Message, Side
-from checks.source import language
+from checks.core.change import ChangeSet, FileChange
+from checks.core.config import Config
+from checks.core.finding import Location, Message, Side
+from checks.lang.source import language
+from checks.summary.model import Claim
 
 _CASE = re.compile(r"^\s*(?:async )?def (test_\w+)\(")
 _MOST_NAMES = 6

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checks.interp import arrays
-from checks.interp.values import ANY, Array, Raised, V
+from checks.eval.interpreter import arrays
+from checks.eval.interpreter.values import ANY, Array, Raised, V
 
 settings.register_profile("interp", derandomize=True, deadline=None, max_examples=150)
 settings.load_profile("interp")

@@ -2,9 +2,9 @@
 
 import pytest
 
-from checks.interp.machine import Machine
-from checks.interp.program import Modules, Program
-from checks.py.parse import parse_python
+from checks.eval.interpreter.machine import Machine
+from checks.eval.interpreter.program import Modules, Program
+from checks.lang.python.parse import parse_python
 
 READER = """
 import numpy as np

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from checks.cpp.parse import parse_cpp
-from checks.ir.expr import Binary, Call, Const, Expr, Name, Unary, Unknown
-from checks.ir.unit import Class, Constant, Import, Member, Op, Param, Unit
+from checks.lang.cpp.parse import parse_cpp
+from checks.lang.ir.expr import Binary, Call, Const, Expr, Name, Unary, Unknown
+from checks.lang.ir.source_file import Class, Constant, Import, Member, Op, Param, Unit
 
 K, ONE = Name("K"), Const(1)
 

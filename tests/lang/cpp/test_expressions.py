@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from checks.cpp.parse import parse_cpp
-from checks.cpp.snippets import expression
-from checks.ir.expr import (
+from checks.lang.cpp.parse import parse_cpp
+from checks.lang.cpp.snippets import expression
+from checks.lang.ir.expr import (
     Attr,
     Binary,
     Call,
@@ -22,7 +22,7 @@ from checks.ir.expr import (
     Unknown,
     callee,
 )
-from checks.ir.stmt import Assign, Stmt
+from checks.lang.ir.stmt import Assign, Stmt
 
 A, B, C, N = Name("a"), Name("b"), Name("c"), Name("n")
 ONE = Const(1)

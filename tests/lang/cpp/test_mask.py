@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checks.cpp.conditionals import resolve
-from checks.cpp.mask import mask
-from checks.cpp.scan import comments, scan
+from checks.lang.cpp.conditionals import resolve
+from checks.lang.cpp.mask import mask
+from checks.lang.cpp.scan import comments, scan
 
 # Pieces of C++ whose order does not matter: any of them may follow any other.
 _PIECES = [

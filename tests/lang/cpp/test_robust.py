@@ -10,10 +10,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from checks.cpp.parse import parse_cpp
-from checks.ir.expr import Expr, Node, walk
-from checks.ir.stmt import Stmt, flatten
-from checks.ir.unit import Unit
+from checks.lang.cpp.parse import parse_cpp
+from checks.lang.ir.expr import Expr, Node, walk
+from checks.lang.ir.source_file import Unit
+from checks.lang.ir.stmt import Stmt, flatten
 
 SAMPLE = b"""#include "a.h"
 #define K 20 /* width */

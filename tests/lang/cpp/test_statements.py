@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from checks.cpp.parse import parse_cpp
-from checks.ir.expr import Attr, Binary, Call, Const, Expr, Index, Name, Sequence, Unary, Unknown
-from checks.ir.stmt import (
+from checks.lang.cpp.parse import parse_cpp
+from checks.lang.ir.expr import Attr, Binary, Call, Const, Expr, Index, Name, Sequence, Unary, Unknown
+from checks.lang.ir.stmt import (
     Assert,
     Assign,
     Define,

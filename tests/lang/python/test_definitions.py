@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from checks.ir.expr import Attr, Binary, Const, Name
-from checks.ir.unit import Param
-from checks.py.parse import parse_python
+from checks.lang.ir.expr import Attr, Binary, Const, Name
+from checks.lang.ir.source_file import Param
+from checks.lang.python.parse import parse_python
 
 SOURCE = b'''\
 # One block

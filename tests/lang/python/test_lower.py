@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from checks.ir.expr import (
+from checks.lang.ir.expr import (
     Attr,
     Binary,
     Call,
@@ -21,8 +21,8 @@ from checks.ir.expr import (
     Unknown,
     names,
 )
-from checks.ir.stmt import Assert, Assign, ExprStmt, For, If, Jump, Opaque, Return, Stmt, With
-from checks.py.parse import parse_python
+from checks.lang.ir.stmt import Assert, Assign, ExprStmt, For, If, Jump, Opaque, Return, Stmt, With
+from checks.lang.python.parse import parse_python
 
 A, B, C = Name("a"), Name("b"), Name("c")
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checks.ir.unit import Unit
-from checks.ir.wanted import Wanted
-from checks.py.outline import outline
-from checks.py.parse import parse_python
+from checks.lang.ir.source_file import Unit
+from checks.lang.ir.wanted import Wanted
+from checks.lang.python.outline import outline
+from checks.lang.python.parse import parse_python
 
 ROOT = Path(__file__).resolve().parents[2]
 OURS = sorted((ROOT / "checks").rglob("*.py"))

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from checks.ir.stmt import Opaque, flatten
-from checks.ir.unit import Unit
-from checks.py.parse import parse_python
+from checks.lang.ir.source_file import Unit
+from checks.lang.ir.stmt import Opaque, flatten
+from checks.lang.python.parse import parse_python
 
 WHOLE = b'''\
 import os

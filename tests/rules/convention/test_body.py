@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.reports.paste import pasted
-from bot.words import Words
-from checks.change import ChangeSet, FileChange, Hunk, PullRequest
-from checks.config import load
-from checks.convention import description
-from checks.convention.body import propose
-from checks.convention.draft import Draft
-from checks.convention.markdown import box_text
-from checks.tree import MemoryTree
+from bot.i18n.catalog import Words
+from bot.reports.paste_blocks import pasted
+from checks.core.change import ChangeSet, FileChange, Hunk, PullRequest
+from checks.core.config import load
+from checks.core.tree import MemoryTree
+from checks.rules.convention import description
+from checks.rules.convention._body import propose
+from checks.rules.convention._draft import Draft
+from checks.rules.convention._markdown import box_text
 
 TEMPLATE = """<!-- Thank you. -->
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from checks.convention.boxes import Kind, kind
+from checks.rules.convention._boxes import Kind, kind
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ import difflib
 
 import pytest
 
-from checks.change import ChangeSet, FileChange, Hunk
-from checks.config import load
-from checks.convention.effects import changed_sources, rewrites
-from checks.tree import MemoryTree
+from checks.core.change import ChangeSet, FileChange, Hunk
+from checks.core.config import load
+from checks.core.tree import MemoryTree
+from checks.rules.convention._effects import changed_sources, rewrites
 
 
 def change(old: str, new: str, path: str) -> ChangeSet:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from checks.config import load
-from checks.convention.markdown import boxes, split, strip_comments, tick, written
-from checks.convention.template import find, listed_tags
-from checks.tree import MemoryTree
+from checks.core.config import load
+from checks.core.tree import MemoryTree
+from checks.rules.convention._markdown import boxes, split, strip_comments, tick, written
+from checks.rules.convention._template import find, listed_tags
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from checks.change import ChangeSet, FileChange, Hunk, PullRequest
-from checks.config import Config, load
-from checks.convention.draft import draft
-from checks.convention.tags import belongs, choose, place, propose
-from checks.convention.titles import is_slip, nearest, parse
-from checks.tree import MemoryTree
+from checks.core.change import ChangeSet, FileChange, Hunk, PullRequest
+from checks.core.config import Config, load
+from checks.core.tree import MemoryTree
+from checks.rules.convention._draft import draft
+from checks.rules.convention._tags import belongs, choose, place, propose
+from checks.rules.convention._titles import is_slip, nearest, parse
 
 TAGS = ("Engine", "Speculative Decoding", "OP", "KVCache", "BugFix", "Optimization", "Feature", "Docs", "CI", "XPU")
 CONFIG = f"""

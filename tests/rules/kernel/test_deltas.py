@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checks.ir.unit import Function, Unit
-from checks.kernel.deltas import body_code, code_of, uses
+from checks.core.changed import body_code, code_of, uses
+from checks.lang.ir.source_file import Function, Unit
 
 WORDS = re.compile(r"\w+|[^\w\s]")
 PLAIN = re.compile(r"""^[bBrRuU]{0,2}["']""")

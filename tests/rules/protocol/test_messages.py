@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from checks.change import ChangeSet
-from checks.config import load
-from checks.protocol.messages import Messages
-from checks.tree import MemoryTree
+from checks.core.change import ChangeSet
+from checks.core.config import load
+from checks.core.tree import MemoryTree
+from checks.domain.messages import Messages
 
 MESSAGE = "struct note {\n  long kind;\n  int words[4];\n};\n"
 SENDER = '#include "way.h"\nvoid put(int id) {\n  note a, b;\n  msgsnd(id, &b, sizeof(b), 0);\n}\n'

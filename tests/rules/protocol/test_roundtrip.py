@@ -7,11 +7,11 @@ from itertools import product
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checks.ir.expr import Const, Name
-from checks.ir.stmt import Assign, Guarded
-from checks.ir.unit import Function
-from checks.protocol.roundtrip import refute, room
-from checks.protocol.words import Pack, Part, Unpack
+from checks.domain.bitfields.expressions import Pack, Part, Unpack
+from checks.domain.bitfields.roundtrip import refute, room
+from checks.lang.ir.expr import Const, Name
+from checks.lang.ir.source_file import Function
+from checks.lang.ir.stmt import Assign, Guarded
 
 BITS = 8
 FUNCTION = Function("f", "f", "a.cc", (), 1, 1, tuple)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checks.semantics.affine import Bounds, Linear, Offset, Range, Symbol, number, offset, product, symbol
+from checks.eval.symbolic.affine import Bounds, Linear, Offset, Range, Symbol, number, offset, product, symbol
 
 SYMBOLS = [Symbol("index", "idx", "idx"), Symbol("load", "n", "n"), Symbol("loop", "i"), Symbol("opaque", "x")]
 

@@ -2,13 +2,13 @@
 
 import pytest
 
-from checks.change import ChangeSet
-from checks.config import load
-from checks.finding import Side
-from checks.semantics.buffers import Buffers
-from checks.semantics.interpret import Watch
-from checks.semantics.library import Library
-from checks.tree import MemoryTree
+from checks.core.change import ChangeSet
+from checks.core.config import load
+from checks.core.finding import Side
+from checks.core.tree import MemoryTree
+from checks.domain.indices.buffers import Buffers
+from checks.domain.indices.op_index import Library
+from checks.eval.symbolic.interpret import Watch
 
 OP = """
 __global__ void take_kernel(const long* ids, const long* step_idx, long* out, int L) {

@@ -4,11 +4,11 @@ import textwrap
 
 import pytest
 
-from checks.semantics.affine import Offset
-from checks.semantics.filled import Filled, filled
-from checks.semantics.fixtures import uses
-from checks.semantics.interpret import Watch
-from checks.source import parse
+from checks.eval.symbolic.affine import Offset
+from checks.eval.symbolic.interpret import Watch
+from checks.lang.source import parse
+from checks.rules.semantics._fixture_fill import Filled, filled
+from checks.rules.semantics._fixtures import uses
 
 PARAMS = ("hist", "lens", "step_idx")
 BASE = Offset(-1, (("lens", 1),))

@@ -4,10 +4,10 @@ import textwrap
 
 import pytest
 
-from checks.semantics.affine import Offset
-from checks.semantics.conventions import conventions
-from checks.semantics.interpret import Interpreter, Watch
-from checks.source import parse
+from checks.domain.indices.conventions import conventions
+from checks.eval.symbolic.affine import Offset
+from checks.eval.symbolic.interpret import Interpreter, Watch
+from checks.lang.source import parse
 
 WATCH = Watch(("step_idx",))
 
