@@ -16,8 +16,15 @@ class UserError(Exception):
 
     def as_data(self) -> dict[str, Any]:
         """`key` and `args` as JSON can hold them."""
-        lists = {name: [*map(str, value)] for name, value in self.args_.items() if isinstance(value, list | tuple)}
-        return {"key": self.key, "args": {name: str(value) for name, value in self.args_.items()} | lists}
+        lists = {
+            name: [*map(str, value)]
+            for name, value in self.args_.items()
+            if isinstance(value, list | tuple)
+        }
+        return {
+            "key": self.key,
+            "args": {name: str(value) for name, value in self.args_.items()} | lists,
+        }
 
     def __reduce__(self) -> tuple[Any, tuple[()]]:
         """How it travels between processes: an exception with keywords cannot by itself."""

@@ -57,7 +57,9 @@ def reviewed(
     left_out = (*config.rules.disable, *(skip["rule"] for skip in skips))
     config = replace(config, rules=replace(config.rules, disable=left_out))
     everything = (facts, *beside)
-    outcome = review(change, config, pedantic=pedantic, progress=progress, spread=spread, beside=everything)
+    outcome = review(
+        change, config, pedantic=pedantic, progress=progress, spread=spread, beside=everything
+    )
     progress("")
     notes = [Message("rule-skipped", dict(skip)) for skip in skips]
     if config_file is None and change.base.read(FILE) != change.head.read(FILE):

@@ -11,7 +11,14 @@ from typing import Annotated, Any, Literal
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
-from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import (
+    AliasChoices,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import (
     BaseSettings,
     NoDecode,
@@ -32,8 +39,12 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix=_PREFIX, extra="forbid", hide_input_in_errors=True)
 
-    github_api_url: str = Field(urls.API, validation_alias=AliasChoices("GITHUB_API_URL", "github_api_url"))
-    github_server_url: str = Field(urls.SERVER, validation_alias=AliasChoices("GITHUB_SERVER_URL", "github_server_url"))
+    github_api_url: str = Field(
+        urls.API, validation_alias=AliasChoices("GITHUB_API_URL", "github_api_url")
+    )
+    github_server_url: str = Field(
+        urls.SERVER, validation_alias=AliasChoices("GITHUB_SERVER_URL", "github_server_url")
+    )
     app_id: int
     private_key: SecretStr
     private_key_file: Path | None = None
@@ -68,7 +79,11 @@ class Settings(BaseSettings):
     @field_validator("webhook_secrets", mode="before")
     @classmethod
     def _split(cls, value: Any) -> Any:
-        return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+        return (
+            [part.strip() for part in value.split(",") if part.strip()]
+            if isinstance(value, str)
+            else value
+        )
 
     @field_validator("webhook_secrets")
     @classmethod
@@ -104,7 +119,9 @@ class Settings(BaseSettings):
         """The App's OAuth client, by which people sign in to see pages of private repositories; None without one."""
         if self.client_id is None or self.client_secret is None:
             return None
-        return OAuth(self.client_id, self.client_secret, self.github_server_url, self.github_api_url)
+        return OAuth(
+            self.client_id, self.client_secret, self.github_server_url, self.github_api_url
+        )
 
     def baselines(self, repository: int) -> Path:
         """The store of a repository's logprob baselines; for several hosts `baselines_dir` is a folder they share."""
@@ -114,12 +131,20 @@ class Settings(BaseSettings):
     def hidden(self) -> tuple[Path, ...]:
         """What code under test must not see, besides what only root may: our secrets and data, sockets of services."""
         config = os.environ.get(f"{_PREFIX}CONFIG_FILE")
-        known = (self.data_dir, self.baselines_dir, self.private_key_file, config and Path(config), Path("/run"))
+        known = (
+            self.data_dir,
+            self.baselines_dir,
+            self.private_key_file,
+            config and Path(config),
+            Path("/run"),
+        )
         return tuple(path.resolve() for path in known if path and path.exists())
 
     @property
     def endpoint(self) -> Endpoint:
-        return Endpoint(self.github_api_url, self.github_server_url, self.write_gap, self.writes_per_hour)
+        return Endpoint(
+            self.github_api_url, self.github_server_url, self.write_gap, self.writes_per_hour
+        )
 
     @property
     def database(self) -> str:
@@ -159,7 +184,9 @@ def load(file: str | None, **given: Any) -> Settings:
             tomllib.loads(Path(name).read_text("utf-8"))
         return Settings(**{key: value for key, value in given.items() if value is not None})
     except ValidationError as error:
-        missing = [f"{_PREFIX}{e['loc'][0]}".upper() for e in error.errors() if e["type"] == "missing"]
+        missing = [
+            f"{_PREFIX}{e['loc'][0]}".upper() for e in error.errors() if e["type"] == "missing"
+        ]
         if missing:
             raise UserError("settings-missing", names=missing) from None
         said = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()]

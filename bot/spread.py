@@ -79,7 +79,9 @@ class _Turns:
         os.close(self._read)
 
 
-def _backward(work: Callable[[T], R], items: Sequence[T], turns: _Turns, answers: IO[bytes], written: int) -> NoReturn:
+def _backward(
+    work: Callable[[T], R], items: Sequence[T], turns: _Turns, answers: IO[bytes], written: int
+) -> NoReturn:
     """The child. It ends without a word whatever happens: what is missing is done by the parent.
 
     Each result goes to the file `answers` as soon as there is one, behind its length, and then a byte to the pipe

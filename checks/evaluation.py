@@ -157,7 +157,9 @@ def _near(finding: Reported, place: Place) -> bool:
     return finding.line == 0 or finding.line - NEAR <= place.line <= finding.end_line + NEAR
 
 
-def score(cases: Iterable[Case], outcomes: Mapping[tuple[str, str, tuple[str, ...]], Outcome]) -> Score:
+def score(
+    cases: Iterable[Case], outcomes: Mapping[tuple[str, str, tuple[str, ...]], Outcome]
+) -> Score:
     """Score every case against the review of its change. Labels older than the change count only when found."""
     result = Score()
     cases = [c for c in cases if c.change in outcomes]

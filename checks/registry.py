@@ -21,7 +21,13 @@ from checks.rules.kernel import (
     unused_parameter,
 )
 from checks.rules.logprobs import baseline_affected
-from checks.rules.protocol import layout_mismatch, pack_unpack_mismatch, stale_fixture, unmasked_pack, untested_change
+from checks.rules.protocol import (
+    layout_mismatch,
+    pack_unpack_mismatch,
+    stale_fixture,
+    unmasked_pack,
+    untested_change,
+)
 from checks.rules.semantics import rank_gate, step_idx
 from checks.rules.sync import key, model_runner, op, signature
 

@@ -62,7 +62,11 @@ def review(
         progress(check.ID)
         reported = list(check.run(change, config))
         before = Counter(f.fingerprint for f in reported)
-        return [_settle(f, check, change, config, before) for f in reported if pedantic or not f.pedantic]
+        return [
+            _settle(f, check, change, config, before)
+            for f in reported
+            if pedantic or not f.pedantic
+        ]
 
     def rules_read() -> None:
         # Not at the top: it takes as long as git and another process are busy with the files.
@@ -72,7 +76,11 @@ def review(
     from checks.registry import RULES, shared_out
 
     change.head.find("")  # so that what is searched is in memory before the work is shared out
-    checks = [check for check in (RULES if rules is None else rules) if check.ID not in config.rules.disable]
+    checks = [
+        check
+        for check in (RULES if rules is None else rules)
+        if check.ID not in config.rules.disable
+    ]
     first = shared_out(checks)
     work: list[Callable[[], Any]] = [partial(run, check) for check in first]
     done = spread(lambda do: do(), work + [partial(make, change, config) for make in beside])
@@ -84,7 +92,9 @@ def review(
     return Review(change, config, tuple(unique.values()), tuple(_not_analysed(change)))
 
 
-def _settle(finding: Finding, check: Check, change: ChangeSet, config: Config, before: Counter[str]) -> Finding:
+def _settle(
+    finding: Finding, check: Check, change: ChangeSet, config: Config, before: Counter[str]
+) -> Finding:
     """Lower the claim where the code around it did not parse; keep a fix only when it is proved to work."""
     unit = change.unit(finding.location.path, finding.location.side)
     function = unit.function_at(finding.location.start_line) if unit else None
@@ -97,7 +107,14 @@ def _settle(finding: Finding, check: Check, change: ChangeSet, config: Config, b
     return finding.with_fix(replace(finding.fix, verified=True) if fixed else None)
 
 
-def verify(finding: Finding, fix: Fix, check: Check, change: ChangeSet, config: Config, before: Counter[str]) -> bool:
+def verify(
+    finding: Finding,
+    fix: Fix,
+    check: Check,
+    change: ChangeSet,
+    config: Config,
+    before: Counter[str],
+) -> bool:
     """Whether `fix`, applied to the head tree, makes `finding` go away and brings nothing new of this rule.
 
     `before` counts the rule's findings without the fix, by fingerprint: the same claim may stand twice in a function.
@@ -124,7 +141,9 @@ def apply(edits: Iterable[Edit], change: ChangeSet) -> dict[str, bytes]:
             raise ValueError(f"{edit.path}:{edit.start_line}")
         ending = "\r" if lines[edit.start_line - 1].endswith("\r") else ""
         lines[edit.start_line - 1 : edit.end_line] = [line + ending for line in edit.lines]
-    return {path: "\n".join(lines).encode("utf-8", "surrogateescape") for path, lines in texts.items()}
+    return {
+        path: "\n".join(lines).encode("utf-8", "surrogateescape") for path, lines in texts.items()
+    }
 
 
 def _not_analysed(change: ChangeSet) -> Iterable[tuple[str, str]]:
@@ -140,5 +159,9 @@ def _not_analysed(change: ChangeSet) -> Iterable[tuple[str, str]]:
             continue
         if unit is None:
             yield file.head_path, "too-large" if len(data) > LARGEST else "binary"
-        elif any(unit.is_broken(h.head_start, h.head_start + h.head_len - 1) for h in file.hunks if h.head_len):
+        elif any(
+            unit.is_broken(h.head_start, h.head_start + h.head_len - 1)
+            for h in file.hunks
+            if h.head_len
+        ):
             yield file.head_path, "syntax"

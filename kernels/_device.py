@@ -97,7 +97,9 @@ def uniforms(seed, position, STREAM: tl.constexpr):
     low = (position & 0xFFFFFFFF).to(tl.uint32)
     high = ((position >> 32) & 0xFFFFFFFF).to(tl.uint32)
     first, second, _, _ = tl.philox(seed, low, high, zero + STREAM, zero)
-    return ((first >> 9).to(tl.float32) + 0.5) * (1.0 / 8388608), ((second >> 9).to(tl.float32) + 0.5) * (1.0 / 8388608)
+    return ((first >> 9).to(tl.float32) + 0.5) * (1.0 / 8388608), (
+        (second >> 9).to(tl.float32) + 0.5
+    ) * (1.0 / 8388608)
 
 
 @triton.jit

@@ -27,14 +27,19 @@ def philox(seed: torch.Tensor, counter: tuple[torch.Tensor, ...]) -> tuple[torch
     key = [seed & _MASK, (seed >> 32) & _MASK]
     c = [word & _MASK for word in counter]
     for _ in range(10):
-        low = [c[0] * _MULTIPLIERS[0], c[2] * _MULTIPLIERS[1]]  # wraps at 64 bits; the bits are right
+        low = [
+            c[0] * _MULTIPLIERS[0],
+            c[2] * _MULTIPLIERS[1],
+        ]  # wraps at 64 bits; the bits are right
         high = [(product >> 32) & _MASK for product in low]
         c = [high[1] ^ c[1] ^ key[0], low[1] & _MASK, high[0] ^ c[3] ^ key[1], low[0] & _MASK]
         key = [(key[0] + _WEYL[0]) & _MASK, (key[1] + _WEYL[1]) & _MASK]
     return tuple(c)
 
 
-def uniforms(seed: torch.Tensor, position: torch.Tensor, stream: int) -> tuple[torch.Tensor, torch.Tensor]:
+def uniforms(
+    seed: torch.Tensor, position: torch.Tensor, stream: int
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Two independent float64 uniforms of each (seed, position): odd multiples of 2**-24 inside (0, 1).
 
     23 bits and a half, because that is exact in float32; with 24 the largest would round to 1.
@@ -57,7 +62,9 @@ def draw(
     batch, vocab = weights.shape
     padded = torch.nn.functional.pad(weights, (0, -vocab % chunk)).view(batch, -1, chunk)
     part, margin = _pick(padded.sum(dim=2), uniform[0])
-    inside, margin_inside = _pick(padded[torch.arange(batch, device=weights.device), part], uniform[1])
+    inside, margin_inside = _pick(
+        padded[torch.arange(batch, device=weights.device), part], uniform[1]
+    )
     return part * chunk + inside, torch.minimum(margin, margin_inside)
 
 

@@ -48,7 +48,16 @@ def chunks_per_program(rows: int, chunks: int, most: int, programs: int = PROGRA
 
 
 @triton.jit
-def load_tile(row_ptr, stride, chunk, end, vocab, CHUNK: tl.constexpr, PACKED: tl.constexpr, ONCE: tl.constexpr):
+def load_tile(
+    row_ptr,
+    stride,
+    chunk,
+    end,
+    vocab,
+    CHUNK: tl.constexpr,
+    PACKED: tl.constexpr,
+    ONCE: tl.constexpr,
+):
     """A chunk's logits as they stand in memory, [CHUNK] or as words [CHUNK // 2]; -inf past the vocabulary, and nothing
     is read from chunk ``end`` on. What is read ``ONCE`` leaves the caches first.
     """
@@ -63,14 +72,18 @@ def load_tile(row_ptr, stride, chunk, end, vocab, CHUNK: tl.constexpr, PACKED: t
                 tile = tl.load(words + at)
         else:
             vectors = tl.where(chunk < end, vocab // VECTOR, 0)
-            tile = tl.load(words + at, mask=at // (VECTOR // 2) < vectors, other=TWO_MINUS_INFINITIES)
+            tile = tl.load(
+                words + at, mask=at // (VECTOR // 2) < vectors, other=TWO_MINUS_INFINITIES
+            )
     else:
         token = chunk * CHUNK + tl.arange(0, CHUNK)
         at = token.to(tl.int64) * stride
         if whole:
             tile = tl.load(row_ptr + at)
         else:
-            tile = tl.load(row_ptr + at, mask=token < tl.where(chunk < end, vocab, 0), other=float("-inf"))
+            tile = tl.load(
+                row_ptr + at, mask=token < tl.where(chunk < end, vocab, 0), other=float("-inf")
+            )
     return tile
 
 
@@ -135,7 +148,9 @@ def sum_exponentials(tile, top, scale, PACKED: tl.constexpr):
         # One multiply-add a logit. The rounding of ``top * scale`` is in every term alike, and taken out of the sum.
         origin = top * scale
         first, second = unpack(tile)
-        total = tl.sum(tl.exp2(tl.fma(first, scale, -origin)) + tl.exp2(tl.fma(second, scale, -origin)))
+        total = tl.sum(
+            tl.exp2(tl.fma(first, scale, -origin)) + tl.exp2(tl.fma(second, scale, -origin))
+        )
         total = total * tl.exp2(-tl.fma(top, scale, -origin))
     else:
         total = tl.sum(tl.exp2((tile.to(tl.float32) - top) * scale))
@@ -201,7 +216,9 @@ def stream_stats(
             top, best = best_of_tile(tile, chunk, CHUNK, PACKED)
             second = best.to(tl.float32, bitcast=True)
         else:
-            top, second = sum_exponentials(tile, tile_max(tile, CHUNK, PACKED), LOG2E / temperature, PACKED)
+            top, second = sum_exponentials(
+                tile, tile_max(tile, CHUNK, PACKED), LOG2E / temperature, PACKED
+            )
         tl.store(out_ptr + chunk * 2, top)
         tl.store(out_ptr + chunk * 2 + 1, second)
 

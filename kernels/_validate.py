@@ -47,12 +47,20 @@ class Args:
             wanted = " or ".join(_dtype_name(dtype) for dtype in dtypes)
             raise TypeError(f"{self.op}: {name} must be {wanted}, got {describe(value)}")
         if value.layout != torch.strided:
-            raise TypeError(f"{self.op}: {name} must be a dense tensor, got {value.layout} {describe(value)}")
+            raise TypeError(
+                f"{self.op}: {name} must be a dense tensor, got {value.layout} {describe(value)}"
+            )
         self.device = self.device or value.device
         if value.device != self.device:
-            raise ValueError(f"{self.op}: {name} must be on {self.device} like the others, got {describe(value)}")
-        if value.dim() != len(dims) or not all(self._fits(d, n) for d, n in zip(dims, value.shape, strict=True)):
-            raise ValueError(f"{self.op}: {name} must have shape {self._wanted(dims)}, got {describe(value)}")
+            raise ValueError(
+                f"{self.op}: {name} must be on {self.device} like the others, got {describe(value)}"
+            )
+        if value.dim() != len(dims) or not all(
+            self._fits(d, n) for d, n in zip(dims, value.shape, strict=True)
+        ):
+            raise ValueError(
+                f"{self.op}: {name} must have shape {self._wanted(dims)}, got {describe(value)}"
+            )
         return value
 
     def optional(

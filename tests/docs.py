@@ -32,21 +32,42 @@ def report() -> str:
         body = Path(folder) / "body.md"
         body.write_text(example.body, encoding="utf-8")
         out = Path(folder) / "report.txt"
-        arguments = ["review", "--repo", str(example.repo), "--base", "base", "--head", "head", "--lang", "en"]
-        arguments += ["--title", example.title, "--body-file", str(body), "--target-branch", example.target_branch]
+        arguments = [
+            "review",
+            "--repo",
+            str(example.repo),
+            "--base",
+            "base",
+            "--head",
+            "head",
+            "--lang",
+            "en",
+        ]
+        arguments += [
+            "--title",
+            example.title,
+            "--body-file",
+            str(body),
+            "--target-branch",
+            example.target_branch,
+        ]
         with contextlib.redirect_stderr(io.StringIO()):
             specbot([*arguments, "--fail-on", "never", "-o", str(out)])
         text = out.read_text("utf-8")
     findings, _, rest = text.partition("\nDetails\n")
     details = re.split(r"\n(?=🔴|🟡|❓|📝)", rest.partition("\nPull request conventions\n")[0])
-    shown = "\n".join(next(d for d in details if f"Rule `{rule}`" in d).rstrip() + "\n" for rule in SHOWN)
+    shown = "\n".join(
+        next(d for d in details if f"Rule `{rule}`" in d).rstrip() + "\n" for rule in SHOWN
+    )
     return f"```text\n{findings.rstrip()}\n\nDetails\n───────\n\n{shown}```\n"
 
 
 def rules() -> str:
     """One line a rule."""
     words = Words("en")
-    rows = "".join(f"| `{r.ID}` | {words.summary(r.ID)} |\n" for r in sorted(RULES, key=lambda r: r.ID))
+    rows = "".join(
+        f"| `{r.ID}` | {words.summary(r.ID)} |\n" for r in sorted(RULES, key=lambda r: r.ID)
+    )
     return f"| rule | what it finds |\n|---|---|\n{rows}"
 
 
@@ -54,7 +75,9 @@ def kernels() -> str:
     """The measured kernels, from the committed results of one real run."""
     if not RESULTS.is_file():
         return "No measured run is committed yet.\n"
-    return "Measured by `specbot kernels bench` on one GPU:\n\n" + table(json.loads(RESULTS.read_text("utf-8")))
+    return "Measured by `specbot kernels bench` on one GPU:\n\n" + table(
+        json.loads(RESULTS.read_text("utf-8"))
+    )
 
 
 GENERATED: dict[str, Callable[[], str]] = {"report": report, "rules": rules, "kernels": kernels}

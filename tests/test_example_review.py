@@ -30,7 +30,9 @@ PACKED = {
     ("protocol.untested-change", f"{GPU}draft_model/mtp_save_first_token_with_topk.cc", 54),
     ("logprobs.baseline-affected", "tests/e2e/test_mtp_logprob_baseline.py", 58),
 }
-WIDTH_COMMENT = {("protocol.pack-unpack-mismatch", f"{GPU}draft_model/mtp_save_first_token_with_topk.cc", 52)}
+WIDTH_COMMENT = {
+    ("protocol.pack-unpack-mismatch", f"{GPU}draft_model/mtp_save_first_token_with_topk.cc", 52)
+}
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +46,9 @@ def reviewed(tmp_path_factory):
             git = Git(example.repo)
             pull = PullRequest(example.title, example.body, (), example.target_branch, known=True)
             with Blobs(git) as blobs:
-                change = change_set(git, blobs, resolve(git, example.base, example.head, merge_base=False), pull)
+                change = change_set(
+                    git, blobs, resolve(git, example.base, example.head, merge_base=False), pull
+                )
                 made[variant] = review(change, configuration(change.base, None, None), RULES)
         return made[variant]
 
@@ -53,7 +57,9 @@ def reviewed(tmp_path_factory):
 
 def claims(outcome, *families):
     return {
-        (f.rule, f.location.path, f.location.start_line) for f in outcome.findings if f.rule.split(".")[0] in families
+        (f.rule, f.location.path, f.location.start_line)
+        for f in outcome.findings
+        if f.rule.split(".")[0] in families
     }
 
 
@@ -63,7 +69,10 @@ def claims(outcome, *families):
         ("first-push", SENDERS | STALE | PACKED | WIDTH_COMMENT),
         ("merged", SENDERS | PACKED | WIDTH_COMMENT),
         ("masked", PACKED),
-        ("logprob-overlap", {("logprobs.baseline-affected", "tests/e2e/test_mtp_logprob_baseline.py", 58)}),
+        (
+            "logprob-overlap",
+            {("logprobs.baseline-affected", "tests/e2e/test_mtp_logprob_baseline.py", 58)},
+        ),
         ("ngram", set()),
         ("writer-shift", set()),
     ],
@@ -99,12 +108,16 @@ NGRAM_TEST = "tests/spec_decode/test_ngram_kernel.py"
 )
 def test_step_idx_findings(reviewed, variant, expected):
     found = [f for f in reviewed(variant).findings if f.rule == "semantics.step-idx"]
-    assert {(f.severity, f.answered, f.location.path, f.location.start_line) for f in found} == expected
+    assert {
+        (f.severity, f.answered, f.location.path, f.location.start_line) for f in found
+    } == expected
     assert len(found) == len(expected)
 
 
 def test_predictions_name_the_failing_tests(reviewed):
-    found = [f.evidence[0] for f in reviewed("first-push").findings if f.rule == "protocol.stale-fixture"]
+    found = [
+        f.evidence[0] for f in reviewed("first-push").findings if f.rule == "protocol.stale-fixture"
+    ]
     assert {e.test.rsplit("::", 1)[1] for e in found} == {
         "test_speculative_decoding_use_logprobs",
         "test_preempted_slot_does_not_stop_the_others",
@@ -124,7 +137,9 @@ def test_masking_is_offered_and_verified(reviewed):
 
 
 def test_the_other_runner_is_named(reviewed):
-    assert ("sync.model-runner", "lantern/worker/metax_model_runner.py", 26) in claims(reviewed("first-push"), "sync")
+    assert ("sync.model-runner", "lantern/worker/metax_model_runner.py", 26) in claims(
+        reviewed("first-push"), "sync"
+    )
 
 
 def test_conventions_of_the_first_push(reviewed):
@@ -132,7 +147,9 @@ def test_conventions_of_the_first_push(reviewed):
     assert {"convention.title", "convention.description", "convention.checklist"} <= rules
 
 
-@pytest.mark.parametrize(("variant", "verdict"), [("first-push", Verdict.BLOCK), ("ngram-xpu-behind", None)])
+@pytest.mark.parametrize(
+    ("variant", "verdict"), [("first-push", Verdict.BLOCK), ("ngram-xpu-behind", None)]
+)
 def test_verdicts(reviewed, variant, verdict):
     outcome = reviewed(variant)
     assert verdict is None or outcome.verdict is verdict
@@ -141,7 +158,18 @@ def test_verdicts(reviewed, variant, verdict):
 
 def test_the_bench_tells_where_the_time_of_a_review_goes(tmp_path):
     example = build(tmp_path, "first-push")
-    command = [sys.executable, "-m", "tests.bench.stages", str(example.repo), example.base, example.head]
-    told = json.loads(subprocess.run(command, cwd=Path(__file__).parents[1], check=True, capture_output=True).stdout)
+    command = [
+        sys.executable,
+        "-m",
+        "tests.bench.stages",
+        str(example.repo),
+        example.base,
+        example.head,
+    ]
+    told = json.loads(
+        subprocess.run(
+            command, cwd=Path(__file__).parents[1], check=True, capture_output=True
+        ).stdout
+    )
     assert set(told["rules"]) == {rule.ID for rule in RULES}
     assert f"{GPU}speculate_save_output_with_topk.cc" in told["parsed"]

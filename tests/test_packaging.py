@@ -110,7 +110,9 @@ def test_wheel_has_nothing_else(wheel: set[str]) -> None:
     assert folders == {"bot", "checks", "kernels", "templates", "specbot-0.1.0.dist-info"}
 
 
-@pytest.mark.parametrize("command", [["-m", "bot"], ["-c", "from bot.__main__ import main; main()"]])
+@pytest.mark.parametrize(
+    "command", [["-m", "bot"], ["-c", "from bot.__main__ import main; main()"]]
+)
 def test_command_says_its_version(command: list[str]) -> None:
     done = subprocess.run(
         [sys.executable, *command, "--version"],
@@ -124,5 +126,7 @@ def test_command_says_its_version(command: list[str]) -> None:
 
 def test_review_imports_no_torch() -> None:
     code = "import sys, bot.__main__; print(*{'torch', 'triton', 'kernels'} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == ""

@@ -37,7 +37,9 @@ def sentences(path: Path) -> dict[str, dict[str, str]]:
         return data
     made = {"summary": data["summary"]} if "summary" in data else {}
     assert set(data) <= {*TABLES, "summary"}, path
-    return made | {f"{table}.{key}": said for table in TABLES for key, said in data.get(table, {}).items()}
+    return made | {
+        f"{table}.{key}": said for table in TABLES for key, said in data.get(table, {}).items()
+    }
 
 
 @pytest.mark.parametrize("path", [*GENERAL, *OF_RULES], ids=name)
@@ -46,7 +48,10 @@ def test_both_languages_say_the_same(path):
     for key, said in sentences(path).items():
         assert sorted(said) == sorted(LANGUAGES), key
         assert all(text.strip() for text in said.values()), key
-        wanted = {language: meta.find_undeclared_variables(environment.parse(text)) for language, text in said.items()}
+        wanted = {
+            language: meta.find_undeclared_variables(environment.parse(text))
+            for language, text in said.items()
+        }
         assert wanted["zh"] == wanted["en"], key
 
 
@@ -63,7 +68,10 @@ def test_sentences_are_well_formed(path):
             if key.startswith("message.") or key == "summary":
                 assert "\n" not in text.strip(), key
         zh = re.sub(r"\{[{%].*?[}%]\}|`[^`]*`", "码", said["zh"])
-        assert not re.search(r"[\u4e00-\u9fff）][,;:!?](?![\w/])|[\u4e00-\u9fff],", zh), (key, said["zh"])
+        assert not re.search(r"[\u4e00-\u9fff）][,;:!?](?![\w/])|[\u4e00-\u9fff],", zh), (
+            key,
+            said["zh"],
+        )
 
 
 @pytest.mark.parametrize("path", [*GENERAL, *OF_RULES], ids=name)
@@ -81,15 +89,24 @@ def test_what_is_compiled_serves_all_who_write_the_same(monkeypatch):
     _phrases.cache_clear()
     Words("en", Markdown()).prepare("rules/convention*.toml")
     monkeypatch.setattr(Phrases, "_jinja", None)
-    said = Words("en", Markdown()).message("convention", Message("paste-range", {"folders": ["a"], "more": 1}))
+    said = Words("en", Markdown()).message(
+        "convention", Message("paste-range", {"folders": ["a"], "more": 1})
+    )
     assert said == "Touches `a` and 1 more folder."
     with pytest.raises(TypeError):
-        Words("en", Html()).message("convention", Message("paste-range", {"folders": ["a"], "more": 1}))
+        Words("en", Html()).message(
+            "convention", Message("paste-range", {"folders": ["a"], "more": 1})
+        )
 
 
 def test_most_sentences_go_the_short_way():
     filters = Words("en").phrases.filters
-    texts = [text for path in [*GENERAL, *OF_RULES] for said in sentences(path).values() for text in said.values()]
+    texts = [
+        text
+        for path in [*GENERAL, *OF_RULES]
+        for said in sentences(path).values()
+        for text in said.values()
+    ]
     assert sum(short(text, filters) is not None for text in texts) > 0.9 * len(texts)
 
 
@@ -118,13 +135,24 @@ def arguments(text, environment):
     """Values that lead through the arms of a template: all that say something, none, and each that is compared."""
     names = sorted(meta.find_undeclared_variables(environment.parse(text)))
     values = {n: "a_b@c" for n in names}
-    for filter_, value in (("codes", ["x", "y|z"]), ("items", ["x", "y_z"]), ("length", ["x"]), ("hex", 31)):
+    for filter_, value in (
+        ("codes", ["x", "y|z"]),
+        ("items", ["x", "y_z"]),
+        ("length", ["x"]),
+        ("hex", 31),
+    ):
         values |= dict.fromkeys(re.findall(rf"(\w+) *\| *{filter_}\b", text), value)
     yield values
     yield values | dict.fromkeys(re.findall(r"(\w+) *\| *plural\b", text), 1)
-    tested = [n for condition in re.findall(r"\{% (?:el)?if ([^%]*) %\}", text) for n in re.findall(r"\w+", condition)]
+    tested = [
+        n
+        for condition in re.findall(r"\{% (?:el)?if ([^%]*) %\}", text)
+        for n in re.findall(r"\w+", condition)
+    ]
     for tell in (*((n,) for n in names), names):
-        yield values | {n: [] if isinstance(values[n], list) else "" for n in tell if n in tested and n != "hex"}
+        yield values | {
+            n: [] if isinstance(values[n], list) else "" for n in tell if n in tested and n != "hex"
+        }
     for n, compared in re.findall(r"(\w+) == '(\w+)'", text):
         yield values | {n: compared}
 
@@ -145,7 +173,9 @@ def test_helpers_use_words_of_their_family(family):
     known = {key for path in OF_RULES if family_of(path) == family for key in sentences(path)}
     for module in (ROOT / "checks" / family).glob("*.py"):
         for key in message_keys(module):
-            assert f"message.{key}" in known, f"[message.{key}] of {module.name} is in no file of {family}"
+            assert f"message.{key}" in known, (
+                f"[message.{key}] of {module.name} is in no file of {family}"
+            )
 
 
 @pytest.mark.parametrize("path", OF_RULES, ids=name)
@@ -169,9 +199,13 @@ def test_every_general_word_exists_and_is_used():
     made = tuple(key for key in raised if key.endswith("-"))  # the beginning of an f-string
     for word in begun:
         if word.split(".")[0] in {path.stem for path in GENERAL}:
-            assert any(k == word or k.startswith(word) for k in known), f"{word} is used and nowhere defined"
+            assert any(k == word or k.startswith(word) for k in known), (
+                f"{word} is used and nowhere defined"
+            )
     for key in raised:
-        assert any(k.startswith(f"errors.{key}") for k in known), f"[{key}] is missing in errors.toml"
+        assert any(k.startswith(f"errors.{key}") for k in known), (
+            f"[{key}] is missing in errors.toml"
+        )
     starts = tuple(b for b in begun if b.endswith(("-", ".")))
     for word in known:
         file, key = word.split(".", 1)
@@ -179,7 +213,9 @@ def test_every_general_word_exists_and_is_used():
             continue
         if file == "notes" and key in used:
             continue
-        assert word in used or (file != "errors" and word.startswith(starts)), f"{word} is used nowhere in bot/"
+        assert word in used or (file != "errors" and word.startswith(starts)), (
+            f"{word} is used nowhere in bot/"
+        )
 
 
 def family_of(path: Path) -> str:
@@ -193,7 +229,11 @@ def tree(module: Path) -> ast.Module:
 
 @cache
 def strings(module: Path) -> set[str]:
-    return {n.value for n in ast.walk(tree(module)) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+    return {
+        n.value
+        for n in ast.walk(tree(module))
+        if isinstance(n, ast.Constant) and isinstance(n.value, str)
+    }
 
 
 def message_keys(module: Path) -> set[str]:
@@ -207,7 +247,12 @@ def error_keys(module: Path) -> set[str]:
 
 def first_arguments(module: Path, function: str):
     for node in ast.walk(tree(module)):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == function and node.args:
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id == function
+            and node.args
+        ):
             yield from literals(node.args[0])
 
 

@@ -31,7 +31,9 @@ def main() -> int:
     """The step's exit code."""
     arguments = sys.argv[1:]
     asked = next((a.partition("=")[2] for a in arguments if a.startswith("--lang=")), "en")
-    return guarded(lambda: _run(_parsed(arguments)), arguments, asked if asked in LANGUAGES else "en")
+    return guarded(
+        lambda: _run(_parsed(arguments)), arguments, asked if asked in LANGUAGES else "en"
+    )
 
 
 def _parsed(arguments: list[str]) -> argparse.Namespace:
@@ -53,7 +55,9 @@ def _run(args: argparse.Namespace) -> int:
     try:
         sentence = _posted(event, payload, findings, args)
     except UserError as error:
-        _summarise(Words(args.lang, Markdown())(f"errors.{error.key}", **error.args_), texts, payload)
+        _summarise(
+            Words(args.lang, Markdown())(f"errors.{error.key}", **error.args_), texts, payload
+        )
         raise
     _summarise(sentence, texts, payload)
     return code
@@ -64,12 +68,18 @@ def _reviewed(event: Event, args: argparse.Namespace) -> tuple[dict[str, str], i
     git = Git(Path(os.environ.get("GITHUB_WORKSPACE") or "."))
     with opened(git, event.compared(git), event.pull) as change:
         report = reviewed(change, profile=args.profile or None, pedantic=args.persona == "pedantic")
-        texts = {name: format_named(name).render(report, args.lang) for name in ("github", "json", "markdown")}
+        texts = {
+            name: format_named(name).render(report, args.lang)
+            for name in ("github", "json", "markdown")
+        }
     return texts, exit_code(report.review, args.fail_on)
 
 
 def _posted(
-    event: Event, payload: dict[str, object], findings: list[dict[str, object]], args: argparse.Namespace
+    event: Event,
+    payload: dict[str, object],
+    findings: list[dict[str, object]],
+    args: argparse.Namespace,
 ) -> str:
     """What to say about the posting, empty where there is nothing to say."""
     if args.post == "none":

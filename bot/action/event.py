@@ -48,5 +48,7 @@ def _event(data: Any) -> Event:
     found = data["pull_request"]
     place = PullPlace(str(data["repository"]["full_name"]), int(found["number"]))
     base, head = found["base"], found["head"]
-    pull = PullRequest(str(found["title"]), str(found["body"] or ""), target_branch=str(base["ref"]), known=True)
+    pull = PullRequest(
+        str(found["title"]), str(found["body"] or ""), target_branch=str(base["ref"]), known=True
+    )
     return Event(place, str(head["sha"]), str(base["sha"]), pull)

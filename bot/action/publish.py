@@ -44,7 +44,9 @@ def _client() -> Client:
     return Client(urls.api(), Auth.Token(token), Pace(), Cache())
 
 
-def _tidy(client: Client, place: PullPlace, payload: Json, findings: list[Mapping[str, Any]]) -> None:
+def _tidy(
+    client: Client, place: PullPlace, payload: Json, findings: list[Mapping[str, Any]]
+) -> None:
     """Nothing says what a workflow's token may do. Where it may not resolve a conversation, which GraphQL tells with
     status 200, the comment is folded."""
     try:

@@ -29,9 +29,13 @@ def commands(notes: Iterable[Mapping[str, Any]]) -> str:
     """Annotations of the Checks API as workflow commands, one a line."""
     made = []
     for note in notes:
-        place = f"file={_property(note['path'])},line={note['start_line']},endLine={note['end_line']}"
+        place = (
+            f"file={_property(note['path'])},line={note['start_line']},endLine={note['end_line']}"
+        )
         command = _COMMANDS[note["annotation_level"]]
-        made.append(f"::{command} {place},title={_property(note['title'])}::{_data(note['message'])}\n")
+        made.append(
+            f"::{command} {place},title={_property(note['title'])}::{_data(note['message'])}\n"
+        )
     return "".join(made)
 
 

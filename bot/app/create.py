@@ -87,7 +87,9 @@ class Flow:
 
     async def _created(self, request: Request) -> Response:
         code, state = (request.query_params.get(name, "") for name in ("code", "state"))
-        if not secrets.compare_digest(state.encode(), self.state.encode()) or not _CODE.fullmatch(code):
+        if not secrets.compare_digest(state.encode(), self.state.encode()) or not _CODE.fullmatch(
+            code
+        ):
             return self._page(self.words("app.page-stranger"), status=400)
         try:
             self.made = await _conversion(self.plan.api, code)
@@ -105,7 +107,11 @@ class Flow:
             f"<p>{html.escape(sentence)}</p>{more}</html>"
         )
         policy = f"default-src 'none'; form-action {self.plan.server}; frame-ancestors 'none'; base-uri 'none'"
-        headers = {"content-security-policy": policy, "cache-control": "no-store", "referrer-policy": "no-referrer"}
+        headers = {
+            "content-security-policy": policy,
+            "cache-control": "no-store",
+            "referrer-policy": "no-referrer",
+        }
         return HTMLResponse(text, status, headers)
 
 

@@ -22,7 +22,10 @@ class File:
     def write(self, settings: Mapping[str, Any]) -> None:
         """Write `settings`, strings, integers and lists of strings, as TOML."""
         # JSON writes these as TOML does, as long as characters beyond ASCII stay what they are.
-        text = "".join(f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in settings.items())
+        text = "".join(
+            f"{name} = {json.dumps(value, ensure_ascii=False)}\n"
+            for name, value in settings.items()
+        )
         os.write(self._handle, text.encode("utf-8"))
         os.fsync(self._handle)
         self.written = True

@@ -44,7 +44,9 @@ def examined(settings: Settings) -> Iterator[Sign]:
     yield from _secrets(settings)
     yield _database(settings)
     yield from _github(settings)
-    yield _sign("app.oauth" if settings.oauth else "app.oauth-none", True if settings.oauth else None)
+    yield _sign(
+        "app.oauth" if settings.oauth else "app.oauth-none", True if settings.oauth else None
+    )
 
 
 def _sign(key: str, good: bool | None, **args: Any) -> Sign:
@@ -115,13 +117,17 @@ def _clock(api: str) -> Sign:
     except ValueError:
         return _sign("app.clock-unknown", None)
     good = abs(skew) <= _MOST_SKEW
-    return _sign("app.clock" if good else "app.clock-off", good, seconds=round(abs(skew)), ahead=skew > 0)
+    return _sign(
+        "app.clock" if good else "app.clock-off", good, seconds=round(abs(skew)), ahead=skew > 0
+    )
 
 
 def _granted(client: Client, app: dict[str, Any]) -> Iterator[Sign]:
     """What the App asks for, and what the owners of its installations have agreed to."""
     missing = lacking(app["permissions"])
-    yield _sign("app.permissions-missing" if missing else "app.permissions", not missing, names=missing)
+    yield _sign(
+        "app.permissions-missing" if missing else "app.permissions", not missing, names=missing
+    )
     unheard = sorted(set(events()) - set(app["events"]))
     yield _sign("app.events-missing" if unheard else "app.events", not unheard, names=unheard)
     installations = list(client.pages("/app/installations"))
@@ -154,7 +160,9 @@ def _hook(client: Client) -> Iterator[Sign]:
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         yield _sign("app.hook-silent", False, url=url, reason=type(error).__name__)
         return
-    yield _sign("app.hook" if status == 200 else "app.hook-strange", status == 200, url=url, status=status)
+    yield _sign(
+        "app.hook" if status == 200 else "app.hook-strange", status == 200, url=url, status=status
+    )
 
 
 def _deliveries(client: Client) -> Sign:
@@ -172,6 +180,8 @@ def _deliveries(client: Client) -> Sign:
         return _sign("app.deliveries-refused", False, failed=len(failed), count=len(delivered))
     if failed:
         seen = [str(status) for status in sorted(set(failed.values()))]
-        return _sign("app.deliveries-failed", False, failed=len(failed), count=len(delivered), statuses=seen)
+        return _sign(
+            "app.deliveries-failed", False, failed=len(failed), count=len(delivered), statuses=seen
+        )
     key = "app.deliveries" if delivered else "app.deliveries-none"
     return _sign(key, True if delivered else None, count=len(delivered))

@@ -15,7 +15,10 @@ _WIDE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t>]+)*(`{3,}(?!.*`)|~{3,}
 _QUOTE = re.compile(r"[ \t]*>")
 _COMMENT, _COMMENT_END = "<!--", "-->"
 # Elements that GitHub shows as code or as a quotation, or not at all.
-_OPEN = re.compile(r"<(pre|code|blockquote|script|style|textarea|template|samp|kbd|tt|xmp)(?=[\s/>])", re.IGNORECASE)
+_OPEN = re.compile(
+    r"<(pre|code|blockquote|script|style|textarea|template|samp|kbd|tt|xmp)(?=[\s/>])",
+    re.IGNORECASE,
+)
 _TICKS = re.compile(r"`+")
 
 
@@ -99,7 +102,9 @@ def _still_open(line: str, until: str) -> str:
 
 def _spans(lines: list[str], paragraph: list[int]) -> Iterator[int]:
     """The paragraph's lines that begin within a code span: between two runs of as many backticks."""
-    runs = [(number, len(match[0])) for number in paragraph for match in _TICKS.finditer(lines[number])]
+    runs = [
+        (number, len(match[0])) for number in paragraph for match in _TICKS.finditer(lines[number])
+    ]
     later: dict[int, list[int]] = {}
     for index, (_, length) in enumerate(runs):
         later.setdefault(length, []).append(index)

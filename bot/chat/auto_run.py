@@ -16,7 +16,9 @@ def begin(here: Machine, order: ReviewOrder, head: str, jobs: list[str]) -> None
     waits for such a comment. Whether it is still the head, and who pushed it, is asked again right before."""
     pull = here.app.client(order.installation, order.repository_id, ANALYSE).get(order.place.path)
     client = here.app.client(order.installation, order.repository_id, METADATA)
-    if pull["head"]["sha"] != head or not trusted(client, order.repository, order.repository_id, pull):
+    if pull["head"]["sha"] != head or not trusted(
+        client, order.repository, order.repository_id, pull
+    ):
         return
     author = pull["user"]
     asked = CommentOrder(

@@ -38,7 +38,11 @@ class Ran:
 
 def ran(client: Client, place: PullPlace, branch: str, head: str, app: int) -> list[Ran]:
     """Everything on commit `head` but our own checks, with what a merge into `branch` waits for."""
-    found = [*_jobs(client, place, head), *_checks(client, place, head, app), *_statuses(client, place, head)]
+    found = [
+        *_jobs(client, place, head),
+        *_checks(client, place, head, app),
+        *_statuses(client, place, head),
+    ]
     needed = required(client, place, branch, head)
     marked = needed.marked(one.job for one in found)
     return [Ran(job, one.run) for one, job in zip(found, marked, strict=False)]
@@ -55,14 +59,18 @@ def _jobs(client: Client, place: PullPlace, head: str) -> Iterator[Ran]:
 
 
 def _checks(client: Client, place: PullPlace, head: str, app: int) -> Iterator[Ran]:
-    for data in client.pages(f"/repos/{place.repository}/commits/{head}/check-runs", "check_runs", filter="latest"):
+    for data in client.pages(
+        f"/repos/{place.repository}/commits/{head}/check-runs", "check_runs", filter="latest"
+    ):
         owner = data["app"] or {}
         if owner.get("slug") != ACTIONS and owner.get("id") != app:
             yield Ran(convert.check_run(data))
 
 
 def _statuses(client: Client, place: PullPlace, head: str) -> Iterator[Ran]:
-    yield from map(Ran, convert.statuses(client.pages(f"/repos/{place.repository}/commits/{head}/statuses")))
+    yield from map(
+        Ran, convert.statuses(client.pages(f"/repos/{place.repository}/commits/{head}/statuses"))
+    )
 
 
 def chosen(found: Iterable[Ran], wanted: str) -> list[Ran]:

@@ -64,7 +64,9 @@ class Task:
 
     def level(self) -> Level:
         """What the comment's author may do now."""
-        return level(self.client(METADATA), self.order.repository, self.order.login, self.order.user)
+        return level(
+            self.client(METADATA), self.order.repository, self.order.login, self.order.user
+        )
 
     def needs(self, wanted: Level) -> None:
         """Raises `Refusal` where the author may do less than `wanted`."""

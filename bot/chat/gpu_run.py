@@ -25,7 +25,9 @@ from checks.core.config import GpuJob
 
 Json = dict[str, Any]
 # What `.github/workflows/gpu-kernels.yml` takes.
-USUAL = GpuJob("kernels", "gpu-kernels.yml", ("base=base", "head=head", "request=request"), "ops", 60)
+USUAL = GpuJob(
+    "kernels", "gpu-kernels.yml", ("base=base", "head=head", "request=request"), "ops", 60
+)
 # The name of the workflow that is none: the run is on a GPU of one of our own workers.
 LOCAL = "local"
 LOCALLY = GpuJob("kernels", LOCAL, (), "ops", 60)
@@ -109,7 +111,11 @@ def planned(task: Task, pull: Json, wanted: Asked) -> Json:
         command=task.number,
         files={name: getattr(job, name) for name in ("junit", "logprobs", "logprobs_base")},
     )
-    return {"run": asdict(run), "ref": str(pull["base"]["repo"]["default_branch"]), "inputs": inputs}
+    return {
+        "run": asdict(run),
+        "ref": str(pull["base"]["repo"]["default_branch"]),
+        "inputs": inputs,
+    }
 
 
 def _jobs(clone: Path, compared: Range) -> tuple[GpuJob, ...]:
@@ -176,8 +182,14 @@ def _locally(task: Task, plan: Json, pull: Json) -> Json:
     """Order the run from a worker with a GPU. The same request again is the same order."""
     order = task.order
     ours = trusted(task.client(METADATA), order.repository, order.repository_id, pull)
-    stored = {"run": plan["run"], "ops": [op for op in plan["inputs"]["ops"].split(",") if op], "trusted": ours}
-    task.here.store.enqueue(Order("kernels-local", "gpu", f"kernels-local-{plan['run']['request']}", (stored,)))
+    stored = {
+        "run": plan["run"],
+        "ops": [op for op in plan["inputs"]["ops"].split(",") if op],
+        "trusted": ours,
+    }
+    task.here.store.enqueue(
+        Order("kernels-local", "gpu", f"kernels-local-{plan['run']['request']}", (stored,))
+    )
     return {"url": ""}
 
 

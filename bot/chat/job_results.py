@@ -22,16 +22,27 @@ _MOST = 20
 def tests(data: bytes, words: Words) -> Outcome:
     """What a JUnit file says. One that cannot be read to its end is no success."""
     found = read(BytesIO(data))
-    counts = {"failed": len(found.failed), "passed": len(found.passed), "skipped": len(found.skipped)}
+    counts = {
+        "failed": len(found.failed),
+        "passed": len(found.passed),
+        "skipped": len(found.skipped),
+    }
     lines = [words("comments.run-tests", **counts)]
-    lines += [words("comments.run-test", test=case.test, message=case.message) for case in found.failed[:_MOST]]
+    lines += [
+        words("comments.run-test", test=case.test, message=case.message)
+        for case in found.failed[:_MOST]
+    ]
     if len(found.failed) > _MOST:
         lines.append(words("comments.run-tests-more", left=len(found.failed) - _MOST))
     text = lines[0] + "\n\n" + "\n".join(f"- {line}" for line in lines[1:])
     if found.failed:
         return Outcome("failure", "run-tests-failed", text)
     good = bool(found.passed) and found.problem is None
-    return Outcome("success", "run-fine", text) if good else Outcome("failure", "run-tests-unreadable", text)
+    return (
+        Outcome("success", "run-fine", text)
+        if good
+        else Outcome("failure", "run-tests-unreadable", text)
+    )
 
 
 def logprobs(head: Path, base: Path | None, store: Path, words: Words) -> Outcome:
@@ -45,7 +56,8 @@ def logprobs(head: Path, base: Path | None, store: Path, words: Words) -> Outcom
     worst = min(found.values(), key=lambda one: one.safe)
     tabs = (Tab("logprobs", str(worst.verdict), tab_html.of_logprobs(found)),)
     parts = [
-        (words(f"comments.{key}"), logprob_report.render(one, "markdown", words.language)) for key, one in found.items()
+        (words(f"comments.{key}"), logprob_report.render(one, "markdown", words.language))
+        for key, one in found.items()
     ]
     text = "\n\n".join(f"## {title}\n\n{said.strip()}" for title, said in parts)
     key = "run-fine" if worst.safe else "run-logprobs"
@@ -55,7 +67,11 @@ def logprobs(head: Path, base: Path | None, store: Path, words: Words) -> Outcom
 def compared(head: Path, base: Path | None, store: Path) -> dict[str, Comparison]:
     """The comparisons there can be: `run-against-base` and `run-against-baseline`."""
     sides = {"run-against-base": base, "run-against-baseline": _baseline(head, store)}
-    return {key: compare(str(side), str(head), jobs=1) for key, side in sides.items() if side is not None}
+    return {
+        key: compare(str(side), str(head), jobs=1)
+        for key, side in sides.items()
+        if side is not None
+    }
 
 
 def _baseline(head: Path, store: Path) -> Path | None:

@@ -20,17 +20,30 @@ def begin(here: Machine, order: CommentOrder, run: GpuRun) -> int:
     client = here.app.client(order.installation, order.repository_id, _CHECKS)
     path = f"/repos/{order.repository}"
     listed = client.pages(
-        f"{path}/commits/{run.head}/check-runs", "check_runs", check_name=NAME, app_id=here.app.id, filter="all"
+        f"{path}/commits/{run.head}/check-runs",
+        "check_runs",
+        check_name=NAME,
+        app_id=here.app.id,
+        filter="all",
     )
     for one in listed:
         if one["external_id"] == run.request:
             return int(one["id"])
     said = here.words("comments.kernels-running")
-    body: dict[str, Any] = {"name": NAME, "head_sha": run.head, "external_id": run.request, "status": "in_progress"}
-    return int(client.post(f"{path}/check-runs", body | {"output": {"title": said, "summary": said}})["id"])
+    body: dict[str, Any] = {
+        "name": NAME,
+        "head_sha": run.head,
+        "external_id": run.request,
+        "status": "in_progress",
+    }
+    return int(
+        client.post(f"{path}/check-runs", body | {"output": {"title": said, "summary": said}})["id"]
+    )
 
 
-def finish(here: Machine, order: CommentOrder, run: GpuRun, conclusion: str, title: str, text: str) -> None:
+def finish(
+    here: Machine, order: CommentOrder, run: GpuRun, conclusion: str, title: str, text: str
+) -> None:
     """End it with GitHub's word for how it went, a title and the whole report."""
     client = here.app.client(order.installation, order.repository_id, _CHECKS)
     if size(text) > _LARGEST:

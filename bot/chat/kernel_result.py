@@ -32,7 +32,10 @@ _CONCLUSIONS = {"apart": "neutral", "worse": "failure", "fine": "success"}
 def matches(run: GpuRun, found: Json) -> bool:
     """Whether GitHub's `found` is the run that was asked for."""
     path = str(found["path"]).partition("@")[0]
-    return found["event"] == "workflow_dispatch" and path.rsplit("/", 1)[-1] == run.workflow.rsplit("/", 1)[-1]
+    return (
+        found["event"] == "workflow_dispatch"
+        and path.rsplit("/", 1)[-1] == run.workflow.rsplit("/", 1)[-1]
+    )
 
 
 def outcome(run: GpuRun, archive: bytes, words: Words, store: Path) -> Outcome:
@@ -62,7 +65,9 @@ def summary(run: GpuRun, files: dict[str, bytes]) -> dict[str, Any] | None:
     return told
 
 
-def _parts(run: GpuRun, files: dict[str, bytes], told: dict[str, Any], words: Words, store: Path) -> Iterator[Outcome]:
+def _parts(
+    run: GpuRun, files: dict[str, bytes], told: dict[str, Any], words: Words, store: Path
+) -> Iterator[Outcome]:
     """One for the kernels, the tests and the logprobs each. What was to come and did not is a failure."""
     lost = [name for name in run.files.values() if name and name not in files]
     if lost:
@@ -97,7 +102,9 @@ def _kernels(run: GpuRun, files: dict[str, bytes], told: dict[str, Any], languag
 
 def _report(run: GpuRun, files: dict[str, bytes], told: dict[str, Any]) -> Report:
     edited = told.get("edited", [])
-    if not isinstance(edited, list) or not all(isinstance(name, str) for name in edited[:_MOST_EDITED]):
+    if not isinstance(edited, list) or not all(
+        isinstance(name, str) for name in edited[:_MOST_EDITED]
+    ):
         raise BadArchive("edited")
     with tempfile.TemporaryDirectory(prefix="specbot-results-") as name:
         folder = Path(name)
@@ -106,7 +113,12 @@ def _report(run: GpuRun, files: dict[str, bytes], told: dict[str, Any]) -> Repor
                 (folder / path).parent.mkdir(parents=True, exist_ok=True)
                 (folder / path).write_bytes(data)
         judged = tuple(
-            Judged(by, compare(*(results.load(folder / f"under-{by}" / side) for side in ("base", "head"))))
+            Judged(
+                by,
+                compare(
+                    *(results.load(folder / f"under-{by}" / side) for side in ("base", "head"))
+                ),
+            )
             for by in ("base", "head")
             if by == "base" or f"under-{by}/base/results.json" in files
         )

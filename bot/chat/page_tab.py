@@ -31,4 +31,6 @@ def together(parts: Sequence[Outcome]) -> Outcome:
     """The worst of the parts, with what all of them say. There is at least one."""
     worst = min(parts, key=lambda part: _WORST_FIRST.index(part.conclusion))
     text = "\n\n".join(part.text.strip() for part in parts if part.text)
-    return Outcome(worst.conclusion, worst.key, text, tuple(tab for part in parts for tab in part.tabs))
+    return Outcome(
+        worst.conclusion, worst.key, text, tuple(tab for part in parts for tab in part.tabs)
+    )

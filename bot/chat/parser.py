@@ -42,7 +42,9 @@ def read(body: str, names: Collection[str]) -> Comment:
     """The commands in `body` whose names are in `names`. Every text is a comment; most have no command."""
     if "/" not in body:
         return Comment()
-    found = dict.fromkeys(said for line in own(body) if (said := _said(line)) is not None and said.name in names)
+    found = dict.fromkeys(
+        said for line in own(body) if (said := _said(line)) is not None and said.name in names
+    )
     every = tuple(found)
     return Comment(every[:MOST], len(every[MOST:]))
 
@@ -57,12 +59,16 @@ def _said(line: str) -> Said | None:
 def _visible(line: str) -> bool:
     """Whether a reader sees all of it, in the order in which it stands: no zero-width or bidirectional characters, no
     blank that is none of ours."""
-    return (line.isascii() and line.replace("\t", " ").isprintable()) or not any(_odd(char) for char in line)
+    return (line.isascii() and line.replace("\t", " ").isprintable()) or not any(
+        _odd(char) for char in line
+    )
 
 
 def _odd(char: str) -> bool:
     kind = unicodedata.category(char)
-    return char not in " \t" and (kind in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs") or _ignorable(char))
+    return char not in " \t" and (
+        kind in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs") or _ignorable(char)
+    )
 
 
 def _ignorable(char: str) -> bool:

@@ -18,7 +18,9 @@ LARGEST = 65_000
 
 def react(client: Client, order: CommentOrder) -> None:
     """👀 on the comment. GitHub keeps one of each kind."""
-    client.post(f"/repos/{order.repository}/issues/comments/{order.comment}/reactions", {"content": "eyes"})
+    client.post(
+        f"/repos/{order.repository}/issues/comments/{order.comment}/reactions", {"content": "eyes"}
+    )
 
 
 def body(order: CommentOrder, number: int, text: str, cut: str) -> str:

@@ -47,14 +47,20 @@ def _by_log(task: Task, job: Job, attempt: int) -> str | None:
     if log is None:
         return None
     read = replace(job, attempt=attempt, log="log", log_state=LogState.PRESENT)
-    run = CIRun(Pull(task.order.repository, task.order.number), Revisions(""), datetime.now(UTC), (read,))
+    run = CIRun(
+        Pull(task.order.repository, task.order.number), Revisions(""), datetime.now(UTC), (read,)
+    )
     failed = analyse(run, _OneLog(log)).failed
     if not failed:
         return None
     main = failed[0].main
     if any(failure.rerun is Rerun.SAMPLES for failure in failed[0].failures):
         return "rerun-numbers"
-    return "rerun-infrastructure" if main.cause is Cause.INFRASTRUCTURE and main.rerun is not Rerun.ONCE else None
+    return (
+        "rerun-infrastructure"
+        if main.cause is Cause.INFRASTRUCTURE and main.rerun is not Rerun.ONCE
+        else None
+    )
 
 
 def _log(task: Task, job: int) -> bytes | None:

@@ -24,7 +24,9 @@ def _download(here: Machine, order: CommentOrder, run: GpuRun) -> bytes | None:
     path = f"/repos/{order.repository}/actions/runs/{run.run}/artifacts"
     for one in client.pages(path, "artifacts"):
         if one["name"] == name(run) and not one["expired"]:
-            return artifact(here.app.endpoint.api, token, order.repository, int(one["id"]), _LARGEST)
+            return artifact(
+                here.app.endpoint.api, token, order.repository, int(one["id"]), _LARGEST
+            )
     return None
 
 

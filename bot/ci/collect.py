@@ -42,7 +42,9 @@ class _Jobs:
 
     def keys(self, jobs: Iterable[Job]) -> frozenset[tuple[str, str]]:
         """What those of `jobs` that are workflow jobs are known by in other runs."""
-        known = {str(e.job["id"]): (str(e.run["path"]), str(e.job["name"])) for e, _ in self.executions}
+        known = {
+            str(e.job["id"]): (str(e.run["path"]), str(e.job["name"])) for e, _ in self.executions
+        }
         return frozenset(known[j.id] for j in jobs if j.id in known)
 
 
@@ -127,7 +129,11 @@ def _jobs(asking: Asking, head: str) -> _Jobs:
     pages, path = asking.source.client.pages, asking.source.path
     every: list[Execution] = []
     others: list[Job] = []
-    runs = asking.listed(Problem.JOBS, lambda: pages(f"{path}/actions/runs", "workflow_runs", head_sha=head), MOST_RUNS)
+    runs = asking.listed(
+        Problem.JOBS,
+        lambda: pages(f"{path}/actions/runs", "workflow_runs", head_sha=head),
+        MOST_RUNS,
+    )
     for run in runs:
         jobs = _of_run(asking, run)
         every += [Execution(run, job) for job in jobs]
@@ -135,16 +141,22 @@ def _jobs(asking: Asking, head: str) -> _Jobs:
             others.append(convert.jobless(run))
     ids = {one.job["id"] for one in every}
     at = f"{path}/commits/{head}"
-    checks = asking.listed(Problem.CHECKS, lambda: pages(f"{at}/check-runs", "check_runs"), MOST_JOBS)
+    checks = asking.listed(
+        Problem.CHECKS, lambda: pages(f"{at}/check-runs", "check_runs"), MOST_JOBS
+    )
     others += [convert.check_run(c) for c in checks if c["id"] not in ids and c["name"] != NAME]
-    others += convert.statuses(asking.listed(Problem.CHECKS, lambda: pages(f"{at}/statuses"), MOST_JOBS))
+    others += convert.statuses(
+        asking.listed(Problem.CHECKS, lambda: pages(f"{at}/statuses"), MOST_JOBS)
+    )
     return _Jobs(tuple(convert.latest(every)), tuple(others))
 
 
 def _of_run(asking: Asking, run: Json) -> list[Json]:
     """The jobs of every attempt of a run."""
     path = f"{asking.source.path}/actions/runs/{run['id']}/jobs"
-    return asking.listed(Problem.JOBS, lambda: asking.source.client.pages(path, "jobs", filter="all"), MOST_JOBS)
+    return asking.listed(
+        Problem.JOBS, lambda: asking.source.client.pages(path, "jobs", filter="all"), MOST_JOBS
+    )
 
 
 def _revisions(asking: Asking, data: Json, told: Told, head: str) -> Revisions:
@@ -153,14 +165,18 @@ def _revisions(asking: Asking, data: Json, told: Told, head: str) -> Revisions:
     if told.merged is not None and told.merged[1] == head:
         merge, base = told.merged[0], told.merged[2]
     path = f"{asking.source.path}/compare/{base}...{head}"
-    compared: Json = asking.optional(Problem.HISTORY, lambda: asking.source.client.get(path, per_page=1), {})
+    compared: Json = asking.optional(
+        Problem.HISTORY, lambda: asking.source.client.get(path, per_page=1), {}
+    )
     merge_base = compared["merge_base_commit"]["sha"] if compared else ""
     return Revisions(head, base, merge_base, merge)
 
 
 def _history(asking: Asking, asked: Asked) -> tuple[Past, ...]:
     guard = Guard()
-    past: tuple[Past, ...] = asking.optional(Problem.HISTORY, Elsewhere(asking.source, asked, guard).all, ())
+    past: tuple[Past, ...] = asking.optional(
+        Problem.HISTORY, Elsewhere(asking.source, asked, guard).all, ()
+    )
     if guard.notes:
         asking.problems.add(Problem.HISTORY)
     return past

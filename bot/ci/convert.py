@@ -139,7 +139,9 @@ def statuses(found: Iterable[Json]) -> Iterator[Job]:
             name=name,
             kind=Kind.STATUS,
             status=Status.IN_PROGRESS if pending else Status.COMPLETED,
-            conclusion=Conclusion.NONE if pending else _STATE.get(data["state"], Conclusion.NEUTRAL),
+            conclusion=Conclusion.NONE
+            if pending
+            else _STATE.get(data["state"], Conclusion.NEUTRAL),
             queued=_time(data["created_at"]),
             completed=None if pending else made,
             summary=data["description"] or "",
@@ -150,7 +152,12 @@ def statuses(found: Iterable[Json]) -> Iterator[Job]:
 def annotated(one: Job, notes: Iterable[Mapping[str, Any]]) -> Job:
     """`one` with what GitHub or the App says about lines."""
     made = tuple(
-        Annotation(n["annotation_level"] or "", n["message"] or "", _path(n["path"]), int(n["start_line"] or 0))
+        Annotation(
+            n["annotation_level"] or "",
+            n["message"] or "",
+            _path(n["path"]),
+            int(n["start_line"] or 0),
+        )
         for n in notes
     )
     return replace(one, annotations=made)

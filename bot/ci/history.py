@@ -40,12 +40,21 @@ _VERDICTS = sa.Table(
     _TABLES,
     *(
         sa.Column(name, sa.String(size), primary_key=True)
-        for name, size in (("repo", 200), ("head", 64), ("workflow", 255), ("job", 255), ("failure", 64))
+        for name, size in (
+            ("repo", 200),
+            ("head", 64),
+            ("workflow", 255),
+            ("job", 255),
+            ("failure", 64),
+        )
     ),
     sa.Column("number", sa.Integer, primary_key=True),
     sa.Column("test", sa.Text, nullable=False),
     sa.Column("error", sa.Text, nullable=False),
-    *(sa.Column(name, sa.String(40), nullable=False) for name in ("category", "cause", "confidence", "collected")),
+    *(
+        sa.Column(name, sa.String(40), nullable=False)
+        for name in ("category", "cause", "confidence", "collected")
+    ),
     sa.Column("attempt", sa.Integer, nullable=False),
     sa.Column("evidence", sa.JSON, nullable=False),
     sa.Column("outcome", sa.String(40)),
@@ -105,7 +114,9 @@ class History:
     def looked(self, repo: str, number: int) -> tuple[str, float]:
         """The head that the last report was on, and when it was looked at in seconds since 1970; empty and 0 before
         the first."""
-        asked = sa.select(_RUNS.c.head, _RUNS.c.at).where(_RUNS.c.repo == repo, _RUNS.c.number == number)
+        asked = sa.select(_RUNS.c.head, _RUNS.c.at).where(
+            _RUNS.c.repo == repo, _RUNS.c.number == number
+        )
         with self._engine.connect() as connection:
             row = connection.execute(asked).first()
         return (str(row.head), float(row.at)) if row is not None else ("", 0.0)
@@ -154,7 +165,9 @@ def _settle(connection: sa.Connection, run: CIRun, report: Mapping[str, Any]) ->
         again = (row["workflow"], row["job"], row["failure"]) in failing
         outcome = _outcome(run, dict(row), job, again) if job is not None else None
         if outcome is not None:
-            same = [_VERDICTS.c[name] == row[name] for name in ("head", "workflow", "job", "failure")]
+            same = [
+                _VERDICTS.c[name] == row[name] for name in ("head", "workflow", "job", "failure")
+            ]
             connection.execute(_VERDICTS.update().where(here, *same).values(outcome=outcome))
 
 
@@ -176,8 +189,16 @@ def _add(connection: sa.Connection, run: CIRun, job: Json, failure: Json) -> Non
         "job": job["name"],
         "failure": _identity(failure),
     }
-    values = {name: failure[name] for name in ("test", "error", "category", "cause", "confidence", "evidence")}
-    put(connection, _VERDICTS, key, {**values, "attempt": job["attempt"], "collected": run.collected.isoformat()})
+    values = {
+        name: failure[name]
+        for name in ("test", "error", "category", "cause", "confidence", "evidence")
+    }
+    put(
+        connection,
+        _VERDICTS,
+        key,
+        {**values, "attempt": job["attempt"], "collected": run.collected.isoformat()},
+    )
 
 
 def _identity(failure: Json) -> str:

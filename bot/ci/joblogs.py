@@ -19,7 +19,9 @@ from checks.ci.model import Attempt, Job, LogState
 MOST_LOGS = 40
 MOST_ATTEMPT_LOGS = 10
 MOST_NOTES = 20
-_MERGED = re.compile(rb"HEAD is now at ([0-9a-f]{7,64}) Merge ([0-9a-f]{40,64}) into ([0-9a-f]{40,64})")
+_MERGED = re.compile(
+    rb"HEAD is now at ([0-9a-f]{7,64}) Merge ([0-9a-f]{40,64}) into ([0-9a-f]{40,64})"
+)
 # `actions/upload-artifact` ends with the id of what it uploaded.
 _UPLOADED = re.compile(rb"(?:Artifact ID is |/artifacts/)(\d{1,18})\b")
 _STATES = {410: LogState.EXPIRED, 403: LogState.DENIED}

@@ -58,7 +58,12 @@ class Elsewhere:
         if not (self._asked.failed or self._asked.running):
             return ()
         found = [*self._of_base(), *(self._of_others() if self._asked.failed else ())]
-        return tuple(sorted(found, key=lambda p: (p.where, -p.date.timestamp(), p.job, p.test, p.signature, p.commit)))
+        return tuple(
+            sorted(
+                found,
+                key=lambda p: (p.where, -p.date.timestamp(), p.job, p.test, p.signature, p.commit),
+            )
+        )
 
     def _of_base(self) -> Iterator[Past]:
         asked, wanted = self._asked, self._asked.failed | self._asked.running
@@ -73,7 +78,9 @@ class Elsewhere:
 
     def _of_others(self) -> Iterator[Past]:
         asked = self._asked
-        listed = self._source.runs(event="pull_request", status="failure", created=f">={self._since}", per_page=100)
+        listed = self._source.runs(
+            event="pull_request", status="failure", created=f">={self._since}", per_page=100
+        )
         runs = [r for r in listed if r["head_sha"] != asked.head and self._in_time(r)]
         for run in islice(_ended(runs, asked.failed), MOST_OTHER_RUNS):
             jobs = [j for j in self._jobs(run, asked.failed) if j["conclusion"] == "failure"]
@@ -92,15 +99,23 @@ class Elsewhere:
     def _jobs(self, run: Json, wanted: frozenset[Key]) -> list[Json]:
         path = f"{self._source.path}/actions/runs/{run['id']}/jobs"
         listed = islice(self._source.client.pages(path, "jobs", filter="latest"), _MOST_JOBS)
-        return [j for j in listed if (run["path"], j["name"]) in wanted and j["status"] == "completed"]
+        return [
+            j for j in listed if (run["path"], j["name"]) in wanted and j["status"] == "completed"
+        ]
 
     def _pull(self, commit: str) -> Json | None:
         listed = self._source.client.get(f"{self._source.path}/commits/{commit}/pulls")
         return next((p for p in listed if p["head"]["sha"] == commit), None)
 
-    def _results(self, run: Json, data: Json, where: Where, pull: int = 0, author: str = "") -> Iterator[Past]:
+    def _results(
+        self, run: Json, data: Json, where: Where, pull: int = 0, author: str = ""
+    ) -> Iterator[Past]:
         made = job(Execution(run, data), ())
-        seen = self._failures(data) if made.failed and (run["path"], data["name"]) in self._asked.failed else ()
+        seen = (
+            self._failures(data)
+            if made.failed and (run["path"], data["name"]) in self._asked.failed
+            else ()
+        )
         for test, signature in dict.fromkeys((s.test, s.signature) for s in seen) or (("", ""),):
             yield Past(
                 where=where,
@@ -127,7 +142,9 @@ class Elsewhere:
             raise
         except GitHubError:
             return ()
-        return self._guard.run("history", lambda: failures(BytesIO(log))[0][:MOST_FAILURES], tuple[Seen, ...])
+        return self._guard.run(
+            "history", lambda: failures(BytesIO(log))[0][:MOST_FAILURES], tuple[Seen, ...]
+        )
 
 
 def _ended(runs: Iterable[Json], wanted: frozenset[Key]) -> Iterator[Json]:

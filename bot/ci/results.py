@@ -37,7 +37,10 @@ class Results:
 
 
 def results(
-    asking: Asking, into: Path, executions: Iterable[Execution], uploaded: Mapping[str, frozenset[int]]
+    asking: Asking,
+    into: Path,
+    executions: Iterable[Execution],
+    uploaded: Mapping[str, frozenset[int]],
 ) -> Results:
     """The reports of every run's artifacts, saved in `into`; `uploaded`: artifact ids that a job's log names."""
     by_run: dict[int, list[Json]] = {}
@@ -62,17 +65,25 @@ def results(
 
 def of_base(asking: Asking, into: Path, commit: str, made: Results) -> None:
     """Add the coverage files of the base's own runs: what the project had before, and which flags did not come now."""
-    runs: list[Json] = asking.optional(Problem.ARTIFACTS, lambda: asking.source.runs(head_sha=commit, per_page=30), [])
-    listed = (a for run in runs if run["event"] != "pull_request" for a in _listed(asking, int(run["id"])))
+    runs: list[Json] = asking.optional(
+        Problem.ARTIFACTS, lambda: asking.source.runs(head_sha=commit, per_page=30), []
+    )
+    listed = (
+        a for run in runs if run["event"] != "pull_request" for a in _listed(asking, int(run["id"]))
+    )
     flags = {file.flag for file in made.coverage}
-    wanted = (a for a in listed if _wanted(a) and (a["name"] in flags or _COVERAGE.search(a["name"])))
+    wanted = (
+        a for a in listed if _wanted(a) and (a["name"] in flags or _COVERAGE.search(a["name"]))
+    )
     for artifact in islice(wanted, MOST_OF_BASE):
         _save(asking, into, "", artifact, commit, made)
 
 
 def _listed(asking: Asking, run: int) -> list[Json]:
     path = f"{asking.source.path}/actions/runs/{run}/artifacts"
-    return asking.optional(Problem.ARTIFACTS, lambda: list(asking.source.client.pages(path, "artifacts")), [])
+    return asking.optional(
+        Problem.ARTIFACTS, lambda: list(asking.source.client.pages(path, "artifacts")), []
+    )
 
 
 def _wanted(artifact: Json) -> bool:

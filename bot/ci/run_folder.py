@@ -38,7 +38,9 @@ def read(folder: Path) -> CIRun:
     except OSError as error:
         raise UserError("unreadable", path=str(folder / RUN), reason=error.strerror) from error
     except FolderError as error:
-        raise UserError(f"ci-{error.problem}", path=str(folder / RUN), at=error.at, found=error.found) from error
+        raise UserError(
+            f"ci-{error.problem}", path=str(folder / RUN), at=error.at, found=error.found
+        ) from error
 
 
 def reported(

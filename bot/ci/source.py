@@ -36,12 +36,16 @@ class Source:
 
     def log(self, job: int) -> bytes:
         """The raw log of a workflow job. Raises `GitHubError`, `Limited` where GitHub wants a pause."""
-        return self._again(lambda: download.job_log(self.api, self.token, self.place.repository, job, LARGEST_LOG))
+        return self._again(
+            lambda: download.job_log(self.api, self.token, self.place.repository, job, LARGEST_LOG)
+        )
 
     def artifact(self, artifact: int) -> bytes:
         """An artifact's zip file. Raises as `log` does."""
         get = download.artifact
-        return self._again(lambda: get(self.api, self.token, self.place.repository, artifact, LARGEST_ARTIFACT))
+        return self._again(
+            lambda: get(self.api, self.token, self.place.repository, artifact, LARGEST_ARTIFACT)
+        )
 
     def runs(self, **params: str | int) -> list[Json]:
         """One page of workflow runs, the newest first."""

@@ -23,7 +23,9 @@ class Asking:
         self.limited = False
         self.problems: set[Problem] = set()
 
-    def listed(self, problem: Problem, pages: Callable[[], Iterator[Json]], most: int) -> list[Json]:
+    def listed(
+        self, problem: Problem, pages: Callable[[], Iterator[Json]], most: int
+    ) -> list[Json]:
         """The first `most`. `Limited` goes up: without these there is no report."""
         try:
             return list(islice(pages(), most))

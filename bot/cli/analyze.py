@@ -30,7 +30,9 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _written(args: argparse.Namespace, pulled: Pulled | None, threads: tuple[Thread, ...] | None, draw: Draw) -> str:
+def _written(
+    args: argparse.Namespace, pulled: Pulled | None, threads: tuple[Thread, ...] | None, draw: Draw
+) -> str:
     # Not above: this is read while the other process reads what it draws with.
     from bot.analysing import analysed
     from bot.cli.review import asked

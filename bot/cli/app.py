@@ -15,17 +15,23 @@ from bot.i18n.catalog import Words
 _LOGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})")
 
 
-def arguments(parser: argparse.ArgumentParser, shared: argparse.ArgumentParser, words: Words) -> None:
+def arguments(
+    parser: argparse.ArgumentParser, shared: argparse.ArgumentParser, words: Words
+) -> None:
     """The actions and their options."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    create = actions.add_parser("create", help=words("app.cli-create"), parents=[shared], allow_abbrev=False)
+    create = actions.add_parser(
+        "create", help=words("app.cli-create"), parents=[shared], allow_abbrev=False
+    )
     add = create.add_argument
     add("--url", required=True, metavar="URL", help=words("app.cli-url"))
     add("--org", default="", metavar="NAME", help=words("app.cli-org"))
     add("--name", default="", metavar="NAME", help=words("app.cli-name"))
     add("--port", type=int, default=0, metavar="N", help=words("app.cli-port"))
     add("-o", "--output", default="specbot.toml", metavar="FILE", help=words("app.cli-output"))
-    doctor = actions.add_parser("doctor", help=words("app.cli-doctor"), parents=[shared], allow_abbrev=False)
+    doctor = actions.add_parser(
+        "doctor", help=words("app.cli-doctor"), parents=[shared], allow_abbrev=False
+    )
     doctor.add_argument("--config", metavar="FILE", help=words("cli.serve-config"))
 
 
@@ -78,7 +84,12 @@ def _address(text: str) -> str:
     """The service's public address. Webhooks carry what is said on private repositories, so it is HTTPS."""
     try:
         parts = urlsplit(text)
-        good = parts.scheme == "https" and bool(parts.hostname) and not parts.username and parts.port != 0
+        good = (
+            parts.scheme == "https"
+            and bool(parts.hostname)
+            and not parts.username
+            and parts.port != 0
+        )
     except ValueError:
         good = False
     if not good or parts.query or parts.fragment:

@@ -18,10 +18,14 @@ DATABASE = "specbot-data/specbot.sqlite"
 FORMATS = ("terminal", "markdown", "json", "html", "github")
 
 
-def arguments(parser: argparse.ArgumentParser, shared: argparse.ArgumentParser, words: Words) -> None:
+def arguments(
+    parser: argparse.ArgumentParser, shared: argparse.ArgumentParser, words: Words
+) -> None:
     """The actions and their arguments."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    report = actions.add_parser("report", help=words("ci.cli-report"), parents=[shared], allow_abbrev=False)
+    report = actions.add_parser(
+        "report", help=words("ci.cli-report"), parents=[shared], allow_abbrev=False
+    )
     add = report.add_argument
     add("folder", metavar="DIR", help=words("ci.cli-folder"))
     add("--repo", metavar="DIR", help=words("ci.cli-repo"))
@@ -32,13 +36,22 @@ def arguments(parser: argparse.ArgumentParser, shared: argparse.ArgumentParser, 
     add("--since", metavar="DIR", help=words("ci.cli-since"))
     add("--format", choices=FORMATS, default="terminal", help=words("cli.format"))
     add("-o", "--output", metavar="FILE", help=words("cli.output"))
-    stats = actions.add_parser("stats", help=words("ci.cli-stats"), parents=[shared], allow_abbrev=False)
-    stats.add_argument("--db", metavar="FILE", default=DATABASE, help=words("ci.cli-stats-db", default=DATABASE))
+    stats = actions.add_parser(
+        "stats", help=words("ci.cli-stats"), parents=[shared], allow_abbrev=False
+    )
     stats.add_argument(
-        "--format", choices=("terminal", "markdown", "json"), default="terminal", help=words("cli.format")
+        "--db", metavar="FILE", default=DATABASE, help=words("ci.cli-stats-db", default=DATABASE)
+    )
+    stats.add_argument(
+        "--format",
+        choices=("terminal", "markdown", "json"),
+        default="terminal",
+        help=words("cli.format"),
     )
     stats.add_argument("-o", "--output", metavar="FILE", help=words("cli.output"))
-    collect = actions.add_parser("collect", help=words("ci.cli-collect"), parents=[shared], allow_abbrev=False)
+    collect = actions.add_parser(
+        "collect", help=words("ci.cli-collect"), parents=[shared], allow_abbrev=False
+    )
     collect.add_argument("--pr", required=True, metavar="OWNER/REPO#N", help=words("ci.cli-pull"))
     collect.add_argument("-o", "--output", required=True, metavar="DIR", help=words("ci.cli-into"))
 
@@ -54,7 +67,9 @@ def _stats(args: argparse.Namespace) -> int:
     from bot.files import write_output
     from bot.reports.ci.stats import render
 
-    write_output(render(in_file(Path(args.db), new=False).precisions(), args.format, args.lang), args.output)
+    write_output(
+        render(in_file(Path(args.db), new=False).precisions(), args.format, args.lang), args.output
+    )
     return 0
 
 
@@ -73,7 +88,14 @@ def _collect(args: argparse.Namespace) -> int:
         raise UserError("ci-limited", reason=str(error)) from error
     words = Words(args.lang)
     counts = {"jobs": len(saved.jobs), "failed": sum(j.failed for j in saved.jobs)}
-    lines = [words("ci.collected-into", path=args.output, logs=sum(bool(j.log) for j in saved.jobs), **counts)]
+    lines = [
+        words(
+            "ci.collected-into",
+            path=args.output,
+            logs=sum(bool(j.log) for j in saved.jobs),
+            **counts,
+        )
+    ]
     lines += [words("ci.collected-problem", problem=words(f"ci.{key}")) for key in saved.problems]
     write_output("".join(f"{line}\n" for line in lines), None)
     return 0
@@ -86,7 +108,11 @@ def _before(args: argparse.Namespace, saved: CIRun) -> CIRun | None:
 
     if args.since:
         return read(Path(args.since))
-    last = in_file(Path(args.db), new=True).last(saved.pull.repo, saved.pull.number) if args.db else None
+    last = (
+        in_file(Path(args.db), new=True).last(saved.pull.repo, saved.pull.number)
+        if args.db
+        else None
+    )
     return last if last is not None and last.collected < saved.collected else None
 
 

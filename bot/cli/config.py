@@ -13,10 +13,14 @@ from bot.i18n.catalog import Words
 from checks.core.config import FILE
 
 
-def arguments(parser: argparse.ArgumentParser, shared: argparse.ArgumentParser, words: Words) -> None:
+def arguments(
+    parser: argparse.ArgumentParser, shared: argparse.ArgumentParser, words: Words
+) -> None:
     """The one action."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    check = actions.add_parser("check", help=words("cli.config"), parents=[shared], allow_abbrev=False)
+    check = actions.add_parser(
+        "check", help=words("cli.config"), parents=[shared], allow_abbrev=False
+    )
     check.add_argument("file", nargs="?", metavar="FILE", help=words("cli.config-file"))
 
 

@@ -57,7 +57,9 @@ def run(args: argparse.Namespace) -> int:
     write_output(table(scored, words), None)
     if args.output:
         data = summary(scored, outcomes.values(), labelled=bool(cases))
-        write_output(json.dumps(data, indent=1, ensure_ascii=False, sort_keys=True) + "\n", args.output)
+        write_output(
+            json.dumps(data, indent=1, ensure_ascii=False, sort_keys=True) + "\n", args.output
+        )
     if args.plot:
         from bot.reports.evaluation import plot
 
@@ -71,13 +73,17 @@ def _cases(args: argparse.Namespace) -> tuple[Case, ...]:
     try:
         cases = parse_cases(read_text(args.cases))
     except CaseError as error:
-        raise UserError("eval-case", file=args.cases, line=error.line, problem=error.problem) from error
+        raise UserError(
+            "eval-case", file=args.cases, line=error.line, problem=error.problem
+        ) from error
     return tuple(c for c in cases if not args.rule or c.kind == "clean" or c.rule in args.rule)
 
 
 def _labelled(cases: Iterable[Case], args: argparse.Namespace) -> list[_Job]:
     keys = dict.fromkeys(c.change for c in cases)
-    return [_Job(args.repo, *key, tuple(args.rule or ()), args.persona == "pedantic") for key in keys]
+    return [
+        _Job(args.repo, *key, tuple(args.rule or ()), args.persona == "pedantic") for key in keys
+    ]
 
 
 def _history(args: argparse.Namespace) -> list[_Job]:
@@ -85,9 +91,14 @@ def _history(args: argparse.Namespace) -> list[_Job]:
     if not args.history:
         return []
     git = Git(Path(args.repo))
-    found = git.run("log", "--no-merges", "--format=%H", f"-{args.history}", "HEAD", "--", *args.path)
+    found = git.run(
+        "log", "--no-merges", "--format=%H", f"-{args.history}", "HEAD", "--", *args.path
+    )
     heads = found.decode().split()
-    return [_Job(args.repo, f"{h}^", h, (), tuple(args.rule or ()), args.persona == "pedantic") for h in heads]
+    return [
+        _Job(args.repo, f"{h}^", h, (), tuple(args.rule or ()), args.persona == "pedantic")
+        for h in heads
+    ]
 
 
 def _outcomes(jobs: list[_Job], args: argparse.Namespace) -> Iterator[tuple[Key, Outcome]]:
@@ -113,7 +124,17 @@ def _resumed(path: str | None) -> Iterator[tuple[Key, Outcome]]:
         if raw.get("code") == _code():
             findings = tuple(Reported(**f) for f in raw["findings"])
             key = (raw["base"], raw["head"], tuple(raw["from_base"]))
-            yield key, Outcome(raw["base"], raw["head"], findings, raw["seconds"], raw["megabytes"], raw["error"])
+            yield (
+                key,
+                Outcome(
+                    raw["base"],
+                    raw["head"],
+                    findings,
+                    raw["seconds"],
+                    raw["megabytes"],
+                    raw["error"],
+                ),
+            )
 
 
 def _note(path: str | None, job: _Job, outcome: Outcome) -> None:
@@ -156,7 +177,10 @@ def _review(job: _Job) -> Outcome:
 
 def _megabytes() -> float:
     """The most that this process, or one that it started, has held."""
-    most = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    most = max(
+        resource.getrusage(who).ru_maxrss
+        for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
     return round(most * (1 if sys.platform == "darwin" else 1024) / 1e6, 1)
 
 
@@ -167,11 +191,15 @@ def _findings(job: _Job) -> Iterator[Reported]:
         compared = resolve(git, job.base, job.head, merge_base=False)
         change = _variant(change_set(git, blobs, compared, PullRequest()), job.from_base)
         words = Words("en")
-        outcome = review(change, configuration(change.base, None, None), rules, pedantic=job.pedantic)
+        outcome = review(
+            change, configuration(change.base, None, None), rules, pedantic=job.pedantic
+        )
         for f in outcome.findings:
             place = f.location
             text = words.message(f.rule, f.message)
-            yield Reported(f.rule, f.severity.value, place.path, place.start_line, place.end_line, text)
+            yield Reported(
+                f.rule, f.severity.value, place.path, place.start_line, place.end_line, text
+            )
 
 
 def _variant(change: ChangeSet, folders: tuple[str, ...]) -> ChangeSet:

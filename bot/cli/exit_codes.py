@@ -43,7 +43,12 @@ def _report(error: Exception, arguments: Sequence[str], words: Words) -> None:
     text = redact(_describe(error, arguments))
     try:
         with tempfile.NamedTemporaryFile(
-            "w", prefix="specbot-error-", suffix=".txt", delete=False, encoding="utf-8", errors="backslashreplace"
+            "w",
+            prefix="specbot-error-",
+            suffix=".txt",
+            delete=False,
+            encoding="utf-8",
+            errors="backslashreplace",
         ) as file:
             file.write(text)
     except OSError:
@@ -58,7 +63,11 @@ def _describe(error: Exception, arguments: Sequence[str]) -> str:
     import traceback
     from importlib import metadata
 
-    versions = [f"specbot {bot.__version__}", f"python {platform.python_version()}", platform.platform()]
+    versions = [
+        f"specbot {bot.__version__}",
+        f"python {platform.python_version()}",
+        platform.platform(),
+    ]
     for name in ("jinja2", "tree-sitter", "tree-sitter-cuda", "tree-sitter-python", "z3-solver"):
         try:
             versions.append(f"{name} {metadata.version(name)}")

@@ -14,14 +14,22 @@ FORMATS = ("terminal", "markdown", "json")
 _DEVICES = ("cuda", "cpu")
 
 
-def arguments(parser: argparse.ArgumentParser, shared: argparse.ArgumentParser, words: Words) -> None:
+def arguments(
+    parser: argparse.ArgumentParser, shared: argparse.ArgumentParser, words: Words
+) -> None:
     """The actions and their options."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     # No option of its own: everything after `bench`, dashes too, is the bench's.
-    bench = actions.add_parser("bench", help=words("kernelrun.bench"), prefix_chars="\0", add_help=False)
-    bench.add_argument("rest", nargs=argparse.REMAINDER, metavar="...", help=words("kernelrun.rest"))
+    bench = actions.add_parser(
+        "bench", help=words("kernelrun.bench"), prefix_chars="\0", add_help=False
+    )
+    bench.add_argument(
+        "rest", nargs=argparse.REMAINDER, metavar="...", help=words("kernelrun.rest")
+    )
     made = {
-        name: actions.add_parser(name, help=words(f"kernelrun.{name}"), parents=[shared], allow_abbrev=False)
+        name: actions.add_parser(
+            name, help=words(f"kernelrun.{name}"), parents=[shared], allow_abbrev=False
+        )
         for name in ("run", "compare", "diff")
     }
     for name in ("run", "compare"):
@@ -29,7 +37,9 @@ def arguments(parser: argparse.ArgumentParser, shared: argparse.ArgumentParser, 
         add("--device", choices=_DEVICES, help=words("kernelrun.device"))
         add("--ops", nargs="+", metavar="OP", help=words("kernelrun.ops"))
         add("--timeout", type=_seconds, default=60.0, metavar="S", help=words("kernelrun.timeout"))
-    made["run"].add_argument("-o", "--output", required=True, metavar="DIR", help=words("kernelrun.out"))
+    made["run"].add_argument(
+        "-o", "--output", required=True, metavar="DIR", help=words("kernelrun.out")
+    )
     add = made["compare"].add_argument
     add("--repo", default=".", metavar="DIR", help=words("cli.repo"))
     add("--base", required=True, metavar="REV", help=words("kernelrun.base-rev"))
@@ -38,7 +48,9 @@ def arguments(parser: argparse.ArgumentParser, shared: argparse.ArgumentParser, 
     made["diff"].add_argument("base", metavar="BASE_DIR", help=words("kernelrun.base-folder"))
     made["diff"].add_argument("head", metavar="HEAD_DIR", help=words("kernelrun.head-folder"))
     for action in made.values():
-        action.add_argument("--format", choices=FORMATS, default="terminal", help=words("kernelrun.format"))
+        action.add_argument(
+            "--format", choices=FORMATS, default="terminal", help=words("kernelrun.format")
+        )
 
 
 def _seconds(text: str) -> float:
@@ -55,7 +67,9 @@ def run(args: argparse.Namespace) -> int:
     if args.action != "diff" and (find_spec("torch") is None or find_spec("triton") is None):
         raise UserError("kernels-missing")
     if args.action == "bench":
-        return subprocess.run([sys.executable, "-m", "kernels.bench", *args.rest], check=False).returncode
+        return subprocess.run(
+            [sys.executable, "-m", "kernels.bench", *args.rest], check=False
+        ).returncode
     from bot.kernels import actions
 
     return {"run": actions.run, "compare": actions.compare, "diff": actions.diff}[args.action](args)

@@ -12,7 +12,9 @@ N = TypeVar("N", int, float)
 DIFF_FORMATS = ("terminal", "markdown", "json")
 
 
-def arguments(parser: argparse.ArgumentParser, shared: argparse.ArgumentParser, words: Words) -> None:
+def arguments(
+    parser: argparse.ArgumentParser, shared: argparse.ArgumentParser, words: Words
+) -> None:
     """The actions and their options."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
 
@@ -59,32 +61,86 @@ def _convert(parser: argparse.ArgumentParser, words: Words) -> None:
 def _origin(parser: argparse.ArgumentParser, words: Words) -> None:
     """What an answer does not say about the engine that gave it."""
     add = parser.add_argument
-    add("--mode", choices=("raw", "processed", "unknown"), default="unknown", help=words("logprobs.mode"))
+    add(
+        "--mode",
+        choices=("raw", "processed", "unknown"),
+        default="unknown",
+        help=words("logprobs.mode"),
+    )
     add("--device", type=text, default="unknown", metavar="NAME", help=words("logprobs.device"))
     add("--engine", type=text, default="unknown", metavar="NAME", help=words("logprobs.engine"))
-    add("--engine-version", type=text, default="unknown", metavar="V", help=words("logprobs.engine-version"))
-    add("--logits-dtype", type=text, default="unknown", metavar="T", help=words("logprobs.logits-dtype"))
+    add(
+        "--engine-version",
+        type=text,
+        default="unknown",
+        metavar="V",
+        help=words("logprobs.engine-version"),
+    )
+    add(
+        "--logits-dtype",
+        type=text,
+        default="unknown",
+        metavar="T",
+        help=words("logprobs.logits-dtype"),
+    )
     add("--proposer", type=text, metavar="NAME", help=words("logprobs.proposer"))
-    add("--num-speculative-tokens", type=count, metavar="N", help=words("logprobs.num-speculative-tokens"))
+    add(
+        "--num-speculative-tokens",
+        type=count,
+        metavar="N",
+        help=words("logprobs.num-speculative-tokens"),
+    )
     add("--steps", action="store_true", help=words("logprobs.steps"))
 
 
 def _record(parser: argparse.ArgumentParser, words: Words) -> None:
     add = parser.add_argument
-    add("--endpoint", type=text, required=True, metavar="URL", help=words("logprobs.record-endpoint"))
+    add(
+        "--endpoint",
+        type=text,
+        required=True,
+        metavar="URL",
+        help=words("logprobs.record-endpoint"),
+    )
     add("--model", type=text, required=True, metavar="M", help=words("logprobs.record-model"))
     add("--prompts", required=True, metavar="F", help=words("logprobs.record-prompts"))
     add("-o", "--output", required=True, metavar="F", help=words("logprobs.record-output"))
     add("--api", choices=("chat", "completions"), default="chat", help=words("logprobs.record-api"))
-    add("--top-logprobs", type=count, default=5, metavar="K", help=words("logprobs.record-top-logprobs"))
-    add("--max-tokens", type=positive, default=128, metavar="N", help=words("logprobs.record-max-tokens"))
-    add("--temperature", type=number, default=0.0, metavar="T", help=words("logprobs.record-temperature"))
+    add(
+        "--top-logprobs",
+        type=count,
+        default=5,
+        metavar="K",
+        help=words("logprobs.record-top-logprobs"),
+    )
+    add(
+        "--max-tokens",
+        type=positive,
+        default=128,
+        metavar="N",
+        help=words("logprobs.record-max-tokens"),
+    )
+    add(
+        "--temperature",
+        type=number,
+        default=0.0,
+        metavar="T",
+        help=words("logprobs.record-temperature"),
+    )
     add("--top-p", type=number, metavar="P", help=words("logprobs.record-top-p"))
     add("--top-k", type=integer, metavar="N", help=words("logprobs.record-top-k"))
     add("--seed", type=integer, metavar="N", help=words("logprobs.record-seed"))
     add("--stream", action="store_true", help=words("logprobs.record-stream"))
-    add("--concurrency", type=positive, default=8, metavar="N", help=words("logprobs.record-concurrency"))
-    add("--timeout", type=seconds, default=300.0, metavar="S", help=words("logprobs.record-timeout"))
+    add(
+        "--concurrency",
+        type=positive,
+        default=8,
+        metavar="N",
+        help=words("logprobs.record-concurrency"),
+    )
+    add(
+        "--timeout", type=seconds, default=300.0, metavar="S", help=words("logprobs.record-timeout")
+    )
     add("--retries", type=count, default=5, metavar="N", help=words("logprobs.record-retries"))
     _origin(parser, words)
 

@@ -30,7 +30,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: list[str], language: str) -> int:
-    args = _parser(Words(language), language, arguments[0] if arguments else "").parse_args(arguments)
+    args = _parser(Words(language), language, arguments[0] if arguments else "").parse_args(
+        arguments
+    )
     # Each command is read when it is asked for: the shell command must start fast.
     module = import_module(f"bot.cli.{_MODULES.get(args.command, args.command)}")
     code: int = module.run(args)
@@ -44,7 +46,9 @@ def _language(arguments: Sequence[str]) -> str:
         if name == "--lang":
             value = value or (arguments[i + 1] if i + 1 < len(arguments) else "")
             return value if value in LANGUAGES else "en"
-    locale = os.environ.get("LC_ALL") or os.environ.get("LC_MESSAGES") or os.environ.get("LANG") or ""
+    locale = (
+        os.environ.get("LC_ALL") or os.environ.get("LC_MESSAGES") or os.environ.get("LANG") or ""
+    )
     return "zh" if locale.lower().startswith("zh") else "en"
 
 
@@ -58,7 +62,9 @@ def _parser(words: Words, language: str, asked: str) -> argparse.ArgumentParser:
     for name, (key, options) in _COMMANDS.items():
         if asked == name or asked not in _COMMANDS:
             parents = [] if options is None else [shared]
-            command = commands.add_parser(name, help=words(key), parents=parents, allow_abbrev=False)
+            command = commands.add_parser(
+                name, help=words(key), parents=parents, allow_abbrev=False
+            )
             if options is None:
                 import_module(f"bot.cli.{name}").arguments(command, shared, words)
             else:
@@ -71,7 +77,9 @@ def _rules(parser: argparse.ArgumentParser, words: Words) -> None:
 
 
 def _serve(parser: argparse.ArgumentParser, words: Words) -> None:
-    parser.add_argument("--role", choices=("all", "web"), default="all", help=words("cli.serve-role"))
+    parser.add_argument(
+        "--role", choices=("all", "web"), default="all", help=words("cli.serve-role")
+    )
     parser.add_argument("--host", metavar="ADDRESS", help=words("cli.serve-host"))
     parser.add_argument("--port", type=int, metavar="N", help=words("cli.serve-port"))
     parser.add_argument("--config", metavar="FILE", help=words("cli.serve-config"))
@@ -89,7 +97,14 @@ def _eval(parser: argparse.ArgumentParser, words: Words) -> None:
     add("--rule", action="append", metavar="ID", help=words("cli.eval-rule"))
     add("--history", type=int, default=0, metavar="N", help=words("cli.eval-history"))
     add("--path", action="append", default=[], metavar="P", help=words("cli.eval-path"))
-    add("-j", "--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help=words("cli.eval-jobs"))
+    add(
+        "-j",
+        "--jobs",
+        type=int,
+        default=os.cpu_count() or 1,
+        metavar="N",
+        help=words("cli.eval-jobs"),
+    )
     add("--resume", metavar="FILE", help=words("cli.eval-resume"))
     add("--plot", metavar="FILE", help=words("cli.eval-plot"))
     add("--persona", choices=_PERSONAS, default="regular", help=words("cli.persona"))
@@ -118,7 +133,12 @@ def _compared(parser: argparse.ArgumentParser, words: Words) -> None:
     add("--repo", default=".", metavar="DIR", help=words("cli.repo"))
     add("--base", metavar="REV", help=words("cli.base"))
     add("--head", metavar="REV", help=words("cli.head"))
-    add("--merge-base", action=argparse.BooleanOptionalAction, default=True, help=words("cli.merge-base"))
+    add(
+        "--merge-base",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help=words("cli.merge-base"),
+    )
     add("--title", metavar="T", help=words("cli.title"))
     add("--body-file", metavar="F", help=words("cli.body-file"))
     add("--target-branch", metavar="B", help=words("cli.target-branch"))

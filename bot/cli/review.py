@@ -38,7 +38,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 @contextmanager
-def asked(args: argparse.Namespace, known: PullRequest | None = None) -> Iterator[tuple[Git, Range, ChangeSet]]:
+def asked(
+    args: argparse.Namespace, known: PullRequest | None = None
+) -> Iterator[tuple[Git, Range, ChangeSet]]:
     """The repository, the range and the change that the arguments name, readable while this is open. What they do not
     tell of the pull request, `known` does, which is what GitHub said of it."""
     pull = _told(args, known or PullRequest())

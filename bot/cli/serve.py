@@ -34,7 +34,10 @@ def run(args: argparse.Namespace) -> int:
     take_short_turns()
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     # Listening comes first: what arrives while the rest starts waits in line, instead of being refused.
-    with closing(listening(settings.host, settings.port)) as listener, closing(open_store(settings)) as store:
+    with (
+        closing(listening(settings.host, settings.port)) as listener,
+        closing(open_store(settings)) as store,
+    ):
         # uvicorn ends in good order at the signal, and then sends it once more for the rest of us.
         signal.signal(signal.SIGTERM, _terminate)
         with suppress(_Terminated), scratch(settings.data_dir):
@@ -47,12 +50,16 @@ def _serve(settings: Settings, store: Store, listener: socket.socket, *, work: b
     app = application(store, settings.webhook_secrets, settings.largest_webhook, pages)
     # A connection closed for idleness just when GitHub uses it again is a delivery lost; after five seconds, uvicorn's
     # own choice, that happens on a busy machine.
-    config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="off", timeout_keep_alive=75)
+    config = uvicorn.Config(
+        app, log_config=None, access_log=False, lifespan="off", timeout_keep_alive=75
+    )
     server = uvicorn.Server(config)
     if not work:
         server.run([listener])
         return
-    worker = Worker(Machine.build(settings, store), usual_queues(settings), settings.executor("all"))
+    worker = Worker(
+        Machine.build(settings, store), usual_queues(settings), settings.executor("all")
+    )
     try:
         worker.start()
         server.run([listener])
@@ -67,9 +74,13 @@ def _terminate(*_: object) -> None:
 def listening(host: str, port: int) -> socket.socket:
     """A socket that takes connections there. Raises `UserError` where that cannot be."""
     try:
-        made = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+        made = socket.create_server(
+            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET
+        )
     except OSError as error:
-        raise UserError("no-port", host=host, port=port, reason=error.strerror or str(error)) from None
+        raise UserError(
+            "no-port", host=host, port=port, reason=error.strerror or str(error)
+        ) from None
     # uvicorn sends the head and the body of an answer apart, and the second would wait 40 ms for the first to be
     # acknowledged. asyncio sees to that only for sockets that name their protocol; here connections inherit it.
     made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

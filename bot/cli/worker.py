@@ -24,7 +24,9 @@ _PRIORITY = 5
 
 def run(args: argparse.Namespace) -> int:
     """Work on the queues that are named until the process is told to end."""
-    named = tuple(dict.fromkeys(name.strip() for name in args.queues.split(","))) if args.queues else ()
+    named = (
+        tuple(dict.fromkeys(name.strip() for name in args.queues.split(","))) if args.queues else ()
+    )
     unknown = [name for name in named if name not in QUEUES]
     if unknown:
         raise UserError("unknown-queue", name=unknown[0], known=QUEUES)
@@ -56,4 +58,6 @@ def _tell_numbers(host: str, port: int) -> None:
     try:
         start_http_server(port, host)
     except OSError as error:
-        raise UserError("no-port", host=host, port=port, reason=error.strerror or str(error)) from None
+        raise UserError(
+            "no-port", host=host, port=port, reason=error.strerror or str(error)
+        ) from None

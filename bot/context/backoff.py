@@ -46,7 +46,9 @@ class Waiting:
         """Put those whose time has come into their queues again, before what was ordered later; not one that another
         worker took over."""
         for workflow in self._due():
-            for found in store.client.list_workflows(workflow_ids=[workflow], status="PENDING", executor_id=worker):
+            for found in store.client.list_workflows(
+                workflow_ids=[workflow], status="PENDING", executor_id=worker
+            ):
                 store.client.resume_workflow(workflow, queue_name=found.queue_name)
             with self._lock:
                 del self._until[workflow]

@@ -28,9 +28,18 @@ class Machine:
     @classmethod
     def build(cls, settings: Settings, store: Store) -> Machine:
         writes = Writes(store.engine, settings.endpoint)
-        app = App(settings.endpoint, settings.app_id, settings.private_key.get_secret_value(), writes.pace)
+        app = App(
+            settings.endpoint, settings.app_id, settings.private_key.get_secret_value(), writes.pace
+        )
         checkouts = Checkouts(settings.data_dir / "clones", settings.github_server_url)
-        return cls(settings, app, store, checkouts, Words(settings.language, Markdown()), Records(store.engine))
+        return cls(
+            settings,
+            app,
+            store,
+            checkouts,
+            Words(settings.language, Markdown()),
+            Records(store.engine),
+        )
 
 
 _machines: list[Machine] = []

@@ -24,7 +24,12 @@ def _of_pull(name: str, *more: Any) -> sa.Table:
     return sa.Table(name, _TABLES, *key, *more)
 
 
-_ACTS = sa.Table("specbot_acts", _TABLES, sa.Column("id", sa.String(200), primary_key=True), sa.Column("at", sa.Float))
+_ACTS = sa.Table(
+    "specbot_acts",
+    _TABLES,
+    sa.Column("id", sa.String(200), primary_key=True),
+    sa.Column("at", sa.Float),
+)
 _APPROVALS = _of_pull(
     "specbot_approvals",
     sa.Column("head", sa.String(64), primary_key=True),
@@ -111,13 +116,29 @@ class Records:
     def spoken(self, comment: str, repository: int, user: int, commands: int) -> int:
         """Note that `comment` of the account `user` has so many commands; how many it gave in the repository within the
         last hour, these among them. The same comment again is not counted twice."""
-        now, same = time.time(), sa.and_(_SPOKEN.c.repository_id == repository, _SPOKEN.c.user == user)
+        now, same = (
+            time.time(),
+            sa.and_(_SPOKEN.c.repository_id == repository, _SPOKEN.c.user == user),
+        )
         with self._engine.begin() as connection:
             connection.execute(_SPOKEN.delete().where(_SPOKEN.c.at < now - _HOUR))
-            if connection.execute(sa.select(_SPOKEN.c.id).where(_SPOKEN.c.id == comment)).first() is None:
-                row = {"id": comment, "repository_id": repository, "user": user, "at": now, "commands": commands}
+            if (
+                connection.execute(sa.select(_SPOKEN.c.id).where(_SPOKEN.c.id == comment)).first()
+                is None
+            ):
+                row = {
+                    "id": comment,
+                    "repository_id": repository,
+                    "user": user,
+                    "at": now,
+                    "commands": commands,
+                }
                 connection.execute(_SPOKEN.insert().values(row))
-            return int(connection.execute(sa.select(sa.func.sum(_SPOKEN.c.commands)).where(same)).scalar_one())
+            return int(
+                connection.execute(
+                    sa.select(sa.func.sum(_SPOKEN.c.commands)).where(same)
+                ).scalar_one()
+            )
 
     def approve(self, pull: PullKey, head: str, login: str) -> None:
         """Note that `login` has approved the commit `head` for a GPU. Another commit is another approval."""
@@ -132,7 +153,9 @@ class Records:
     def skips(self, pull: PullKey) -> list[Json]:
         """The rules that are skipped: `rule`, `login` and `reason`."""
         with self._engine.connect() as connection:
-            rows = connection.execute(sa.select(_SKIPS).where(where(_SKIPS, asdict(pull))).order_by(_SKIPS.c.rule))
+            rows = connection.execute(
+                sa.select(_SKIPS).where(where(_SKIPS, asdict(pull))).order_by(_SKIPS.c.rule)
+            )
             return [dict(row) for row in rows.mappings()]
 
     def save_report(self, pull: PullKey, report: Json) -> None:
@@ -151,7 +174,9 @@ class Records:
         with self._engine.begin() as connection:
             # One budget at a time, from the first question on.
             lock(connection, 7317)
-            if connection.execute(sa.select(_GPU.c.request).where(_GPU.c.request == wanted.request)).first():
+            if connection.execute(
+                sa.select(_GPU.c.request).where(_GPU.c.request == wanted.request)
+            ).first():
                 return None
             used = sa.select(sa.func.coalesce(sa.func.sum(_GPU.c.minutes), 0)).where(here)
             of_pull = connection.execute(used.where(_GPU.c.number == wanted.number)).scalar_one()
@@ -176,14 +201,18 @@ class Records:
     def used(self, request: str, minutes: int) -> None:
         """What the run took in the end."""
         with self._engine.begin() as connection:
-            connection.execute(_GPU.update().where(_GPU.c.request == request).values(minutes=minutes))
+            connection.execute(
+                _GPU.update().where(_GPU.c.request == request).values(minutes=minutes)
+            )
 
     def gpu_run(self, repository: int, run: int, title: str) -> GpuRun | None:
         """The run that we asked for and that GitHub calls `run`.
 
         It may end before its id was written down, by a worker that died in between: then its `title` has the request.
         """
-        found = self._one(_GPU, {"repository_id": repository, "run": run}) or self._unsent(repository, run, title)
+        found = self._one(_GPU, {"repository_id": repository, "run": run}) or self._unsent(
+            repository, run, title
+        )
         return None if found is None else GpuRun(**{f.name: found[f.name] for f in fields(GpuRun)})
 
     def gpu_months(self) -> tuple[tuple[str, int, int], ...]:
@@ -198,7 +227,9 @@ class Records:
 
     def with_logprobs(self, pull: PullKey, head: str) -> GpuRun | None:
         """The last run of the commit `head` that was asked to bring records of logprobs."""
-        asked = sa.select(_GPU).where(where(_GPU, asdict(pull) | {"head": head}), _GPU.c.run.is_not(None))
+        asked = sa.select(_GPU).where(
+            where(_GPU, asdict(pull) | {"head": head}), _GPU.c.run.is_not(None)
+        )
         with self._engine.connect() as connection:
             for found in connection.execute(asked.order_by(_GPU.c.at.desc())).mappings():
                 if found["files"].get("logprobs"):

@@ -12,7 +12,12 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import sqlalchemy as sa
-from dbos import DBOSClient, DBOSPortableJSONSerializer, EnqueueOptions, run_dbos_database_migrations
+from dbos import (
+    DBOSClient,
+    DBOSPortableJSONSerializer,
+    EnqueueOptions,
+    run_dbos_database_migrations,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 
 from bot.db.engine import begin_to_write, engine_for, lock
@@ -43,7 +48,12 @@ _WORKERS = sa.Table(
     sa.Column("id", sa.String(128), primary_key=True),
     sa.Column("seen_at", sa.Float, nullable=False),
 )
-_SINCE = sa.Table("specbot_since", _TABLES, sa.Column("id", sa.Integer, primary_key=True), sa.Column("at", sa.Float))
+_SINCE = sa.Table(
+    "specbot_since",
+    _TABLES,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("at", sa.Float),
+)
 # GitHub lists deliveries for three days; a guid older than that cannot come again.
 _KEPT = 7 * 24 * 3600.0
 _MOST_KNOWN = 10_000
@@ -95,7 +105,9 @@ class Store:
         """Store deliveries and enqueue their orders, in one transaction. False for each that was received before."""
         listed, now = list(deliveries), time.time()
         rows = [{"id": one.id, "event": one.event, "received_at": now} for one in listed]
-        insert = _insert(self.engine)(_DELIVERIES).on_conflict_do_nothing().returning(_DELIVERIES.c.id)
+        insert = (
+            _insert(self.engine)(_DELIVERIES).on_conflict_do_nothing().returning(_DELIVERIES.c.id)
+        )
         news, orders = [], []
         with self.engine.begin() as connection:
             begin_to_write(connection)
@@ -105,7 +117,9 @@ class Store:
                 fresh.discard(one.id)
                 if news[-1] and one.order is not None:
                     orders.append(self._timed(one.order, now))
-            for order in {order.id: order for order in orders if order.id not in self._ordered}.values():
+            for order in {
+                order.id: order for order in orders if order.id not in self._ordered
+            }.values():
                 self._enqueue(connection, order)
         # Of a commit's hundred events within the same time, all but the first have nothing to add.
         kept = self._ordered if len(self._ordered) < _MOST_KNOWN else frozenset()
@@ -114,7 +128,9 @@ class Store:
 
     def received(self, delivery: str) -> bool:
         with self.engine.connect() as connection:
-            found = connection.execute(sa.select(_DELIVERIES.c.id).where(_DELIVERIES.c.id == delivery))
+            found = connection.execute(
+                sa.select(_DELIVERIES.c.id).where(_DELIVERIES.c.id == delivery)
+            )
             return found.first() is not None
 
     def enqueue(self, order: Order) -> None:
@@ -128,7 +144,11 @@ class Store:
     def _enqueue(self, connection: sa.Connection, order: Order) -> None:
         if order.pull is not None:
             self._set_latest(connection, order.pull, order.id)
-        options: EnqueueOptions = {"workflow_name": order.workflow, "queue_name": order.queue, "workflow_id": order.id}
+        options: EnqueueOptions = {
+            "workflow_name": order.workflow,
+            "queue_name": order.queue,
+            "workflow_id": order.id,
+        }
         if order.partition:
             options["queue_partition_key"] = order.partition
         if order.delay > 0:
@@ -138,7 +158,9 @@ class Store:
     @staticmethod
     def _set_latest(connection: sa.Connection, pull: tuple[int, int], order: str) -> None:
         key = PullKey(*pull)
-        if not connection.execute(_PULLS.update().where(_here(key)).values(order_id=order)).rowcount:
+        if not connection.execute(
+            _PULLS.update().where(_here(key)).values(order_id=order)
+        ).rowcount:
             connection.execute(_PULLS.insert().values(order_id=order, **asdict(key)))
 
     def is_latest(self, pull: PullKey, order: str) -> bool:
@@ -177,7 +199,9 @@ class Store:
         """Say that `worker` lives."""
         now = time.time()
         with self.engine.begin() as connection:
-            if not connection.execute(_WORKERS.update().where(_WORKERS.c.id == worker).values(seen_at=now)).rowcount:
+            if not connection.execute(
+                _WORKERS.update().where(_WORKERS.c.id == worker).values(seen_at=now)
+            ).rowcount:
                 connection.execute(_WORKERS.insert().values(id=worker, seen_at=now))
 
     def claim_dead(self, after: float) -> list[str]:
@@ -189,7 +213,9 @@ class Store:
             silent = connection.execute(sa.select(_WORKERS).where(_WORKERS.c.seen_at < limit)).all()
             for worker, seen_at in silent:
                 same = sa.and_(_WORKERS.c.id == worker, _WORKERS.c.seen_at == seen_at)
-                if connection.execute(_WORKERS.update().where(same).values(seen_at=time.time())).rowcount:
+                if connection.execute(
+                    _WORKERS.update().where(same).values(seen_at=time.time())
+                ).rowcount:
                     claimed.append(worker)
         return claimed
 
@@ -200,7 +226,9 @@ class Store:
     def forget(self) -> None:
         """Delete deliveries that cannot come again."""
         with self.engine.begin() as connection:
-            connection.execute(_DELIVERIES.delete().where(_DELIVERIES.c.received_at < time.time() - _KEPT))
+            connection.execute(
+                _DELIVERIES.delete().where(_DELIVERIES.c.received_at < time.time() - _KEPT)
+            )
 
 
 def open_store(settings: Settings) -> Store:

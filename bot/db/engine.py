@@ -14,7 +14,9 @@ _PATIENCE_MS = 30_000
 
 def engine_for(url: str) -> sa.Engine:
     """The database of SQLAlchemy's `url`, not yet connected to."""
-    made = sa.create_engine(url.replace("postgresql://", "postgresql+psycopg://", 1), pool_pre_ping=True)
+    made = sa.create_engine(
+        url.replace("postgresql://", "postgresql+psycopg://", 1), pool_pre_ping=True
+    )
     if made.dialect.name == "sqlite":
         sa.event.listen(made, "connect", _prepare_sqlite)
     return made
@@ -101,7 +103,9 @@ def create(engine: sa.Engine, tables: sa.MetaData) -> None:
             tables.create_all(connection)
 
 
-def put(connection: sa.Connection, table: sa.Table, key: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+def put(
+    connection: sa.Connection, table: sa.Table, key: Mapping[str, Any], values: Mapping[str, Any]
+) -> None:
     """Write the row that `key` names, new or over what it was."""
     if not connection.execute(table.update().where(where(table, key)).values(**values)).rowcount:
         connection.execute(table.insert().values(**key, **values))

@@ -52,7 +52,11 @@ class Writes:
             kept = connection.execute(mine).first() if workflow else None
             moment = max(kept.at, now) if kept else self._next(connection, of, now)
             sent = moment - now <= patience
-            row = {"installation": installation, "at": moment, "workflow": None if sent else workflow}
+            row = {
+                "installation": installation,
+                "at": moment,
+                "workflow": None if sent else workflow,
+            }
             if kept:
                 connection.execute(_WRITES.update().where(_WRITES.c.id == kept.id).values(row))
             elif sent or workflow:

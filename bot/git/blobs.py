@@ -69,7 +69,9 @@ class Blobs:
             # A forked process starts its own: two that read from one pipe would get each other's answers.
             self._process, self._owner = self._git.start("cat-file", "--batch"), os.getpid()
         process = self._process
-        assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+        assert (
+            process.stdin is not None and process.stdout is not None and process.stderr is not None
+        )
         process.stdin.write(oid.encode() + b"\n")
         process.stdin.flush()
         header = process.stdout.readline().split()
@@ -94,7 +96,9 @@ class Blobs:
         with tempfile.TemporaryFile() as asked:
             asked.write("".join(f"{oid}\n" for oid in self._ids).encode("ascii"))
             asked.seek(0)
-            self._reader = self._git.start("cat-file", "--batch", "--buffer", stdin=asked, stdout=self._sources)
+            self._reader = self._git.start(
+                "cat-file", "--batch", "--buffer", stdin=asked, stdout=self._sources
+            )
 
     def _load(self) -> None:
         if self._reader is None:
@@ -141,7 +145,9 @@ class Blobs:
             known = self._holding.get((word, region))
             if known is None:
                 known = []
-                for oid in self._containing(word.encode(), self._bounds[region], self._bounds[region + 1]):
+                for oid in self._containing(
+                    word.encode(), self._bounds[region], self._bounds[region + 1]
+                ):
                     known.append(oid)
                     yield oid
                 self._holding[word, region] = known

@@ -81,7 +81,9 @@ class Git:
 
     def _find(self, directory: Path) -> str:
         command = [*_base(), "-C", str(directory), "rev-parse", "--absolute-git-dir"]
-        done = _guard(lambda: subprocess.run(command, capture_output=True, env=environment(), check=False))
+        done = _guard(
+            lambda: subprocess.run(command, capture_output=True, env=environment(), check=False)
+        )
         if done.returncode:
             raise UserError("not-a-repository", path=str(directory))
         return os.fsdecode(done.stdout.rstrip(b"\n"))

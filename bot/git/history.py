@@ -15,7 +15,10 @@ from checks.summary.model import Commit, Earlier, History
 
 _BLAMED = re.compile(r"\^?([0-9a-f]{39,64})\s.*?(\d+)\)")
 # `Fixed the hang` is a fix, `a fixed stride` is none.
-_FIX = re.compile(r"\b(?:bug|fix|fixes|hotfix|bugfix|revert)\b|^(?:\s*\[[^\]]*\])*\s*fixed\b|\[bug ?fix\]|修复", re.I)
+_FIX = re.compile(
+    r"\b(?:bug|fix|fixes|hotfix|bugfix|revert)\b|^(?:\s*\[[^\]]*\])*\s*fixed\b|\[bug ?fix\]|修复",
+    re.I,
+)
 _TRIVIAL = re.compile(r"typo|code ?style|comment|spelling|lint", re.I)
 _MOST_EARLIER = 8
 _LOG = 300
@@ -36,7 +39,9 @@ def history(past: Past, change: ChangeSet) -> History:
         earlier=_earlier(change, blamed, commits),
         unread=tuple(f.path for f in past.files if not blamed[f]),
         fixes_of=tuple(
-            (f.path, count) for f in past.files if (count := sum(_is_fix(c.subject) for c in commits[f].values()))
+            (f.path, count)
+            for f in past.files
+            if (count := sum(_is_fix(c.subject) for c in commits[f].values()))
         ),
     )
 
@@ -76,7 +81,13 @@ def _earlier(
             fixes.setdefault(name, {}).update(_fixes_since(name, commits[file]))
     most = sorted(lines, key=lambda c: (-lines[c], c))[:_MOST_EARLIER]
     return tuple(
-        Earlier(known[c], tuple(symbols.get(c, {})), lines[c], tuple(list(fixes.get(c, {}).values())[:4])) for c in most
+        Earlier(
+            known[c],
+            tuple(symbols.get(c, {})),
+            lines[c],
+            tuple(list(fixes.get(c, {}).values())[:4]),
+        )
+        for c in most
     )
 
 

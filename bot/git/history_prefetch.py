@@ -51,7 +51,10 @@ def asked(git: Git, compared: Range, change: ChangeSet) -> Iterator[Past]:
             said=ask("log", "--format=%B", f"{compared.base}..{compared.head}"),
             commits=ask("log", "--all", "--format=%H%x00%P%x00%s", compared.head),
             touched=ask("log", *_BY_FILE, compared.base, "--", *paths) if paths else None,
-            blames=tuple(ask("blame", "-l", "-s", *_ranges(f), compared.base, "--", f.base_path or "") for f in files),
+            blames=tuple(
+                ask("blame", "-l", "-s", *_ranges(f), compared.base, "--", f.base_path or "")
+                for f in files
+            ),
         )
 
 
@@ -62,7 +65,11 @@ def looked_into(git: Git, compared: Range) -> list[str]:
 
 def _telling(changed: Iterable[FileChange]) -> tuple[FileChange, ...]:
     """The changed source files that lost most lines: whose past says most."""
-    files = [f for f in changed if f.base_path and f.removed and f.mode == "file" and language(f.base_path)]
+    files = [
+        f
+        for f in changed
+        if f.base_path and f.removed and f.mode == "file" and language(f.base_path)
+    ]
     return tuple(sorted(files, key=lambda f: (-f.removed, f.path))[:_MOST_FILES])
 
 

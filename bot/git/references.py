@@ -51,8 +51,13 @@ def references(
     wanted = list(numbers)[:_MOST_REFERENCES]
     known = _by_number(_before(compared.base, commits), wanted)
     picked = set(_picked(text))
-    found = [Reference(n, "cherry-pick" if n in picked else "mentioned", known.get(n)) for n in wanted]
-    return (*found, *_same_patch(git, compared, pull.title or subject, commits, {c.id for c in known.values()}))
+    found = [
+        Reference(n, "cherry-pick" if n in picked else "mentioned", known.get(n)) for n in wanted
+    ]
+    return (
+        *found,
+        *_same_patch(git, compared, pull.title or subject, commits, {c.id for c in known.values()}),
+    )
 
 
 def _picked(text: str) -> Iterable[int]:
@@ -92,8 +97,14 @@ def _same_patch(
     """Commits of any branch under the same title, whose patch is the very same."""
     core = _core(title)
     words = sorted(re.findall(r"\w{4,}", core), key=lambda w: (-len(w), w))[:2]
-    named = [c for c in commits if words and words[0] in (said := c.subject.lower()) and words[-1] in said]
-    others = [c for c in named if c.id not in known and c.id != compared.head and _core(c.subject) == core]
+    named = [
+        c
+        for c in commits
+        if words and words[0] in (said := c.subject.lower()) and words[-1] in said
+    ]
+    others = [
+        c for c in named if c.id not in known and c.id != compared.head and _core(c.subject) == core
+    ]
     alike = [commit(c.id, c.subject) for c in others[:_MOST_ALIKE]]
     own = _patch_id(git, compared.base, compared.head) if alike else ""
     for one in alike if own else ():

@@ -46,7 +46,11 @@ def object_id(git: Git, name: str) -> str | None:
     if "\n" in name or "\0" in name:
         return None
     asked = os.fsencode(f"{name}\n")
-    answer = git.run("cat-file", "--batch-check=%(objectname)", data=asked).decode("ascii", "replace").strip()
+    answer = (
+        git.run("cat-file", "--batch-check=%(objectname)", data=asked)
+        .decode("ascii", "replace")
+        .strip()
+    )
     return answer if answer.isalnum() and len(answer) >= 40 else None
 
 

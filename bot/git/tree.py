@@ -40,12 +40,18 @@ class GitTree:
     def searched(self) -> set[tuple[str, str]]:
         """Object id and language of the sources that are searched, those up to 2 MB."""
         oids, sizes = self._oids, self._sizes
-        return {(oids[path], kind) for path, kind in self._languages.items() if sizes[oids[path]] <= LARGEST}
+        return {
+            (oids[path], kind)
+            for path, kind in self._languages.items()
+            if sizes[oids[path]] <= LARGEST
+        }
 
     def find(self, word: str, language: str = "") -> tuple[Hit, ...]:
         found = dict(self._blobs.find(word, language))
         paths = self._of(found, language)
-        return tuple([Hit(path, line, text) for path in paths for line, text in found[self._oids[path]]])
+        return tuple(
+            [Hit(path, line, text) for path in paths for line, text in found[self._oids[path]]]
+        )
 
     def holders(self, word: str, language: str = "") -> tuple[str, ...]:
         return tuple(self._of(self._blobs.holders(word, language), language))

@@ -21,7 +21,12 @@ from bot.github.urls import API, SERVER
 # What each task needs. GitHub refuses the rest, whatever a bug of ours or a clever comment would make us ask for.
 ANALYSE: Mapping[str, str] = {"contents": "read", "pull_requests": "read"}
 PUBLISH: Mapping[str, str] = {"pull_requests": "write", "checks": "write"}
-READ_CI: Mapping[str, str] = {"actions": "read", "checks": "read", "statuses": "read", "pull_requests": "read"}
+READ_CI: Mapping[str, str] = {
+    "actions": "read",
+    "checks": "read",
+    "statuses": "read",
+    "pull_requests": "read",
+}
 COMMENT: Mapping[str, str] = {"issues": "write", "pull_requests": "write"}
 # Strange, but so it is: a token that may only write to pull requests cannot resolve a conversation. An App that was
 # not granted this folds its comments instead.
@@ -54,7 +59,11 @@ class App:
     enough."""
 
     def __init__(
-        self, endpoint: Endpoint, app_id: int, private_key: str, pace: Callable[[int], Pace] | None = None
+        self,
+        endpoint: Endpoint,
+        app_id: int,
+        private_key: str,
+        pace: Callable[[int], Pace] | None = None,
     ) -> None:
         self.endpoint = endpoint
         self._new_pace = pace or (lambda _: Pace(endpoint.gap, endpoint.hourly))
@@ -77,14 +86,18 @@ class App:
 
         # 60 s into the past, because GitHub refuses a token of a clock that runs ahead.
         auth = Auth.AppAuth(self.id, sign_func=signed, jwt_issued_at=-60, jwt_expiry=300)
-        return Client(self.endpoint.api, auth, Pace(self.endpoint.gap, self.endpoint.hourly), self._cache)
+        return Client(
+            self.endpoint.api, auth, Pace(self.endpoint.gap, self.endpoint.hourly), self._cache
+        )
 
     def client(self, installation: int, repository: int, permissions: Mapping[str, str]) -> Client:
         """A client for one repository that may do what `permissions` say."""
         token = Auth.Token(self.token(installation, repository, permissions))
         return Client(self.endpoint.api, token, self._pace(installation), self._cache)
 
-    def client_if_granted(self, installation: int, repository: int, permissions: Mapping[str, str]) -> Client | None:
+    def client_if_granted(
+        self, installation: int, repository: int, permissions: Mapping[str, str]
+    ) -> Client | None:
         """The same, or None where the installation was not granted as much."""
         try:
             return self.client(installation, repository, permissions)
@@ -104,7 +117,9 @@ class App:
                 self._paces[installation] = self._new_pace(installation)
             return self._paces[installation]
 
-    def token(self, installation: int, repository: int | None, permissions: Mapping[str, str]) -> str:
+    def token(
+        self, installation: int, repository: int | None, permissions: Mapping[str, str]
+    ) -> str:
         """An installation token for that, used again as long as it lives; for all its repositories where none is
         named."""
         key = (installation, repository, tuple(sorted(permissions.items())))
@@ -115,9 +130,13 @@ class App:
                 self._tokens[key] = known
             return known.value
 
-    def _new(self, installation: int, repository: int | None, permissions: Mapping[str, str]) -> _Token:
+    def _new(
+        self, installation: int, repository: int | None, permissions: Mapping[str, str]
+    ) -> _Token:
         body: dict[str, Any] = {"permissions": dict(permissions)}
         if repository is not None:
             body["repository_ids"] = [repository]
-        made = self.itself.post(f"/app/installations/{installation}/access_tokens", body, pace=False)
+        made = self.itself.post(
+            f"/app/installations/{installation}/access_tokens", body, pace=False
+        )
         return _Token(made["token"], datetime.fromisoformat(made["expires_at"]).timestamp())

@@ -22,18 +22,33 @@ def begin(client: Client, app: int, repository: str, head: str, order: str, outp
             if run["external_id"] != order:
                 client.patch(f"/repos/{repository}/check-runs/{run['id']}", {"external_id": order})
             return int(run["id"])
-    body = {"name": NAME, "head_sha": head, "external_id": order, "status": "in_progress", "output": output}
+    body = {
+        "name": NAME,
+        "head_sha": head,
+        "external_id": order,
+        "status": "in_progress",
+        "output": output,
+    }
     return int(client.post(f"/repos/{repository}/check-runs", body)["id"])
 
 
 def finish(
-    client: Client, repository: str, run: int, conclusion: str, output: Json, annotations: Sequence[Json] = ()
+    client: Client,
+    repository: str,
+    run: int,
+    conclusion: str,
+    output: Json,
+    annotations: Sequence[Json] = (),
 ) -> None:
     """End it. Annotations that an earlier attempt sent are not sent again."""
     path = f"/repos/{repository}/check-runs/{run}"
     sent = int(client.get(path)["output"]["annotations_count"])
     while len(annotations) - sent > _BATCH:
-        client.patch(path, {"output": output | {"annotations": list(annotations[sent : sent + _BATCH])}}, adds=True)
+        client.patch(
+            path,
+            {"output": output | {"annotations": list(annotations[sent : sent + _BATCH])}},
+            adds=True,
+        )
         sent += _BATCH
     last = {"output": output | {"annotations": list(annotations[sent:])}}
     client.patch(path, last | {"status": "completed", "conclusion": conclusion}, adds=True)

@@ -50,7 +50,17 @@ class Checkouts:
             remote = f"{self._server}/{repository}.git"
             _run(clone, None, "config", "remote.origin.url", remote)
             branch = f"+refs/heads/{target}:refs/remotes/origin/{target}"
-            _run(clone, token, "fetch", "-q", "--no-tags", "--filter=blob:none", "origin", branch, head)
+            _run(
+                clone,
+                token,
+                "fetch",
+                "-q",
+                "--no-tags",
+                "--filter=blob:none",
+                "origin",
+                branch,
+                head,
+            )
             _run(clone, None, "update-ref", f"refs/specbot/{head}", head)
             base = _merge_base(clone, f"refs/remotes/origin/{target}", head)
             _complete(clone, token, "--no-walk", base, head)
@@ -71,7 +81,16 @@ class Checkouts:
         with _locked(clone, "specbot-index.lock"):
             # Of one that was killed.
             (graphs / "commit-graph-chain.lock").unlink(missing_ok=True)
-            _run(clone, None, "commit-graph", "write", "--reachable", "--changed-paths", "--split", timeout=_INDEXING)
+            _run(
+                clone,
+                None,
+                "commit-graph",
+                "write",
+                "--reachable",
+                "--changed-paths",
+                "--split",
+                timeout=_INDEXING,
+            )
 
 
 def _merge_base(clone: Path, target: str, head: str) -> str:
@@ -83,22 +102,53 @@ def _complete(clone: Path, token: str, *commits: str) -> None:
     asks nobody."""
     asked = "--objects", "--no-object-names", "--missing=print", *commits
     listed = Git(clone).run("--literal-pathspecs", "rev-list", *asked)
-    missing = sorted({line[1:] for line in listed.decode("ascii").split("\n") if line.startswith("?")})
+    missing = sorted(
+        {line[1:] for line in listed.decode("ascii").split("\n") if line.startswith("?")}
+    )
     if missing:
         wanted = "".join(f"{oid}\n" for oid in missing).encode("ascii")
-        arguments = ("-c", "fetch.negotiationAlgorithm=noop", "fetch", "-q", "--no-tags", "--no-write-fetch-head")
+        arguments = (
+            "-c",
+            "fetch.negotiationAlgorithm=noop",
+            "fetch",
+            "-q",
+            "--no-tags",
+            "--no-write-fetch-head",
+        )
         _run(
-            clone, token, *arguments, "--recurse-submodules=no", "--filter=blob:none", "--stdin", "origin", data=wanted
+            clone,
+            token,
+            *arguments,
+            "--recurse-submodules=no",
+            "--filter=blob:none",
+            "--stdin",
+            "origin",
+            data=wanted,
         )
 
 
-def _run(clone: Path, token: str | None, *args: str, data: bytes = b"", timeout: int = _TIMEOUT) -> bytes:
+def _run(
+    clone: Path, token: str | None, *args: str, data: bytes = b"", timeout: int = _TIMEOUT
+) -> bytes:
     """git in `clone`, with the network only where a token is given. The token goes by the environment, because
     anybody on the machine can read the arguments of a process."""
-    settings = ["-c", "credential.helper=", "-c", "protocol.allow=never", "-c", "core.hooksPath=" + os.devnull]
+    settings = [
+        "-c",
+        "credential.helper=",
+        "-c",
+        "protocol.allow=never",
+        "-c",
+        "core.hooksPath=" + os.devnull,
+    ]
     env = environment()
     if token is not None:
-        settings += ["-c", "protocol.https.allow=always", "-c", "protocol.http.allow=always", *_PARTIAL]
+        settings += [
+            "-c",
+            "protocol.https.allow=always",
+            "-c",
+            "protocol.http.allow=always",
+            *_PARTIAL,
+        ]
         basic = base64.b64encode(f"x-access-token:{token}".encode()).decode("ascii")
         env |= {
             "GIT_CONFIG_COUNT": "1",
@@ -108,12 +158,20 @@ def _run(clone: Path, token: str | None, *args: str, data: bytes = b"", timeout:
     command = ["git", *settings, *args]
     try:
         done = subprocess.run(
-            command, cwd=clone, env=env, input=data, capture_output=True, timeout=timeout, check=False
+            command,
+            cwd=clone,
+            env=env,
+            input=data,
+            capture_output=True,
+            timeout=timeout,
+            check=False,
         )
     except subprocess.TimeoutExpired:
         raise GitHubError(0, f"git {args[0]} took too long") from None
     if done.returncode:
-        raise GitHubError(0, "git: " + redact(done.stderr.decode("utf-8", "replace").strip()[-500:]))
+        raise GitHubError(
+            0, "git: " + redact(done.stderr.decode("utf-8", "replace").strip()[-500:])
+        )
     return done.stdout
 
 

@@ -79,14 +79,23 @@ class Client:
     """GitHub for one installation with one token, or for the App itself."""
 
     def __init__(
-        self, url: str, auth: Auth.Auth, pace: Pace, cache: Cache, sleep: Callable[[float], None] = time.sleep
+        self,
+        url: str,
+        auth: Auth.Auth,
+        pace: Pace,
+        cache: Cache,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._url = url.rstrip("/")
         self._pace = pace
         self._cache = cache
         self._sleep = sleep
         github = Github(
-            auth=auth, base_url=self._url, retry=None, seconds_between_requests=None, seconds_between_writes=None
+            auth=auth,
+            base_url=self._url,
+            retry=None,
+            seconds_between_requests=None,
+            seconds_between_writes=None,
         )
         self._requester = github.requester
 
@@ -127,7 +136,9 @@ class Client:
     def graphql(self, query: str, variables: Json) -> Json:
         """`data` of the answer. Queries and mutations alike are repeated: ours set a state and add nothing."""
         body = {"query": query, "variables": variables}
-        _, answer = self._send("POST", "/graphql", {}, body, again=True, pace=query.lstrip().startswith("mutation"))
+        _, answer = self._send(
+            "POST", "/graphql", {}, body, again=True, pace=query.lstrip().startswith("mutation")
+        )
         if answer.get("errors"):
             said = "; ".join(e["message"] for e in answer["errors"])
             if any(e.get("type") == "RATE_LIMITED" for e in answer["errors"]):

@@ -53,7 +53,11 @@ def pulled(client: Client, place: PullPlace) -> Pulled:
 def threads(client: Client, place: PullPlace) -> tuple[Thread, ...]:
     """Review threads in the order in which they were opened, then what people said without a line: the texts of their
     reviews and the conversation. Commands to bots and what bots said there are left out."""
-    return (*_on_lines(client, place), *_said(client, place, "reviews"), *_said(client, place, "comments"))
+    return (
+        *_on_lines(client, place),
+        *_said(client, place, "reviews"),
+        *_said(client, place, "comments"),
+    )
 
 
 def _on_lines(client: Client, place: PullPlace) -> Iterator[Thread]:
@@ -79,7 +83,11 @@ def _said(client: Client, place: PullPlace, what: str) -> Iterator[Thread]:
         pull = data["repository"]["pullRequest"]
         for node in pull[what]["nodes"]:
             comment = _comment(node, pull["author"])
-            if not comment.by_bot and not comment.ours and not comment.body.lstrip().startswith("/"):
+            if (
+                not comment.by_bot
+                and not comment.ours
+                and not comment.body.lstrip().startswith("/")
+            ):
                 yield Thread((comment,), url=node["url"])
 
 

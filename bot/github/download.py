@@ -31,7 +31,11 @@ def _download(api: str, token: str, path: str, limit: int) -> bytes:
             answer = http.get(api.rstrip("/") + path, headers=headers)
             if answer.status_code != 302:
                 if _limited_by(answer):
-                    raise Limited(answer.status_code, path, float(answer.headers.get("retry-after", UNTOLD_WAIT)))
+                    raise Limited(
+                        answer.status_code,
+                        path,
+                        float(answer.headers.get("retry-after", UNTOLD_WAIT)),
+                    )
                 raise GitHubError(answer.status_code, path)
             # The address is good for a minute.
             with http.stream("GET", answer.headers["location"], follow_redirects=True) as stream:

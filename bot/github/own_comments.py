@@ -94,7 +94,9 @@ def _thread(node: Json, first: Json, fingerprint: str, me: str) -> PostedThread:
     # `resolvedBy` is a person, or nobody where an App did it.
     ours = node["resolvedBy"] is None or node["resolvedBy"]["login"].removesuffix("[bot]") == me
     withdrawn = (node["isResolved"] and ours) or first["minimizedReason"] == "resolved"
-    return PostedThread(node["id"], first["id"], fingerprint, node["isResolved"] or first["isMinimized"], withdrawn)
+    return PostedThread(
+        node["id"], first["id"], fingerprint, node["isResolved"] or first["isMinimized"], withdrawn
+    )
 
 
 def fold(client: Client, review: PostedReview) -> None:

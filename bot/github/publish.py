@@ -35,7 +35,9 @@ def post_review(client: Client, place: PullPlace, payload: Json) -> bool:
     except GitHubError as error:
         if error.status != 422 or not comments:
             raise
-        client.post(path, payload | {"comments": [], "body": _with_comments(payload["body"], comments)})
+        client.post(
+            path, payload | {"comments": [], "body": _with_comments(payload["body"], comments)}
+        )
     return True
 
 

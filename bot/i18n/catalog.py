@@ -73,7 +73,9 @@ class Words:
     def _bare(self, rule: str, message: Message) -> str:
         """A missing word must not lose the finding: its key and arguments still say what was seen."""
         shown = ", ".join(f"{name}={value}" for name, value in message.args.items())
-        return self.style.code(f"{rule}/{message.key}: {shown}" if shown else f"{rule}/{message.key}")
+        return self.style.code(
+            f"{rule}/{message.key}: {shown}" if shown else f"{rule}/{message.key}"
+        )
 
     def _argument(self, rule: str, value: Any) -> Any:
         if isinstance(value, Message):

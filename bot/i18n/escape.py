@@ -16,7 +16,9 @@ from urllib.parse import quote
 _KEPT_FORMAT = frozenset("\u200c\u200d")
 _MARKDOWN = re.compile(r"[\\`*_{}\[\]<>()#!|~$&]")
 _LEADING = re.compile(r"^(\d*)([-+=.)])")
-_LIVE = re.compile(r"@(?=\w)|(?<!&)\\?#(?=\d)|\bGH-(?=\d)|\b(?:https?|ftp|www)(?=[:.])", re.IGNORECASE)
+_LIVE = re.compile(
+    r"@(?=\w)|(?<!&)\\?#(?=\d)|\bGH-(?=\d)|\b(?:https?|ftp|www)(?=[:.])", re.IGNORECASE
+)
 _SPAN = re.compile(r"(?<!`)(`+)(?!`) ?(.+?) ?(?<!`)\1(?!`)")
 
 
@@ -46,7 +48,13 @@ def _show(char: str) -> str:
         return f"\\x{code - 0xDC00:02x}"
     kind = unicodedata.category(char)
     if kind in ("Cc", "Cs", "Zl", "Zp") or (kind == "Cf" and char not in _KEPT_FORMAT):
-        return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+        return (
+            f"\\x{code:02x}"
+            if code < 0x100
+            else f"\\u{code:04x}"
+            if code < 0x10000
+            else f"\\U{code:08x}"
+        )
     return char
 
 
@@ -101,7 +109,9 @@ class Html:
 
     def link(self, text: str, url: str) -> str:
         address = _address(url)
-        return f'<a href="{_html(address)}" rel="noopener noreferrer">{text}</a>' if address else text
+        return (
+            f'<a href="{_html(address)}" rel="noopener noreferrer">{text}</a>' if address else text
+        )
 
 
 def _address(url: str) -> str:
@@ -122,7 +132,12 @@ def cell(text: str) -> str:
     if "|" not in text:
         return text
     return _SPAN.sub(
-        lambda m: f"<code>{''.join(_entity(c) for c in m.group(2))}</code>" if "|" in m.group(2) else m.group(), text
+        lambda m: (
+            f"<code>{''.join(_entity(c) for c in m.group(2))}</code>"
+            if "|" in m.group(2)
+            else m.group()
+        ),
+        text,
     )
 
 

@@ -53,7 +53,9 @@ class ReviewOrder:
 
     def order(self) -> Order:
         key = (self.repository_id, self.number)
-        return Order("review", "reviews", self.id, (asdict(self),), f"{self.repository}#{self.number}", key)
+        return Order(
+            "review", "reviews", self.id, (asdict(self),), f"{self.repository}#{self.number}", key
+        )
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,9 @@ class ClosedOrder:
     merged: bool
 
     def order(self) -> Order:
-        return Order("closed", "reviews", self.id, (asdict(self),), f"{self.repository}#{self.number}")
+        return Order(
+            "closed", "reviews", self.id, (asdict(self),), f"{self.repository}#{self.number}"
+        )
 
 
 @dataclass(frozen=True)
@@ -83,5 +87,8 @@ class DiscussionOrder:
         return PullPlace(self.repository, self.number)
 
     def order(self) -> Order:
-        id, partition = f"discussion-{self.repository_id}-{self.number}", f"{self.repository}#{self.number}"
+        id, partition = (
+            f"discussion-{self.repository_id}-{self.number}",
+            f"{self.repository}#{self.number}",
+        )
         return Order("discussion", "reviews", id, (asdict(self),), partition, gathered=True)

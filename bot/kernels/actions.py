@@ -49,7 +49,9 @@ def compare(args: argparse.Namespace) -> int:
     return int(report.worse)
 
 
-def pairs(git: Git, revisions: Range, planned: Callable[[Package], runs.Plan], progress: runs.Progress) -> Report:
+def pairs(
+    git: Git, revisions: Range, planned: Callable[[Package], runs.Plan], progress: runs.Progress
+) -> Report:
     """Both revisions' kernels under base's harness, and under head's too where that is another. `planned` says what is
     run of base's package."""
     base, head = package.revisions(git, revisions.base, revisions.head)
@@ -58,7 +60,9 @@ def pairs(git: Git, revisions: Range, planned: Callable[[Package], runs.Plan], p
     if edited and package.runnable(head):
         # Ops that head adds are known to head's cases alone, and run where all do.
         everything = plan.ops == trusted_files.ops(base)
-        own = replace(plan, ops=tuple(op for op in trusted_files.ops(head) if everything or op in plan.ops))
+        own = replace(
+            plan, ops=tuple(op for op in trusted_files.ops(head) if everything or op in plan.ops)
+        )
         judged.append(Judged("head", compare_runs(*runs.against(base, head, head, own, progress))))
     return Report(revisions.base, revisions.head, tuple(judged), edited)
 

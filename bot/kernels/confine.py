@@ -33,7 +33,11 @@ _HIDDEN: list[Path] = []
 # Whether a GPU answers in there: some sandboxes' drivers do not work in a PID namespace.
 _PROBES = {
     "cpu": ("true",),
-    "cuda": (sys.executable, "-c", "import ctypes, sys; sys.exit(ctypes.CDLL('libcuda.so.1').cuInit(0) != 0)"),
+    "cuda": (
+        sys.executable,
+        "-c",
+        "import ctypes, sys; sys.exit(ctypes.CDLL('libcuda.so.1').cuInit(0) != 0)",
+    ),
 }
 
 
@@ -79,7 +83,9 @@ def hide(paths: Iterable[Path]) -> None:
 def _ways(folder: Path) -> list[list[str]]:
     """From the strongest to none at all."""
     own = str(folder)
-    masks = [["--tmpfs", str(p)] if p.is_dir() else ["--ro-bind", "/dev/null", str(p)] for p in _HIDDEN]
+    masks = [
+        ["--tmpfs", str(p)] if p.is_dir() else ["--ro-bind", "/dev/null", str(p)] for p in _HIDDEN
+    ]
     bwrap = [
         "bwrap", "--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev", "--tmpfs", "/dev/shm", "--proc", "/proc",
         *chain.from_iterable(masks), "--bind", own, own,

@@ -32,7 +32,11 @@ def revisions(git: Git, base: str, head: str) -> tuple[Package, Package]:
     with Blobs(git) as blobs:
         made = []
         for tree in trees(git, blobs, base, head):
-            paths = [p for p in tree.paths() if p.startswith(f"{PACKAGE}/") and p.endswith(".py") and _harmless(p)]
+            paths = [
+                p
+                for p in tree.paths()
+                if p.startswith(f"{PACKAGE}/") and p.endswith(".py") and _harmless(p)
+            ]
             made.append({path: tree.read(path) or b"" for path in paths})
     return _usable(made[0], base), made[1]
 

@@ -63,7 +63,16 @@ def run(job: Job, package: Package, tick: Callable[[], None]) -> Finished:
 
 
 def _start(job: Job, folder: Path) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "kernels.run", job.op, "--device", job.device, "-o", str(folder / "out")]
+    command = [
+        sys.executable,
+        "-m",
+        "kernels.run",
+        job.op,
+        "--device",
+        job.device,
+        "-o",
+        str(folder / "out"),
+    ]
     if job.reference:
         command.append("--reference")
     with (folder / "said").open("wb") as said:
@@ -79,7 +88,9 @@ def _start(job: Job, folder: Path) -> subprocess.Popen[bytes]:
         )
 
 
-def _watch(process: subprocess.Popen[bytes], job: Job, folder: Path, tick: Callable[[], None]) -> Ending:
+def _watch(
+    process: subprocess.Popen[bytes], job: Job, folder: Path, tick: Callable[[], None]
+) -> Ending:
     """Wait for the end, or bring it about: every case has `limit` seconds from the journal line that began it, and all
     files in the folder together may be as large as one."""
     journal = folder / "out/events.jsonl"
@@ -93,7 +104,11 @@ def _watch(process: subprocess.Popen[bytes], job: Job, folder: Path, tick: Calla
             if seen > lines:
                 lines, since, allowed = seen, time.monotonic(), job.limit
             now = time.monotonic()
-            if now - since > allowed or now - started > _STARTING + _MOST_LIMITS * job.limit or seen > _MOST_LINES:
+            if (
+                now - since > allowed
+                or now - started > _STARTING + _MOST_LIMITS * job.limit
+                or seen > _MOST_LINES
+            ):
                 return Ending(limit=allowed)
             if now - weighed > _WEIGHED:
                 weighed = now

@@ -52,7 +52,9 @@ def text_of(run: Run) -> str:
 
 def reason_data(reason: Reason | None) -> dict[str, Any] | None:
     """A reason as it stands in JSON: its key and arguments, and in words."""
-    return None if reason is None else {"key": reason.key, "args": dict(reason.args), **_said(reason)}
+    return (
+        None if reason is None else {"key": reason.key, "args": dict(reason.args), **_said(reason)}
+    )
 
 
 def _said(reason: Reason) -> dict[str, str]:

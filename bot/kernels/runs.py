@@ -59,7 +59,9 @@ class _Side:
     def run(self, plan: Plan) -> Run:
         """All of it. Only tensors that a case names are kept."""
         tensors = {
-            f"{c.op}/{c.name}/{o.name}": self.outputs[f"{c.op}/{c.name}"][o.name] for c in self.cases for o in c.outputs
+            f"{c.op}/{c.name}/{o.name}": self.outputs[f"{c.op}/{c.name}"][o.name]
+            for c in self.cases
+            for o in c.outputs
         }
         versions = {"specbot": bot.__version__} | self.versions
         held, roof = confine.confinement(plan.device), max(self.bandwidths, default=None)
@@ -79,13 +81,17 @@ def alone(package: Package, plan: Plan, progress: Progress) -> Run:
     """Every op of one package, held against its own reference."""
     side = _Side(trusted_files.digest(package))
     for n, op in enumerate(plan.ops):
-        finished = _one(Job(op, plan.device, plan.limit, True), package, "", progress, n, len(plan.ops))
+        finished = _one(
+            Job(op, plan.device, plan.limit, True), package, "", progress, n, len(plan.ops)
+        )
         side.note(finished)
         side.add(op, finished.law or Law({}, {}), [finished.process])
     return side.run(plan)
 
 
-def against(base: Package, head: Package, judge_: Package, plan: Plan, progress: Progress) -> tuple[Run, Run]:
+def against(
+    base: Package, head: Package, judge_: Package, plan: Plan, progress: Progress
+) -> tuple[Run, Run]:
     """Both sides under one harness, `judge_`'s (which is `base` or `head`); the reference comes from that side too,
     in a process that never loads the other's code."""
     packages = {BASE: trusted_files.under(judge_, base), HEAD: trusted_files.under(judge_, head)}
@@ -99,7 +105,9 @@ def against(base: Package, head: Package, judge_: Package, plan: Plan, progress:
         for i, name in enumerate(order):
             first = name == judging and not done[name]
             job = Job(op, plan.device, plan.limit, first)
-            finished = _one(job, packages[name], name, progress, n * len(order) + i, len(order) * len(plan.ops))
+            finished = _one(
+                job, packages[name], name, progress, n * len(order) + i, len(order) * len(plan.ops)
+            )
             sides[name].note(finished)
             done[name].append(finished.process)
             laws = finished.law or laws

@@ -35,11 +35,20 @@ def accept(args: argparse.Namespace) -> int:
     who = args.who or next((os.environ[name] for name in _WHO if os.environ.get(name)), None)
     if who is None:
         raise UserError("accept-who")
-    said = {"accepted": args.at or _now(), "who": who, "why": args.why.strip(), "verdict": _verdict(args.verdict)}
+    said = {
+        "accepted": args.at or _now(),
+        "who": who,
+        "why": args.why.strip(),
+        "verdict": _verdict(args.verdict),
+    }
     moved = move(Path(args.store), args.record, said)
     words = Words(args.lang)
     key = "logprobs.accepted" if moved["old"] != moved["new"] else "logprobs.accepted-already"
-    write_output(words(key, key=label(Key(**moved["key"])), requests=moved["requests"], store=args.store) + "\n", None)
+    write_output(
+        words(key, key=label(Key(**moved["key"])), requests=moved["requests"], store=args.store)
+        + "\n",
+        None,
+    )
     return 0
 
 
@@ -66,10 +75,18 @@ def _lines(store: Store, words: Words) -> Iterator[str]:
     for baseline in there:
         entry = baseline.entry
         yield label(baseline.key) + "\n"
-        yield "  " + words("logprobs.baseline-size", **{name: entry.get(name, 0) for name in _COUNTED}) + "\n"
+        yield (
+            "  "
+            + words("logprobs.baseline-size", **{name: entry.get(name, 0) for name in _COUNTED})
+            + "\n"
+        )
         verdict = (entry.get("verdict") or {}).get("verdict")
         who, why, when = (entry.get(name, "") for name in ("who", "why", "accepted"))
-        yield "  " + words("logprobs.baseline-moved", who=who, why=why, when=when, verdict=verdict) + "\n"
+        yield (
+            "  "
+            + words("logprobs.baseline-moved", who=who, why=why, when=when, verdict=verdict)
+            + "\n"
+        )
         yield f"  {baseline.file}\n"
 
 
@@ -88,10 +105,20 @@ def _move(root: Path, name: str, said: dict[str, Any]) -> dict[str, Any]:
         written = log.read_bytes() if log.exists() else b""
         entries = read_log(written, str(log))
         old, new = (entries[-1]["new"] if entries else None), counted.digest.hexdigest()
-        moved = {"key": asdict(counted.only_key()), "old": old, "new": new, **counted.counts, **said}
+        moved = {
+            "key": asdict(counted.only_key()),
+            "old": old,
+            "new": new,
+            **counted.counts,
+            **said,
+        }
         if old == new:
             # Who was killed after moving it and asks again is told what they did.
-            return entries[-1] if "order" in said and entries[-1].get("order") == said["order"] else moved
+            return (
+                entries[-1]
+                if "order" in said and entries[-1].get("order") == said["order"]
+                else moved
+            )
         temporary.replace(folder / f"{new}.jsonl")
         whole = written[: written.rfind(b"\n") + 1]
         write_chunks((whole, orjson.dumps(moved), b"\n"), str(log))
@@ -120,7 +147,9 @@ class _Counted:
             self._ids.add(record.id)
             self._keys.add(record.origin.key)
             if len(self._keys) > 1:
-                raise UserError("accept-keys", path=self.name, keys=[label(key) for key in sorted(self._keys)])
+                raise UserError(
+                    "accept-keys", path=self.name, keys=[label(key) for key in sorted(self._keys)]
+                )
             self.counts["requests"] += 1
             self.counts["tokens"] += len(record)
             self.counts["columns"] = max(self.counts["columns"], record.k)

@@ -20,11 +20,15 @@ def answered(report: Report, base: str, head: str) -> Report:
     it stays what it was. Raises `UserError` for files that cannot be compared.
     """
     outcome = compare(base, head)
-    diff = RecordDiff(base, head, str(outcome.verdict), outcome.safe, (*outcome.reasons, *outcome.causes))
+    diff = RecordDiff(
+        base, head, str(outcome.verdict), outcome.safe, (*outcome.reasons, *outcome.causes)
+    )
     found = report.review.findings
     if not any(finding.rule == ID for finding in found):
         return replace(report, notes=(*report.notes, Message("records", {"verdict": diff.verdict})))
-    changed = [_told(finding, diff, outcome) if finding.rule == ID else finding for finding in found]
+    changed = [
+        _told(finding, diff, outcome) if finding.rule == ID else finding for finding in found
+    ]
     review = replace(report.review, findings=tuple(sorted(changed, key=lambda f: f.sort_key)))
     return replace(report, review=review)
 

@@ -60,7 +60,9 @@ class Server:
                 wish = error.wait if isinstance(error, _Again) and error.wait is not None else wait
             if attempt < self.retries:
                 await asyncio.sleep(min(max(wish, wait), _LONGEST_WAIT))
-        raise UserError("endpoint-silent", url=self.url, times=self.retries + 1, reason=self.hidden(reason))
+        raise UserError(
+            "endpoint-silent", url=self.url, times=self.retries + 1, reason=self.hidden(reason)
+        )
 
     async def _once(self, payload: Mapping[str, Any]) -> dict[str, Any]:
         response = await self.client.post(self.url, json=dict(payload))
@@ -78,7 +80,9 @@ class Server:
         if response.status_code == 429 or response.status_code >= 500:
             return _Again(status, _seconds(response.headers.get("retry-after", "")))
         if response.status_code in _HOPELESS or response.status_code < 400:
-            return UserError("endpoint-refuses", url=self.url, status=status, said="" if said in status else said)
+            return UserError(
+                "endpoint-refuses", url=self.url, status=status, said="" if said in status else said
+            )
         return Refused(f"{status}: {said}" if said else status)
 
 
@@ -90,7 +94,9 @@ def _merged(body: bytes) -> dict[str, Any]:
         if error.key in ("cut-off", "error"):
             raise _Again(str(error.args_.get("said", "")) or error.key) from error
         raise
-    if not answer["choices"] or not all(choice.get("finish_reason") for choice in answer["choices"]):
+    if not answer["choices"] or not all(
+        choice.get("finish_reason") for choice in answer["choices"]
+    ):
         raise _Again("cut-off")
     return answer
 
@@ -102,7 +108,9 @@ def address(endpoint: str, api: str) -> str:
     except httpx.InvalidURL as error:
         raise UserError("endpoint-url", url=endpoint) from error
     if url.scheme not in ("http", "https") or not url.host or url.userinfo or url.query:
-        raise UserError("endpoint-url", url=str(url.copy_with(userinfo=b"")) if url.host else endpoint)
+        raise UserError(
+            "endpoint-url", url=str(url.copy_with(userinfo=b"")) if url.host else endpoint
+        )
     path = url.path.rstrip("/")
     if not path.endswith("/" + _PATHS[api]):
         path += f"/{_PATHS[api]}" if path.endswith("/v1") else f"/v1/{_PATHS[api]}"

@@ -29,7 +29,13 @@ def _are_records(name: str) -> bool:
 
 
 def _converted(args: argparse.Namespace) -> Iterator[Record]:
-    asked = Asked(id=args.id, prompt=args.prompt, origin=origin(args), speculative=speculative(args), steps=args.steps)
+    asked = Asked(
+        id=args.id,
+        prompt=args.prompt,
+        origin=origin(args),
+        speculative=speculative(args),
+        steps=args.steps,
+    )
     with reading(args.input) as file:
         data = file.read()
     try:

@@ -151,4 +151,6 @@ def _in_step(share: _Share) -> Tally:
 def _by_index(folder: Path, kind: str, share: _Share) -> Tally:
     from bot.logprobs.pairs import compare_indexed
 
-    return compare_indexed(share.base, share.head, folder, kind, (share.number, share.of), share.collector)
+    return compare_indexed(
+        share.base, share.head, folder, kind, (share.number, share.of), share.collector
+    )

@@ -36,7 +36,11 @@ class Journal:
         """The records that are there already. When all have been read, a torn last line is taken off the file."""
         place = 0
         for number, line in enumerate(lines(self._file), 1):
-            if not line.endswith(b"\n") and len(line) <= LONGEST and line.startswith(BEGINNING[: len(line)]):
+            if (
+                not line.endswith(b"\n")
+                and len(line) <= LONGEST
+                and line.startswith(BEGINNING[: len(line)])
+            ):
                 break
             try:
                 record = parse(line, number)

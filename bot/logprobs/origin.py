@@ -9,7 +9,9 @@ from checks.logprobs.record import Origin, Scalar
 
 def origin(args: argparse.Namespace) -> Origin:
     """The options of `bot.cli.logprobs` as an `Origin`."""
-    return Origin(args.model, args.mode, args.device, args.engine, args.engine_version, args.logits_dtype)
+    return Origin(
+        args.model, args.mode, args.device, args.engine, args.engine_version, args.logits_dtype
+    )
 
 
 def speculative(args: argparse.Namespace) -> dict[str, Scalar]:

@@ -101,7 +101,9 @@ def index(path: Path, folder: Path, name: str) -> None:
 
 
 def _hash(name: str) -> int:
-    return int.from_bytes(hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+    return int.from_bytes(
+        hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little"
+    )
 
 
 def _flush(path: Path, bucket: list[tuple[int, int, int, int]]) -> None:
@@ -113,7 +115,12 @@ def _flush(path: Path, bucket: list[tuple[int, int, int, int]]) -> None:
 def shares_a_name(folder: Path, kind: str) -> bool:
     """Whether any name of `kind` stands in both indexes."""
     return any(
-        bool(np.isin(_bucket(folder, f"base-{kind}", n)["hash"], _bucket(folder, f"head-{kind}", n)["hash"]).any())
+        bool(
+            np.isin(
+                _bucket(folder, f"base-{kind}", n)["hash"],
+                _bucket(folder, f"head-{kind}", n)["hash"],
+            ).any()
+        )
         for n in range(BUCKETS)
     )
 
@@ -131,12 +138,20 @@ def compare_indexed(
     with ExitStack() as stack:
         base_file, head_file = (stack.enter_context(reading(path, 0)) for path in (base, head))
         for number in range(share[0], BUCKETS, share[1]):
-            entries = _bucket(folder, f"base-{kind}", number), _bucket(folder, f"head-{kind}", number)
+            entries = (
+                _bucket(folder, f"base-{kind}", number),
+                _bucket(folder, f"head-{kind}", number),
+            )
             at_base, at_head = _joined(*entries)
             for n in range(0, len(at_base), _GROUP_LINES):
-                both = zip(at_base[n : n + _GROUP_LINES], at_head[n : n + _GROUP_LINES], strict=True)
+                both = zip(
+                    at_base[n : n + _GROUP_LINES], at_head[n : n + _GROUP_LINES], strict=True
+                )
                 collector.add(
-                    [(_at(base, base_file, entries[0][b]), _at(head, head_file, entries[1][h])) for b, h in both]
+                    [
+                        (_at(base, base_file, entries[0][b]), _at(head, head_file, entries[1][h]))
+                        for b, h in both
+                    ]
                 )
             for side, path, file, found, paired in (
                 ("base", base, base_file, entries[0], at_base),
@@ -150,7 +165,9 @@ def compare_indexed(
 def _joined(base: Entries, head: Entries) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Indexes of what stands in both: the n-th of a name with the n-th."""
     first = np.searchsorted(base["hash"], base["hash"], side="left")
-    partner = np.searchsorted(head["hash"], base["hash"], side="left") + np.arange(len(base)) - first
+    partner = (
+        np.searchsorted(head["hash"], base["hash"], side="left") + np.arange(len(base)) - first
+    )
     there = partner < np.searchsorted(head["hash"], base["hash"], side="right")
     return np.flatnonzero(there), partner[there]
 

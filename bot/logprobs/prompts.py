@@ -32,11 +32,15 @@ def read_prompts(name: str, api: str) -> list[Prompt]:
 
     One without an id is called by its line ("line-1"). For chat a text is the message of a user.
     """
-    lines = [(number, line) for number, line in enumerate(read_text(name).split("\n"), 1) if line.strip()]
+    lines = [
+        (number, line) for number, line in enumerate(read_text(name).split("\n"), 1) if line.strip()
+    ]
     if not lines:
         raise UserError("prompts-none", path=name)
     structured = lines[0][1].lstrip().startswith("{")
-    prompts = [(_parsed if structured else _text)(name, number, line, api) for number, line in lines]
+    prompts = [
+        (_parsed if structured else _text)(name, number, line, api) for number, line in lines
+    ]
     seen: set[str] = set()
     for prompt in prompts:
         if prompt.id in seen:
@@ -65,7 +69,9 @@ def _parsed(name: str, number: int, line: str, api: str) -> Prompt:
             return Prompt(_id(data, number), "messages", messages)
         case {"prompt": str(value)} if "messages" not in data:
             return _prompt(_id(data, number), value, api)
-        case {"prompt": [*values]} if api == "completions" and all(type(value) is int for value in values):
+        case {"prompt": [*values]} if api == "completions" and all(
+            type(value) is int for value in values
+        ):
             return Prompt(_id(data, number), "prompt", values)
         case {"messages": _} if api != "chat":
             raise UserError("prompts-messages", path=name, line=number)

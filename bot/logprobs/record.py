@@ -54,11 +54,20 @@ class Asking:
         asked = {name: value for name, value in self.sampling.items() if name in _SAMPLING}
         extras = _EXTRAS.get(self.origin.engine.lower(), {})
         streamed = {"stream": True} if self.stream else {}
-        return {"model": self.model, prompt.field: prompt.value, **asked, **logprobs, **streamed, **extras}
+        return {
+            "model": self.model,
+            prompt.field: prompt.value,
+            **asked,
+            **logprobs,
+            **streamed,
+            **extras,
+        }
 
     def asked(self, prompt: Prompt) -> Asked:
         """What the record says beside the answer."""
-        return Asked(prompt.id, prompt.text, self.origin, self.sampling, self.speculative, self.steps)
+        return Asked(
+            prompt.id, prompt.text, self.origin, self.sampling, self.speculative, self.steps
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +94,13 @@ def run(args: argparse.Namespace) -> int:
         if failures:
             first = next(prompt.id for prompt in prompts if prompt.id in failures)
             count, total = len(failures), len(prompts)
-            raise UserError("recording-failures", count=count, total=total, id=first, reason=failures[first])
+            raise UserError(
+                "recording-failures", count=count, total=total, id=first, reason=failures[first]
+            )
         journal.sort(prompt.id for prompt in prompts)
-    sys.stderr.write(words("logprobs.recorded", count=len(prompts), before=before, path=args.output) + "\n")
+    sys.stderr.write(
+        words("logprobs.recorded", count=len(prompts), before=before, path=args.output) + "\n"
+    )
     return 0
 
 
@@ -139,7 +152,9 @@ async def _record(
         server = Server(client, url, args.timeout, args.retries, key)
         with Progress(Words(args.lang), len(prompts), len(prompts) - len(left)) as progress:
             run = _Run(asking, server, journal, iter(left), progress)
-            workers = [asyncio.create_task(_work(run)) for _ in range(min(args.concurrency, len(left)))]
+            workers = [
+                asyncio.create_task(_work(run)) for _ in range(min(args.concurrency, len(left)))
+            ]
             try:
                 await asyncio.gather(*workers)
             finally:
@@ -152,7 +167,11 @@ async def _record(
 async def _work(run: _Run) -> None:
     for prompt in run.waiting:
         try:
-            run.journal.append(_first(await run.server.answer(run.asking.payload(prompt)), run.asking.asked(prompt)))
+            run.journal.append(
+                _first(
+                    await run.server.answer(run.asking.payload(prompt)), run.asking.asked(prompt)
+                )
+            )
         except Refused as error:
             run.failures[prompt.id] = str(error)
         except ResponseError as error:

@@ -84,9 +84,16 @@ class GitStore:
     root: str
 
     def folders(self) -> list[str]:
-        listed = self.git.run("ls-tree", "-r", "-z", "--name-only", "--full-tree", self.tree, "--", f"{self.root}/")
-        paths = [PurePosixPath(os.fsdecode(name)).relative_to(self.root) for name in listed.split(b"\0")[:-1]]
-        return sorted(path.parent.name for path in paths if len(path.parts) == 2 and path.name == LOG)
+        listed = self.git.run(
+            "ls-tree", "-r", "-z", "--name-only", "--full-tree", self.tree, "--", f"{self.root}/"
+        )
+        paths = [
+            PurePosixPath(os.fsdecode(name)).relative_to(self.root)
+            for name in listed.split(b"\0")[:-1]
+        ]
+        return sorted(
+            path.parent.name for path in paths if len(path.parts) == 2 and path.name == LOG
+        )
 
     def read(self, path: str) -> bytes:
         return self.git.run("cat-file", "blob", f"{self.tree}:{self.root}/{path}")
@@ -94,7 +101,9 @@ class GitStore:
     def fetched(self, path: str, into: Path) -> Path:
         copy = into / PurePosixPath(path).name
         with copy.open("wb") as file:
-            self.git.finish(self.git.start("cat-file", "blob", f"{self.tree}:{self.root}/{path}", stdout=file))
+            self.git.finish(
+                self.git.start("cat-file", "blob", f"{self.tree}:{self.root}/{path}", stdout=file)
+            )
         return copy
 
 
@@ -133,8 +142,12 @@ def find(store: Store, key: Key) -> Baseline:
     for baseline in there:
         if baseline.key == key:
             return baseline
-    near = sorted(there, key=lambda baseline: (_distance(baseline.key, key), baseline.key))[:_NEAREST]
-    raise UserError("baseline-none", key=label(key), near=[label(baseline.key) for baseline in near])
+    near = sorted(there, key=lambda baseline: (_distance(baseline.key, key), baseline.key))[
+        :_NEAREST
+    ]
+    raise UserError(
+        "baseline-none", key=label(key), near=[label(baseline.key) for baseline in near]
+    )
 
 
 @contextmanager
@@ -196,5 +209,7 @@ def _key(entry: dict[str, Any], folder: str) -> Key:
 
 def _distance(a: Key, b: Key) -> int:
     """Fields that differ; the device counts twice, since another one is least likely to have been meant."""
-    differing = [field.name for field in fields(Key) if getattr(a, field.name) != getattr(b, field.name)]
+    differing = [
+        field.name for field in fields(Key) if getattr(a, field.name) != getattr(b, field.name)
+    ]
     return len(differing) + ("device" in differing)

@@ -65,11 +65,15 @@ def _json(view: AnalysisReport, language: str) -> str:
         "facts": json_v1.plain(found.facts),
         "summary": [claim(c) for c in found.summary],
         "motivation": list(found.motivation),
-        "steps": [{**json_v1.plain(s), "claims": [claim(c) for c in s.claims]} for s in found.steps],
+        "steps": [
+            {**json_v1.plain(s), "claims": [claim(c) for c in s.claims]} for s in found.steps
+        ],
         "files": [{**json_v1.plain(c), "score": c.score} for c in found.files],
         "symbols": list(found.symbols),
         "excerpts": json_v1.plain(found.excerpts),
-        "risks": [{"reached": r.reached, **json_v1.finding_data(r.finding, voices)} for r in found.risks],
+        "risks": [
+            {"reached": r.reached, **json_v1.finding_data(r.finding, voices)} for r in found.risks
+        ],
         "dropped": [claim(c) for c in found.dropped],
         "impacts": [{"who": i.who, **claim(i.claim)} for i in found.impacts],
         "history": json_v1.plain(found.history),
@@ -138,7 +142,11 @@ def _said(claim: Claim, words: Words) -> str:
     if not shown:
         return _sentence(claim.message, words)
     rest = len(places) - len(shown)
-    where = words("analysis.places-more", places=shown, count=rest) if rest else words("analysis.places", places=shown)
+    where = (
+        words("analysis.places-more", places=shown, count=rest)
+        if rest
+        else words("analysis.places", places=shown)
+    )
     return _sentence(claim.message, words) + where
 
 
@@ -193,9 +201,13 @@ def _part(kind: str, points: float, detail: int, words: Words) -> str:
 def _picture(found: Analysis, words: Words, draw: Draw) -> Picture:
     cards = found.files[:_MOST_FILES]
     plain = Words(words.language)
-    series = [(plain(f"analysis.picture-{kind}"), [_points(c, kind) for c in cards]) for kind in _PARTS]
+    series = [
+        (plain(f"analysis.picture-{kind}"), [_points(c, kind) for c in cards]) for kind in _PARTS
+    ]
     labels = [c.path if len(c.path) < 52 else "…" + c.path[-51:] for c in cards]
-    return Picture(draw(labels, [s for s in series if any(s[1])], 10), plain("analysis.picture-files"))
+    return Picture(
+        draw(labels, [s for s in series if any(s[1])], 10), plain("analysis.picture-files")
+    )
 
 
 def _points(card: FileCard, kind: str) -> float:
@@ -225,7 +237,9 @@ def _risk(risk: Risk, words: Words) -> str:
     f = risk.finding
     said = words.message(f.rule, f.message)
     severity = words(f"report.severity-{f.level}")
-    return words("analysis.risk", severity=Ready(severity), place=f.location, said=Ready(said), rule=f.rule)
+    return words(
+        "analysis.risk", severity=Ready(severity), place=f.location, said=Ready(said), rule=f.rule
+    )
 
 
 def _dropped(claim: Claim, words: Words) -> str:
@@ -242,10 +256,15 @@ def _related(found: Analysis, words: Words) -> Iterator[Block]:
     yield Heading(2, words("analysis.heading-related"))
     lines = [_reference(r, words) for r in found.history.references]
     for earlier in found.history.earlier:
-        args = {"symbols": [s.rsplit(".", 1)[-1] for s in earlier.symbols[:_MOST_SYMBOLS]], "lines": earlier.lines}
+        args = {
+            "symbols": [s.rsplit(".", 1)[-1] for s in earlier.symbols[:_MOST_SYMBOLS]],
+            "lines": earlier.lines,
+        }
         lines.append(words("analysis.earlier", **_told(earlier.commit), **args))
         if earlier.fixes:
-            lines[-1] += "\n" + words("analysis.earlier-fixes", fixes=[_short(c) for c in earlier.fixes])
+            lines[-1] += "\n" + words(
+                "analysis.earlier-fixes", fixes=[_short(c) for c in earlier.fixes]
+            )
     yield Items(tuple(lines)) if lines else Text(words("analysis.no-related"))
 
 
@@ -264,7 +283,9 @@ def _short(commit: Commit) -> str:
 
 def _missing(view: AnalysisReport, words: Words) -> Iterator[Block]:
     asked = view.analysis.discussion is not None
-    lines = [words("analysis.missing-answers" if asked else "analysis.missing-discussion", option="--pr")]
+    lines = [
+        words("analysis.missing-answers" if asked else "analysis.missing-discussion", option="--pr")
+    ]
     if not view.report.review.change.pull.known:
         lines.append(words("analysis.missing-description", option="--title, --body-file"))
     if not view.analysis.history.message:

@@ -27,7 +27,11 @@ _POINTS, _MEDIUM, _SMALL, _MARGIN, _GAP = 72.0, 10.0, 8.33, 3.0, 7.0
 _ACROSS = 4
 
 # Text stays text, so that no font is needed to draw Chinese: whoever shows it has one.
-_STYLE: dict[Any, Any] = {"svg.hashsalt": "specbot", "svg.fonttype": "none", "font.family": "sans-serif"}
+_STYLE: dict[Any, Any] = {
+    "svg.hashsalt": "specbot",
+    "svg.fonttype": "none",
+    "font.family": "sans-serif",
+}
 # To set one, be it to the same, has the whole of what draws in windows read.
 _WINDOWS = "backend"
 
@@ -44,7 +48,11 @@ def stacked_bars(labels: list[str], series: Series, most: float) -> str:
         for (name, values), colour in zip(series, COLOURS, strict=False):
             right = [a + b for a, b in zip(left, values, strict=True)]
             # One thing to draw instead of one a bar, which take three times as long.
-            boxes = [_box(n, *ends) for n, ends in enumerate(zip(left, right, strict=True)) if ends[0] < ends[1]]
+            boxes = [
+                _box(n, *ends)
+                for n, ends in enumerate(zip(left, right, strict=True))
+                if ends[0] < ends[1]
+            ]
             axes.add_collection(PolyCollection(boxes, facecolors=colour, label=name), autolim=False)
             left = right
         _named(axes, labels, -_GAP / (_POINTS * size[0] * place[2]))
@@ -60,10 +68,14 @@ def _named(axes: Axes, labels: list[str], at: float) -> None:
     axes.set_yticks([])
     across = axes.get_yaxis_transform()
     for row, label in enumerate(labels):
-        axes.text(at, row, label, ha="right", va="center_baseline", transform=across, parse_math=False)
+        axes.text(
+            at, row, label, ha="right", va="center_baseline", transform=across, parse_math=False
+        )
 
 
-def _place(labels: list[str], kinds: int, last: str, size: tuple[float, float]) -> tuple[float, float, float, float]:
+def _place(
+    labels: list[str], kinds: int, last: str, size: tuple[float, float]
+) -> tuple[float, float, float, float]:
     """Left, bottom, width and height of the axes in a figure of `size` inches, as parts of it. Around them there is
     room for the labels, for half of the `last` number under them and for a legend of so many `kinds`; to have that
     found out by drawing takes half as long as the whole picture."""
@@ -82,7 +94,9 @@ def _widths(letters: Iterable[str]) -> dict[str, float]:
     from matplotlib.textpath import text_to_path
 
     font = FontProperties(size=_MEDIUM)
-    return {c: text_to_path.get_text_width_height_descent(c, font, ismath=False)[0] for c in letters}
+    return {
+        c: text_to_path.get_text_width_height_descent(c, font, ismath=False)[0] for c in letters
+    }
 
 
 def _box(row: int, left: float, right: float) -> list[tuple[float, float]]:

@@ -25,18 +25,34 @@ def discussion(told: Discussion, words: Words) -> Iterator[Block]:
     if left := len(told.topics[_MOST_TOPICS:]):
         yield Text(words("analysis.topics-left", count=left))
     if told.posted:
-        yield Heading(3, words("analysis.posted", count=len(told.posted), acted=sum(p.acted for p in told.posted)))
+        yield Heading(
+            3,
+            words(
+                "analysis.posted", count=len(told.posted), acted=sum(p.acted for p in told.posted)
+            ),
+        )
         yield Items(tuple(_posted(p, words) for p in told.posted))
 
 
 def _title(topic: Topic, words: Words) -> str:
-    about, stands = (words(f"analysis.{key}") for key in (f"kind-{topic.kind}", f"topic-{topic.state}"))
-    return words("analysis.topic", place=_link(topic.threads[0], words), about=Ready(about), stands=Ready(stands))
+    about, stands = (
+        words(f"analysis.{key}") for key in (f"kind-{topic.kind}", f"topic-{topic.state}")
+    )
+    return words(
+        "analysis.topic",
+        place=_link(topic.threads[0], words),
+        about=Ready(about),
+        stands=Ready(stands),
+    )
 
 
 def _link(thread: Thread, words: Words) -> Ready:
     """Where the thread stands, leading to it on GitHub."""
-    where = words.style.code(place(Location(thread.path, thread.line))) if thread.path else words("analysis.no-line")
+    where = (
+        words.style.code(place(Location(thread.path, thread.line)))
+        if thread.path
+        else words("analysis.no-line")
+    )
     return Ready(words.style.link(where, thread.url))
 
 

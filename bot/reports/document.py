@@ -57,12 +57,16 @@ def convention_blocks(report: Report, words: Words) -> Iterator[Block]:
         yield Text(words("report.paste-title"))
         yield Code((title,))
     for body in _texts(findings, "body", words):
-        yield Folded(words("report.paste-body"), (Code(tuple(body.rstrip("\n").split("\n")), "markdown"),))
+        yield Folded(
+            words("report.paste-body"), (Code(tuple(body.rstrip("\n").split("\n")), "markdown"),)
+        )
 
 
 def _texts(findings: Iterable[Finding], key: str, words: Words) -> dict[str, None]:
     """What the findings propose, each text once."""
-    return dict.fromkeys(pasted(f.message.args[key], words) for f in findings if f.message.args.get(key))
+    return dict.fromkeys(
+        pasted(f.message.args[key], words) for f in findings if f.message.args.get(key)
+    )
 
 
 def _convention(finding: Finding, words: Words) -> str:
@@ -72,7 +76,11 @@ def _convention(finding: Finding, words: Words) -> str:
         words.advice(finding.rule, finding.message),
     ]
     stop = words("report.stop")
-    text = "".join(s + (" " if stop.endswith(" ") else "") if s.endswith(_STOPS) else s + stop for s in said if s)
+    text = "".join(
+        s + (" " if stop.endswith(" ") else "") if s.endswith(_STOPS) else s + stop
+        for s in said
+        if s
+    )
     where = [words.style.code(place(finding.location))] if finding.location.start_line else []
     return " ".join([text.rstrip(), *where, words.style.code(finding.rule)])
 
@@ -102,7 +110,9 @@ def verdict_blocks(report: Report, words: Words) -> Iterator[Block]:
         yield Items(tuple(lines))
     found = {f.rule for f in review.findings}
     known = review.change.pull.known
-    quiet = [r for r in report.rules if r not in found and (known or not r.startswith("convention."))]
+    quiet = [
+        r for r in report.rules if r not in found and (known or not r.startswith("convention."))
+    ]
     if quiet:
         yield Text(words("report.quiet", rules=quiet))
 
@@ -114,7 +124,8 @@ def closing_blocks(report: Report, words: Words) -> Iterator[Block]:
         yield Heading(2, words("report.heading-not-analysed"))
         yield Items(
             tuple(
-                words("report.not-analysed", path=path) + words(f"report.reason-{reason}") for path, reason in missing
+                words("report.not-analysed", path=path) + words(f"report.reason-{reason}")
+                for path, reason in missing
             )
         )
     if report.notes:

@@ -29,7 +29,9 @@ def _blocks(score: Score, words: Words) -> Iterator[Block]:
         words(
             "eval.totals",
             changes=len(score.seconds),
-            recall=f"{score.recall_high:.2f}" if any(r.labelled_high for r in score.rules.values()) else "-",
+            recall=f"{score.recall_high:.2f}"
+            if any(r.labelled_high for r in score.rules.values())
+            else "-",
             clean=f"{score.bugs_per_clean:.2f}" if score.clean_changes else "-",
             median=f"{score.median_findings:g}",
             seconds=f"{median(score.seconds):.2f}" if score.seconds else "0",
@@ -43,10 +45,17 @@ def _blocks(score: Score, words: Words) -> Iterator[Block]:
         yield Items(tuple(words("eval.miss", case=c, place=c.places[0]) for c in score.missed))
     if score.false_alarms:
         yield Heading(3, words("eval.false-alarms"))
-        yield Items(tuple(words("eval.false-alarm", head=o.head, finding=f) for o, f in score.false_alarms))
+        yield Items(
+            tuple(words("eval.false-alarm", head=o.head, finding=f) for o, f in score.false_alarms)
+        )
     if score.errors:
         yield Heading(3, words("eval.errors"))
-        yield Items(tuple(words("eval.error", head=o.head, error=o.error.splitlines()[-1]) for o in score.errors))
+        yield Items(
+            tuple(
+                words("eval.error", head=o.head, error=o.error.splitlines()[-1])
+                for o in score.errors
+            )
+        )
 
 
 def _row(rule: RuleScore) -> tuple[str, ...]:
@@ -62,12 +71,17 @@ def summary(score: Score, outcomes: Collection[Outcome], *, labelled: bool) -> d
         "crashes": [{"head": o.head, "error": o.error} for o in score.errors],
         "findings": {
             "by_severity": dict(sorted(severities.items())),
-            "by_rule": {name: rule.reported for name, rule in sorted(score.rules.items()) if rule.reported},
+            "by_rule": {
+                name: rule.reported for name, rule in sorted(score.rules.items()) if rule.reported
+            },
             "per_change_median": score.median_findings,
             "per_change_most": max(score.findings_per_change, default=0),
         },
         "megabytes": score.megabytes,
-        "seconds": {"median": _rounded(score.seconds, median), "slowest": _rounded(score.seconds, max)},
+        "seconds": {
+            "median": _rounded(score.seconds, median),
+            "slowest": _rounded(score.seconds, max),
+        },
     }
     if labelled:
         data["recall_high_confidence"] = round(score.recall_high, 3)
@@ -80,7 +94,13 @@ def summary(score: Score, outcomes: Collection[Outcome], *, labelled: bool) -> d
             for name, rule in sorted(score.rules.items())
         }  # fmt: skip
         data["missed"] = [
-            {"id": c.id, "rule": c.rule, "path": c.places[0].path, "line": c.places[0].line, "confidence": c.confidence}
+            {
+                "id": c.id,
+                "rule": c.rule,
+                "path": c.places[0].path,
+                "line": c.places[0].line,
+                "confidence": c.confidence,
+            }
             for c in score.missed
         ]
         data["false_alarms"] = [
@@ -104,7 +124,9 @@ def plot(score: Score, path: Path) -> None:
     mpl.use("Agg")
     from matplotlib import pyplot
 
-    rules = [(name, rule) for name, rule in sorted(score.rules.items(), reverse=True) if rule.labelled]
+    rules = [
+        (name, rule) for name, rule in sorted(score.rules.items(), reverse=True) if rule.labelled
+    ]
     figure, axes = pyplot.subplots(figsize=(8, 0.35 * len(rules) + 1.2), layout="constrained")
     names = [name for name, _ in rules]
     axes.barh(names, [rule.labelled for _, rule in rules], color="#d0d7de", label="labelled")

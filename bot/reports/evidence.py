@@ -95,7 +95,9 @@ def _failure(piece: PredictedFailure, words: Words) -> Iterator[Block]:
 
 def _siblings(pieces: list[Sibling], rule: str, words: Words) -> Table:
     code = words.style.code
-    header = tuple(words(f"evidence.{name}") for name in ("hardware", "place", "function", "source", "why"))
+    header = tuple(
+        words(f"evidence.{name}") for name in ("hardware", "place", "function", "source", "why")
+    )
     rows = tuple(
         (
             words.style.prose(p.hardware),
@@ -118,7 +120,8 @@ def _definitions(pieces: list[Definition], words: Words) -> Table:
         words("evidence.source"),
     )
     rows = tuple(
-        (code(p.name), code(p.value), code(place(p.location)), code(p.excerpt) if p.excerpt else "") for p in pieces
+        (code(p.name), code(p.value), code(place(p.location)), code(p.excerpt) if p.excerpt else "")
+        for p in pieces
     )
     return Table(header, rows)
 
@@ -141,7 +144,9 @@ def _history(pieces: list[History], words: Words) -> Items:
 
 
 def _records(piece: RecordDiff, words: Words) -> Iterator[Block]:
-    yield Text(words("comparison.evidence", base=piece.base, head=piece.head, verdict=piece.verdict))
+    yield Text(
+        words("comparison.evidence", base=piece.base, head=piece.head, verdict=piece.verdict)
+    )
     verdict = words(f"comparison.verdict-{piece.verdict}", safe=piece.safe)
     yield Items((verdict, *(words(f"comparison.{m.key}", **m.args) for m in piece.said)))
 

@@ -25,10 +25,16 @@ def table(findings: tuple[Finding, ...], words: Words) -> Table:
 def row(finding: Finding, words: Words) -> tuple[str, ...]:
     seen = words.message(finding.rule, finding.message)
     where = words.style.code(place(finding.location))
-    return (words(f"report.severity-{finding.level}"), where, f"{seen} {words.style.code(finding.rule)}")
+    return (
+        words(f"report.severity-{finding.level}"),
+        where,
+        f"{seen} {words.style.code(finding.rule)}",
+    )
 
 
-def detail(finding: Finding, change: ChangeSet, words: Words, *, patch: bool = True) -> Iterator[Block]:
+def detail(
+    finding: Finding, change: ChangeSet, words: Words, *, patch: bool = True
+) -> Iterator[Block]:
     """A finding in full. With `patch` its fix is shown as a diff; a review comment shows a suggestion instead."""
     yield Text(words.message(finding.rule, finding.message))
     why = words.detail(finding.rule, finding.message)
@@ -47,7 +53,8 @@ def detail(finding: Finding, change: ChangeSet, words: Words, *, patch: bool = T
         yield Text(words("report.related"))
         yield Items(
             tuple(
-                words("report.related-item", place=r.location) + words.message(finding.rule, r.message)
+                words("report.related-item", place=r.location)
+                + words.message(finding.rule, r.message)
                 for r in finding.related
             )
         )

@@ -66,7 +66,10 @@ def _anchor(finding: Finding, anchors: Anchors) -> Anchor | None:
     edit = _suggestion(finding)
     if edit is None:
         return own
-    about = edit.path == finding.location.path and edit.start_line <= finding.location.start_line <= edit.end_line
+    about = (
+        edit.path == finding.location.path
+        and edit.start_line <= finding.location.start_line <= edit.end_line
+    )
     return anchors.of_edit(edit) or own if about or own is None else own
 
 
@@ -79,7 +82,9 @@ def _suggestion(finding: Finding) -> Edit | None:
     return edit if all(visible(line, keep="\t") == line for line in edit.lines) else None
 
 
-def _comment(finding: Finding, anchor: Anchor, anchors: Anchors, report: Report, words: Words) -> dict[str, Any]:
+def _comment(
+    finding: Finding, anchor: Anchor, anchors: Anchors, report: Report, words: Words
+) -> dict[str, Any]:
     edit = _suggestion(finding)
     exact = edit is not None and anchors.of_edit(edit) == anchor
     blocks: list[Block] = [Heading(3, words(f"report.severity-{finding.level}"))]

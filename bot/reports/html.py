@@ -28,9 +28,13 @@ def page(title: str, blocks: Iterable[Block], language: str) -> str:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
-    environment = Environment(loader=FileSystemLoader(PAGES), autoescape=True, undefined=StrictUndefined)
+    environment = Environment(
+        loader=FileSystemLoader(PAGES), autoescape=True, undefined=StrictUndefined
+    )
     template = environment.get_template("document.html")
-    return template.render(title=title, language=language, style=Markup(style()), body=Markup(body(blocks)))
+    return template.render(
+        title=title, language=language, style=Markup(style()), body=Markup(body(blocks))
+    )
 
 
 @cache
@@ -57,7 +61,10 @@ def write(block: Block) -> str:
             return f"<{tag}>{''.join(f'<li>{_spans(_lines(i))}</li>' for i in items)}</{tag}>"
         case Table(header, rows):
             head = "".join(f'<th scope="col">{_spans(h)}</th>' for h in header)
-            lines = ("<tr>" + "".join(f"<td>{_spans(_lines(c))}</td>" for c in row) + "</tr>" for row in rows)
+            lines = (
+                "<tr>" + "".join(f"<td>{_spans(_lines(c))}</td>" for c in row) + "</tr>"
+                for row in rows
+            )
             return (
                 f'<div class="wide" tabindex="0"><table><thead><tr>{head}</tr></thead>'
                 f"<tbody>{''.join(lines)}</tbody></table></div>"
@@ -69,9 +76,7 @@ def write(block: Block) -> str:
         case Picture(svg, alt):
             # As an image of its own: what it styles and names stays in it, and no policy has to allow inline styles.
             data = base64.b64encode(svg.encode()).decode()
-            return (
-                f'<figure tabindex="0"><img alt="{html.escape(alt)}" src="data:image/svg+xml;base64,{data}"></figure>'
-            )
+            return f'<figure tabindex="0"><img alt="{html.escape(alt)}" src="data:image/svg+xml;base64,{data}"></figure>'
 
 
 def anchor(text: str) -> str:
@@ -114,6 +119,8 @@ def _code(lines: tuple[str, ...], language: str) -> str:
     """A block of code; a diff has its added and removed lines marked."""
     shown = [html.escape(visible(line, keep="\t")) for line in lines]
     if language == "diff":
-        marked = (f'<span class="{_DIFF.get(line[:1], "same")}">{line or " "}</span>' for line in shown)
+        marked = (
+            f'<span class="{_DIFF.get(line[:1], "same")}">{line or " "}</span>' for line in shown
+        )
         return f'<pre class="diff" tabindex="0"><code>{"".join(marked)}</code></pre>'
     return f'<pre tabindex="0"><code>{chr(10).join(shown)}</code></pre>'

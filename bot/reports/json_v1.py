@@ -58,12 +58,15 @@ def finding_data(finding: Finding, voices: Mapping[str, Words]) -> dict[str, Any
         "message": _message(rule, finding.message, voices),
     }
     for table in ("detail", "advice"):
-        said = {name: getattr(words, table)(rule, finding.message) for name, words in voices.items()}
+        said = {
+            name: getattr(words, table)(rule, finding.message) for name, words in voices.items()
+        }
         made[table] = said if any(said.values()) else None
     made["evidence"] = [_evidence(rule, e, voices) for e in finding.evidence]
     made["fix"] = plain(finding.fix)
     made["related"] = [
-        {"location": plain(r.location), "message": _message(rule, r.message, voices)} for r in finding.related
+        {"location": plain(r.location), "message": _message(rule, r.message, voices)}
+        for r in finding.related
     ]
     return made
 

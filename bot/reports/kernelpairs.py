@@ -51,7 +51,10 @@ def render(report: Report, form: str, language: str) -> str:
 def blocks(report: Report, words: Words) -> Iterator[Block]:
     """What a person reads of it."""
     sides = {"base": report.base, "head": report.head}
-    short = {side: text[:12] if len(text) >= 40 and text.isalnum() else text for side, text in sides.items()}
+    short = {
+        side: text[:12] if len(text) >= 40 and text.isalnum() else text
+        for side, text in sides.items()
+    }
     yield Heading(2, words("kernelrun.compare-title", **short))
     if report.edited:
         key = "kernelrun.edited" if len(report.judged) > 1 else "kernelrun.edited-not-run"
@@ -99,11 +102,17 @@ def _verdict(comparison: Comparison, words: Words) -> str:
 def _order(judged: Judged, words: Words) -> tuple[str, ...]:
     if not judged.by:
         return ()
-    return (words("kernelrun.order-timed" if judged.comparison.timed else "kernelrun.order-untimed"),)
+    return (
+        words("kernelrun.order-timed" if judged.comparison.timed else "kernelrun.order-untimed"),
+    )
 
 
 def _row(pair: Pair, words: Words) -> tuple[str, ...]:
-    bits = "" if pair.bit_equal is None else words("kernelrun.yes" if pair.bit_equal else "kernelrun.no")
+    bits = (
+        ""
+        if pair.bit_equal is None
+        else words("kernelrun.yes" if pair.bit_equal else "kernelrun.no")
+    )
     verdict = words("kernelrun.worse") if pair.worse else ""
     sides = tuple(_status(case, words) for case in (pair.base, pair.head))
     return (words.style.code(name(pair)), *sides, bits, _speed(pair.ratio, words), verdict)
@@ -116,13 +125,17 @@ def _status(case: Case | None, words: Words) -> str:
 def _speed(ratio: Ratio | None, words: Words) -> str:
     if ratio is None:
         return ""
-    return f"{ratio.value:.3f} [{ratio.low:.3f}, {ratio.high:.3f}] " + words(f"kernelrun.pace-{ratio.pace}")
+    return f"{ratio.value:.3f} [{ratio.low:.3f}, {ratio.high:.3f}] " + words(
+        f"kernelrun.pace-{ratio.pace}"
+    )
 
 
 def _details(pair: Pair, words: Words) -> Iterator[str]:
     for side, case in (("base", pair.base), ("head", pair.head)):
         if case is not None and case.reason is not None:
-            yield words("kernelrun.detail-side", case=name(pair), side=side, reason=reason(case, words))
+            yield words(
+                "kernelrun.detail-side", case=name(pair), side=side, reason=reason(case, words)
+            )
         if case is not None and not case.repeatable:
             yield words("kernelrun.unrepeatable", case=name(pair), side=side)
     for change in pair.changes:
@@ -131,7 +144,11 @@ def _details(pair: Pair, words: Words) -> Iterator[str]:
             yield words("kernelrun.changed-form", **args)
         else:
             largest = "" if change.largest is None else f"{change.largest:.3g}"
-            counts = {"differing": change.differing, "elements": change.elements, "largest": largest}
+            counts = {
+                "differing": change.differing,
+                "elements": change.elements,
+                "largest": largest,
+            }
             yield words("kernelrun.changed", **args, **counts)
 
 
@@ -169,7 +186,12 @@ def _pair_data(pair: Pair) -> dict[str, Any]:
         "head": _side_data(pair.head),
         "bit_equal": pair.bit_equal,
         "changes": [
-            {"output": c.output, "differing": c.differing, "elements": c.elements, "largest": c.largest}
+            {
+                "output": c.output,
+                "differing": c.differing,
+                "elements": c.elements,
+                "largest": c.largest,
+            }
             for c in pair.changes
         ],
         "speed": None

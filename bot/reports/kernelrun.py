@@ -41,7 +41,11 @@ def blocks(run: Run, words: Words) -> Iterator[Block]:
     yield Items(facts(run, words))
     header = tuple(words(f"kernelrun.column-{c}") for c in ("case", "status", "error", "time"))
     yield Table(header, tuple(_row(case, words) for case in run.cases))
-    told = tuple(words("kernelrun.detail", case=name(c), reason=reason(c, words)) for c in run.cases if c.reason)
+    told = tuple(
+        words("kernelrun.detail", case=name(c), reason=reason(c, words))
+        for c in run.cases
+        if c.reason
+    )
     if told:
         yield Heading(3, words("kernelrun.details"))
         yield Items(told)
@@ -49,7 +53,15 @@ def blocks(run: Run, words: Words) -> Iterator[Block]:
         yield Text(words("kernelrun.no-speed"))
     good, skipped = (sum(c.status is s for c in run.cases) for s in (Status.OK, Status.UNSUPPORTED))
     total = len(run.cases)
-    yield Text(words("kernelrun.run-total", total=total, good=good, skipped=skipped, bad=total - good - skipped))
+    yield Text(
+        words(
+            "kernelrun.run-total",
+            total=total,
+            good=good,
+            skipped=skipped,
+            bad=total - good - skipped,
+        )
+    )
 
 
 def facts(run: Run, words: Words) -> tuple[str, ...]:
@@ -69,7 +81,9 @@ def facts(run: Run, words: Words) -> tuple[str, ...]:
 
 def device(run: Run) -> str:
     """The device key on one line, without what the versions say already."""
-    shown = [f"{k} {v}" for k, v in run.device.items() if k not in run.versions and k != "interpreter"]
+    shown = [
+        f"{k} {v}" for k, v in run.device.items() if k not in run.versions and k != "interpreter"
+    ]
     return ", ".join(shown) or "-"
 
 

@@ -53,7 +53,10 @@ def _items(messages: tuple[Message, ...], words: Words) -> Items:
 def _numbers(outcome: Outcome, words: Words) -> Table:
     counts = outcome.tally.counts
     rows = [("requests", str(counts["pairs"]))]
-    rows += [(name, str(counts[name])) for name in ("rows", "equal", "reordered", "noise", "unsure", "over")]
+    rows += [
+        (name, str(counts[name]))
+        for name in ("rows", "equal", "reordered", "noise", "unsure", "over")
+    ]
     rows += [("ulps", _spread(outcome.tally)), ("tolerance", f"{outcome.tolerance:.3g}")]
     if outcome.aa is not None:
         rows += [("aa", _spread(outcome.aa)), ("aa-rows", str(outcome.aa.counts["rows"]))]
@@ -61,7 +64,9 @@ def _numbers(outcome: Outcome, words: Words) -> Table:
     parted = [str(counts[f"split-{name}"]) for name in splits] + [str(counts["requests-real"])]
     rows.append(("splits", " / ".join(parted)))
     header = words("comparison.number"), words("comparison.value")
-    shown = tuple((words(f"comparison.numbers-{name}"), value) for name, value in rows if value != "0")
+    shown = tuple(
+        (words(f"comparison.numbers-{name}"), value) for name, value in rows if value != "0"
+    )
     return Table(header, shown)
 
 
@@ -91,10 +96,20 @@ def _header(names: tuple[str, ...], words: Words) -> tuple[str, ...]:
 
 def _worst(worst: Worst, words: Words) -> tuple[str, ...]:
     form = "{:.0f}" if worst.kind == "rank" else "{:.7g}"
-    values = ("" if math.isnan(v) and worst.kind == "missing" else form.format(v) for v in (worst.base, worst.head))
+    values = (
+        "" if math.isnan(v) and worst.kind == "missing" else form.format(v)
+        for v in (worst.base, worst.head)
+    )
     kind = words(f"comparison.kind-{worst.kind}")
     ulps = "" if worst.kind == "rank" else ulps_text(worst.ulps)
-    return words.style.code(worst.request), str(worst.position), str(worst.token), kind, *values, ulps
+    return (
+        words.style.code(worst.request),
+        str(worst.position),
+        str(worst.token),
+        kind,
+        *values,
+        ulps,
+    )
 
 
 def _split(split: Worst, words: Words) -> tuple[str, ...]:
@@ -122,7 +137,11 @@ def _acceptance(outcome: Outcome, words: Words) -> Iterator[Block]:
 
 
 def _decision(place: int, decision: Decision, words: Words) -> tuple[str, ...]:
-    name = words("comparison.acceptance-place", place=place) if place else words("comparison.acceptance-length")
+    name = (
+        words("comparison.acceptance-place", place=place)
+        if place
+        else words("comparison.acceptance-length")
+    )
     change = interval = ""
     if decision.judged is not Judged.EQUAL:
         change = f"{100 * decision.change:+.1f}%"
@@ -141,7 +160,9 @@ def _places(tally: Tally, words: Words) -> Iterator[Block]:
         rows = tuple(_place(label, places, n) for n, label in enumerate(labels) if places.rows[n])
         if rows:
             yield Heading(2, words(f"comparison.heading-{name}"))
-            yield Table(_header(("position", "rows", "differ", "over", "mean", "most"), words), rows)
+            yield Table(
+                _header(("position", "rows", "differ", "over", "mean", "most"), words), rows
+            )
 
 
 def _place(label: str, places: Places, n: int) -> tuple[str, ...]:
@@ -175,13 +196,22 @@ def data(outcome: Outcome) -> dict[str, Any]:
         "reasons": [{"key": m.key, **m.args} for m in outcome.reasons],
         "causes": [{"key": m.key, **m.args} for m in outcome.causes],
         "counts": {name: n for name, n in tally.counts.items() if n},
-        "ulps": {str(share): quantile(tally.ulps, share) for share in (0.5, 0.99)} | {"largest": _json(tally.most)},
-        "widths": [{"base": b, "head": h, "requests": n} for (b, h), n in sorted(tally.widths.items())],
-        "origin": [{"field": f, "base": b, "head": h} for f in sorted(ORIGIN) for b, h in tally.said.get(f, ())],
+        "ulps": {str(share): quantile(tally.ulps, share) for share in (0.5, 0.99)}
+        | {"largest": _json(tally.most)},
+        "widths": [
+            {"base": b, "head": h, "requests": n} for (b, h), n in sorted(tally.widths.items())
+        ],
+        "origin": [
+            {"field": f, "base": b, "head": h}
+            for f in sorted(ORIGIN)
+            for b, h in tally.said.get(f, ())
+        ],
         "examples": {kind: [_example(w) for w in found] for kind, found in tally.examples.items()},
         "acceptance": [_json_decision(d) for d in outcome.acceptance],
         "by_position": _json_places(tally.places, place_names()),
-        "by_place_in_step": _json_places(tally.step_places, [str(n) for n in range(len(tally.step_places.rows))]),
+        "by_place_in_step": _json_places(
+            tally.step_places, [str(n) for n in range(len(tally.step_places.rows))]
+        ),
     }
 
 

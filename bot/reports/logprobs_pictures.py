@@ -25,7 +25,12 @@ if TYPE_CHECKING:
 NAMES = ("difference.svg", "acceptance.svg")
 # Ulps from which on a logarithmic axis shows more.
 _LINEAR = 32
-_LEGEND: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "ncols": 3, "frameon": False}
+_LEGEND: dict[str, Any] = {
+    "loc": "lower right",
+    "bbox_to_anchor": (1.0, 1.0),
+    "ncols": 3,
+    "frameon": False,
+}
 _BASE, _HEAD, _LINE = "#8c959f", "#1f6feb", "#cf222e"
 
 
@@ -86,8 +91,20 @@ def _acceptance(axes: Axes, outcome: Outcome, words: Words) -> None:
         axes.text(0.5, 0.5, words("comparison.picture-none"), ha="center", transform=axes.transAxes)
         return
     at = range(1, len(places) + 1)
-    axes.bar([n - 0.2 for n in at], [d.base for d in places], 0.4, color=_BASE, label=words("comparison.base"))
-    axes.bar([n + 0.2 for n in at], [d.head for d in places], 0.4, color=_HEAD, label=words("comparison.head"))
+    axes.bar(
+        [n - 0.2 for n in at],
+        [d.base for d in places],
+        0.4,
+        color=_BASE,
+        label=words("comparison.base"),
+    )
+    axes.bar(
+        [n + 0.2 for n in at],
+        [d.head for d in places],
+        0.4,
+        color=_HEAD,
+        label=words("comparison.head"),
+    )
     axes.set_xticks(list(at))
     axes.set_ylim(0, 1)
     axes.legend(**_LEGEND)

@@ -28,7 +28,9 @@ def write(block: Block) -> str:
         case Text(text):
             return text
         case Items(items, numbered):
-            return "\n".join(f"{f'{n}.' if numbered else '-'} {_item(t)}" for n, t in enumerate(items, 1))
+            return "\n".join(
+                f"{f'{n}.' if numbered else '-'} {_item(t)}" for n, t in enumerate(items, 1)
+            )
         case Table(header, rows):
             lines = [_row(header), _row(("---",) * len(header)), *(_row(row) for row in rows)]
             return "\n".join(lines)

@@ -37,11 +37,16 @@ class Push:
 
 def ci_timeline(run: CIRun, words: Words) -> Iterator[Block]:
     """When each task waited and ran, in minutes since the first was asked for. Tasks that never began are left out."""
-    jobs = sorted((j for j in run.jobs if j.started is not None), key=lambda j: (_begun(j), j.name))[:_MOST_ROWS]
+    jobs = sorted(
+        (j for j in run.jobs if j.started is not None), key=lambda j: (_begun(j), j.name)
+    )[:_MOST_ROWS]
     if not jobs:
         return
     first, plain = _begun(jobs[0]), Words(words.language)
-    spans = [(_minutes(_begun(j), first), _minutes(j.started, first), _minutes(_ended(j, run), first)) for j in jobs]
+    spans = [
+        (_minutes(_begun(j), first), _minutes(j.started, first), _minutes(_ended(j, run), first))
+        for j in jobs
+    ]
     yield Heading(2, words("pages.heading-timeline"))
     with drawing((9, 1.0 + 0.28 * len(jobs)), layout="constrained") as figure:
         axes = figure.subplots()
@@ -49,7 +54,9 @@ def ci_timeline(run: CIRun, words: Words) -> Iterator[Block]:
         waited = [begun - asked for asked, begun, _ in spans]
         axes.barh(rows, waited, left=[s[0] for s in spans], color=_WAITED, height=0.35)
         ran = [ended - begun for _, begun, ended in spans]
-        axes.barh(rows, ran, left=[s[1] for s in spans], color=[_colour(j) for j in jobs], height=0.7)
+        axes.barh(
+            rows, ran, left=[s[1] for s in spans], color=[_colour(j) for j in jobs], height=0.7
+        )
         _labelled(axes, [name(j) for j in jobs])
         axes.set_xlabel(plain("pages.picture-minutes"))
         svg = element(figure)
@@ -88,7 +95,9 @@ def _labelled(axes: Axes, labels: Sequence[str]) -> None:
     """One row a label, from the top."""
     most = _LONGEST_LABEL
     axes.set_yticks(
-        range(len(labels)), [t if len(t) <= most else "…" + t[1 - most :] for t in labels], parse_math=False
+        range(len(labels)),
+        [t if len(t) <= most else "…" + t[1 - most :] for t in labels],
+        parse_math=False,
     )
     axes.tick_params(axis="y", labelsize="small")
     axes.set_ylim(len(labels) - 0.4, -0.6)
@@ -97,7 +106,9 @@ def _labelled(axes: Axes, labels: Sequence[str]) -> None:
 
 def kernel_ratios(report: Report, words: Words) -> Iterator[Block]:
     """Head's time over base's for each case that has one, with its interval; the numbers stand in the report."""
-    timed = [(case_name(p), p.ratio) for p in report.judged[0].comparison.pairs if p.ratio is not None][:_MOST_ROWS]
+    timed = [
+        (case_name(p), p.ratio) for p in report.judged[0].comparison.pairs if p.ratio is not None
+    ][:_MOST_ROWS]
     if not timed:
         return
     plain = Words(words.language)
@@ -116,7 +127,9 @@ def kernel_ratios(report: Report, words: Words) -> Iterator[Block]:
 
 def _interval(axes: Axes, row: int, ratio: Ratio) -> None:
     reach = [[max(0.0, ratio.value - ratio.low)], [max(0.0, ratio.high - ratio.value)]]
-    axes.errorbar([ratio.value], [row], xerr=reach, fmt="o", color=_PACE[ratio.pace], capsize=3, markersize=5)
+    axes.errorbar(
+        [ratio.value], [row], xerr=reach, fmt="o", color=_PACE[ratio.pace], capsize=3, markersize=5
+    )
 
 
 def findings_over_pushes(pushes: Sequence[Push], words: Words) -> Iterator[Block]:
@@ -129,10 +142,23 @@ def findings_over_pushes(pushes: Sequence[Push], words: Words) -> Iterator[Block
     if len(pushes) > 1:
         with drawing((9, 2.6), layout="constrained") as figure:
             axes = figure.subplots()
-            for kind, colour, mark in zip(kinds, (_BAD, COLOURS[1], COLOURS[3]), "osD", strict=True):
+            for kind, colour, mark in zip(
+                kinds, (_BAD, COLOURS[1], COLOURS[3]), "osD", strict=True
+            ):
                 counts = [getattr(p, kind) for p in pushes]
-                axes.plot(range(1, len(pushes) + 1), counts, marker=mark, color=colour, label=plain(f"pages.{kind}"))
-            axes.set_xticks(range(1, len(pushes) + 1), [p.head[:7] for p in pushes], fontsize="small", rotation=30)
+                axes.plot(
+                    range(1, len(pushes) + 1),
+                    counts,
+                    marker=mark,
+                    color=colour,
+                    label=plain(f"pages.{kind}"),
+                )
+            axes.set_xticks(
+                range(1, len(pushes) + 1),
+                [p.head[:7] for p in pushes],
+                fontsize="small",
+                rotation=30,
+            )
             axes.yaxis.set_major_locator(MaxNLocator(integer=True))
             axes.set_ylim(bottom=0)
             axes.spines[["top", "right"]].set_visible(False)
@@ -140,4 +166,9 @@ def findings_over_pushes(pushes: Sequence[Push], words: Words) -> Iterator[Block
             svg = element(figure)
         yield Picture(svg, plain("pages.picture-pushes"))
     header = (words("pages.commit"), *(words(f"pages.{kind}") for kind in kinds))
-    yield Table(header, tuple((words.style.code(p.head[:12]), *(str(getattr(p, k)) for k in kinds)) for p in pushes))
+    yield Table(
+        header,
+        tuple(
+            (words.style.code(p.head[:12]), *(str(getattr(p, k)) for k in kinds)) for p in pushes
+        ),
+    )

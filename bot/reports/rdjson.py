@@ -53,7 +53,8 @@ def _diagnostic(finding: Finding, words: Words) -> dict[str, Any]:
     related = [r for r in finding.related if r.location.side is Side.HEAD]
     if related:
         diagnostic["related_locations"] = [
-            {"message": words.message(finding.rule, r.message), "location": _location(r.location)} for r in related
+            {"message": words.message(finding.rule, r.message), "location": _location(r.location)}
+            for r in related
         ]
     return diagnostic
 

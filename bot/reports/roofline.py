@@ -50,7 +50,10 @@ def roofline(report: Report, words: Words) -> Iterator[Block]:
         svg = element(figure)
     yield Picture(svg, plain("pages.picture-roofline", roof=f"{roof / 1e12:.2f}"))
     header = tuple(words(f"pages.roofline-{c}") for c in _COLUMNS)
-    yield Folded(words("pages.picture-numbers"), (Table(header, tuple(_row(p, roof, words) for p in points)),))
+    yield Folded(
+        words("pages.picture-numbers"),
+        (Table(header, tuple(_row(p, roof, words) for p in points)),),
+    )
 
 
 def _points(report: Report) -> Iterator[_Point]:
@@ -62,7 +65,11 @@ def _points(report: Report) -> Iterator[_Point]:
 
 
 def _seconds(case: Case | None) -> float | None:
-    return case.times.median if case is not None and case.status is Status.OK and case.times is not None else None
+    return (
+        case.times.median
+        if case is not None and case.status is Status.OK and case.times is not None
+        else None
+    )
 
 
 def _draw(axes: Axes, points: list[_Point], roof: float, plain: Words) -> None:

@@ -43,7 +43,9 @@ def _driver(rules: list[str], words: Words) -> dict[str, Any]:
     return {
         "name": "specbot",
         "semanticVersion": bot.__version__,
-        "rules": [{"id": rule, "shortDescription": {"text": words.summary(rule)}} for rule in rules],
+        "rules": [
+            {"id": rule, "shortDescription": {"text": words.summary(rule)}} for rule in rules
+        ],
     }
 
 
@@ -51,13 +53,19 @@ def _invocation(report: Report, words: Words) -> dict[str, Any]:
     notes: list[dict[str, Any]] = [
         {
             "level": "warning",
-            "message": {"text": words("report.not-analysed", path=path) + words(f"report.reason-{reason}")},
+            "message": {
+                "text": words("report.not-analysed", path=path) + words(f"report.reason-{reason}")
+            },
             "locations": [{"physicalLocation": _physical(Location(path, 0))}],
         }
         for path, reason in report.review.not_analysed
     ]
     notes += [
-        {"level": _LEVEL[f.severity], "message": {"text": _text(f, words)}, "associatedRule": {"id": f.rule}}
+        {
+            "level": _LEVEL[f.severity],
+            "message": {"text": _text(f, words)},
+            "associatedRule": {"id": f.rule},
+        }
         for f in report.review.findings
         if not f.location.path
     ]
@@ -79,10 +87,14 @@ def _result(finding: Finding, index: int, words: Words) -> dict[str, Any]:
         "properties": {"severity": str(finding.severity), "confidence": str(finding.confidence)},
     }
     if finding.answered:
-        result |= {"kind": "informational", "level": "none"}  # SARIF 3.27.9: what is not a failure has no level
+        result |= {
+            "kind": "informational",
+            "level": "none",
+        }  # SARIF 3.27.9: what is not a failure has no level
     if finding.related:
         result["relatedLocations"] = [
-            _location(r.location) | {"id": n, "message": {"text": words.message(finding.rule, r.message)}}
+            _location(r.location)
+            | {"id": n, "message": {"text": words.message(finding.rule, r.message)}}
             for n, r in enumerate(finding.related, 1)
         ]
     fix = finding.fix
@@ -92,7 +104,10 @@ def _result(finding: Finding, index: int, words: Words) -> dict[str, Any]:
 
 
 def _text(finding: Finding, words: Words) -> str:
-    parts = [words.message(finding.rule, finding.message), words.advice(finding.rule, finding.message)]
+    parts = [
+        words.message(finding.rule, finding.message),
+        words.advice(finding.rule, finding.message),
+    ]
     if finding.location.side is Side.BASE:
         parts.append(words("report.in-base"))
     return "\n\n".join(p for p in parts if p)
@@ -122,11 +137,16 @@ def _fix(finding: Finding, words: Words) -> dict[str, Any]:
             "endColumn": 1,
         }
         text = "".join(f"{line}\n" for line in edit.lines)
-        changes.setdefault(edit.path, []).append({"deletedRegion": region, "insertedContent": {"text": text}})
+        changes.setdefault(edit.path, []).append(
+            {"deletedRegion": region, "insertedContent": {"text": text}}
+        )
     return {
         "description": {"text": words("report.fix")},
         "artifactChanges": [
-            {"artifactLocation": _physical(Location(path, 0))["artifactLocation"], "replacements": edits}
+            {
+                "artifactLocation": _physical(Location(path, 0))["artifactLocation"],
+                "replacements": edits,
+            }
             for path, edits in sorted(changes.items())
         ],
     }

@@ -25,7 +25,9 @@ def summary_blocks(report: Report, words: Words) -> Iterator[Block]:
     lines = [words("report.compared", base=_short(report, "base"), head=_short(report, "head"))]
     if pull.known and pull.title:
         lines.insert(0, words("report.title-line", title=pull.title))
-    counts = [words(f"report.kind-{k}", count=len(facts.of_kind(k))) for k in _KINDS if facts.of_kind(k)]
+    counts = [
+        words(f"report.kind-{k}", count=len(facts.of_kind(k))) for k in _KINDS if facts.of_kind(k)
+    ]
     lines.append(
         words("report.size", files=len(facts.files), added=facts.added, removed=facts.removed)
         + words("report.kinds", kinds=counts)
@@ -43,7 +45,9 @@ def summary_blocks(report: Report, words: Words) -> Iterator[Block]:
 
 def tag_names(facts: Facts, words: Words) -> list[str]:
     """The impact tags, as the engines write them."""
-    return [words(f"topics.{topic}") for topic in facts.topics] + [h.upper() for h in facts.hardware]
+    return [words(f"topics.{topic}") for topic in facts.topics] + [
+        h.upper() for h in facts.hardware
+    ]
 
 
 def _short(report: Report, side: str) -> str:
@@ -120,7 +124,9 @@ def _parts(facts: Facts, file: FileFact, words: Words) -> Iterator[str]:
             yield _named(what, names, words)
     for constant in (c for c in facts.constants if c.path == file.path and file.status not in "AD"):
         key = "changed" if constant.old and constant.new else "added" if constant.new else "removed"
-        yield words(f"report.constant-{key}", name=constant.name, old=constant.old, new=constant.new)
+        yield words(
+            f"report.constant-{key}", name=constant.name, old=constant.old, new=constant.new
+        )
 
 
 def _named(what: str, functions: list[FunctionFact], words: Words) -> str:

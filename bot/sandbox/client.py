@@ -37,7 +37,9 @@ class Stopped(Exception):
     """The analysis was no longer wanted."""
 
 
-def analyse(clone: Path, compared: Range, facts: Json, language: str, still_wanted: Callable[[], bool]) -> Json:
+def analyse(
+    clone: Path, compared: Range, facts: Json, language: str, still_wanted: Callable[[], bool]
+) -> Json:
     """Review the change in `clone` of a pull request with `title`, `body` and `target`.
 
     Gives `payload` and `report`, or `error` with a sentence's key and arguments. Raises `Stopped` when `still_wanted`,
@@ -46,7 +48,9 @@ def analyse(clone: Path, compared: Range, facts: Json, language: str, still_want
     return in_child("review", _job(clone, compared, facts) | {"language": language}, still_wanted)
 
 
-def pages(clone: Path, compared: Range, facts: Json, still_wanted: Callable[[], bool]) -> dict[str, dict[str, str]]:
+def pages(
+    clone: Path, compared: Range, facts: Json, still_wanted: Callable[[], bool]
+) -> dict[str, dict[str, str]]:
     """The bodies of the pull request's pages, by kind and language; raises as `analyse` does. `facts` has `threads` and
     `pushes` besides, for `bot.sandbox.programs.pages`."""
     told = {name: facts[name] for name in ("threads", "pushes")}
@@ -94,7 +98,9 @@ def started() -> socket.socket:
     env |= {"PYTHONPATH": str(Path(bot.__file__).parent.parent), "LC_ALL": "C.UTF-8"}
     ours, theirs = socket.socketpair()
     with theirs:
-        process = subprocess.Popen([sys.executable, "-m", "bot.sandbox.forkserver"], stdin=theirs.fileno(), env=env)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "bot.sandbox.forkserver"], stdin=theirs.fileno(), env=env
+        )
     # Webhooks and commands are answered first. Children have their parent's priority.
     os.setpriority(os.PRIO_PROCESS, process.pid, os.getpriority(os.PRIO_PROCESS, 0) + _PRIORITY)
     threading.Thread(target=process.wait, daemon=True).start()
@@ -105,7 +111,10 @@ _KIN = _Kin()
 
 
 def in_child(
-    program: str, job: Json, still_wanted: Callable[[], bool] = lambda: True, longest: float = LONGEST
+    program: str,
+    job: Json,
+    still_wanted: Callable[[], bool] = lambda: True,
+    longest: float = LONGEST,
 ) -> Json:
     """What the program of `bot.sandbox.forkserver` makes of a job within `longest` seconds. Raises `Failed`, and
     `Stopped` when `still_wanted` says no; the child is killed then."""
@@ -118,7 +127,9 @@ def in_child(
             raise Failed(f"the analysis could not be reached: {error}") from None
     out, _, status = said.rpartition(b"\n")
     if status != b"0":
-        raise Failed(f"the analysis ended with {status[:20].decode('ascii', 'replace') or 'nothing'}")
+        raise Failed(
+            f"the analysis ended with {status[:20].decode('ascii', 'replace') or 'nothing'}"
+        )
     made: Json = json.loads(out)
     return made
 

@@ -42,7 +42,12 @@ _UNLIMITED = ("kernels",)
 # Nine times what the largest change we know takes.
 _MEMORY = 4 << 30
 # The words of nearly every page and review.
-_USUAL = ("words/analysis.toml", "words/report.toml", "words/evidence.toml", "rules/convention*.toml")
+_USUAL = (
+    "words/analysis.toml",
+    "words/report.toml",
+    "words/evidence.toml",
+    "rules/convention*.toml",
+)
 _PR_SET_PDEATHSIG = 1
 _SOURCES = {"a.cu": b"void f(int *a) { a[0] = 1; }", "a.py": b"def f(a):\n    a[0] = 1\n"}
 
@@ -87,7 +92,10 @@ def serve(control: socket.socket) -> None:
                 _end(pid, job)
             else:
                 poll.unregister(ready)
-                os.killpg(next(pid for pid, job in working.values() if job.fileno() == ready), signal.SIGKILL)
+                os.killpg(
+                    next(pid for pid, job in working.values() if job.fileno() == ready),
+                    signal.SIGKILL,
+                )
 
 
 def _forked(job: socket.socket, others: Iterable[socket.socket]) -> tuple[int, int]:

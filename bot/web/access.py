@@ -53,7 +53,10 @@ class Access:
         state = secrets.token_urlsafe(24)
         now = time.monotonic()
         self._begun = {s: b for s, b in self._begun.items() if b[0] > now - 600}
-        self._begun[state] = (now, back if back.startswith("/") and not back.startswith("//") else "/")
+        self._begun[state] = (
+            now,
+            back if back.startswith("/") and not back.startswith("//") else "/",
+        )
         query = urlencode({"client_id": self.oauth.client_id, "state": state})
         return f"{self.oauth.server_url}/login/oauth/authorize?{query}"
 
@@ -79,7 +82,9 @@ class Access:
         name = secrets.token_urlsafe(32)
         if len(self._sessions) >= _MOST_SESSIONS:
             self._forget()
-        self._sessions[name] = _Session(token, time.monotonic() + _LIVES, str(who.json().get("login", "")))
+        self._sessions[name] = _Session(
+            token, time.monotonic() + _LIVES, str(who.json().get("login", ""))
+        )
         return name, begun[1]
 
     def end(self, request: Request) -> None:
@@ -98,7 +103,9 @@ class Access:
         asked, answer = session.answers.get(repository, (0.0, False))
         if time.monotonic() - asked > _ASKED_AGAIN or not asked:
             async with httpx.AsyncClient(timeout=10) as client:
-                reply = await client.get(f"{self.oauth.api_url}/repos/{repository}", headers=_headers(session.token))
+                reply = await client.get(
+                    f"{self.oauth.api_url}/repos/{repository}", headers=_headers(session.token)
+                )
             answer = reply.status_code == 200
             session.answers[repository] = (time.monotonic(), answer)
         return answer
@@ -107,7 +114,11 @@ class Access:
         """Private repositories that the person was found to be let read, lately."""
         session = self._session(request)
         since = time.monotonic() - _ASKED_AGAIN
-        return tuple(n for n, (at, answer) in session.answers.items() if answer and at > since) if session else ()
+        return (
+            tuple(n for n, (at, answer) in session.answers.items() if answer and at > since)
+            if session
+            else ()
+        )
 
     def _session(self, request: Request) -> _Session | None:
         session = self._sessions.get(request.cookies.get(COOKIE, ""))

@@ -71,7 +71,9 @@ def page(request: Request, template: str, status: int = 200, **values: Any) -> R
     html = (
         _environment()
         .get_template(template)
-        .render(say=say, elsewhere=elsewhere, age=age, language=spoken, path=request.url.path, **values)
+        .render(
+            say=say, elsewhere=elsewhere, age=age, language=spoken, path=request.url.path, **values
+        )
     )
     response = HTMLResponse(html, status, headers=HEADERS)
     if request.query_params.get("lang") in LANGUAGES:
@@ -91,5 +93,9 @@ def _age(seconds: float) -> dict[str, Any]:
 @cache
 def _environment() -> Environment:
     return Environment(
-        loader=FileSystemLoader(PAGES), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FileSystemLoader(PAGES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )

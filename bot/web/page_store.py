@@ -171,12 +171,16 @@ class Archive:
 
     def keep_report(self, report: Report) -> None:
         """Store a report; the same kind for the same head again takes its place."""
-        values = {f.name: getattr(report, f.name) for f in fields(report) if f.name != "bodies"} | dict(report.bodies)
+        values = {
+            f.name: getattr(report, f.name) for f in fields(report) if f.name != "bodies"
+        } | dict(report.bodies)
         key = {name: values.pop(name) for name in ("repository", "number", "kind", "head")}
         with self.engine.begin() as connection:
             put(connection, _REPORTS, key, values)
 
-    def renew(self, repository: str, number: int, kind: str, head: str, bodies: Mapping[str, str]) -> None:
+    def renew(
+        self, repository: str, number: int, kind: str, head: str, bodies: Mapping[str, str]
+    ) -> None:
         """Put other bodies in the place of those of a report that is kept, which stays what it was besides."""
         named = {"repository": repository, "number": number, "kind": kind, "head": head}
         with self.engine.begin() as connection:
@@ -205,9 +209,13 @@ class Archive:
 
     def body(self, repository: str, number: int, entry: int, language: str) -> str | None:
         """The HTML of one report of this pull request."""
-        here = sa.and_(_REPORTS.c.id == entry, _REPORTS.c.repository == repository, _REPORTS.c.number == number)
+        here = sa.and_(
+            _REPORTS.c.id == entry, _REPORTS.c.repository == repository, _REPORTS.c.number == number
+        )
         with self.engine.connect() as connection:
-            found: str | None = connection.execute(sa.select(_REPORTS.c[language]).where(here)).scalar()
+            found: str | None = connection.execute(
+                sa.select(_REPORTS.c[language]).where(here)
+            ).scalar()
         return found
 
     def board(self, wanted: Wanted, private: Iterable[str] = ()) -> Board:
@@ -224,7 +232,9 @@ class Archive:
         for word in wanted.search.split()[:8]:
             where.append(_holds(word))
         with self.engine.connect() as connection:
-            total = connection.execute(sa.select(sa.func.count()).select_from(_WITH_CI).where(*where)).scalar_one()
+            total = connection.execute(
+                sa.select(sa.func.count()).select_from(_WITH_CI).where(*where)
+            ).scalar_one()
             pages = max(1, -(-total // PER_PAGE))
             page = min(max(wanted.page, 1), pages)
             order = (_PULLS.c.updated_at.desc(), _PULLS.c.repository, _PULLS.c.number.desc())
@@ -246,7 +256,9 @@ class Archive:
         """How many reviews ended with each verdict."""
         asked = sa.select(_REPORTS.c.verdict, sa.func.count()).where(_REPORTS.c.kind == "review")
         with self.engine.connect() as connection:
-            rows = connection.execute(asked.group_by(_REPORTS.c.verdict).order_by(_REPORTS.c.verdict))
+            rows = connection.execute(
+                asked.group_by(_REPORTS.c.verdict).order_by(_REPORTS.c.verdict)
+            )
             return tuple((verdict, count) for verdict, count in rows if verdict)
 
 
@@ -256,7 +268,12 @@ def _pull(repository: str, number: int) -> sa.ColumnElement[bool]:
 
 def _holds(word: str) -> sa.ColumnElement[bool]:
     """Rows that hold a word of the search: `#12` and `12` are numbers too."""
-    text = sa.or_(*(c.icontains(word, autoescape=True) for c in (_PULLS.c.title, _PULLS.c.author, _PULLS.c.repository)))
+    text = sa.or_(
+        *(
+            c.icontains(word, autoescape=True)
+            for c in (_PULLS.c.title, _PULLS.c.author, _PULLS.c.repository)
+        )
+    )
     number = word.removeprefix("#")
     return (
         sa.or_(text, _PULLS.c.number == int(number))

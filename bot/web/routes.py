@@ -68,13 +68,23 @@ class Pages:
         """One pull request: the tab that the address names, of the newest report or of the one named."""
         parts = request.path_params
         repository, number = f"{parts['owner']}/{parts['repo']}", parts["number"]
-        pull = await run_in_threadpool(self._archive.pull, repository, number) if number < 1 << 31 else None
+        pull = (
+            await run_in_threadpool(self._archive.pull, repository, number)
+            if number < 1 << 31
+            else None
+        )
         if pull is None or (pull.private and not await self._access.may_read(request, repository)):
             return self._missing(request)
         entries = await run_in_threadpool(self._archive.entries, repository, number)
         newest = _newest(entries)
-        tab = _one_of(request.query_params.get("tab", ""), _TABS, next((k for k in KINDS if k in newest), HISTORY))
-        entry = next((e for e in entries if str(e.id) == request.query_params.get("report")), newest.get(tab))
+        tab = _one_of(
+            request.query_params.get("tab", ""),
+            _TABS,
+            next((k for k in KINDS if k in newest), HISTORY),
+        )
+        entry = next(
+            (e for e in entries if str(e.id) == request.query_params.get("report")), newest.get(tab)
+        )
         shown = None
         if entry is not None and entry.kind == tab:
             shown = await self._body(pull, entry, language(request))
@@ -92,7 +102,9 @@ class Pages:
         )
 
     async def _body(self, pull: Pull, entry: Entry, spoken: str) -> str | None:
-        return await run_in_threadpool(self._archive.body, pull.repository, pull.number, entry.id, spoken)
+        return await run_in_threadpool(
+            self._archive.body, pull.repository, pull.number, entry.id, spoken
+        )
 
     async def rules(self, request: Request) -> Response:
         words = words_for(language(request))
@@ -115,7 +127,9 @@ class Pages:
     async def login(self, request: Request) -> Response:
         if self._access.oauth is None:
             return self._missing(request)
-        return RedirectResponse(self._access.begin(request.query_params.get("back", "/")), 303, headers=HEADERS)
+        return RedirectResponse(
+            self._access.begin(request.query_params.get("back", "/")), 303, headers=HEADERS
+        )
 
     async def back(self, request: Request) -> Response:
         """Where GitHub sends a person who signed in."""
@@ -142,7 +156,9 @@ class Pages:
         """The same for what does not exist and for what this person may not see."""
         return self._page(request, "missing.html", 404)
 
-    def _page(self, request: Request, template: str, status: int = 200, **values: object) -> Response:
+    def _page(
+        self, request: Request, template: str, status: int = 200, **values: object
+    ) -> Response:
         who, can_sign_in = self._access.who(request), self._access.oauth is not None
         return page(request, template, status, who=who, can_sign_in=can_sign_in, **values)
 

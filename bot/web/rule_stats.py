@@ -55,7 +55,9 @@ class Outcomes:
         now = {f["fingerprint"]: f for f in findings}
         here = _pull(repository, number)
         with self._engine.begin() as connection:
-            known = connection.execute(sa.select(_FINDINGS.c.fingerprint, _FINDINGS.c.outcome).where(here)).all()
+            known = connection.execute(
+                sa.select(_FINDINGS.c.fingerprint, _FINDINGS.c.outcome).where(here)
+            ).all()
             for name, outcome in known:
                 told = _outcome(now[name]) if name in now else ACTED if outcome == OPEN else outcome
                 if told != outcome:
@@ -64,7 +66,9 @@ class Outcomes:
             for name in now.keys() - {name for name, _ in known}:
                 values = {key: now[name][key] for key in ("fingerprint", "rule", "severity")}
                 key = {"repository": repository, "number": number}
-                connection.execute(_FINDINGS.insert().values(**key, **values, outcome=_outcome(now[name])))
+                connection.execute(
+                    _FINDINGS.insert().values(**key, **values, outcome=_outcome(now[name]))
+                )
 
     def merged(self, repository: str, number: int) -> None:
         """Note that the pull request was merged with what is still open."""
@@ -77,7 +81,9 @@ class Outcomes:
         counts: dict[str, dict[str, int]] = {}
         counted = sa.select(_FINDINGS.c.rule, _FINDINGS.c.outcome, sa.func.count())
         with self._engine.connect() as connection:
-            for rule, outcome, count in connection.execute(counted.group_by(_FINDINGS.c.rule, _FINDINGS.c.outcome)):
+            for rule, outcome, count in connection.execute(
+                counted.group_by(_FINDINGS.c.rule, _FINDINGS.c.outcome)
+            ):
                 counts.setdefault(rule, {})[outcome] = count
         return tuple(
             Kept(rule, sum(c.values()), *(c.get(name, 0) for name in (ACTED, ANSWERED, LEFT)))

@@ -55,5 +55,9 @@ class Numbers:
 
 def _made(kind: str, told: list[float | None]) -> Made:
     known = [t for t in told if t is not None]
-    slowest = quantiles(known, n=20, method="inclusive")[-1] if len(known) > 1 else max(known, default=None)
+    slowest = (
+        quantiles(known, n=20, method="inclusive")[-1]
+        if len(known) > 1
+        else max(known, default=None)
+    )
     return Made(kind, len(told), median(known) if known else None, slowest)

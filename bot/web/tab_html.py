@@ -23,7 +23,9 @@ Bodies = dict[str, str]
 
 def of_ci(view: CIView) -> Bodies:
     """The tab `ci`, with secrets out."""
-    made = _written(lambda words: chain(ci.document(view, words), pictures.ci_timeline(view.report.run, words)))
+    made = _written(
+        lambda words: chain(ci.document(view, words), pictures.ci_timeline(view.report.run, words))
+    )
     return {language: redact(body) for language, body in made.items()}
 
 

@@ -37,7 +37,9 @@ class Refused(Exception):
         self.reason = reason
 
 
-def application(store: Store, secrets: Sequence[SecretStr], largest: int, pages: Sequence[Route] = ()) -> Starlette:
+def application(
+    store: Store, secrets: Sequence[SecretStr], largest: int, pages: Sequence[Route] = ()
+) -> Starlette:
     """The routes, with those of `pages`. A webhook of more than `largest` bytes is refused."""
 
     inbox = Inbox(store)
@@ -103,7 +105,9 @@ def _verify(body: bytes, signature: str, secrets: Sequence[SecretStr]) -> None:
 
 
 async def _receive(inbox: Inbox, request: Request, body: bytes) -> str:
-    delivery, event = (request.headers.get(f"x-github-{name}", "") for name in ("delivery", "event"))
+    delivery, event = (
+        request.headers.get(f"x-github-{name}", "") for name in ("delivery", "event")
+    )
     if not 0 < len(delivery) <= _LONGEST_NAME or not 0 < len(event) <= _LONGEST_NAME:
         raise Refused(400, "no delivery id or event")
     order = _order(delivery, event, _parse(body))

@@ -23,9 +23,14 @@ def conclusion(report: Mapping[str, Any]) -> str:
 def output(report: Mapping[str, Any], words: Words) -> Json:
     """The title counts the findings, the summary says where they are."""
     counts = Counter(finding["severity"] for finding in report["findings"])
-    said = [words(f"service.count-{level}", count=counts[level]) for level in _LEVEL if counts[level]]
+    said = [
+        words(f"service.count-{level}", count=counts[level]) for level in _LEVEL if counts[level]
+    ]
     title = words("service.check-title", counts=said) if said else words("service.check-clean")
-    return {"title": title, "summary": words("service.check-summary", head=str(report["head"])[:12])}
+    return {
+        "title": title,
+        "summary": words("service.check-summary", head=str(report["head"])[:12]),
+    }
 
 
 def running(words: Words) -> Json:
@@ -33,17 +38,26 @@ def running(words: Words) -> Json:
 
 
 def superseded(words: Words) -> Json:
-    return {"title": words("service.check-superseded"), "summary": words("service.check-superseded")}
+    return {
+        "title": words("service.check-superseded"),
+        "summary": words("service.check-superseded"),
+    }
 
 
 def refused(error: Mapping[str, Any], words: Words) -> Json:
     """What a person can put right, such as a mistake in `.specbot.toml`."""
-    return {"title": words("service.check-refused"), "summary": words(f"errors.{error['key']}", **error["args"])}
+    return {
+        "title": words("service.check-refused"),
+        "summary": words(f"errors.{error['key']}", **error["args"]),
+    }
 
 
 def broken(order: str, words: Words) -> Json:
     """Our own failure; `order` finds it in the logs."""
-    return {"title": words("service.check-broken"), "summary": words("service.check-broken-summary", order=order)}
+    return {
+        "title": words("service.check-broken"),
+        "summary": words("service.check-broken-summary", order=order),
+    }
 
 
 def notes(findings: Iterable[Mapping[str, Any]], language: str) -> list[Json]:

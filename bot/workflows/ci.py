@@ -37,7 +37,9 @@ def pulls_of(commit: CommitOrder) -> list[int]:
     listed = client.get(f"{path}/commits/{commit.head}/pulls")
     if not listed:
         listed = client.pages(f"{path}/pulls", state="open", sort="updated", direction="desc")
-    return [int(p["number"]) for p in listed if p["state"] == "open" and p["head"]["sha"] == commit.head]
+    return [
+        int(p["number"]) for p in listed if p["state"] == "open" and p["head"]["sha"] == commit.head
+    ]
 
 
 @step

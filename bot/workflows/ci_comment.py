@@ -56,23 +56,32 @@ def refresh(pull: CIPull, here: Machine) -> Refreshed:
         made = _explained(pull, here, run, folder, history) if run.jobs else None
     wrote = made is not None and _told(pull, here, history, run, made)
     history.reported(run)
-    return Refreshed("nothing" if made is None else "written" if wrote else "unchanged", _goes_on(run))
+    return Refreshed(
+        "nothing" if made is None else "written" if wrote else "unchanged", _goes_on(run)
+    )
 
 
 def _explained(pull: CIPull, here: Machine, run: CIRun, folder: str, history: History) -> Json:
     """The report, as `bot.sandbox.programs.ci` makes it in a child."""
     before = history.last(pull.repository, pull.number)
     token = here.app.token(pull.installation, pull.repository_id, ANALYSE)
-    clone, compared = here.checkouts.fetch(pull.repository, token, run.pull.base_branch, run.revisions.head)
+    clone, compared = here.checkouts.fetch(
+        pull.repository, token, run.pull.base_branch, run.revisions.head
+    )
     job = {"folder": folder, "clone": str(clone), "base": compared.base, "head": compared.head}
-    job |= {"before": dump(before) if before and before.jobs else "", "language": here.settings.language}
+    job |= {
+        "before": dump(before) if before and before.jobs else "",
+        "language": here.settings.language,
+    }
     return in_child("ci", job)
 
 
 def _told(pull: CIPull, here: Machine, history: History, run: CIRun, made: Json) -> bool:
     """Remember and publish; whether the comment was written or changed."""
     history.record(run, made["report"])
-    wrote = post(here.app, here.app.client(pull.installation, pull.repository_id, COMMENT), pull, run, made)
+    wrote = post(
+        here.app, here.app.client(pull.installation, pull.repository_id, COMMENT), pull, run, made
+    )
     head, at = run.revisions.head, run.collected.timestamp()
     page = Report(pull.repository, pull.number, "ci", head, at, made["bodies"], made["verdict"])
     Archive(here.store.engine).keep_report(page)

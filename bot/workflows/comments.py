@@ -38,7 +38,12 @@ def answer_comment(stored: Json) -> str:
             outcome, text = _done(Task(order, number, said, machine(), step), spoken)
             ended.append(outcome if _answer(order, number, text, outcome) else "unanswered")
         if order.left_out:
-            _answer(order, len(order.said), machine().words("comments.too-many", most=MOST, left=order.left_out), "")
+            _answer(
+                order,
+                len(order.said),
+                machine().words("comments.too-many", most=MOST, left=order.left_out),
+                "",
+            )
     return " ".join(ended)
 
 
@@ -59,7 +64,10 @@ def _done(task: Task, spoken: int) -> tuple[str, str]:
     except Exception as error:
         # The edge of this process for a command: DBOS would keep the error to itself, and its author would wait.
         _log.error(
-            "command failed", command=task.said.name, error=str(error), exc_info=not isinstance(error, GitHubError)
+            "command failed",
+            command=task.said.name,
+            error=str(error),
+            exc_info=not isinstance(error, GitHubError),
         )
         return "failed", task.words("comments.failed", order=task.id)
 

@@ -37,7 +37,9 @@ def report_kernels(stored: Json) -> str:
         return "not-ours"
     ours = GpuRun(**run)
     order = CommentOrder(**ours.order)
-    with structlog.contextvars.bound_contextvars(pull=f"{order.repository}#{order.number}", request=ours.request):
+    with structlog.contextvars.bound_contextvars(
+        pull=f"{order.repository}#{order.number}", request=ours.request
+    ):
         found = Outcome(**step("fetch", lambda: asdict(_fetched(here, order, ours))))
         _report(here, order, ours, found)
     return found.key
@@ -48,7 +50,9 @@ def run_kernels(stored: Json) -> str:
     """Run the kernels of a stored `GpuRun` here, and report them as if a workflow had; gives how it ended."""
     here, ours = machine(), GpuRun(**stored["run"])
     order = CommentOrder(**ours.order)
-    with structlog.contextvars.bound_contextvars(pull=f"{order.repository}#{order.number}", request=ours.request):
+    with structlog.contextvars.bound_contextvars(
+        pull=f"{order.repository}#{order.number}", request=ours.request
+    ):
         found = Outcome(**step("run", lambda: asdict(_ran(here, order, ours, stored))))
         step("heard", lambda: _heard(here, order))
         _report(here, order, ours, found)
@@ -72,7 +76,9 @@ def _answer(here: Machine, order: CommentOrder, command: int, body: str) -> None
 
 def _asked(here: Machine, stored: Json) -> Json | None:
     """Our request for the run, None where we did not ask for it."""
-    found = here.records.gpu_run(int(stored["repository_id"]), int(stored["run"]), str(stored["title"]))
+    found = here.records.gpu_run(
+        int(stored["repository_id"]), int(stored["run"]), str(stored["title"])
+    )
     return None if found is None else asdict(found)
 
 
@@ -89,7 +95,9 @@ def _fetched(here: Machine, order: CommentOrder, run: GpuRun) -> Outcome:
         return Outcome("failure", "kernels-failed")
     archive = run_files.readable(here, order, run)
     if archive is None:
-        return Outcome("failure", "kernels-nothing" if there["conclusion"] == "success" else "kernels-failed")
+        return Outcome(
+            "failure", "kernels-nothing" if there["conclusion"] == "success" else "kernels-failed"
+        )
     return _judged(here, order, run, archive)
 
 
@@ -101,7 +109,9 @@ def _heard(here: Machine, order: CommentOrder) -> None:
 
 def _ran(here: Machine, order: CommentOrder, run: GpuRun, stored: Json) -> Outcome:
     """Whether it may run is asked again: it may have waited long."""
-    pull = here.app.client(order.installation, order.repository_id, ANALYSE).get_new(order.place.path)
+    pull = here.app.client(order.installation, order.repository_id, ANALYSE).get_new(
+        order.place.path
+    )
     if pull["state"] != "open" or pull["head"]["sha"] != run.head:
         here.records.give_back(run.request)
         return Outcome("cancelled", "kernels-overtaken")
@@ -109,12 +119,16 @@ def _ran(here: Machine, order: CommentOrder, run: GpuRun, stored: Json) -> Outco
     clone, _ = here.checkouts.fetch(order.repository, token, str(pull["base"]["ref"]), run.head)
     begun = time.monotonic()
     try:
-        archive = kernels.archive(clone, run, stored["ops"], here.settings, trusted=stored["trusted"])
+        archive = kernels.archive(
+            clone, run, stored["ops"], here.settings, trusted=stored["trusted"]
+        )
     except kernels.Refused:
         here.records.give_back(run.request)
         return Outcome("failure", "kernels-unconfined")
     except UserError as error:
-        return Outcome("failure", "kernels-failed", here.words(f"errors.{error.key}", **error.args_))
+        return Outcome(
+            "failure", "kernels-failed", here.words(f"errors.{error.key}", **error.args_)
+        )
     except Failed as error:
         _log.error("kernels could not be run", error=str(error))
         return Outcome("failure", "kernels-failed")
@@ -124,9 +138,13 @@ def _ran(here: Machine, order: CommentOrder, run: GpuRun, stored: Json) -> Outco
 
 
 def _judged(here: Machine, order: CommentOrder, run: GpuRun, archive: bytes) -> Outcome:
-    found = kernel_result.outcome(run, archive, here.words, here.settings.baselines(run.repository_id))
+    found = kernel_result.outcome(
+        run, archive, here.words, here.settings.baselines(run.repository_id)
+    )
     for tab in found.tabs:
-        kept = Report(order.repository, order.number, tab.kind, run.head, time.time(), tab.bodies, tab.verdict)
+        kept = Report(
+            order.repository, order.number, tab.kind, run.head, time.time(), tab.bodies, tab.verdict
+        )
         Archive(here.store.engine).keep_report(kept)
     return replace(found, tabs=())
 
@@ -134,5 +152,7 @@ def _judged(here: Machine, order: CommentOrder, run: GpuRun, archive: bytes) -> 
 def _minutes(run: Json, reserved: int) -> int:
     """What the run took, rounded up; never more than was reserved for it."""
     begun = run.get("run_started_at") or run["created_at"]
-    seconds = (datetime.fromisoformat(run["updated_at"]) - datetime.fromisoformat(begun)).total_seconds()
+    seconds = (
+        datetime.fromisoformat(run["updated_at"]) - datetime.fromisoformat(begun)
+    ).total_seconds()
     return min(reserved, max(1, math.ceil(seconds / 60)))

@@ -39,14 +39,18 @@ def note_closed(stored: Json) -> None:
 def keep(here: Machine, client: Client, order: ReviewOrder, facts: Json, report: Json) -> None:
     """Write the pages of a published review. One that cannot be written is a page less, and no failed review."""
     token = here.app.token(order.installation, order.repository_id, ANALYSE)
-    clone, compared = here.checkouts.fetch(order.repository, token, facts["target"], facts["head"], with_past=True)
+    clone, compared = here.checkouts.fetch(
+        order.repository, token, facts["target"], facts["head"], with_past=True
+    )
     key, archive = PullKey(order.repository_id, order.number), Archive(here.store.engine)
     Outcomes(here.store.engine).reviewed(order.repository, order.number, report["findings"])
     pull = _pull(client.get(order.place.path), order, report)
     archive.keep_pull(pull)
     known = {"threads": _threads(client, order), "pushes": _pushes(archive, order, facts["head"])}
     try:
-        bodies = analysis.pages(clone, compared, facts | known, lambda: here.store.is_latest(key, order.id))
+        bodies = analysis.pages(
+            clone, compared, facts | known, lambda: here.store.is_latest(key, order.id)
+        )
     except (analysis.Failed, analysis.Stopped) as error:
         _log.warning("no pages were written", error=str(error))
         return
@@ -64,7 +68,9 @@ def keep(here: Machine, client: Client, order: ReviewOrder, facts: Json, report:
 def renew(here: Machine, order: DiscussionOrder) -> None:
     """Write the analysis anew where one of the present head is kept: more was said on the pull request."""
     archive = Archive(here.store.engine)
-    heads = {e.head for e in archive.entries(order.repository, order.number) if e.kind == "analysis"}
+    heads = {
+        e.head for e in archive.entries(order.repository, order.number) if e.kind == "analysis"
+    }
     if not heads:
         return
     client = here.app.client(order.installation, order.repository_id, PUBLISH)
@@ -77,7 +83,9 @@ def renew(here: Machine, order: DiscussionOrder) -> None:
     skips = here.records.skips(PullKey(order.repository_id, order.number))
     facts = {"title": data["title"], "body": data["body"] or "", "target": target, "skips": skips}
     try:
-        bodies = analysis.analysis_page(clone, compared, facts | {"threads": _threads(client, order)})
+        bodies = analysis.analysis_page(
+            clone, compared, facts | {"threads": _threads(client, order)}
+        )
     except analysis.Failed as error:
         _log.warning("the page was not renewed", error=str(error))
         return
@@ -99,12 +107,16 @@ def _pushes(archive: Archive, order: ReviewOrder, head: str) -> list[Json]:
     """What the reviews of earlier heads found, the first of them first."""
     entries = reversed(archive.entries(order.repository, order.number))
     names = ("head", "bugs", "suggestions", "questions")
-    return [{n: getattr(e, n) for n in names} for e in entries if e.kind == "review" and e.head != head]
+    return [
+        {n: getattr(e, n) for n in names} for e in entries if e.kind == "review" and e.head != head
+    ]
 
 
 def _seconds_since_asked(here: Machine, order: ReviewOrder) -> float | None:
     """From the webhook until now."""
-    asked = next((w.created_at for w in here.store.client.list_workflows(workflow_ids=[order.id])), None)
+    asked = next(
+        (w.created_at for w in here.store.client.list_workflows(workflow_ids=[order.id])), None
+    )
     return time.time() - asked / 1000 if asked else None
 
 

@@ -72,7 +72,11 @@ def _review(order: ReviewOrder, facts: Json) -> str:
 def read_pull(order: ReviewOrder) -> Json | None:
     """What the pull request is now; None where there is nothing to review any more."""
     data = _client(order).get_new(order.place.path)
-    if data["state"] != "open" or data["draft"] or not machine().store.is_latest(_key(order), order.id):
+    if (
+        data["state"] != "open"
+        or data["draft"]
+        or not machine().store.is_latest(_key(order), order.id)
+    ):
         return None
     return {
         "head": data["head"]["sha"],
@@ -101,9 +105,16 @@ def analyse(order: ReviewOrder, facts: Json) -> Json:
     fetched = time.monotonic()
     try:
         found = analysis.analyse(
-            clone, compared, facts, here.settings.language, lambda: here.store.is_latest(key, order.id)
+            clone,
+            compared,
+            facts,
+            here.settings.language,
+            lambda: here.store.is_latest(key, order.id),
         )
-        took = {"fetch": round(fetched - begun, 3), "analysis": round(time.monotonic() - fetched, 3)}
+        took = {
+            "fetch": round(fetched - begun, 3),
+            "analysis": round(time.monotonic() - fetched, 3),
+        }
         _log.info("change analysed", seconds=took)
         return found
     except analysis.Stopped:
@@ -118,7 +129,11 @@ def publish(order: ReviewOrder, head: str, payload: Json) -> bool:
     """Post the review, unless the pull request has gone on in the meantime."""
     client, place = _client(order), order.place
     now = client.get(place.path)
-    if now["head"]["sha"] != head or now["state"] != "open" or not machine().store.is_latest(_key(order), order.id):
+    if (
+        now["head"]["sha"] != head
+        or now["state"] != "open"
+        or not machine().store.is_latest(_key(order), order.id)
+    ):
         return False
     post_review(client, place, payload)
     return True
@@ -137,7 +152,9 @@ def finish_check(order: ReviewOrder, run: int, result: Json) -> None:
     report, here = result["report"], machine()
     notes = check_output.notes(report["findings"], here.settings.language)
     output = check_output.output(report, here.words)
-    check.finish(_client(order), order.repository, run, check_output.conclusion(report), output, notes)
+    check.finish(
+        _client(order), order.repository, run, check_output.conclusion(report), output, notes
+    )
 
 
 @step
@@ -147,7 +164,11 @@ def end_without_verdict(order: ReviewOrder, run: int, head: str, result: Json) -
     if "error" in result:
         output = check_output.refused(result["error"], words)
     else:
-        output = check_output.superseded(words) if "stopped" in result else check_output.broken(order.id, words)
+        output = (
+            check_output.superseded(words)
+            if "stopped" in result
+            else check_output.broken(order.id, words)
+        )
     check.abandon(_client(order), order.repository, run, order.id, output)
     if "error" in result or "failed" in result:
         machine().store.set_reported(_key(order), head)

@@ -25,7 +25,9 @@ _log = structlog.get_logger("specbot.worker")
 
 def usual_queues(settings: Settings) -> tuple[str, ...]:
     """Those of a worker that was told none: a host without a GPU leaves what runs on one to another."""
-    return tuple(name for name in QUEUES if name != "gpu" or settings.local_kernels == "cpu" or GPU.exists())
+    return tuple(
+        name for name in QUEUES if name != "gpu" or settings.local_kernels == "cpu" or GPU.exists()
+    )
 
 
 class Worker:
@@ -64,10 +66,14 @@ class Worker:
         DBOS.register_queue("comments", worker_concurrency=2, polling_interval_sec=_POLL)
         # Two runs at a time would measure each other.
         DBOS.register_queue("gpu", worker_concurrency=1, polling_interval_sec=_POLL)
-        DBOS.register_queue("ci", partition_concurrency=1, worker_concurrency=2, polling_interval_sec=_POLL)
+        DBOS.register_queue(
+            "ci", partition_concurrency=1, worker_concurrency=2, polling_interval_sec=_POLL
+        )
         settings = self._machine.settings
         self._every(settings.heartbeat_every, self._watch)
-        self._every(_POLL, lambda: self._machine.waiting.bring_back(self._machine.store, self._name))
+        self._every(
+            _POLL, lambda: self._machine.waiting.bring_back(self._machine.store, self._name)
+        )
         if "reviews" in self._queues:
             self._every(settings.redeliver_every, lambda: pulls.redeliver(self._machine))
             self._every(settings.reconcile_every, lambda: pulls.compare(self._machine))

@@ -14,7 +14,14 @@ from checks.core.finding import Location, Message
 
 MOST = 8
 _IN_CHANGE = frozenset(
-    {Reason.FRAME_LINE, Reason.FRAME_FUNCTION, Reason.FRAME_FILE, Reason.OP, Reason.IMPORTS, Reason.BASELINE}
+    {
+        Reason.FRAME_LINE,
+        Reason.FRAME_FUNCTION,
+        Reason.FRAME_FILE,
+        Reason.OP,
+        Reason.IMPORTS,
+        Reason.BASELINE,
+    }
 )
 
 
@@ -38,7 +45,11 @@ def rerun(seen: Seen, cause: Cause, job: Job) -> Rerun:
 def suggestions(case: Case, verdict: Verdict) -> tuple[Suggestion, ...]:
     """At most `MOST`, the surest first, each place once."""
     found: dict[tuple[str, Location | None], Suggestion] = {}
-    for item in (*_by_evidence(case, verdict), *_by_category(case, verdict), *_by_cause(case, verdict)):
+    for item in (
+        *_by_evidence(case, verdict),
+        *_by_category(case, verdict),
+        *_by_cause(case, verdict),
+    ):
         found.setdefault((item.message.key, item.location), item)
     chosen = tuple(found.values())[:MOST]
     return chosen or (Suggestion(Message(Advice.READ_LOG)),)
@@ -101,6 +112,10 @@ def related(case: Case, verdict: Verdict) -> tuple[Location, ...]:
     found: list[Location] = []
     for item in confirming(case.seen, case.foretold.failures):
         found += [item.failure.raised_at, item.finding.location]
-    found += [e.location for e in verdict.evidence if e.location is not None and e.message.key in _IN_CHANGE]
+    found += [
+        e.location
+        for e in verdict.evidence
+        if e.location is not None and e.message.key in _IN_CHANGE
+    ]
     exact = [place for place in found if place.start_line > 0]
     return tuple(dict.fromkeys(exact or found))[:MOST]

@@ -81,11 +81,17 @@ def signatures(log: BinaryIO) -> tuple[str, ...]:
     return tuple(sorted({s.signature for s in found} - {""}))
 
 
-def _explain(run: CIRun, job: Job, read: Read, linker: Linker | None, told: Foretold, guard: Guard) -> FailedJob:
+def _explain(
+    run: CIRun, job: Job, read: Read, linker: Linker | None, told: Foretold, guard: Guard
+) -> FailedJob:
     return guard.run(
         job.name,
         lambda: failed_job(run, job, read, linker, told),
-        lambda: guard.run(job.name, lambda: failed_job(run, job, read, None, Foretold()), lambda: not_analysed(job)),
+        lambda: guard.run(
+            job.name,
+            lambda: failed_job(run, job, read, None, Foretold()),
+            lambda: not_analysed(job),
+        ),
     )
 
 
@@ -102,11 +108,15 @@ def _outcomes(known: tuple[Predicted, ...], reads: dict[str, Read]) -> tuple[Pre
     return tuple(outcomes(known, failed, passed))
 
 
-def _coverage(run: CIRun, files: Files, linker: Linker | None, guard: Guard) -> PatchCoverage | None:
+def _coverage(
+    run: CIRun, files: Files, linker: Linker | None, guard: Guard
+) -> PatchCoverage | None:
     if linker is None or not run.coverage:
         return None
     change, config = linker.change, linker.config
-    return guard.run("coverage", lambda: coverage.of_patch(run, files, change, config), lambda: None)
+    return guard.run(
+        "coverage", lambda: coverage.of_patch(run, files, change, config), lambda: None
+    )
 
 
 def _notes(run: CIRun, linker: Linker | None) -> tuple[Message, ...]:

@@ -73,7 +73,16 @@ class Case:
 
 def decide(case: Case) -> Verdict:
     """The cause. `CONSEQUENCE` of another failure's cause is settled last, by `follow`."""
-    for step in (_person, _needs, _predicted, _baseline, _by_history, _linked, _infrastructure, _change_by_kind):
+    for step in (
+        _person,
+        _needs,
+        _predicted,
+        _baseline,
+        _by_history,
+        _linked,
+        _infrastructure,
+        _change_by_kind,
+    ):
         verdict = step(case)
         if verdict is not None:
             return verdict
@@ -83,19 +92,33 @@ def decide(case: Case) -> Verdict:
 def _person(case: Case) -> Verdict | None:
     if case.seen.category is Category.APPROVAL:
         said = case.seen.error if case.seen.origin is Origin.PERSON else ""
-        return Verdict(Cause.PERSON, Confidence.HIGH, Message(Root.APPROVAL, {"name": case.job.name, "said": said}))
+        return Verdict(
+            Cause.PERSON,
+            Confidence.HIGH,
+            Message(Root.APPROVAL, {"name": case.job.name, "said": said}),
+        )
     if case.seen.category is Category.PR_TEMPLATE or case.seen.origin is Origin.PERSON:
-        return Verdict(Cause.PERSON, Confidence.HIGH, Message(Root.PERSON, {"error": case.seen.error or case.job.name}))
+        return Verdict(
+            Cause.PERSON,
+            Confidence.HIGH,
+            Message(Root.PERSON, {"error": case.seen.error or case.job.name}),
+        )
     return None
 
 
 def _needs(case: Case) -> Verdict | None:
     """A job that waited for a failed one, or that was stopped when another failed."""
     failed = [j for id in case.job.needs if (j := case.run.job(id)) is not None and j.failed]
-    if failed and case.seen.category in (Category.SKIPPED_NEED, Category.CANCELLED, Category.UNKNOWN):
+    if failed and case.seen.category in (
+        Category.SKIPPED_NEED,
+        Category.CANCELLED,
+        Category.UNKNOWN,
+    ):
         reasons = tuple(Evidence(Message(Reason.NEED_FAILED, {"name": j.name})) for j in failed)
         names = ", ".join(j.name for j in failed)
-        return Verdict(Cause.CONSEQUENCE, Confidence.HIGH, Message(Root.NEED, {"needs": names}), reasons)
+        return Verdict(
+            Cause.CONSEQUENCE, Confidence.HIGH, Message(Root.NEED, {"needs": names}), reasons
+        )
     if case.seen.category is Category.CANCELLED:
         return Verdict(Cause.UNKNOWN, Confidence.LOW, Message(Root.CANCELLED))
     return None
@@ -108,23 +131,38 @@ def _predicted(case: Case) -> Verdict | None:
     first = found[0].failure
     at = first.raised_at
     args = {"test": first.test, "expression": first.expression, "value": first.value}
-    root = Message(Root.PREDICTED, {**args, "exception": case.seen.error, "path": at.path, "line": at.start_line})
+    root = Message(
+        Root.PREDICTED,
+        {**args, "exception": case.seen.error, "path": at.path, "line": at.start_line},
+    )
     kept = tuple(e for e in case.links if e.weight > 0)
     return Verdict(Cause.THIS_PR, Confidence.HIGH, root, (*(p.evidence() for p in found), *kept))
 
 
 def _baseline(case: Case) -> Verdict | None:
     """A number that differs from a stored one which the change was shown to reach: meant or not, it comes from here."""
-    found = reached(case.seen, case.foretold.baselines) if case.seen.category is Category.NUMERICAL else None
+    found = (
+        reached(case.seen, case.foretold.baselines)
+        if case.seen.category is Category.NUMERICAL
+        else None
+    )
     if found is None or earlier_runs.on_base(case.run, case.job, case.seen):
         return None
     reason, diff = found
     at = reason.location or Location("", 0)
-    args = {**case.error, "what": reason.message.args["what"], "path": at.path, "line": at.start_line}
+    args = {
+        **case.error,
+        "what": reason.message.args["what"],
+        "path": at.path,
+        "line": at.start_line,
+    }
     if diff is None:
         return Verdict(Cause.THIS_PR, Confidence.MEDIUM, Message(Root.BASELINE, args), (reason,))
     compared = Evidence(Message(Reason.RECORDS, {"verdict": diff.verdict}))
-    root = Message(Root.BASELINE_SAFE if diff.safe else Root.BASELINE_COMPARED, {**args, "verdict": diff.verdict})
+    root = Message(
+        Root.BASELINE_SAFE if diff.safe else Root.BASELINE_COMPARED,
+        {**args, "verdict": diff.verdict},
+    )
     sure = Confidence.MEDIUM if diff.open else Confidence.HIGH
     return Verdict(Cause.THIS_PR, sure, root, (reason, compared))
 
@@ -144,7 +182,10 @@ def _by_history(case: Case) -> Verdict | None:
     if base:
         commit = base[0].past.commit if base[0].past else ""
         return Verdict(
-            Cause.BASE, Confidence.HIGH, Message(Root.BASE, {**case.error, "commit": commit}), (*base, *again)
+            Cause.BASE,
+            Confidence.HIGH,
+            Message(Root.BASE, {**case.error, "commit": commit}),
+            (*base, *again),
         )
     if here:
         root = Message(Root.FLAKY_RERUN, {**case.error, "attempts": len(here)})
@@ -161,7 +202,11 @@ def _linked(case: Case) -> Verdict | None:
     if case.seen.origin is Origin.INFRASTRUCTURE or (best < STRONG and (total < least or best < 3)):
         return None
     first = next(e for e in links if e.weight == best)
-    sure = Confidence.HIGH if best > STRONG or (best == STRONG and total > STRONG) else Confidence.MEDIUM
+    sure = (
+        Confidence.HIGH
+        if best > STRONG or (best == STRONG and total > STRONG)
+        else Confidence.MEDIUM
+    )
     sure = sure if best >= ENOUGH else Confidence.LOW
     return Verdict(Cause.THIS_PR, sure, _link_root(first, case), links)
 
@@ -184,7 +229,9 @@ def _infrastructure(case: Case) -> Verdict | None:
     seen = case.seen
     if seen.origin is Origin.INFRASTRUCTURE:
         root = Message(Root.INFRASTRUCTURE, {**case.error, "category": str(seen.category)})
-        return Verdict(Cause.INFRASTRUCTURE, Confidence.HIGH, root, earlier_runs.repeated(case.job, seen))
+        return Verdict(
+            Cause.INFRASTRUCTURE, Confidence.HIGH, root, earlier_runs.repeated(case.job, seen)
+        )
     if seen.origin is not Origin.SETUP or case.tests_ran:
         return None
     step = next((s for s in case.job.steps if s.conclusion.failed), None)
@@ -233,7 +280,9 @@ def follow(case: Case, verdict: Verdict, decided: Iterable[tuple[Seen, Verdict]]
         root = Message(Root.CONSEQUENCE, {**case.error, "first": first})
         return Verdict(Cause.CONSEQUENCE, Confidence.MEDIUM, root, (reason, *verdict.evidence))
     mine = (s for s, v in decided if v.cause is Cause.THIS_PR and s.test)
-    own = next((s for s in mine if s.category is not Category.NUMERICAL), None)  # a number that is off kills no server
+    own = next(
+        (s for s in mine if s.category is not Category.NUMERICAL), None
+    )  # a number that is off kills no server
     if own is None:
         return verdict
     root = Message(Root.CONSEQUENCE, {**case.error, "first": own.test})
@@ -245,7 +294,9 @@ def without_log(case: Case) -> Verdict:
     """A failed job of which nothing could be read. "No log" is never a reason to call it flaky."""
     job = case.job
     if job.conclusion is Conclusion.ACTION_REQUIRED:
-        return Verdict(Cause.PERSON, Confidence.HIGH, Message(Root.APPROVAL, {"name": job.name, "said": ""}))
+        return Verdict(
+            Cause.PERSON, Confidence.HIGH, Message(Root.APPROVAL, {"name": job.name, "said": ""})
+        )
     settled = _person(case) or _needs(case)
     if settled is not None:
         return settled
@@ -255,7 +306,12 @@ def without_log(case: Case) -> Verdict:
     if job.runner and broken is not None and not own and not touched(case.linker, case.seen.text):
         never = (Evidence(Message(Reason.NO_STEP_RAN, {"step": broken.name})),)
         return Verdict(
-            Cause.INFRASTRUCTURE, Confidence.MEDIUM, Message(Root.NEVER_STARTED, {"step": broken.name}), never
+            Cause.INFRASTRUCTURE,
+            Confidence.MEDIUM,
+            Message(Root.NEVER_STARTED, {"step": broken.name}),
+            never,
         )
     reasons = () if job.runner else (Evidence(Message(Reason.NO_RUNNER)),)
-    return Verdict(Cause.UNKNOWN, Confidence.LOW, Message(Root.NO_LOG, {"state": str(job.log_state)}), reasons)
+    return Verdict(
+        Cause.UNKNOWN, Confidence.LOW, Message(Root.NO_LOG, {"state": str(job.log_state)}), reasons
+    )

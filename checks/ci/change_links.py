@@ -57,7 +57,12 @@ class Linker:
 
     def reasons(self, seen: Seen) -> tuple[Evidence, ...]:
         """Every reason for or against, the heaviest first."""
-        found = [*self._of_frames(seen), *self._of_test(seen), *self._of_ops(seen), *self._of_words(seen)]
+        found = [
+            *self._of_frames(seen),
+            *self._of_test(seen),
+            *self._of_ops(seen),
+            *self._of_words(seen),
+        ]
         return tuple(sorted(found, key=lambda e: -abs(e.weight)))
 
     def _of_frames(self, seen: Seen) -> Iterator[Evidence]:
@@ -91,20 +96,28 @@ class Linker:
     @cached_property
     def _functions(self) -> dict[tuple[str, str], Function]:
         """The head's altered functions."""
-        return {(h.path, h.qualname): h for _, h in self.change.changed_functions() if h is not None}
+        return {
+            (h.path, h.qualname): h for _, h in self.change.changed_functions() if h is not None
+        }
 
     def _of_test(self, seen: Seen) -> Iterator[Evidence]:
         path = seen.test.split("::")[0]
         if path not in self.paths:
             return
         if path in self.changed:
-            yield Evidence(Message(Reason.TEST_CHANGED, {"test": seen.test}), Location(path, 0), weight=2)
+            yield Evidence(
+                Message(Reason.TEST_CHANGED, {"test": seen.test}), Location(path, 0), weight=2
+            )
         chain = self.chain(path)
         if chain is None:
             yield Evidence(Message(Reason.NO_PATH), weight=-3)
         elif 2 <= len(chain) <= FARTHEST + 1:
             args = {"distance": len(chain) - 1, "chain": " -> ".join(chain)}
-            yield Evidence(Message(Reason.IMPORTS, args), Location(chain[-1], 0), weight=FARTHEST + 2 - len(chain))
+            yield Evidence(
+                Message(Reason.IMPORTS, args),
+                Location(chain[-1], 0),
+                weight=FARTHEST + 2 - len(chain),
+            )
 
     def chain(self, path: str) -> tuple[str, ...] | None:
         """The shortest way of imports from `path` to an altered product file; empty where none was found though files
@@ -133,7 +146,9 @@ class Linker:
     def _imports(self, path: str) -> tuple[str, ...]:
         """The files that the module at `path` imports."""
         unit = self.change.unit(path)
-        return self.change.once(("ci.imports", path), lambda: tuple(self._imported(unit)) if unit is not None else ())
+        return self.change.once(
+            ("ci.imports", path), lambda: tuple(self._imported(unit)) if unit is not None else ()
+        )
 
     def _imported(self, unit: Unit) -> Iterator[str]:
         known = files(self.change, Side.HEAD)
@@ -148,7 +163,9 @@ class Linker:
         for name, function in self._ops.items():
             if name in words:
                 at = Location(function.path, function.start_line)
-                yield Evidence(Message(Reason.OP, {"op": name, "function": function.name}), at, weight=4)
+                yield Evidence(
+                    Message(Reason.OP, {"op": name, "function": function.name}), at, weight=4
+                )
 
     @cached_property
     def _ops(self) -> dict[str, Function]:
@@ -158,7 +175,9 @@ class Linker:
             unit = self.change.unit(function.path) if language(function.path) == "cpp" else None
             if unit is None:
                 continue
-            callers = [f for f in unit.functions if function.name in unit.text(f.start_line, f.end_line)]
+            callers = [
+                f for f in unit.functions if function.name in unit.text(f.start_line, f.end_line)
+            ]
             for host in [function, *callers]:
                 for op in ops.of_function(host):
                     found.setdefault(op.name, function)
@@ -172,7 +191,9 @@ class Linker:
             yield Evidence(Message(Reason.TOKENS, {"tokens": ", ".join(rare[:5])}), weight=2)
 
     def _is_rare(self, word: str) -> bool:
-        hits = self.change.once(("ci.word", word), lambda: {h.path for h in self.change.head.find(word)})
+        hits = self.change.once(
+            ("ci.word", word), lambda: {h.path for h in self.change.head.find(word)}
+        )
         return len(hits) <= _RARE
 
     @cached_property
@@ -184,4 +205,8 @@ class Linker:
             lines = data.decode("utf-8", "replace").split("\n") if data is not None else []
             for number in sorted(file.head_lines()):
                 found.update(_WORD.findall(lines[number - 1]) if number <= len(lines) else ())
-        return frozenset(w for w in found if "_" in w.strip("_") or not (w.islower() or w.istitle() or w.isupper()))
+        return frozenset(
+            w
+            for w in found
+            if "_" in w.strip("_") or not (w.islower() or w.istitle() or w.isupper())
+        )

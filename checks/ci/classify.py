@@ -106,8 +106,13 @@ def _rule(raw: dict[str, object]) -> Rule:
 @cache
 def _grams() -> tuple[Grams, tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]]:
     """The table of all literals, and for each rule the numbers of those in its `need` and its `also`."""
-    literals = {literal: n for n, literal in enumerate(dict.fromkeys(x for r in rules() for x in (*r.need, *r.also)))}
-    numbers = ((tuple(literals[x] for x in r.need), tuple(literals[x] for x in r.also)) for r in rules())
+    literals = {
+        literal: n
+        for n, literal in enumerate(dict.fromkeys(x for r in rules() for x in (*r.need, *r.also)))
+    }
+    numbers = (
+        (tuple(literals[x] for x in r.need), tuple(literals[x] for x in r.also)) for r in rules()
+    )
     return Grams(literals), tuple(numbers)
 
 
@@ -136,7 +141,9 @@ def scan_text(text: str) -> Scan:
     return _scan(found, data.count(b"\n"), len(data))
 
 
-def _in_block(data: bytes, first: int, within: tuple[datetime, datetime] | None) -> dict[int, LogLine]:
+def _in_block(
+    data: bytes, first: int, within: tuple[datetime, datetime] | None
+) -> dict[int, LogLine]:
     """The last match of every rule in one block, searched from its end."""
     hits = _grams()[0].hits(data.lower())
     starts = [*hits.starts.tolist(), len(data)]
@@ -146,7 +153,11 @@ def _in_block(data: bytes, first: int, within: tuple[datetime, datetime] | None)
         if not wanted:
             continue
         raw = data[starts[index] : starts[index + 1]]
-        if within is not None and (time := stamp(raw)) is not None and not within[0] <= time <= within[1]:
+        if (
+            within is not None
+            and (time := stamp(raw)) is not None
+            and not within[0] <= time <= within[1]
+        ):
             continue
         line = clean(raw, position - starts[index])
         for place in wanted:
@@ -166,7 +177,11 @@ def _from_end(hits: Hits) -> Iterator[tuple[int, int, list[int]]]:
         positions = np.concatenate([at for _, at in there])[first]
         if also:
             beside = [hits.at[n][0] for n in also if n in hits.at]
-            kept = np.isin(lines, np.concatenate(beside)) if beside else np.zeros(len(lines), dtype=np.bool_)
+            kept = (
+                np.isin(lines, np.concatenate(beside))
+                if beside
+                else np.zeros(len(lines), dtype=np.bool_)
+            )
             lines, positions = lines[kept], positions[kept]
         rows.append(np.stack((lines, positions, np.full(len(lines), place))))
     if not rows:

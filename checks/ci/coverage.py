@@ -34,13 +34,22 @@ def of_patch(run: CIRun, files: Files, change: ChangeSet, config: Config) -> Pat
     """The coverage of the change's added product lines, with the flags and the project before and after."""
     paths = frozenset(change.head.paths())
     notes: list[Message] = []
-    reports = [r for f in run.coverage if f.path and (r := _read(f, files, paths, notes)) is not None]
+    reports = [
+        r for f in run.coverage if f.path and (r := _read(f, files, paths, notes)) is not None
+    ]
     came = _sorted(run, reports)
     others = (r for r in reports if r not in (*came.here, *came.before))
-    notes += [Message(Note.COVERAGE_OTHER_COMMIT, {"path": r.file.path, "commit": r.file.commit}) for r in others]
+    notes += [
+        Message(Note.COVERAGE_OTHER_COMMIT, {"path": r.file.path, "commit": r.file.commit})
+        for r in others
+    ]
     died = any((job := run.job(f.job)) is None or job.failed for f in came.lost)
-    fresh, older = ([r.lines for r in came.here if r.file.carried_forward is old] for old in (False, True))
-    patch = _Patch(change, coverage_files.merged(fresh), coverage_files.merged(older), bool(came.lost), died)
+    fresh, older = (
+        [r.lines for r in came.here if r.file.carried_forward is old] for old in (False, True)
+    )
+    patch = _Patch(
+        change, coverage_files.merged(fresh), coverage_files.merged(older), bool(came.lost), died
+    )
     shown = {r.file.flag for r in came.here}
     same_flags = {r.file.flag for r in came.before} == shown
     return PatchCoverage(
@@ -67,16 +76,25 @@ class _Came:
 def _sorted(run: CIRun, reports: list[_Report]) -> _Came:
     """A flag that only the base has is carried forward from it."""
     revisions = run.revisions
-    own, base = {revisions.head, revisions.merge} - {""}, {revisions.base, revisions.merge_base} - {""}
+    own, base = (
+        {revisions.head, revisions.merge} - {""},
+        {revisions.base, revisions.merge_base} - {""},
+    )
     here = [r for r in reports if r.file.commit in own or r.file.carried_forward]
     before = [r for r in reports if r.file.commit in base and not r.file.carried_forward]
     flags = {r.file.flag for r in here}
-    older = [replace(r, file=replace(r.file, carried_forward=True)) for r in before if r.file.flag not in flags]
+    older = [
+        replace(r, file=replace(r.file, carried_forward=True))
+        for r in before
+        if r.file.flag not in flags
+    ]
     lost = tuple(f for f in run.coverage if not f.path and f.commit in own)
     return _Came((*here, *older), tuple(before), lost)
 
 
-def _read(file: CoverageFile, files: Files, paths: frozenset[str], notes: list[Message]) -> _Report | None:
+def _read(
+    file: CoverageFile, files: Files, paths: frozenset[str], notes: list[Message]
+) -> _Report | None:
     stream = files.open(file.path)
     lines: Lines | None = None
     if stream is not None:
@@ -89,7 +107,9 @@ def _read(file: CoverageFile, files: Files, paths: frozenset[str], notes: list[M
         notes.append(Message(Note.COVERAGE_BROKEN, {"path": file.path}))
         return None
     placed = in_repository([Frame(name, 0) for name in lines], paths)
-    return _Report(file, {frame.path: own for frame, own in zip(placed, lines.values(), strict=True)})
+    return _Report(
+        file, {frame.path: own for frame, own in zip(placed, lines.values(), strict=True)}
+    )
 
 
 def _counts(file: FileChange, config: Config) -> bool:
@@ -120,7 +140,9 @@ class _Patch:
         covered = len(lines) - len(missing)
         return FileCoverage(path, state, len(added), len(lines), covered, missing, str(said or ""))
 
-    def _reason(self, path: str, device: set[int], known: bool, missing: bool) -> CoverageReason | None:
+    def _reason(
+        self, path: str, device: set[int], known: bool, missing: bool
+    ) -> CoverageReason | None:
         if device:
             return CoverageReason.DEVICE
         if self.lost and (missing or not known):
@@ -141,9 +163,15 @@ class _Patch:
 
 def _flag(report: _Report) -> FlagCoverage:
     hits = [h for lines in report.lines.values() for h in lines.values()]
-    return FlagCoverage(report.file.flag, len(hits), sum(h > 0 for h in hits), report.file.carried_forward)
+    return FlagCoverage(
+        report.file.flag, len(hits), sum(h > 0 for h in hits), report.file.carried_forward
+    )
 
 
 def _percent(reports: Iterable[_Report]) -> float | None:
-    hits = [h for lines in coverage_files.merged(r.lines for r in reports).values() for h in lines.values()]
+    hits = [
+        h
+        for lines in coverage_files.merged(r.lines for r in reports).values()
+        for h in lines.values()
+    ]
     return 100 * sum(h > 0 for h in hits) / len(hits) if hits else None

@@ -19,7 +19,9 @@ def on_base(run: CIRun, job: Job, seen: Seen) -> tuple[Evidence, ...]:
     """The same failure of the same job on the merge base, or on the base branch and not passed there since."""
     base = (Where.BASE, Where.MERGE_BASE)
     passed = [
-        p.date for p in run.history if p.where in base and p.conclusion is Conclusion.SUCCESS and _same_job(p, job)
+        p.date
+        for p in run.history
+        if p.where in base and p.conclusion is Conclusion.SUCCESS and _same_job(p, job)
     ]
     own = {run.revisions.merge_base, run.revisions.base} - {""}
     since = max(passed, default=datetime.min.replace(tzinfo=UTC))
@@ -55,7 +57,12 @@ def passed_here(run: CIRun, job: Job, seen: Seen) -> tuple[Evidence, ...]:
     commits = {run.revisions.head, run.revisions.merge} - {""}
     for past in run.history:
         own = past.where is Where.PULL and past.pull == run.pull.number and past.commit in commits
-        if own and past.conclusion is Conclusion.SUCCESS and _same_job(past, job) and past.test in ("", seen.test):
+        if (
+            own
+            and past.conclusion is Conclusion.SUCCESS
+            and _same_job(past, job)
+            and past.test in ("", seen.test)
+        ):
             found.append(Evidence(Message(Reason.PASSED_ELSEWHERE, {"attempt": 0}), past=past))
     return tuple(found)
 
@@ -69,11 +76,17 @@ def repeated(job: Job, seen: Seen) -> tuple[Evidence, ...]:
 def _same(run: CIRun, job: Job, seen: Seen) -> list[Past]:
     if not seen.signature:
         return []
-    return [p for p in run.history if p.signature == seen.signature and p.conclusion.failed and _same_job(p, job)]
+    return [
+        p
+        for p in run.history
+        if p.signature == seen.signature and p.conclusion.failed and _same_job(p, job)
+    ]
 
 
 def _same_job(past: Past, job: Job) -> bool:
-    return past.job == job.name and (not past.workflow or not job.workflow or past.workflow == job.workflow)
+    return past.job == job.name and (
+        not past.workflow or not job.workflow or past.workflow == job.workflow
+    )
 
 
 def _newest(found: list[Past]) -> list[Past]:

@@ -76,7 +76,9 @@ def load(text: str | bytes) -> CIRun:
 
 def paths(run: CIRun) -> tuple[str, ...]:
     """Every file that the run names, sorted: what a folder holds besides `run.json`."""
-    named = {j.log for j in run.jobs} | {c.path for c in run.coverage} | {a.path for a in run.artifacts}
+    named = (
+        {j.log for j in run.jobs} | {c.path for c in run.coverage} | {a.path for a in run.artifacts}
+    )
     named |= {path for j in run.jobs for path in j.junit}
     return tuple(sorted(named - {""}))
 

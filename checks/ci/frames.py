@@ -12,11 +12,17 @@ MOST = 60
 _PATH = r"(?P<path>[^\s:\"'()]{1,300}\.(?:py|pyi|pyx|cu|cuh|h|hpp|hh|cc|cpp|cxx|c|xpu|hip|inl))"
 _SHAPES = (
     # Python: tracebacks, pytest's short and long ones, linters.
-    re.compile(r'^[^"\n]{0,80}File "(?P<path>[^"\n]{1,300})", line (?P<line>\d{1,7})(?:, in (?P<function>\S{1,200}))?'),
-    re.compile(rf"^(?:E\s{{1,8}})?{_PATH}:(?P<line>\d{{1,7}})(?=:|$)(?:: in (?P<function>\S{{1,200}}))?"),
+    re.compile(
+        r'^[^"\n]{0,80}File "(?P<path>[^"\n]{1,300})", line (?P<line>\d{1,7})(?:, in (?P<function>\S{1,200}))?'
+    ),
+    re.compile(
+        rf"^(?:E\s{{1,8}})?{_PATH}:(?P<line>\d{{1,7}})(?=:|$)(?:: in (?P<function>\S{{1,200}}))?"
+    ),
     # Compilers, ruff, CMake, and the places that engines print behind an error.
     re.compile(rf"^(?:In file included from )?{_PATH}\((?P<line>\d{{1,7}})\)"),
-    re.compile(r"^\s{0,8}(?:-->|CMake Error at|at|from) (?P<path>[^\s:\"'()]{1,300}):(?P<line>\d{1,7})"),
+    re.compile(
+        r"^\s{0,8}(?:-->|CMake Error at|at|from) (?P<path>[^\s:\"'()]{1,300}):(?P<line>\d{1,7})"
+    ),
     re.compile(rf"(?:\(at |\bin ){_PATH}:(?P<line>\d{{1,7}})\)?$"),
 )
 

@@ -18,7 +18,10 @@ from checks.core.finding import Message
 
 _BY_NAME = (
     (Category.APPROVAL, re.compile(r"(?i)\bapprov(?:al|e)")),
-    (Category.PR_TEMPLATE, re.compile(r"(?i)\b(?:pr|pull[ _-]request)[ _-]?(?:template|title|body|description)\b")),
+    (
+        Category.PR_TEMPLATE,
+        re.compile(r"(?i)\b(?:pr|pull[ _-]request)[ _-]?(?:template|title|body|description)\b"),
+    ),
 )
 _BY_CONCLUSION = {
     Conclusion.CANCELLED: Category.CANCELLED,
@@ -55,13 +58,21 @@ def read_job(job: Job, files: Files) -> Read:
     if scan is not None and scan.size == 0:
         notes = (*notes, Message(Note.LOG_EMPTY))
     marks = scan.marks if scan is not None else {}
-    return Read(seen, passed, marks, bool(found) or bool(tests) or (scan is not None and scan.size > 0), notes)
+    return Read(
+        seen,
+        passed,
+        marks,
+        bool(found) or bool(tests) or (scan is not None and scan.size > 0),
+        notes,
+    )
 
 
 def _of_case(case: junit.Case) -> Seen:
     """A structured result, with what the file has of other processes' words (pytest's `junit_logging`)."""
     seen = of_test(case.test, case.message, case.text, structured=True)
-    return replace(seen, captured=(*seen.captured, *case.errors.split("\n"))) if case.errors else seen
+    return (
+        replace(seen, captured=(*seen.captured, *case.errors.split("\n"))) if case.errors else seen
+    )
 
 
 def _with_log(test: Seen, logged: Seen) -> Seen:
@@ -118,12 +129,23 @@ def _times(job: Job) -> tuple[datetime, datetime] | None:
 
 def _said(job: Job, seen: tuple[Seen, ...]) -> Iterator[Seen]:
     """What the check says of itself: its output, its annotations, its name, its conclusion."""
-    texts = [job.summary, *(f"{a.path}:{a.line}: {a.message}" if a.path else a.message for a in job.annotations)]
+    texts = [
+        job.summary,
+        *(f"{a.path}:{a.line}: {a.message}" if a.path else a.message for a in job.annotations),
+    ]
     text = "\n".join(t for t in texts if t)[:20_000]
     top = scan_text(text).top if text else None
     named = next((category for category, name in _BY_NAME if name.search(job.name)), None)
     if top is not None and top.rule.category is not Category.UNKNOWN:
-        yield Seen(top.rule.category, top.line.text, "", top.rule.name, top.rule.origin, lines=(top.line,), text=text)
+        yield Seen(
+            top.rule.category,
+            top.line.text,
+            "",
+            top.rule.name,
+            top.rule.origin,
+            lines=(top.line,),
+            text=text,
+        )
     elif named is not None or job.conclusion in _BY_CONCLUSION:
         category = named or _BY_CONCLUSION[job.conclusion]
         first = seen[0] if seen else Seen(category, "")

@@ -79,7 +79,10 @@ def _sort(element: Element, failed: list[Case], names: dict[bool, set[str]]) -> 
     test = node_id(case.classname or "", case.name or "", element.get("file", ""))
     bad = next((r for r in case.result if isinstance(r, Failure | Error)), None)
     if bad is None:
-        skipped = any(isinstance(r, Skipped) for r in case.result) or element.get("status") in ("notrun", "disabled")
+        skipped = any(isinstance(r, Skipped) for r in case.result) or element.get("status") in (
+            "notrun",
+            "disabled",
+        )
         names[not skipped].add(test)
         return
     text = (bad.text or "")[-LONGEST:]

@@ -70,19 +70,27 @@ class Grams:
         newlines = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == 10)
         starts = np.concatenate((np.zeros(1, dtype=np.int64), newlines + 1))
         found = self._compared(data, positions, hashes[positions])
-        return Hits({n: (np.searchsorted(newlines, at, side="left"), at) for n, at in found}, starts)
+        return Hits(
+            {n: (np.searchsorted(newlines, at, side="left"), at) for n, at in found}, starts
+        )
 
-    def _compared(self, data: bytes, positions: Ints, hashes: npt.NDArray[np.uint32]) -> Iterator[tuple[int, Ints]]:
+    def _compared(
+        self, data: bytes, positions: Ints, hashes: npt.NDArray[np.uint32]
+    ) -> Iterator[tuple[int, Ints]]:
         """(literal's number, byte positions of its start) of each literal that stands in `data`."""
         if not len(positions):
             return
-        order = np.argsort(hashes.astype(np.uint16), kind="stable")  # sixteen bits: numpy's radix sort
+        order = np.argsort(
+            hashes.astype(np.uint16), kind="stable"
+        )  # sixteen bits: numpy's radix sort
         values, first = np.unique(hashes[order], return_index=True)
         padded = data + _PAD
         words: npt.NDArray[np.uint64] = np.ndarray(
             shape=(len(data) + LONGEST,), dtype="<u8", buffer=padded, strides=(1,)
         )
-        for value, group in zip(values.tolist(), np.split(positions[order], first[1:]), strict=True):
+        for value, group in zip(
+            values.tolist(), np.split(positions[order], first[1:]), strict=True
+        ):
             for literal in self._by_hash[value]:
                 at = group - literal.offset
                 at = at[at >= 0]

@@ -24,7 +24,9 @@ _STAMP = re.compile(
     r")\]?(?:\s?\|)?\s?"
 )
 _BEFORE_STAMP = ("[", " ", "\t", "\ufeff")
-_MARKER = re.compile(r"##\[(?:group|endgroup|error|warning|notice|command|section|debug)\]|^::(?:group|endgroup)::")
+_MARKER = re.compile(
+    r"##\[(?:group|endgroup|error|warning|notice|command|section|debug)\]|^::(?:group|endgroup)::"
+)
 _ISO = re.compile(rb"(?:\xef\xbb\xbf)?(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.\d{1,9})?Z ")
 
 

@@ -34,7 +34,9 @@ def lines_between(stream: BinaryIO, first: int, last: int) -> Iterator[LogLine]:
                 yield LogLine(number, clean(raw))
 
 
-def failures(stream: BinaryIO, within: tuple[datetime, datetime] | None = None) -> tuple[tuple[Seen, ...], Scan]:
+def failures(
+    stream: BinaryIO, within: tuple[datetime, datetime] | None = None
+) -> tuple[tuple[Seen, ...], Scan]:
     """What failed by the log alone, and the scan behind it. `within`: the times of the failed step."""
     found = scan(stream, within)
     tests = tuple(_tests(stream, found))
@@ -64,7 +66,9 @@ def _telling(around: tuple[LogLine, ...], found: Scan, key: LogLine) -> tuple[Lo
     for match in found.matches:
         if match.line.number in near and len(picked) < MOST_LINES - 2:
             picked.setdefault(match.line.number, match.line)
-    for line in reversed([line for line in around if line.number < key.number and line.text.strip()]):
+    for line in reversed(
+        [line for line in around if line.number < key.number and line.text.strip()]
+    ):
         if len(picked) >= MOST_LINES - 2:
             break
         picked.setdefault(line.number, line)

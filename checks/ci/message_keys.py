@@ -16,9 +16,13 @@ class Root(StrEnum):
     PREDICTED = "root-predicted"  # test, expression, value, exception (as seen), path, line: as the review predicted
     IN_CHANGED = "root-in-changed"  # error, function, path, line: raised in a function that this change altered
     IN_CHANGED_FILE = "root-in-changed-file"  # error, path, line
-    TEST_CHANGED = "root-test-changed"  # error, path, line: the failing test is itself part of the change
+    TEST_CHANGED = (
+        "root-test-changed"  # error, path, line: the failing test is itself part of the change
+    )
     BASELINE = "root-baseline"  # error, what, path, line: the change alters what the test's stored baseline holds
-    BASELINE_SAFE = "root-baseline-safe"  # as BASELINE, and verdict: records say that it may be recorded anew
+    BASELINE_SAFE = (
+        "root-baseline-safe"  # as BASELINE, and verdict: records say that it may be recorded anew
+    )
     BASELINE_COMPARED = "root-baseline-compared"  # as BASELINE, and verdict: what records say
     OP = "root-op"  # error, op, path, function: the failing op's device function was changed
     LINKED = "root-linked"  # error, path: weaker links, listed in the evidence
@@ -32,7 +36,9 @@ class Root(StrEnum):
     CONSEQUENCE = "root-consequence"  # error, first: of the failure `first`
     NEED = "root-need"  # needs: names of the failed jobs it waits for
     CANCELLED = "root-cancelled"  # -
-    NUMERICAL = "root-numerical"  # error: a number differs from its baseline, and the cause is not known
+    NUMERICAL = (
+        "root-numerical"  # error: a number differs from its baseline, and the cause is not known
+    )
     UNKNOWN = "root-unknown"  # error
     NO_LOG = "root-no-log"  # state: a value of `LogState`
     NOT_ANALYSED = "root-not-analysed"  # what: name of the crashed part
@@ -43,7 +49,9 @@ class Reason(StrEnum):
 
     RULE = "reason-rule"  # rule, category; with a line
     JUNIT = "reason-junit"  # test; the structured result says so
-    PREDICTED = "reason-predicted"  # finding, expression, value, exception; with the fixture's location
+    PREDICTED = (
+        "reason-predicted"  # finding, expression, value, exception; with the fixture's location
+    )
     BASELINE = "reason-baseline"  # finding, what; the review showed that the change reaches this test's baseline
     RECORDS = "reason-records"  # verdict; of the comparison of logprob records, before and after
     FRAME_FUNCTION = "reason-frame-function"  # function; a stack frame stands in a changed function
@@ -62,7 +70,9 @@ class Reason(StrEnum):
     NO_RUNNER = "reason-no-runner"  # -; no GPU runner ever took the job
     NEED_FAILED = "reason-need-failed"  # name
     FIRST = "reason-first"  # test or line that failed before
-    TOUCHES_CAUSE = "reason-touches-cause"  # path; the change alters what such a failure may come from
+    TOUCHES_CAUSE = (
+        "reason-touches-cause"  # path; the change alters what such a failure may come from
+    )
     REPEATED = "reason-repeated"  # count; attempts on this commit failed the same way
 
 
@@ -72,7 +82,9 @@ class Advice(StrEnum):
     UPDATE_FIXTURE = "advice-update-fixture"  # expression; the place still writes the old form
     LOOK_AT = "advice-look-at"  # function; the changed code that raised
     LOOK_AT_FILE = "advice-look-at-file"  # -
-    CHECK_BASELINE = "advice-check-baseline"  # -; is the new number meant? Then make a new baseline, else mend
+    CHECK_BASELINE = (
+        "advice-check-baseline"  # -; is the new number meant? Then make a new baseline, else mend
+    )
     RECORD_ANEW = "advice-record-anew"  # -; the place compares with it
     FIX_BUILD = "advice-fix-build"  # error
     FIX_LINT = "advice-fix-lint"  # rule

@@ -189,7 +189,9 @@ class Job:
     @property
     def lets_merge(self) -> bool:
         """What GitHub takes for passed where the job is required: also one that was skipped."""
-        return self.passed or (self.status is Status.COMPLETED and self.conclusion is Conclusion.SKIPPED)
+        return self.passed or (
+            self.status is Status.COMPLETED and self.conclusion is Conclusion.SKIPPED
+        )
 
     @property
     def seconds(self) -> int | None:

@@ -12,7 +12,9 @@ from checks.ci.report import Category, Frame, LogLine
 
 MOST_LINES = 10
 # Rules whose line says only that something ended: equal lines are not equal failures.
-_VAGUE = frozenset({"exit", "error-line", "shell", "killed", "make", "ninja", "exit-timeout", "cancelled", "git"})
+_VAGUE = frozenset(
+    {"exit", "error-line", "shell", "killed", "make", "ninja", "exit-timeout", "cancelled", "git"}
+)
 _MASKS = (
     (re.compile(r"\b0x[0-9a-fA-F]{1,16}\b"), "0x#"),
     (re.compile(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b"), "#uuid"),
@@ -55,7 +57,9 @@ def masked(error: str) -> str:
     return error.strip().lower()
 
 
-def of_test(test: str, message: str, text: str, lines: tuple[LogLine, ...] = (), *, structured: bool) -> Seen:
+def of_test(
+    test: str, message: str, text: str, lines: tuple[LogLine, ...] = (), *, structured: bool
+) -> Seen:
     """A failed test, classified by its own text; `message` is the tool's summary of it."""
     printed = text.split("\n")
     cut = next((n for n, line in enumerate(printed) if _CAPTURED.match(line)), len(printed))
@@ -86,16 +90,27 @@ _ERROR = re.compile(
     r"^(?:E\s{1,40})?((?:[\w.]{1,120}\.)?[A-Z]\w{0,60}(?:Error|Exception|Exit|Interrupt|Warning|Failure)\b.{0,1000}"
     r"|Failed: .{1,1000})$"
 )
-_CAPTURED = re.compile(r"^-{3,200} Captured (?:std(?:out|err)|log) (?:setup|call|teardown) -{3,200}$")
+_CAPTURED = re.compile(
+    r"^-{3,200} Captured (?:std(?:out|err)|log) (?:setup|call|teardown) -{3,200}$"
+)
 _ASSERT = re.compile(r"^E\s{1,40}(assert .{1,1000})$")
-_TELLING = re.compile(r"^(?:E\s{1,40}\S|>\s{1,40}\S|\S{1,300}\.\w{1,4}:\d{1,7}: |\s{0,8}File \"|FAILED |ERROR )")
+_TELLING = re.compile(
+    r"^(?:E\s{1,40}\S|>\s{1,40}\S|\S{1,300}\.\w{1,4}:\d{1,7}: |\s{0,8}File \"|FAILED |ERROR )"
+)
 
 
 def crash(captured: tuple[str, ...]) -> Seen | None:
     """The error of the last traceback that another process printed during the test, with its frames; else None."""
     if not any("Traceback (most recent call last)" in line for line in captured):
         return None
-    error = next((m[1] for line in reversed(captured) if (m := _ERROR.match(line.strip()[:1200])) is not None), None)
+    error = next(
+        (
+            m[1]
+            for line in reversed(captured)
+            if (m := _ERROR.match(line.strip()[:1200])) is not None
+        ),
+        None,
+    )
     if error is None:
         return None
     return Seen(Category.TEST_FAILURE, error, frames=frames(captured), text="\n".join(captured))
@@ -115,6 +130,8 @@ def _error(message: str, text: str, line: str) -> str:
 def key_lines(lines: tuple[LogLine, ...]) -> tuple[LogLine, ...]:
     """The lines that tell, in their order: errors first where there are too many."""
     telling = [line for line in lines if _TELLING.match(line.text)]
-    ranked = sorted(range(len(telling)), key=lambda n: (not telling[n].text.startswith(("E", "FAILED")), -n))
+    ranked = sorted(
+        range(len(telling)), key=lambda n: (not telling[n].text.startswith(("E", "FAILED")), -n)
+    )
     kept = sorted(ranked[:MOST_LINES])
     return tuple(telling[n] for n in kept)

@@ -23,7 +23,12 @@ class Predicted:
     def evidence(self) -> Evidence:
         """The prediction as a reason, at the fixture."""
         f = self.failure
-        args = {"finding": self.finding.rule, "expression": f.expression, "value": f.value, "exception": f.exception}
+        args = {
+            "finding": self.finding.rule,
+            "expression": f.expression,
+            "value": f.value,
+            "exception": f.exception,
+        }
         return Evidence(Message(Reason.PREDICTED, args), f.fixture, weight=8)
 
 
@@ -77,13 +82,19 @@ def same_test(one: str, other: str) -> bool:
     """Whether two node ids name the same test, its parameters and leading folders aside."""
     a, b = (t.split("[")[0].replace("\\", "/").split("::") for t in (one, other))
     paths = sorted((a[0], b[0]), key=len)
-    return a[1:] == b[1:] and len(a) > 1 and (paths[1] == paths[0] or paths[1].endswith("/" + paths[0]))
+    return (
+        a[1:] == b[1:]
+        and len(a) > 1
+        and (paths[1] == paths[0] or paths[1].endswith("/" + paths[0]))
+    )
 
 
 def confirming(seen: Seen, all_: Iterable[Predicted]) -> tuple[Predicted, ...]:
     """Predictions of this test that name the error which was seen."""
     return tuple(
-        p for p in all_ if same_test(p.failure.test, seen.test) and _same_error(p.failure.exception, seen.error)
+        p
+        for p in all_
+        if same_test(p.failure.test, seen.test) and _same_error(p.failure.exception, seen.error)
     )
 
 

@@ -42,7 +42,11 @@ def running(run: CIRun) -> tuple[Running, ...]:
 
 
 def _running(run: CIRun, job: Job) -> Running:
-    past = [p for p in run.history if p.job == job.name and not p.test and p.conclusion is Conclusion.SUCCESS]
+    past = [
+        p
+        for p in run.history
+        if p.job == job.name and not p.test and p.conclusion is Conclusion.SUCCESS
+    ]
     took = [p.seconds for p in past if p.seconds is not None]
     elapsed = _seconds(job.started, run.collected) if job.started is not None else None
     remaining = max(0, int(median(took)) - (elapsed or 0)) if took else None

@@ -26,7 +26,9 @@ def since(before: CIRun, now: CIRun) -> Since:
         head=before.revisions.head if before.revisions.head != now.revisions.head else "",
         failed=tuple(j.name for j, was in pairs if j.failed and not (was and was.failed)),
         passed=tuple(j.name for j, was in pairs if j.passed and was is not None and was.failed),
-        finished=tuple(j.name for j, was in pairs if j.passed and not (was and (was.failed or was.passed))),
+        finished=tuple(
+            j.name for j, was in pairs if j.passed and not (was and (was.failed or was.passed))
+        ),
         started=tuple(
             j.name
             for j, was in pairs

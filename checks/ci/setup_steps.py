@@ -20,7 +20,8 @@ _FILE = re.compile(
     r"|\.gitmodules$|cmakelists\.txt$|third_party|package(?:-lock)?\.json$)|dockerfile|requirements.{0,40}\.(?:txt|in)$"
 )
 _HOST = re.compile(
-    r"(?:https?://|host(?:name)?:? |host='|to )(?P<host>[a-z0-9](?:[a-z0-9-]{0,60}\.){1,6}[a-z]{2,20})", re.I
+    r"(?:https?://|host(?:name)?:? |host='|to )(?P<host>[a-z0-9](?:[a-z0-9-]{0,60}\.){1,6}[a-z]{2,20})",
+    re.I,
 )
 
 

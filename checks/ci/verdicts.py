@@ -26,7 +26,9 @@ _SPEAKS = (
 )
 
 
-def failed_job(run: CIRun, job: Job, read: Read, linker: Linker | None, told: Foretold) -> FailedJob:
+def failed_job(
+    run: CIRun, job: Job, read: Read, linker: Linker | None, told: Foretold
+) -> FailedJob:
     """The job's failures with their causes. `linker` is None where the repository is not known."""
     seen = read.seen or (Seen(Category.UNKNOWN, ""),)
     cases = [_case(run, job, s, read, linker, told) for s in seen[:MOST_FAILURES]]
@@ -34,15 +36,24 @@ def failed_job(run: CIRun, job: Job, read: Read, linker: Linker | None, told: Fo
     decided = [(c.seen, v) for c, v in first]
     failures = tuple(_failure(c, follow(c, v, decided)) for c, v in first)
     sure = list(Confidence)
-    main = min(failures, key=lambda f: (not _whole(f, seen), _SPEAKS.index(f.cause), sure.index(f.confidence)))
+    main = min(
+        failures,
+        key=lambda f: (not _whole(f, seen), _SPEAKS.index(f.cause), sure.index(f.confidence)),
+    )
     left = max(0, len(seen) - MOST_FAILURES)
     notes = (*read.notes, *((Message(Note.MANY_FAILURES, {"count": left}),) if left else ()))
     return FailedJob(job, main, failures, _lines(main, failures), left, notes)
 
 
-def _case(run: CIRun, job: Job, seen: Seen, read: Read, linker: Linker | None, told: Foretold) -> Case:
+def _case(
+    run: CIRun, job: Job, seen: Seen, read: Read, linker: Linker | None, told: Foretold
+) -> Case:
     died = read.marks.get("server-died")
-    first = Evidence(Message(Reason.FIRST, {"first": died.text}), line=died) if died is not None else None
+    first = (
+        Evidence(Message(Reason.FIRST, {"first": died.text}), line=died)
+        if died is not None
+        else None
+    )
     others = tuple(s for s in read.seen if s is not seen)
     return Case(run, job, seen, others, first, "tests-started" in read.marks, linker, told)
 

@@ -105,20 +105,30 @@ class ChangeSet:
                 self._units[key] = parse(path, data, wanted) if data is not None else None
         return self._units[key]
 
-    def parse(self, spread: Spread, is_test: Callable[[str], bool], first: Callable[[], None] = lambda: None) -> None:
+    def parse(
+        self,
+        spread: Spread,
+        is_test: Callable[[str], bool],
+        first: Callable[[], None] = lambda: None,
+    ) -> None:
         """Parse the changed files, both sides, and lower the functions that changed, but those of tests: what all rules
         look at. The C++ files are done by this process, after what it has to do `first`, while another one reads
         Python."""
         lines: dict[tuple[Side, str], set[int]] = {}
         for f in self.files:
-            for side, path, changed in ((Side.HEAD, f.head_path, f.head_lines), (Side.BASE, f.base_path, f.base_lines)):
+            for side, path, changed in (
+                (Side.HEAD, f.head_path, f.head_lines),
+                (Side.BASE, f.base_path, f.base_lines),
+            ):
                 if path is not None and language(path):
                     lines.setdefault((side, path), set()).update(changed())
         sized = sorted((len(self.tree(s).read(p) or b""), language(p), s, p) for s, p in lines)
         python = [(s, p) for _, kind, s, p in reversed(sized) if kind == "python"]
 
         def ready(side: Side, path: str) -> Unit | None:
-            return self._ready(side, path, Wanted(tuple(sorted(lines[side, path])), lowered=not is_test(path)))
+            return self._ready(
+                side, path, Wanted(tuple(sorted(lines[side, path])), lowered=not is_test(path))
+            )
 
         def here() -> None:
             first()
@@ -131,7 +141,9 @@ class ChangeSet:
         work: list[Callable[[], Unit | None]] = [here]
         work += [partial(ready, *job) for job in jobs]
         units = spread(lambda do: do(), work)[1:]
-        self._units |= {job: unit for job, unit in zip(jobs, units, strict=True) if unit is not None}
+        self._units |= {
+            job: unit for job, unit in zip(jobs, units, strict=True) if unit is not None
+        }
 
     def _ready(self, side: Side, path: str, wanted: Wanted) -> Unit | None:
         """The parsed file, with the wanted functions lowered."""
@@ -174,7 +186,8 @@ class ChangeSet:
     def _spans(self) -> dict[str, tuple[list[int], list[int]]]:
         """Where the hunks of each path start in the head, and the lines after them, in order."""
         return {
-            f.path: ([h.head_start for h in f.hunks], [h.head_start + h.head_len for h in f.hunks]) for f in self.files
+            f.path: ([h.head_start for h in f.hunks], [h.head_start + h.head_len for h in f.hunks])
+            for f in self.files
         }
 
     def changed_functions(self) -> Iterator[tuple[Function | None, Function | None]]:
@@ -189,9 +202,15 @@ class ChangeSet:
         head = self.unit(change.head_path) if change.head_path else None
         base = self.unit(change.base_path, Side.BASE) if change.base_path else None
         added, removed = sorted(change.head_lines()), sorted(change.base_lines())
-        touched = [f for f in (head.functions if head else ()) if between(added, f.start_line, f.end_line)]
+        touched = [
+            f for f in (head.functions if head else ()) if between(added, f.start_line, f.end_line)
+        ]
         names = {f.qualname for f in touched}
-        touched_base = [f for f in (base.functions if base else ()) if between(removed, f.start_line, f.end_line)]
+        touched_base = [
+            f
+            for f in (base.functions if base else ())
+            if between(removed, f.start_line, f.end_line)
+        ]
         old = {f.qualname: f for f in (base.functions if base else ())}
         new = {f.qualname: f for f in (head.functions if head else ())}
         for function in touched:
@@ -207,10 +226,14 @@ class ChangeSet:
             count = (self.head.read(path) or b"").count(b"\n") + 1
             files.append(FileChange("A", None, path, (Hunk(0, 0, 1, count),)))
         units = {key: unit for key, unit in self._units.items() if key[0] is Side.HEAD}
-        return ChangeSet(MemoryTree({}), self.head, tuple(files), head_rev=self.head_rev, _units=units)
+        return ChangeSet(
+            MemoryTree({}), self.head, tuple(files), head_rev=self.head_rev, _units=units
+        )
 
     def with_files(self, files: dict[str, bytes]) -> ChangeSet:
         """The same change with some head files replaced; used to verify a fix."""
         head = OverlayTree(self.head, files)
         units = {k: u for k, u in self._units.items() if not (k[0] is Side.HEAD and k[1] in files)}
-        return ChangeSet(self.base, head, self.files, self.pull, self.base_rev, self.head_rev, units)
+        return ChangeSet(
+            self.base, head, self.files, self.pull, self.base_rev, self.head_rev, units
+        )

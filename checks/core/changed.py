@@ -19,7 +19,8 @@ from checks.lang.ir.stmt import Assign, Guarded, flatten
 
 _NOISE = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"", re.S)
 _PYTHON_NOISE = re.compile(
-    r'#[^\n]*|"""(?:[^\\]|\\.)*?"""|\'\'\'(?:[^\\]|\\.)*?\'\'\'|"(?:[^"\\\n]|\\.)*+"|\'(?:[^\'\\\n]|\\.)*+\'', re.S
+    r'#[^\n]*|"""(?:[^\\]|\\.)*?"""|\'\'\'(?:[^\\]|\\.)*?\'\'\'|"(?:[^"\\\n]|\\.)*+"|\'(?:[^\'\\\n]|\\.)*+\'',
+    re.S,
 )
 _PREFIX = re.compile(r"(?<!\w)(?:[bB][rR]?|[rR][bBfF]?|[fF][rR]?|[uU])?\Z")
 _BRACKET = re.compile(r"[()]")
@@ -76,7 +77,11 @@ class Delta:
 
     @cached_property
     def base_code(self) -> str:
-        return code_of(self.base_unit, self.base) if self.base is not None and self.base_unit is not None else ""
+        return (
+            code_of(self.base_unit, self.base)
+            if self.base is not None and self.base_unit is not None
+            else ""
+        )
 
 
 def deltas(change: ChangeSet, config: Config) -> tuple[Delta, ...]:
@@ -84,7 +89,9 @@ def deltas(change: ChangeSet, config: Config) -> tuple[Delta, ...]:
 
     A function that moved from one file of the change to another is paired with what it was there.
     """
-    return change.once(("kernel.deltas", config.paths.tests), lambda: tuple(_deltas(change, config)))
+    return change.once(
+        ("kernel.deltas", config.paths.tests), lambda: tuple(_deltas(change, config))
+    )
 
 
 def _deltas(change: ChangeSet, config: Config) -> Iterator[Delta]:
@@ -96,7 +103,9 @@ def _deltas(change: ChangeSet, config: Config) -> Iterator[Delta]:
         unit = change.unit(head.path)
         before = old or _moved(head, gone, change)
         if unit is not None:
-            yield Delta(head, unit, before, change.unit(before.path, Side.BASE) if before else None, change)
+            yield Delta(
+                head, unit, before, change.unit(before.path, Side.BASE) if before else None, change
+            )
 
 
 def _moved(head: Function, gone: list[Function], change: ChangeSet) -> Function | None:
@@ -108,7 +117,9 @@ def _moved(head: Function, gone: list[Function], change: ChangeSet) -> Function 
     return found[0] if len(found) == 1 else None
 
 
-def changed_units(change: ChangeSet, config: Config, language: str) -> Iterator[tuple[Unit, Unit | None]]:
+def changed_units(
+    change: ChangeSet, config: Config, language: str
+) -> Iterator[tuple[Unit, Unit | None]]:
     """(head, base) of every changed source file of `language` outside tests."""
     for file in change.files:
         if file.head_path is None or config.is_test(file.head_path):
@@ -153,7 +164,9 @@ def uses(code: str, name: str) -> bool:
         return name in code and re.search(rf"{whole(name)}\b", code) is not None
     # A pattern for each of hundreds of names takes longer to make than all of them to find.
     at = code.find(name)
-    while at >= 0 and (_is_word(code[max(at - 1, 0) : at]) or _is_word(code[at + len(name) : at + len(name) + 1])):
+    while at >= 0 and (
+        _is_word(code[max(at - 1, 0) : at]) or _is_word(code[at + len(name) : at + len(name) + 1])
+    ):
         at = code.find(name, at + 1)
     return at >= 0
 
@@ -175,7 +188,11 @@ def same(a: Any, b: Any) -> bool:
 @cache
 def _compared(kind: type) -> Callable[[Any], Any] | None:
     """What gives the fields of a dataclass that are not about its place; None for any other class."""
-    names = [f.name for f in fields(kind) if f.name not in ("line", "end_line")] if is_dataclass(kind) else []
+    names = (
+        [f.name for f in fields(kind) if f.name not in ("line", "end_line")]
+        if is_dataclass(kind)
+        else []
+    )
     return attrgetter(*names) if names else None
 
 

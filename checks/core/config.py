@@ -196,7 +196,11 @@ def _profile(name: str) -> Config:
 def detect(tree: Tree) -> str:
     """The profile whose engine this tree is."""
     paths = tree.paths()
-    for name, mark in (("fastdeploy", "fastdeploy/"), ("vllm", "vllm/v1/"), ("sglang", "python/sglang/")):
+    for name, mark in (
+        ("fastdeploy", "fastdeploy/"),
+        ("vllm", "vllm/v1/"),
+        ("sglang", "python/sglang/"),
+    ):
         if any(p.startswith(mark) for p in paths):
             return name
     return "generic"

@@ -150,7 +150,16 @@ class RecordDiff:
     said: tuple[Message, ...]
 
 
-Evidence = Counterexample | PredictedFailure | Sibling | Definition | KernelRun | History | RecordDiff | Step
+Evidence = (
+    Counterexample
+    | PredictedFailure
+    | Sibling
+    | Definition
+    | KernelRun
+    | History
+    | RecordDiff
+    | Step
+)
 
 
 @node

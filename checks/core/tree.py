@@ -80,7 +80,9 @@ def holds_word(data: bytes, needle: bytes) -> bool:
 
 
 def _is_word(data: bytes, start: int, end: int) -> bool:
-    return (start == 0 or data[start - 1] not in _WORD) and (end >= len(data) or data[end] not in _WORD)
+    return (start == 0 or data[start - 1] not in _WORD) and (
+        end >= len(data) or data[end] not in _WORD
+    )
 
 
 class _Searched:
@@ -127,7 +129,9 @@ class OverlayTree(_Searched):
 
     def find(self, word: str, language: str = "") -> tuple[Hit, ...]:
         kept = [h for h in self._below.find(word, language) if h.path not in self._files]
-        return tuple(sorted([*kept, *_hits(self._files, word, language)], key=lambda h: (h.path, h.line)))
+        return tuple(
+            sorted([*kept, *_hits(self._files, word, language)], key=lambda h: (h.path, h.line))
+        )
 
 
 class PatchedTree(_Searched):
@@ -146,7 +150,9 @@ class PatchedTree(_Searched):
         return (self._below if path.startswith(self._prefixes) else self._above).read(path)
 
     def find(self, word: str, language: str = "") -> tuple[Hit, ...]:
-        kept = [h for h in self._above.find(word, language) if not h.path.startswith(self._prefixes)]
+        kept = [
+            h for h in self._above.find(word, language) if not h.path.startswith(self._prefixes)
+        ]
         taken = [h for h in self._below.find(word, language) if h.path.startswith(self._prefixes)]
         return tuple(sorted(kept + taken, key=lambda h: (h.path, h.line)))
 

@@ -61,7 +61,11 @@ def _may_store(data: bytes) -> bool:
 
 def _in_unit(unit: Unit) -> Iterator[BaselineTest]:
     for function in unit.functions:
-        text = unit.text(function.start_line, function.end_line) if function.name.startswith("test") else ""
+        text = (
+            unit.text(function.start_line, function.end_line)
+            if function.name.startswith("test")
+            else ""
+        )
         if "assert" not in text or not _STORED.search(text):
             continue
         if not any(isinstance(g.stmt, Assert) for g in flatten(function.body)):
@@ -84,6 +88,10 @@ def _stored(call: E.Call) -> str:
 def _speculative(unit: Unit) -> int:
     """The line on which the test's engine gets speculative decoding, 0 where none does."""
     for number, text in enumerate(unit.lines, 1):
-        if _SPECULATIVE.search(text) and not _OFF.search(text) and not text.lstrip().startswith("#"):
+        if (
+            _SPECULATIVE.search(text)
+            and not _OFF.search(text)
+            and not text.lstrip().startswith("#")
+        ):
             return number
     return 0

@@ -15,7 +15,9 @@ from checks.lang.ir.node import node
 from checks.lang.ir.source_file import Function, Import, Param, Unit
 from checks.lang.ir.stmt import Assign, Define, For, With, flatten
 
-_TRANSPARENT = re.compile(r"^(staticmethod|classmethod|(abc\.)?abstractmethod|override)$|inference_mode|no_grad")
+_TRANSPARENT = re.compile(
+    r"^(staticmethod|classmethod|(abc\.)?abstractmethod|override)$|inference_mode|no_grad"
+)
 
 
 @node
@@ -79,7 +81,9 @@ class Targets:
         return self._target(found.value) if found is not None else None
 
     def _in_module(self, module: str, name: str, function: Function, unit: Unit) -> Target | None:
-        imports = [i for i in unit.imports if (i.alias or i.name or i.module) == module and not i.guard]
+        imports = [
+            i for i in unit.imports if (i.alias or i.name or i.module) == module and not i.guard
+        ]
         if len(imports) != 1 or module in {p.name for p in function.params}:
             return None
         found = self._program.imported(imports[0], unit).value

@@ -140,7 +140,9 @@ def _file(change: FileChange, config: Config) -> FileFact:
 
 
 _DOCS = frozenset({".md", ".rst", ".txt", ".adoc"})
-_BUILD = frozenset({"setup.py", "pyproject.toml", "CMakeLists.txt", "Makefile", "build.sh", "Dockerfile"})
+_BUILD = frozenset(
+    {"setup.py", "pyproject.toml", "CMakeLists.txt", "Makefile", "build.sh", "Dockerfile"}
+)
 
 
 def _kind(path: str, config: Config) -> str:
@@ -159,14 +161,20 @@ def _kind(path: str, config: Config) -> str:
 
 
 def _units(change: ChangeSet, file: FileChange) -> tuple[Unit | None, Unit | None]:
-    base = change.unit(file.base_path, Side.BASE) if file.base_path and file.mode == "file" else None
+    base = (
+        change.unit(file.base_path, Side.BASE) if file.base_path and file.mode == "file" else None
+    )
     head = change.unit(file.head_path) if file.head_path and file.mode == "file" else None
     return base, head
 
 
 def _functions(change: ChangeSet) -> Iterator[FunctionFact]:
     pairs = list(change.changed_functions())
-    gone = {_shape(change, base, Side.BASE): base for base, head in pairs if base is not None and head is None}
+    gone = {
+        _shape(change, base, Side.BASE): base
+        for base, head in pairs
+        if base is not None and head is None
+    }
     renamed = {}
     for base, head in pairs:
         if base is None and head is not None:
@@ -250,7 +258,9 @@ def _constants(path: str, base: Unit | None, head: Unit | None) -> Iterator[Cons
         before, after = old.get(name), new.get(name)
         if before is None or after is None or before.value != after.value:
             now = after or before
-            yield ConstantFact(path, name, _line(base, before), _line(head, after), now.line if now else 0)
+            yield ConstantFact(
+                path, name, _line(base, before), _line(head, after), now.line if now else 0
+            )
 
 
 def _values(unit: Unit) -> dict[str, Constant]:

@@ -71,14 +71,24 @@ def resolved(function: Function) -> Iterator[tuple[Guarded, E.Expr, E.Expr]]:
         stmt = guarded.stmt
         if not isinstance(stmt, Assign):
             continue
-        value = E.substitute(stmt.value, lambda e: _known(e, known)) if stmt.value is not None else None
+        value = (
+            E.substitute(stmt.value, lambda e: _known(e, known)) if stmt.value is not None else None
+        )
         if isinstance(stmt.target, E.Name):
             name = stmt.target.id
             known.pop(name, None)
             if stmt.declares is not None:
                 declared[name] = guarded.guards
-            same_branch = declared.get(name) == guarded.guards and (stmt.declares is not None or not guarded.loops)
-            if value is not None and stmt.op == "=" and same_branch and name not in params and _small(value):
+            same_branch = declared.get(name) == guarded.guards and (
+                stmt.declares is not None or not guarded.loops
+            )
+            if (
+                value is not None
+                and stmt.op == "="
+                and same_branch
+                and name not in params
+                and _small(value)
+            ):
                 known[name] = value
         elif value is not None and stmt.op == "=":
             yield guarded, E.substitute(stmt.target, lambda e: _known(e, known)), value
@@ -106,7 +116,11 @@ def place(expr: E.Expr) -> Place | None:
             return Place(at.root, at.path, at.indices, element) if at is not None else None
         case E.Attr(base=base, name=name):
             at = place(base)
-            return Place(at.root, (*at.path, name), (*at.indices, None), at.element) if at is not None else None
+            return (
+                Place(at.root, (*at.path, name), (*at.indices, None), at.element)
+                if at is not None
+                else None
+            )
         case E.Index(base=base, indices=(index,)) if not isinstance(base, E.Index):
             return _moved(place(base), index)
         case E.Binary(op="+", left=left, right=right) if _points(left):

@@ -16,7 +16,18 @@ from checks.lang.ir.source_file import Function, Unit
 from checks.lang.ir.stmt import Assign, Guarded, Raise, flatten
 
 _COMMON = frozenset(
-    {"config", "enable", "model", "output", "current", "platform", "tensors", "inputs", "share", "sampler"}
+    {
+        "config",
+        "enable",
+        "model",
+        "output",
+        "current",
+        "platform",
+        "tensors",
+        "inputs",
+        "share",
+        "sampler",
+    }
 )
 
 
@@ -47,7 +58,9 @@ def excluded(guards: tuple[E.Expr, ...], hardware: str, config: Config) -> bool:
 def brought(guards: tuple[E.Expr, ...], change: ChangeSet) -> bool:
     """Whether a condition asks for something that this change brings: it is off for whoever was there before."""
     parts = (e for g in guards for e in E.walk(g))
-    names = {e.name if isinstance(e, E.Attr) else e.id for e in parts if isinstance(e, E.Attr | E.Name)}
+    names = {
+        e.name if isinstance(e, E.Attr) else e.id for e in parts if isinstance(e, E.Attr | E.Name)
+    }
     return any("_" in n and not change.base.holds(n) for n in sorted(names))
 
 
@@ -69,7 +82,11 @@ def _raised(change: ChangeSet, config: Config) -> Iterator[tuple[frozenset[str],
         for function in unit.functions if unit is not None else ():
             text = unit.text(function.start_line, function.end_line) if unit is not None else ""
             for guarded in flatten(function.body) if "raise" in text and "platform" in text else ():
-                test = guarded.guards[-1] if guarded.guards and isinstance(guarded.stmt, Raise) else None
+                test = (
+                    guarded.guards[-1]
+                    if guarded.guards and isinstance(guarded.stmt, Raise)
+                    else None
+                )
                 if isinstance(test, E.Binary) and test.op == "and" and asks_platform((test,)):
                     yield frozenset(topics(test)), test
 
@@ -85,7 +102,9 @@ def topics(test: E.Expr) -> Iterator[str]:
     """The words of the names in a condition, in the singular; what every name may hold is left out."""
     for e in E.walk(test):
         name = e.name if isinstance(e, E.Attr) else e.id if isinstance(e, E.Name) else ""
-        yield from (w.rstrip("s") for w in name.lower().split("_") if len(w) > 4 and w not in _COMMON)
+        yield from (
+            w.rstrip("s") for w in name.lower().split("_") if len(w) > 4 and w not in _COMMON
+        )
 
 
 @node
@@ -103,7 +122,9 @@ class Readers:
 
     def own_reads(self, name: str, hardware: str) -> bool:
         """Whether a file of this hardware reads the field `name`."""
-        return any(self.config.hardware_of(unit.path) == hardware for _, _, unit in self._places(name))
+        return any(
+            self.config.hardware_of(unit.path) == hardware for _, _, unit in self._places(name)
+        )
 
     def param_unread(self, target: Target, name: str, hardware: str) -> bool:
         """Whether a function uses its parameter for other hardware only.
@@ -119,37 +140,51 @@ class Readers:
                 return False
             elsewhere |= _ops_called(guarded, function, target.unit)
         here = (g for g in flatten(function.body) if not excluded(g.guards, hardware, self.config))
-        return bool(elsewhere) and not any(elsewhere & _ops_called(g, function, target.unit) for g in here)
+        return bool(elsewhere) and not any(
+            elsewhere & _ops_called(g, function, target.unit) for g in here
+        )
 
     def _places(self, name: str) -> Iterator[tuple[Guarded, Function, Unit]]:
         """The statements that read an attribute `name`, tests left out."""
         for path in product_files(name, self.change, self.config):
             unit = self.change.unit(path)
             for function in unit.functions if unit is not None else ():
-                if unit is not None and f".{name}" in unit.text(function.start_line, function.end_line):
+                if unit is not None and f".{name}" in unit.text(
+                    function.start_line, function.end_line
+                ):
                     found = (g for g in flatten(function.body) if _reads(g, name))
                     yield from ((g, function, unit) for g in found)
 
-    def _reaches(self, name: str, guarded: Guarded, function: Function, unit: Unit, hardware: str) -> bool:
+    def _reaches(
+        self, name: str, guarded: Guarded, function: Function, unit: Unit, hardware: str
+    ) -> bool:
         owner = self.config.hardware_of(unit.path)
         if (owner and owner != hardware) or excluded(guarded.guards, hardware, self.config):
             return False
         passed = 0
-        for call in (e for top in expressions(guarded.stmt) for e in E.walk(top) if isinstance(e, E.Call)):
+        for call in (
+            e for top in expressions(guarded.stmt) for e in E.walk(top) if isinstance(e, E.Call)
+        ):
             target = self.targets.of(call, function, unit)
-            given = arguments(call, tuple(p.name for p in target.params)) if target is not None else {}
+            given = (
+                arguments(call, tuple(p.name for p in target.params)) if target is not None else {}
+            )
             for param, value in given.items():
                 if target is not None and isinstance(value, E.Attr) and value.name == name:
                     passed += 1
                     if not self.param_unread(target, param, hardware):
                         return True
-        return passed < sum(1 for top in expressions(guarded.stmt) for e in E.walk(top) if _is_read(e, name))
+        return passed < sum(
+            1 for top in expressions(guarded.stmt) for e in E.walk(top) if _is_read(e, name)
+        )
 
 
 def _reads(guarded: Guarded, name: str) -> bool:
     stmt = guarded.stmt
     target = stmt.target if isinstance(stmt, Assign) else None
-    return any(_is_read(e, name) and e is not target for top in expressions(stmt) for e in E.walk(top))
+    return any(
+        _is_read(e, name) and e is not target for top in expressions(stmt) for e in E.walk(top)
+    )
 
 
 def _is_read(e: E.Expr, name: str) -> bool:

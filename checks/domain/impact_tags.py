@@ -7,12 +7,18 @@ from collections.abc import Iterable
 
 # (topic, what its paths have in them). The names are the ones that the engines' own folders use.
 _MARKS: tuple[tuple[str, str], ...] = (
-    ("speculative-decoding", r"specul|spec_decode|(^|[/_])mtp([/_.]|$)|eagle|n_?gram|suffix_decod|medusa|draft_"),
+    (
+        "speculative-decoding",
+        r"specul|spec_decode|(^|[/_])mtp([/_.]|$)|eagle|n_?gram|suffix_decod|medusa|draft_",
+    ),
     ("op", r"custom_ops/|csrc/|_ops/|/ops/|/kernels?/|\.(cu|cuh|xpu|maca)$"),
     ("logprobs", r"logprob"),
     ("sampling", r"/sampl(e|er|ing)([/_.]|$)|(top_p|top_k|rejection)_sampl"),
     ("model-runner", r"model_runner"),
-    ("data-processor", r"token_processor|output_processor|detokenizer|input_processor|data_processor|/input/|/output/"),
+    (
+        "data-processor",
+        r"token_processor|output_processor|detokenizer|input_processor|data_processor|/input/|/output/",
+    ),
     ("scheduler", r"schedul"),
     ("kv-cache", r"kv_?cache|cache_manager|block_manager|prefix_cache"),
     ("pd-disaggregation", r"disagg|splitwise|cache_messager"),

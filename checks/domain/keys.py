@@ -62,7 +62,9 @@ def _key(e: E.Expr) -> tuple[str, str] | None:
 def asks_platform(guards: tuple[E.Expr, ...]) -> bool:
     """Whether one of the conditions asks which hardware this is."""
     calls = (p for g in guards for p in E.walk(g) if isinstance(p, E.Call))
-    return any("platform" in (E.dotted(c.func) or "") and _PLATFORM.match(E.callee(c)) for c in calls)
+    return any(
+        "platform" in (E.dotted(c.func) or "") and _PLATFORM.match(E.callee(c)) for c in calls
+    )
 
 
 def hardware_alone(test: E.Expr) -> bool:
@@ -89,7 +91,12 @@ def changed_python(change: ChangeSet, config: Config) -> Iterator[tuple[Unit | N
     """(base, head) of every changed Python file of the product."""
     for file in change.files:
         path = file.head_path
-        if path is not None and path.endswith(".py") and not config.is_test(path) and file.mode == "file":
+        if (
+            path is not None
+            and path.endswith(".py")
+            and not config.is_test(path)
+            and file.mode == "file"
+        ):
             unit = change.unit(path)
             if unit is not None:
                 yield (base_unit(path, change) if file.base_path else None), unit
@@ -97,7 +104,11 @@ def changed_python(change: ChangeSet, config: Config) -> Iterator[tuple[Unit | N
 
 def product_files(word: str, change: ChangeSet, config: Config) -> list[str]:
     """The Python files of the product in which `word` stands."""
-    return [p for p in change.head.holders(word, "python") if p.endswith(".py") and not config.is_test(p)]
+    return [
+        p
+        for p in change.head.holders(word, "python")
+        if p.endswith(".py") and not config.is_test(p)
+    ]
 
 
 def calling_files(name: str, change: ChangeSet, config: Config) -> list[str]:
@@ -110,4 +121,9 @@ def sets_somehow(key: str, text: str) -> bool:
     if key not in text:
         return False
     k = re.escape(key)
-    return bool(re.search(rf"[\"']{k}[\"']\]\s*=[^=]|[\"']{k}[\"']\s*:|\.{k}\b\s*(:[^=\n]+)?=[^=]|\b{k}\s*=[^=]", text))
+    return bool(
+        re.search(
+            rf"[\"']{k}[\"']\]\s*=[^=]|[\"']{k}[\"']\s*:|\.{k}\b\s*(:[^=\n]+)?=[^=]|\b{k}\s*=[^=]",
+            text,
+        )
+    )

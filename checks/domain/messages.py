@@ -109,15 +109,23 @@ class Messages:
                     struct = self.struct(types.get(name, ""), unit)
                     if struct is not None and (name, role) not in seen:
                         seen.add((name, role))
-                        yield Endpoint(function, unit, struct, name, role, call.line, ops_of(function, unit))
+                        yield Endpoint(
+                            function, unit, struct, name, role, call.line, ops_of(function, unit)
+                        )
 
     def struct(self, name: str, unit: Unit) -> Struct | None:
         """The struct `name` as `unit` sees it: defined there, or in what it includes."""
         plain = name.removeprefix("struct ").rstrip("*& ")
         key = (plain, unit.path)
         if key not in self._structs:
-            near = self._naming(plain, unit) if plain not in _NUMBERS and not integer_type(plain) else ()
-            self._structs[key] = next((s for u in near for s in u.structs if s.name == plain and s.members), None)
+            near = (
+                self._naming(plain, unit)
+                if plain not in _NUMBERS and not integer_type(plain)
+                else ()
+            )
+            self._structs[key] = next(
+                (s for u in near for s in u.structs if s.name == plain and s.members), None
+            )
         return self._structs[key]
 
     def _naming(self, struct: str, unit: Unit) -> Iterator[Unit]:
@@ -163,7 +171,11 @@ class Messages:
     def peers(self, end: Endpoint) -> tuple[Endpoint, ...]:
         """The other ends of the same message on the same hardware, senders and receivers, in path order."""
         hardware = self.config.hardware_of(end.unit.path)
-        return tuple(e for e in self.speaking(end.struct.name, hardware) if e is not end and self.same(end, e))
+        return tuple(
+            e
+            for e in self.speaking(end.struct.name, hardware)
+            if e is not end and self.same(end, e)
+        )
 
     def speaking(self, struct: str, hardware: str | None = None) -> Iterator[Endpoint]:
         """Every end in the tree (of `hardware`) whose struct has this name, whatever its definition."""
@@ -177,7 +189,11 @@ class Messages:
             if variables.isdisjoint(_ADDRESSED.findall(data)) or not self.may_speak(path):
                 continue
             unit = self.change.unit(path, self.side)
-            yield from (e for e in (self.of_unit(unit) if unit is not None else ()) if e.struct.name == struct)
+            yield from (
+                e
+                for e in (self.of_unit(unit) if unit is not None else ())
+                if e.struct.name == struct
+            )
 
     def may_speak(self, path: str) -> bool:
         """Whether the file is worth parsing for ends."""
@@ -223,7 +239,9 @@ class Messages:
 
 # A call that is given an address; what stands before it in the arguments may be long, but is one statement. From the
 # word that tells its role on: to try each call of a file takes four times as long.
-_ROLE = "|".join(form for word in sorted(_SENDS | _RECEIVES) for form in (word, word.title(), word.upper()))
+_ROLE = "|".join(
+    form for word in sorted(_SENDS | _RECEIVES) for form in (word, word.title(), word.upper())
+)
 _GIVEN = re.compile(rf"(?:{_ROLE})\w*\s*\((?=[^;{{}}]{{0,300}}?&\s*[A-Za-z_])")
 _NAME = re.compile(r"\w*")
 _WORD = re.compile(rb"\w+")
@@ -234,7 +252,9 @@ _RUNTIME = re.compile(r"(cuda|hip|nccl|xpu|cublas|cu)(?=[A-Z_])|std")
 
 def speaks(text: str) -> bool:
     """Whether C++ source may hand the address of something to a send or receive primitive; a sieve before parsing."""
-    return _ADDRESS.search(text) is not None and any(role_of(_called(m)) for m in _GIVEN.finditer(text))
+    return _ADDRESS.search(text) is not None and any(
+        role_of(_called(m)) for m in _GIVEN.finditer(text)
+    )
 
 
 def _called(given: re.Match[str]) -> str:
@@ -273,11 +293,19 @@ def shape(struct: Struct) -> tuple[tuple[str, str], ...]:
 
 def _declared(function: Function, unit: Unit) -> dict[str, str]:
     """The type of each variable that `function` may name: its locals, and the members of its class."""
-    inside = [s for s in unit.structs if s.start_line <= function.start_line and function.end_line <= s.end_line]
+    inside = [
+        s
+        for s in unit.structs
+        if s.start_line <= function.start_line and function.end_line <= s.end_line
+    ]
     types = {m.name: m.type for s in inside for m in s.members}
     for guarded in flatten(function.body):
         stmt = guarded.stmt
-        if isinstance(stmt, Assign) and stmt.declares is not None and isinstance(stmt.target, E.Name):
+        if (
+            isinstance(stmt, Assign)
+            and stmt.declares is not None
+            and isinstance(stmt.target, E.Name)
+        ):
             types[stmt.target.id] = stmt.declares
     return types
 
@@ -302,7 +330,9 @@ def ops_of(function: Function, unit: Unit) -> tuple[str, ...]:
             break
         reached |= callers
     kernels = [(o.name, o.kernel) for o in unit.ops] + [(b.name, b.function) for b in unit.bindings]
-    return tuple(dict.fromkeys(name for name, kernel in kernels if kernel.rsplit("::", 1)[-1] in reached))
+    return tuple(
+        dict.fromkeys(name for name, kernel in kernels if kernel.rsplit("::", 1)[-1] in reached)
+    )
 
 
 def op_argument(param: str, function: Function, kernel: Function) -> str | None:
@@ -311,7 +341,11 @@ def op_argument(param: str, function: Function, kernel: Function) -> str | None:
         return param
     names = [p.name for p in function.params]
     for call, _ in calls_of(kernel.body):
-        if E.callee(call) == function.name and param in names and names.index(param) < len(call.args):
+        if (
+            E.callee(call) == function.name
+            and param in names
+            and names.index(param) < len(call.args)
+        ):
             passed = E.root(call.args[names.index(param)])
             return passed if passed in [p.name for p in kernel.params] else None
     return None

@@ -12,7 +12,20 @@ from checks.core.tree import Tree, whole
 from checks.lang.ir import expr as E
 from checks.lang.ir.node import node
 from checks.lang.ir.source_file import Binding, Function, Op, Unit
-from checks.lang.ir.stmt import Assert, Assign, Body, ExprStmt, For, Guarded, If, Raise, Return, Stmt, With, flatten
+from checks.lang.ir.stmt import (
+    Assert,
+    Assign,
+    Body,
+    ExprStmt,
+    For,
+    Guarded,
+    If,
+    Raise,
+    Return,
+    Stmt,
+    With,
+    flatten,
+)
 
 
 @node
@@ -93,8 +106,14 @@ class Ops:
 
     def _bound(self, binding: Binding, unit: Unit) -> OpInfo:
         function = self.function(binding.function, unit)
-        params = binding.args or tuple(p.name for p in function.params if function) if function else binding.args
-        return OpInfo(binding.name, tuple(params), unit, binding.line, binding=binding, function=function)
+        params = (
+            binding.args or tuple(p.name for p in function.params if function)
+            if function
+            else binding.args
+        )
+        return OpInfo(
+            binding.name, tuple(params), unit, binding.line, binding=binding, function=function
+        )
 
     def function(self, name: str, near: Unit) -> Function | None:
         """The definition of the C++ function `name`, in `near` or in the one file of its folder tree that has it."""
@@ -105,7 +124,10 @@ class Ops:
         root = near.path.split("/")[:2]
         found: list[Function] = []
         for path in self.change.tree(self.side).holders(plain, "cpp"):
-            if path.split("/")[:2] == root and (unit := self.change.unit(path, self.side)) is not None:
+            if (
+                path.split("/")[:2] == root
+                and (unit := self.change.unit(path, self.side)) is not None
+            ):
                 found += unit.named(plain)
         return found[0] if len(found) == 1 else None
 
@@ -120,7 +142,9 @@ class Ops:
                 continue
             other = self.change.unit(hit.path, self.side)
             names += [
-                b.name for b in (other.bindings if other else ()) if b.function.rsplit("::", 1)[-1] == function.name
+                b.name
+                for b in (other.bindings if other else ())
+                if b.function.rsplit("::", 1)[-1] == function.name
             ]
         found = [o for n in dict.fromkeys(names) for o in self.named(n)]
         return tuple(o for o in found if o.function is None or o.function.path == function.path)
@@ -167,7 +191,9 @@ def calls_of(body: tuple[Stmt, ...]) -> Iterator[tuple[E.Call, tuple[E.Expr, ...
 
 
 def _calls_of(body: tuple[Stmt, ...]) -> list[tuple[E.Call, tuple[E.Expr, ...]]]:
-    return [(e, guarded.guards) for guarded, inside in parts(body) for e in inside if type(e) is E.Call]
+    return [
+        (e, guarded.guards) for guarded, inside in parts(body) for e in inside if type(e) is E.Call
+    ]
 
 
 def parts(body: tuple[Stmt, ...]) -> list[tuple[Guarded, list[E.Expr]]]:

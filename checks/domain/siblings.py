@@ -40,7 +40,11 @@ class Names:
 
     def of_path(self, path: str) -> tuple[tuple[str, ...], ...]:
         """The words of every part of `path` without hardware; parts that only name hardware fall away."""
-        return tuple(words for part in PurePosixPath(path).with_suffix("").parts if (words := self.plain(part)))
+        return tuple(
+            words
+            for part in PurePosixPath(path).with_suffix("").parts
+            if (words := self.plain(part))
+        )
 
 
 @cache
@@ -54,12 +58,18 @@ def sibling_files(path: str, change: ChangeSet, config: Config) -> list[str]:
         return []
     family = next((f.files for f in config.family if matches(path, f.files)), None)
     if family is not None:
-        paths = change.once((sibling_files, family), lambda: [p for p in change.head.paths() if matches(p, family)])
+        paths = change.once(
+            (sibling_files, family), lambda: [p for p in change.head.paths() if matches(p, family)]
+        )
         return [p for p in paths if p != path and not config.is_test(p)]
     names = Names.of(config)
     table = change.once(("sync.siblings", names), lambda: _by_name(change, names))
     key, kind = names.of_path(path), config.hardware_of(path)
-    likely = [p for p in table.get(names.plain(PurePosixPath(path).stem), []) if p != path and names.of_path(p) == key]
+    likely = [
+        p
+        for p in table.get(names.plain(PurePosixPath(path).stem), [])
+        if p != path and names.of_path(p) == key
+    ]
     return [p for p in likely if config.hardware_of(p) != kind and not config.is_test(p)]
 
 
@@ -75,20 +85,28 @@ def counterparts(function: Function, unit: Unit, sibling: Unit, names: Names) ->
     In its own file (`forward_cuda`, `forward_xpu`) only those of the same class.
     """
     key, owner = names.plain(function.name), names.plain(function.owner)
-    named = [f for f in _functions(sibling, names).get(key, ()) if _special(f) == _special(function)]
+    named = [
+        f for f in _functions(sibling, names).get(key, ()) if _special(f) == _special(function)
+    ]
     if sibling is unit:
         return [f for f in named if f.name != function.name and f.owner == function.owner]
     same = [f for f in named if names.plain(f.owner) == owner]
     if same or named:
         return same or named
-    found = [(containment(function, unit, f, sibling), f) for f in sibling.functions if _near(function, f)]
+    found = [
+        (containment(function, unit, f, sibling), f)
+        for f in sibling.functions
+        if _near(function, f)
+    ]
     best = max(found, key=lambda pair: pair[0], default=(0.0, None))
     return [best[1]] if best[1] is not None and best[0] >= LEAST_CONTAINED else []
 
 
 def _functions(unit: Unit, names: Names) -> dict[tuple[str, ...], list[Function]]:
     """The functions of `unit` by their names without hardware."""
-    return unit.once((_functions, names), lambda: grouped(unit.functions, lambda f: names.plain(f.name)))
+    return unit.once(
+        (_functions, names), lambda: grouped(unit.functions, lambda f: names.plain(f.name))
+    )
 
 
 def _special(function: Function) -> bool:
@@ -126,7 +144,9 @@ def _abstract(token: str) -> str:
     return "0" if token[0].isdigit() else '"' if token[0] in "\"'" else token
 
 
-def paired_changes(change: ChangeSet, config: Config) -> Iterator[tuple[Function, Function, list[str]]]:
+def paired_changes(
+    change: ChangeSet, config: Config
+) -> Iterator[tuple[Function, Function, list[str]]]:
     """(base, head, sibling files) of every altered Python function; its own file is one where it has a copy there."""
     known: dict[str, list[str]] = {}
     names = Names.of(config)

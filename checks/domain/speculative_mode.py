@@ -13,7 +13,9 @@ from checks.lang.ir.source_file import Function
 from checks.lang.ir.stmt import Guarded
 from checks.lang.source import language
 
-SPECULATIVE = re.compile(r"(?i)specul|spec_(method|decod|config)|proposer|draft|accept_(num|tokens)|\bmtp|_mtp")
+SPECULATIVE = re.compile(
+    r"(?i)specul|spec_(method|decod|config)|proposer|draft|accept_(num|tokens)|\bmtp|_mtp"
+)
 """In a name of what belongs to speculative decoding."""
 
 
@@ -36,7 +38,11 @@ def called_speculatively(function: Function, change: ChangeSet, config: Config) 
         return False
     callers: list[str] = []
     for hit in change.head.find(function.name):
-        if f"{function.name}(" in hit.text and f"def {function.name}(" not in hit.text and not config.is_test(hit.path):
+        if (
+            f"{function.name}(" in hit.text
+            and f"def {function.name}(" not in hit.text
+            and not config.is_test(hit.path)
+        ):
             unit = change.unit(hit.path)
             caller = unit.function_at(hit.line) if unit is not None else None
             callers.append(caller.qualname if caller is not None else "")

@@ -32,9 +32,16 @@ class Made:
 
 def made(value: E.Expr | None) -> tuple[E.Expr, str] | None:
     """(first dimension, maker) of `paddle.full([rows, ...], ...)` and its like."""
-    if not isinstance(value, E.Call) or not isinstance(value.func, E.Attr) or E.callee(value) not in _MAKERS:
+    if (
+        not isinstance(value, E.Call)
+        or not isinstance(value.func, E.Attr)
+        or E.callee(value) not in _MAKERS
+    ):
         return None
-    shape = next((v for k, v in value.keywords if k in ("shape", "size")), value.args[0] if value.args else None)
+    shape = next(
+        (v for k, v in value.keywords if k in ("shape", "size")),
+        value.args[0] if value.args else None,
+    )
     if isinstance(shape, E.Sequence) and shape.items:
         return shape.items[0], E.callee(value)
     return (shape, E.callee(value)) if isinstance(shape, E.Name | E.Attr | E.Binary) else None
@@ -76,14 +83,18 @@ def key_of(expr: E.Expr) -> str | None:
 def cut(expr: E.Expr) -> E.Expr | None:
     """What `x[:n]` cuts, None for anything else."""
     match expr:
-        case E.Index(base=base, indices=(E.Slice(lower=None, upper=upper), *_)) if upper is not None:
+        case E.Index(base=base, indices=(E.Slice(lower=None, upper=upper), *_)) if (
+            upper is not None
+        ):
             return base
     return None
 
 
 def buffers(key: str, change: ChangeSet, side: Side = Side.HEAD, most: int = 3) -> Iterator[Made]:
     """Where the shared tensor `key` is made, in at most `most` files."""
-    shape = re.compile(rf"(?:\[\s*[\"']{re.escape(key)}[\"']\s*\]|\.{re.escape(key)})\s*(?::[^=]+)?=(?!=)")
+    shape = re.compile(
+        rf"(?:\[\s*[\"']{re.escape(key)}[\"']\s*\]|\.{re.escape(key)})\s*(?::[^=]+)?=(?!=)"
+    )
     hits = [h for h in change.tree(side).find(key, "python") if shape.search(h.text)]
     for path in list(dict.fromkeys(h.path for h in hits))[:most]:
         unit = change.unit(path, side)

@@ -56,7 +56,9 @@ _NAMED = {
     "uintptr_t": IntType(64, False), "uint": IntType(32, False), "uchar": IntType(8, False),
     "ushort": IntType(16, False),
 }  # fmt: skip
-_QUALIFIERS = frozenset({"const", "constexpr", "static", "volatile", "inline", "extern", "register"})
+_QUALIFIERS = frozenset(
+    {"const", "constexpr", "static", "volatile", "inline", "extern", "register"}
+)
 
 
 def integer_type(text: str) -> IntType | None:

@@ -77,7 +77,11 @@ def compare(base: Run, head: Run) -> Comparison:
         return Comparison(base, head, (), apart)
     before, after = ({c.key: c for c in run.cases} for run in (base, head))
     keys = dict.fromkeys([*before, *after])
-    return Comparison(base, head, tuple(_pair(*key, base, head, _of(key, before), _of(key, after)) for key in keys))
+    return Comparison(
+        base,
+        head,
+        tuple(_pair(*key, base, head, _of(key, before), _of(key, after)) for key in keys),
+    )
 
 
 def _of(key: tuple[str, str], cases: Mapping[tuple[str, str], Case]) -> Case | None:
@@ -85,13 +89,23 @@ def _of(key: tuple[str, str], cases: Mapping[tuple[str, str], Case]) -> Case | N
     return cases.get(key) or cases.get((key[0], WHOLE_OP))
 
 
-def _pair(op: str, name: str, base: Run, head: Run, before: Case | None, after: Case | None) -> Pair:
+def _pair(
+    op: str, name: str, base: Run, head: Run, before: Case | None, after: Case | None
+) -> Pair:
     if before is None or after is None or not before.outputs or not after.outputs:
         return Pair(op, name, before, after, None, (), None)
     changes = tuple(_changes(base, head, before, after))
     # The bench's gate: the speed of a wrong answer is not worth a word.
     right = before.status is after.status is Status.OK
-    return Pair(op, name, before, after, not changes, changes, ratio(before.times, after.times) if right else None)
+    return Pair(
+        op,
+        name,
+        before,
+        after,
+        not changes,
+        changes,
+        ratio(before.times, after.times) if right else None,
+    )
 
 
 def _changes(base: Run, head: Run, before: Case, after: Case) -> list[Change]:
@@ -101,10 +115,20 @@ def _changes(base: Run, head: Run, before: Case, after: Case) -> list[Change]:
     found = []
     for name in dict.fromkeys([*was, *now]):
         a, b = was.get(name), now.get(name)
-        if a is not None and b is not None and (a.dtype, a.shape, a.sha256) == (b.dtype, b.shape, b.sha256):
+        if (
+            a is not None
+            and b is not None
+            and (a.dtype, a.shape, a.sha256) == (b.dtype, b.shape, b.sha256)
+        ):
             continue
         found.append(Change(name, None, 0, None))
-        if a is None or b is None or (a.dtype, a.shape) != (b.dtype, b.shape) or name not in old or name not in new:
+        if (
+            a is None
+            or b is None
+            or (a.dtype, a.shape) != (b.dtype, b.shape)
+            or name not in old
+            or name not in new
+        ):
             continue
         try:
             apart = difference(new[name], old[name])

@@ -59,7 +59,9 @@ def _take(journal: Journal, event: Mapping[str, Any]) -> None:
     kind = event.get("event")
     case = event.get("case")
     if kind == "start":
-        journal.versions = {k: v for k, v in _flat(event.get("versions")).items() if isinstance(v, str)}
+        journal.versions = {
+            k: v for k, v in _flat(event.get("versions")).items() if isinstance(v, str)
+        }
         journal.device = _flat(event.get("device"))
     elif kind == "no-device":
         journal.no_device = True
@@ -71,7 +73,9 @@ def _take(journal: Journal, event: Mapping[str, Any]) -> None:
         return
     elif kind == "case":
         given = _flat(event.get("tolerance"))
-        journal.cases[case] = {k: float(v) for k, v in given.items() if not isinstance(v, str | bool)}
+        journal.cases[case] = {
+            k: float(v) for k, v in given.items() if not isinstance(v, str | bool)
+        }
     elif kind == "size":
         for number in _positive([event.get("bytes")], LARGEST):
             journal.sizes[case] = int(number)
@@ -82,14 +86,18 @@ def _take(journal: Journal, event: Mapping[str, Any]) -> None:
     elif kind in _ENDS:
         how = event.get("how")
         seconds = _positive(event.get("seconds"), 1e6)
-        journal.attempts[case] = Attempt(kind, _error(event), how if isinstance(how, str) else "", seconds)
+        journal.attempts[case] = Attempt(
+            kind, _error(event), how if isinstance(how, str) else "", seconds
+        )
 
 
 def _flat(value: object) -> dict[str, Any]:
     """The entries of an object that are strings, booleans or finite numbers."""
     if not isinstance(value, dict):
         return {}
-    return {k: v for k, v in value.items() if isinstance(v, str | bool | int | float) and _finite(v)}
+    return {
+        k: v for k, v in value.items() if isinstance(v, str | bool | int | float) and _finite(v)
+    }
 
 
 def _finite(value: str | bool | int | float) -> bool:
@@ -101,7 +109,9 @@ def _positive(value: object, most: float) -> tuple[float, ...]:
     """The numbers of a list that can be measures: more than none and less than `most`."""
     if not isinstance(value, list):
         return ()
-    numbers = [v for v in value[:MOST_SAMPLES] if isinstance(v, int | float) and not isinstance(v, bool)]
+    numbers = [
+        v for v in value[:MOST_SAMPLES] if isinstance(v, int | float) and not isinstance(v, bool)
+    ]
     return tuple(float(v) for v in numbers if 0 < v < most)
 
 

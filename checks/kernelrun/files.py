@@ -140,7 +140,10 @@ class _Reader:
 
     def items(self, name: str) -> list[_Reader]:
         """A list of objects."""
-        return [_Reader(item, f"{self._where}.{name}[{i}]") for i, item in enumerate(self.of(name, list))]
+        return [
+            _Reader(item, f"{self._where}.{name}[{i}]")
+            for i, item in enumerate(self.of(name, list))
+        ]
 
     def numbers(self, name: str, kind: type) -> tuple[Any, ...]:
         """A list of numbers of one type."""

@@ -31,7 +31,9 @@ class Law:
 
     cases: Mapping[str, Mapping[str, float]]
     expected: Mapping[str, Tensors]
-    failed: Mapping[str, str] = field(default_factory=dict)  # case to why its reference gave nothing
+    failed: Mapping[str, str] = field(
+        default_factory=dict
+    )  # case to why its reference gave nothing
     sizes: Mapping[str, int] = field(default_factory=dict)  # bytes of a case's inputs and outputs
     bandwidth: float | None = None
 
@@ -75,7 +77,9 @@ def _case(op: str, name: str, law: Law, process: Process) -> Case:
         return Case(op, name, Status.ERROR, Reason("no-output"))
     if want is None:
         return Case(op, name, Status.ERROR, Reason("reference", {"error": ""}))
-    return replace(_judged(op, name, got, want, law.cases[name], attempt), bytes=law.sizes.get(name))
+    return replace(
+        _judged(op, name, got, want, law.cases[name], attempt), bytes=law.sizes.get(name)
+    )
 
 
 def _stopped(name: str, attempt: Attempt | None, process: Process) -> tuple[Status, Reason]:
@@ -85,7 +89,9 @@ def _stopped(name: str, attempt: Attempt | None, process: Process) -> tuple[Stat
         return status, reason
     for other, tried in process.journal.attempts.items():
         if tried.stage in ("begun", "lost"):
-            return status if tried.stage == "begun" else Status.CRASHED, Reason("not-reached", {"case": other})
+            return status if tried.stage == "begun" else Status.CRASHED, Reason(
+                "not-reached", {"case": other}
+            )
     return status, reason
 
 
@@ -97,15 +103,21 @@ def _ended(ending: Ending) -> tuple[Status, Reason]:
     return Status.CRASHED, Reason("exit", {"code": ending.code, "said": ending.said})
 
 
-def _judged(op: str, name: str, got: Tensors, want: Tensors, tolerance: Mapping[str, float], done: Attempt) -> Case:
+def _judged(
+    op: str, name: str, got: Tensors, want: Tensors, tolerance: Mapping[str, float], done: Attempt
+) -> Case:
     sure = want[SURE].array().astype(bool) if SURE in want else None
-    found = tuple(_output(n, got.get(n), t, tolerance.get(n, 0.0), sure) for n, t in want.items() if n != SURE)
+    found = tuple(
+        _output(n, got.get(n), t, tolerance.get(n, 0.0), sure) for n, t in want.items() if n != SURE
+    )
     outputs = tuple(output for output, _ in found if output is not None)
     wrong = max((status for _, (status, _) in found), key=list(Status).index, default=Status.OK)
     reason = next((reason for _, (status, reason) in found if status == wrong), None)
     errors = [o.max_error for o in outputs]
     largest = (
-        None if None in errors or len(outputs) < len(found) else max((e for e in errors if e is not None), default=0.0)
+        None
+        if None in errors or len(outputs) < len(found)
+        else max((e for e in errors if e is not None), default=0.0)
     )
     times = Times(done.how, (done.seconds,)) if done.seconds else None
     return Case(op, name, wrong, reason, largest, outputs, times)
@@ -130,7 +142,12 @@ def _output(
     if not apart.beyond:
         return output, (Status.OK, None)
     largest = "" if apart.largest is None else f"{apart.largest:.3g}"
-    shown = {"beyond": apart.beyond, "elements": apart.elements, "largest": largest, "tolerance": f"{tolerance:g}"}
+    shown = {
+        "beyond": apart.beyond,
+        "elements": apart.elements,
+        "largest": largest,
+        "tolerance": f"{tolerance:g}",
+    }
     return output, (Status.MISMATCH, Reason("values", {"output": name, **shown}))
 
 
@@ -146,7 +163,11 @@ def together(runs: Sequence[tuple[Case, ...]]) -> Iterator[Case]:
         digests = {tuple((o.name, o.sha256) for o in c.outputs) for c in same if c.outputs}
         measured = [c.times for c in same if c.times is not None]
         alike = len(measured) == len(same) and len({t.how for t in measured}) == 1
-        times = Times(measured[0].how, tuple(p for t in measured for p in t.processes)) if alike else worst.times
+        times = (
+            Times(measured[0].how, tuple(p for t in measured for p in t.processes))
+            if alike
+            else worst.times
+        )
         yield Case(
             worst.op, worst.name, worst.status, worst.reason, worst.max_error, same[0].outputs or worst.outputs,
             times, len(digests) <= 1, worst.bytes,

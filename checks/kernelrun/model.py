@@ -129,4 +129,8 @@ class Run:
     def outputs_of(self, case: Case) -> dict[str, Tensor]:
         """The tensors of a case, by output name."""
         start = f"{case.op}/{case.name}/"
-        return {o.name: self.tensors[start + o.name] for o in case.outputs if start + o.name in self.tensors}
+        return {
+            o.name: self.tensors[start + o.name]
+            for o in case.outputs
+            if start + o.name in self.tensors
+        }

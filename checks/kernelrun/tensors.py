@@ -65,11 +65,19 @@ def write(tensors: Mapping[str, Tensor]) -> bytes:
     for name in sorted(tensors):
         tensor = tensors[name]
         end = at + len(tensor.data)
-        header[name] = {"dtype": tensor.dtype, "shape": list(tensor.shape), "data_offsets": [at, end]}
+        header[name] = {
+            "dtype": tensor.dtype,
+            "shape": list(tensor.shape),
+            "data_offsets": [at, end],
+        }
         at = end
     text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
     text += b" " * (-len(text) % 8)
-    return len(text).to_bytes(8, "little") + text + b"".join(tensors[name].data for name in sorted(tensors))
+    return (
+        len(text).to_bytes(8, "little")
+        + text
+        + b"".join(tensors[name].data for name in sorted(tensors))
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +92,9 @@ class Difference:
     new_nan: bool  # NaN where the other has none
 
 
-def difference(got: Tensor, want: Tensor, tolerance: float = 0.0, rows: Array | None = None) -> Difference:
+def difference(
+    got: Tensor, want: Tensor, tolerance: float = 0.0, rows: Array | None = None
+) -> Difference:
     """`got` against `want`; `rows` (bool, one for each row) leaves the others out. Raises TensorError for another
     type or shape, and for a type that is not compared here."""
     if (got.dtype, got.shape) != (want.dtype, want.shape):

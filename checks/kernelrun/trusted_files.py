@@ -41,8 +41,14 @@ def under(judge: Files, judged: Files) -> dict[str, bytes]:
 def ops(files: Files) -> tuple[str, ...]:
     """The ops that there are cases for."""
     start = f"{PACKAGE}/cases/"
-    names = (path.removeprefix(start) for path in files if path.startswith(start) and path.endswith(".py"))
-    return tuple(sorted(n.removesuffix(".py") for n in names if "/" not in n and not n.startswith("_")))
+    names = (
+        path.removeprefix(start)
+        for path in files
+        if path.startswith(start) and path.endswith(".py")
+    )
+    return tuple(
+        sorted(n.removesuffix(".py") for n in names if "/" not in n and not n.startswith("_"))
+    )
 
 
 def digest(files: Files) -> str:

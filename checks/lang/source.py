@@ -9,7 +9,22 @@ from checks.lang.ir.source_file import Unit
 from checks.lang.ir.wanted import NOTHING, Wanted
 
 CPP = frozenset(
-    {".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hpp", ".hxx", ".inl", ".xpu", ".maca", ".mu", ".hip"}
+    {
+        ".c",
+        ".cc",
+        ".cpp",
+        ".cxx",
+        ".cu",
+        ".cuh",
+        ".h",
+        ".hpp",
+        ".hxx",
+        ".inl",
+        ".xpu",
+        ".maca",
+        ".mu",
+        ".hip",
+    }
 )
 PYTHON = frozenset({".py", ".pyi"})
 _KINDS = dict.fromkeys(CPP, "cpp") | dict.fromkeys(PYTHON, "python")

@@ -47,7 +47,9 @@ def read_tables(ids: Any, logprobs: Any, n: int) -> tuple[Ints, Floats]:
         if _widths(logprobs, "topk_logprobs", n) != widths:
             raise FieldError("rows", "topk_logprobs")
         flat = _ints(list(chain.from_iterable(ids)), "topk_ids")
-        table, scores = _filled(flat, _floats(list(chain.from_iterable(logprobs)), "topk_logprobs"), widths)
+        table, scores = _filled(
+            flat, _floats(list(chain.from_iterable(logprobs)), "topk_logprobs"), widths
+        )
     elif isinstance(ids, dict) and isinstance(logprobs, dict):
         table = _shaped(_ints(ids, "topk_ids"), "topk_ids", n)
         scores = _shaped(_floats(logprobs, "topk_logprobs"), "topk_logprobs", n)
@@ -56,7 +58,9 @@ def read_tables(ids: Any, logprobs: Any, n: int) -> tuple[Ints, Floats]:
     if table.shape != scores.shape:
         raise FieldError("rows", "topk_logprobs")
     absent = table == ABSENT
-    if absent.any() and not (np.isnan(scores[absent]).all() and (absent[:, 1:] >= absent[:, :-1]).all()):
+    if absent.any() and not (
+        np.isnan(scores[absent]).all() and (absent[:, 1:] >= absent[:, :-1]).all()
+    ):
         raise FieldError("absent", "topk_ids")
     return table, scores
 
@@ -75,7 +79,9 @@ def plain_tables(ids: Ints, logprobs: Floats) -> tuple[Any, Any]:
         return plain(ids), plain(logprobs)
     widths = (~absent).sum(axis=1).tolist()
     cut_ids = [row[:width] for row, width in zip(ids.tolist(), widths, strict=True)]
-    return cut_ids, [_said(row[:width]) for row, width in zip(logprobs.tolist(), widths, strict=True)]
+    return cut_ids, [
+        _said(row[:width]) for row, width in zip(logprobs.tolist(), widths, strict=True)
+    ]
 
 
 def pack(values: NDArray[Any]) -> dict[str, str]:

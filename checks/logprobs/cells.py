@@ -44,7 +44,9 @@ def arrays(tokens: Sequence[Token]) -> dict[str, Any]:
     by_id = all(cell.id is not None for cell in every)
     if not by_id and not all(cell.text for cell in every):
         raise ResponseError("no-names")
-    of_text = {} if by_id else {text: text_id(text) for text in {cell.text or b"" for cell in every}}
+    of_text = (
+        {} if by_id else {text: text_id(text) for text in {cell.text or b"" for cell in every}}
+    )
 
     def id_of(cell: Cell) -> int:
         return (cell.id or 0) if by_id else of_text[cell.text or b""]

@@ -43,10 +43,16 @@ def _answers(text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError:
-        value = [_line(line, number) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+        value = [
+            _line(line, number) for number, line in enumerate(text.split("\n"), 1) if line.strip()
+        ]
     if isinstance(value, dict) and _is_answer(value):
         value = [value]
-    if isinstance(value, list) and value and all(isinstance(item, dict) and _is_answer(item) for item in value):
+    if (
+        isinstance(value, list)
+        and value
+        and all(isinstance(item, dict) and _is_answer(item) for item in value)
+    ):
         yield from _whole(value)
     else:
         yield "", {"choices": [_plain(value)]}
@@ -92,7 +98,11 @@ def _plain(value: Any) -> dict[str, Any]:
     """One choice of a plain JSON of logprobs, with its `steps` where it holds several `logprobs` objects."""
     if isinstance(value, dict):
         return {"logprobs": value}
-    if not isinstance(value, list) or not value or not all(isinstance(item, dict) for item in value):
+    if (
+        not isinstance(value, list)
+        or not value
+        or not all(isinstance(item, dict) for item in value)
+    ):
         raise ResponseError("not-a-response", said="")
     if "token" in value[0]:
         return {"logprobs": {"content": value}}

@@ -16,8 +16,26 @@ from typing import Any, BinaryIO, TypeVar
 
 import orjson
 
-from checks.logprobs.arrays import FieldError, pack, plain, plain_tables, read_floats, read_ints, read_tables
-from checks.logprobs.record import IDS, MODES, UNKNOWN, VERSION, Ints, Origin, Record, Scalar, prompt_hash
+from checks.logprobs.arrays import (
+    FieldError,
+    pack,
+    plain,
+    plain_tables,
+    read_floats,
+    read_ints,
+    read_tables,
+)
+from checks.logprobs.record import (
+    IDS,
+    MODES,
+    UNKNOWN,
+    VERSION,
+    Ints,
+    Origin,
+    Record,
+    Scalar,
+    prompt_hash,
+)
 
 BEGINNING = b'{"version":'
 """Of every line that `write` made."""
@@ -28,12 +46,27 @@ T = TypeVar("T", bound=str)
 _HASH = re.compile(r"[0-9a-f]{64}")
 _ORIGIN = Origin.__dataclass_fields__
 _REQUIRED = ("version", "id", "tokens", "logprobs")
-_OPTIONAL = ("prompt", "prompt_sha256", "origin", "ids", "sampling", "speculative", "finish_reason", "texts")
+_OPTIONAL = (
+    "prompt",
+    "prompt_sha256",
+    "origin",
+    "ids",
+    "sampling",
+    "speculative",
+    "finish_reason",
+    "texts",
+)
 _ARRAYS = ("ranks", "accept_num", "logz", "max_logit", "topk_ids", "topk_logprobs")
 _KNOWN = frozenset((*_REQUIRED, *_OPTIONAL, *_ARRAYS))
 _NO_TABLE = {"i4": ""}
 _BOMS = (b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf")
-_COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ\0", b"PK\x03\x04", b"BZh")  # gzip, zstd, xz, zip, bzip2
+_COMPRESSED = (
+    b"\x1f\x8b",
+    b"\x28\xb5\x2f\xfd",
+    b"\xfd7zXZ\0",
+    b"PK\x03\x04",
+    b"BZh",
+)  # gzip, zstd, xz, zip, bzip2
 _NOT_FINITE = re.compile("NaN|Infinity")  # as Python's json writes them
 
 
@@ -137,7 +170,9 @@ def _record(data: dict[str, Any]) -> Record:
     _check_fields(data)
     tokens = read_ints(data["tokens"], "tokens", None)
     n = len(tokens)
-    topk_ids, topk_logprobs = read_tables(data.get("topk_ids", _NO_TABLE), data.get("topk_logprobs", _NO_TABLE), n)
+    topk_ids, topk_logprobs = read_tables(
+        data.get("topk_ids", _NO_TABLE), data.get("topk_logprobs", _NO_TABLE), n
+    )
     prompt, digest = _prompt(data)
     return Record(
         id=_text(data, "id"),
@@ -213,7 +248,9 @@ def _origin_of(said: tuple[str, ...]) -> Origin:
 
 def _scalars(data: dict[str, Any], field: str) -> dict[str, Scalar]:
     values = data.get(field, {})
-    if not isinstance(values, dict) or any(isinstance(value, list | dict) for value in values.values()):
+    if not isinstance(values, dict) or any(
+        isinstance(value, list | dict) for value in values.values()
+    ):
         raise FieldError("scalars", field)
     return values
 

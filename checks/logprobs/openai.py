@@ -72,7 +72,9 @@ def _choices(body: Mapping[str, Any]) -> list[dict[str, Any]]:
     return choices
 
 
-def _record(body: Mapping[str, Any], choice: Mapping[str, Any], number: int, asked: Asked) -> Record:
+def _record(
+    body: Mapping[str, Any], choice: Mapping[str, Any], number: int, asked: Asked
+) -> Record:
     given = choice.get("meta_info")
     meta = given if isinstance(given, dict) else {}
     if isinstance(meta.get("output_token_logprobs"), list):
@@ -80,7 +82,9 @@ def _record(body: Mapping[str, Any], choice: Mapping[str, Any], number: int, ask
     else:
         tokens = _tokens(choice.get("logprobs"), _ids(choice))
     name = asked.id or str(body.get("id") or meta.get("id") or "response")
-    model = asked.origin.model if asked.origin.model != UNKNOWN else str(body.get("model") or UNKNOWN)
+    model = (
+        asked.origin.model if asked.origin.model != UNKNOWN else str(body.get("model") or UNKNOWN)
+    )
     steps = choice.get("steps") if asked.steps else None
     if steps is not None and sum(steps) != len(tokens):
         raise ResponseError("unequal")
@@ -104,7 +108,10 @@ def _tokens(logprobs: Any, ids: Sequence[int] | None) -> list[Token]:
     Raises `ResponseError` for what has neither form.
     """
     if isinstance(logprobs, dict) and isinstance(logprobs.get("content"), list):
-        return [_chat(entry, _at(ids, i, len(logprobs["content"]))) for i, entry in enumerate(logprobs["content"])]
+        return [
+            _chat(entry, _at(ids, i, len(logprobs["content"])))
+            for i, entry in enumerate(logprobs["content"])
+        ]
     if isinstance(logprobs, dict) and isinstance(logprobs.get("tokens"), list):
         return _completion(logprobs, ids)
     raise ResponseError("no-logprobs")
@@ -134,7 +141,11 @@ def _cell(entry: Mapping[str, Any], known: int | None) -> Cell:
 def _completion(logprobs: Mapping[str, Any], ids: Sequence[int] | None) -> list[Token]:
     texts, scores = logprobs["tokens"], logprobs.get("token_logprobs")
     tops = logprobs.get("top_logprobs") or [None] * len(texts)
-    if not isinstance(scores, list) or not isinstance(tops, list) or not len(texts) == len(scores) == len(tops):
+    if (
+        not isinstance(scores, list)
+        or not isinstance(tops, list)
+        or not len(texts) == len(scores) == len(tops)
+    ):
         raise ResponseError("unequal")
     made = []
     for i, (text, score, top) in enumerate(zip(texts, scores, tops, strict=True)):
@@ -156,14 +167,21 @@ def _sglang(meta: Mapping[str, Any]) -> list[Token]:
         raise ResponseError("unequal")
     if not all(isinstance(top, list | None) for top in tops):
         raise ResponseError("no-logprobs")
-    return [Token(_triple(own), tuple(map(_triple, top or ()))) for own, top in zip(sampled, tops, strict=True)]
+    return [
+        Token(_triple(own), tuple(map(_triple, top or ())))
+        for own, top in zip(sampled, tops, strict=True)
+    ]
 
 
 def _triple(value: Any) -> Cell:
     match value:
         case [logprob, token, *rest] if _is_id(token):
             text = rest[0] if rest else None
-            return Cell(_number(logprob), token, text.encode("utf-8", "replace") if isinstance(text, str) else None)
+            return Cell(
+                _number(logprob),
+                token,
+                text.encode("utf-8", "replace") if isinstance(text, str) else None,
+            )
     raise ResponseError("no-logprobs")
 
 
@@ -211,12 +229,16 @@ def _metrics(choice: Mapping[str, Any]) -> dict[str, Scalar]:
     """FastDeploy's counts of accepted and rejected tokens, and the like."""
     given = choice.get("speculate_metrics")
     given = given if isinstance(given, dict) else {}
-    return {name: value for name, value in given.items() if isinstance(value, str | int | float | bool)}
+    return {
+        name: value for name, value in given.items() if isinstance(value, str | int | float | bool)
+    }
 
 
 def _error(body: Mapping[str, Any]) -> str:
     error = body.get("error")
-    return str(error.get("message", error) if isinstance(error, dict) else error or body.get("object", ""))
+    return str(
+        error.get("message", error) if isinstance(error, dict) else error or body.get("object", "")
+    )
 
 
 def _add(choice: dict[str, Any], part: Mapping[str, Any]) -> None:
@@ -231,7 +253,9 @@ def _add(choice: dict[str, Any], part: Mapping[str, Any]) -> None:
         for name in _IDS:
             if isinstance(source.get(name), list):
                 choice[name] = choice.get(name, []) + source[name]
-    count = next((len(given[name]) for name in ("content", "tokens") if isinstance(given.get(name), list)), 0)
+    count = next(
+        (len(given[name]) for name in ("content", "tokens") if isinstance(given.get(name), list)), 0
+    )
     choice["steps"] += [count] if count else []
     for name in ("finish_reason", "speculate_metrics", "index", "meta_info"):
         if part.get(name) is not None:

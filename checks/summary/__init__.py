@@ -80,7 +80,9 @@ def told(change: ChangeSet, config: Config) -> tuple[Claim, ...]:
 BESIDE = (reached, told)
 
 
-def analyse(review: Review, facts: Facts, history: History, threads: Sequence[Thread] | None = None) -> Analysis:
+def analyse(
+    review: Review, facts: Facts, history: History, threads: Sequence[Thread] | None = None
+) -> Analysis:
     """The analysis of a reviewed change. `threads` is what people said about it, None where nobody was asked."""
     change, config = review.change, review.config
     found = change.once(told, lambda: told(change, config))
@@ -106,9 +108,13 @@ def analyse(review: Review, facts: Facts, history: History, threads: Sequence[Th
 def _summary(found: tuple[Claim, ...]) -> tuple[Claim, ...]:
     order = {key: n for n, key in enumerate(_TELLING)}
     telling = [c for c in found if c.message.key in order]
-    return gathered(sorted(telling, key=lambda c: order[c.message.key]))[:_MOST_SUMMARY] or found[:1]
+    return (
+        gathered(sorted(telling, key=lambda c: order[c.message.key]))[:_MOST_SUMMARY] or found[:1]
+    )
 
 
 def _symbols(found: tuple[Claim, ...]) -> tuple[str, ...]:
-    names = (str(s).rsplit(".", 1)[-1] for c in found if c.message.key in _TELLING for s in c.symbols)
+    names = (
+        str(s).rsplit(".", 1)[-1] for c in found if c.message.key in _TELLING for s in c.symbols
+    )
     return tuple(dict.fromkeys(names))[:_MOST_SYMBOLS]

@@ -37,12 +37,17 @@ def passed(change: ChangeSet, config: Config) -> Iterator[Passed]:
         before, now = _single_calls(delta.base), _single_calls(delta.head)
         for name, call in now.items():
             if name in before and not same(before[name], call):
-                (old, odd), (new, other) = _arguments(before[name], delta.base_unit), _arguments(call, delta.unit)
+                (old, odd), (new, other) = (
+                    _arguments(before[name], delta.base_unit),
+                    _arguments(call, delta.unit),
+                )
                 gained = tuple(a for a in new if a not in old)
                 # What went may stand in an argument that has no name: `x if ready else y`.
                 lost = tuple(a for a in old if a not in new) if same(odd, other) else ()
                 if gained or lost:
-                    yield Passed(delta.head, name, E.dotted(call.func) or name, gained, lost, call.line)
+                    yield Passed(
+                        delta.head, name, E.dotted(call.func) or name, gained, lost, call.line
+                    )
 
 
 def repeated(change: ChangeSet, config: Config) -> Iterator[Passed]:
@@ -55,7 +60,9 @@ def repeated(change: ChangeSet, config: Config) -> Iterator[Passed]:
             gained = tuple(k for k in new if k not in old and delta.touched(new[k].line))
             lost = tuple(k for k in old if k not in new)
             if gained or lost:
-                yield Passed(delta.head, name, E.dotted(first.func) or name, gained, lost, first.line)
+                yield Passed(
+                    delta.head, name, E.dotted(first.func) or name, gained, lost, first.line
+                )
 
 
 def _repeated(function: Function) -> dict[str, dict[str, E.Call]]:
@@ -64,8 +71,16 @@ def _repeated(function: Function) -> dict[str, dict[str, E.Call]]:
     for call, _ in calls_of(function.body):
         if call.args and isinstance(call.func, E.Name) and "::" not in call.func.id:
             found.setdefault(call.func.id, []).append(call)
-    kept = {n: c for n, c in found.items() if len(c) >= _OFTEN and all(same(x.args[1:], c[0].args[1:]) for x in c)}
-    return {n: {_spelled(x.args[0]): x for x in c} for n, c in kept.items() if all(_spelled(x.args[0]) for x in c)}
+    kept = {
+        n: c
+        for n, c in found.items()
+        if len(c) >= _OFTEN and all(same(x.args[1:], c[0].args[1:]) for x in c)
+    }
+    return {
+        n: {_spelled(x.args[0]): x for x in c}
+        for n, c in kept.items()
+        if all(_spelled(x.args[0]) for x in c)
+    }
 
 
 def _single_calls(function: Function) -> dict[str, E.Call]:
@@ -73,7 +88,11 @@ def _single_calls(function: Function) -> dict[str, E.Call]:
     for call, _ in calls_of(function.body):
         if name := E.callee(call):
             found.setdefault(name, []).append(call)
-    return {name: calls[0] for name, calls in found.items() if len(calls) == 1 and not E.starred(calls[0])}
+    return {
+        name: calls[0]
+        for name, calls in found.items()
+        if len(calls) == 1 and not E.starred(calls[0])
+    }
 
 
 def _arguments(call: E.Call, unit: Unit) -> tuple[list[str], tuple[E.Expr, ...]]:
@@ -101,7 +120,9 @@ def _spelled(e: E.Expr) -> str:
             return _spelled(operand)
         case E.Call(func=E.Attr(base=base, name="data"), args=()):
             return _spelled(base)
-        case E.Call(func=E.Name(id="const_cast" | "reinterpret_cast" | "static_cast"), args=(operand,)):
+        case E.Call(
+            func=E.Name(id="const_cast" | "reinterpret_cast" | "static_cast"), args=(operand,)
+        ):
             return _spelled(operand)
         case E.Index(indices=(E.Const(value=str()),)):
             return place(e)

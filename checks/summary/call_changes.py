@@ -57,7 +57,11 @@ def first_calls(change: ChangeSet, config: Config) -> Iterator[Calls]:
 
 def _by_name(function: Function) -> tuple[str, ...]:
     """What it calls by its plain name, or as its own method: not `np.empty`, which the product may define as well."""
-    calls = (c for c, _ in calls_of(function.body) if E.dotted(c.func) in (E.callee(c), f"self.{E.callee(c)}"))
+    calls = (
+        c
+        for c, _ in calls_of(function.body)
+        if E.dotted(c.func) in (E.callee(c), f"self.{E.callee(c)}")
+    )
     return tuple(dict.fromkeys(E.callee(c) for c in calls))
 
 
@@ -86,7 +90,9 @@ def newly_called(change: ChangeSet, config: Config) -> tuple[tuple[str, Function
 
 def _called_in(unit: Unit, kind: str, config: Config) -> set[str]:
     """The names that the functions for a hardware call."""
-    return {name for f in unit.functions if hardware(f, config) == kind for name in _written(unit, f)}
+    return {
+        name for f in unit.functions if hardware(f, config) == kind for name in _written(unit, f)
+    }
 
 
 def _written(unit: Unit, function: Function) -> list[str]:
@@ -98,4 +104,6 @@ def _written(unit: Unit, function: Function) -> list[str]:
 def hardware(function: Function, config: Config) -> str:
     """The hardware that a function is for: by its file, else by its name (`forward_xpu`)."""
     words = function.name.split("_")
-    return config.hardware_of(function.path) or next((h.name for h in config.hardware if h.name in words), "")
+    return config.hardware_of(function.path) or next(
+        (h.name for h in config.hardware if h.name in words), ""
+    )

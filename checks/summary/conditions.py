@@ -39,9 +39,15 @@ def conditions(change: ChangeSet, config: Config) -> Iterator[Condition]:
             continue
         before, now = _tests(delta.base), _tests(delta.head)
         for hunk in file.hunks:
-            gone = [t for t in before if hunk.base_start <= t.line < hunk.base_start + hunk.base_len]
+            gone = [
+                t for t in before if hunk.base_start <= t.line < hunk.base_start + hunk.base_len
+            ]
             come = [t for t in now if hunk.head_start <= t.line < hunk.head_start + hunk.head_len]
-            if len(gone) == len(come) == 1 and gone[0] != come[0] and _share_a_name(gone[0], come[0]):
+            if (
+                len(gone) == len(come) == 1
+                and gone[0] != come[0]
+                and _share_a_name(gone[0], come[0])
+            ):
                 old, new = condition(gone[0], delta.base_unit), condition(come[0], delta.unit)
                 if old and new and old != new:
                     yield Condition(delta.head, old, new, come[0].line)
@@ -61,7 +67,11 @@ def _long_conditions(delta: Delta) -> Iterator[Condition]:
             was = _operands(old)
             gone = [o for o in was if not any(same(o, n) for n in operands)]
             come = [n for n in operands if not any(same(o, n) for o in was)]
-            if len(was) == len(operands) and len(gone) == len(come) == 1 and delta.touched(come[0].line):
+            if (
+                len(was) == len(operands)
+                and len(gone) == len(come) == 1
+                and delta.touched(come[0].line)
+            ):
                 texts = _operand(gone[0], delta.base_unit), _operand(come[0], delta.unit)
                 yield Condition(delta.head, *texts, come[0].line, part=True)
 
@@ -69,7 +79,10 @@ def _long_conditions(delta: Delta) -> Iterator[Condition]:
 def _operands(test: E.Expr) -> list[E.Expr]:
     """The operands of the outermost `and`s or `or`s, in order."""
     if isinstance(test, E.Binary) and test.op in ("and", "or"):
-        sides = [_operands(s) if isinstance(s, E.Binary) and s.op == test.op else [s] for s in (test.left, test.right)]
+        sides = [
+            _operands(s) if isinstance(s, E.Binary) and s.op == test.op else [s]
+            for s in (test.left, test.right)
+        ]
         return [*sides[0], *sides[1]]
     return [test]
 

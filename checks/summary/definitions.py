@@ -27,6 +27,8 @@ def defined(name: str, change: ChangeSet, side: Side, config: Config) -> bool:
 
 def _method(name: str, change: ChangeSet, side: Side) -> bool:
     """Whether a changed file has a function of this name: a method of C++ is indented as its calls are."""
-    paths = (f.base_path if side is Side.BASE else f.head_path for f in change.files if f.mode == "file")
+    paths = (
+        f.base_path if side is Side.BASE else f.head_path for f in change.files if f.mode == "file"
+    )
     units = (change.unit(p, side) for p in paths if p and language(p) == "cpp")
     return any(f.name == name for u in units if u is not None for f in u.functions)

@@ -31,9 +31,12 @@ _MARKS = {
 _FENCE = re.compile(r"```.*?(?:```|\Z)|<!--.*?-->|<details>.*?</details>|^>[^\n]*", re.S | re.M)
 _NAME = re.compile(r"\b[A-Za-z_]\w*(?:_\w+|[a-z][A-Z]\w*|::\w+)\b")
 _EMPTY = re.compile(
-    r"^\W*(?:done|fixed|ok(?:ay)?|thanks?|thx|lgtm|\+1|resolved|已修改|已修复|好的|收到|谢谢|done\W+thx)?\W*$", re.I
+    r"^\W*(?:done|fixed|ok(?:ay)?|thanks?|thx|lgtm|\+1|resolved|已修改|已修复|好的|收到|谢谢|done\W+thx)?\W*$",
+    re.I,
 )
-_MARKUP = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|[*`]+|~~|(?<!\w)_+(?=\w)|(?<=\w)_+(?!\w)|^#{1,6}\s+", re.M)
+_MARKUP = re.compile(
+    r"!?\[([^\]]*)\]\([^)]*\)|[*`]+|~~|(?<!\w)_+(?=\w)|(?<=\w)_+(?!\w)|^#{1,6}\s+", re.M
+)
 _SENTENCE = re.compile(r"(?<=[.!?。！？])\s*")
 _LONGEST = 280
 _LEAST_SHARED = 0.5
@@ -170,7 +173,9 @@ def _groups(threads: Sequence[Thread]) -> list[list[Thread]]:
 def _same(a: Thread, b: Thread) -> bool:
     first, second = _names(a), _names(b)
     shared = len(first & second)
-    return a.path == b.path and shared > 0 and shared >= _LEAST_SHARED * min(len(first), len(second))
+    return (
+        a.path == b.path and shared > 0 and shared >= _LEAST_SHARED * min(len(first), len(second))
+    )
 
 
 def _names(thread: Thread) -> set[str]:
@@ -183,7 +188,14 @@ def _topic(threads: Sequence[Thread], findings: Sequence[Finding]) -> Topic:
     conclusion = Quote(answers[-1].author, quote(answers[-1])) if answers else None
     about = kind([c.body for t in threads for c in t.comments])
     beside = tuple(f for f in findings if any(_near(f.location, t) for t in threads))
-    return Topic(about, _state(threads), Quote(first.author, quote(first)), conclusion, tuple(threads), beside)
+    return Topic(
+        about,
+        _state(threads),
+        Quote(first.author, quote(first)),
+        conclusion,
+        tuple(threads),
+        beside,
+    )
 
 
 def _near(place: Location, thread: Thread) -> bool:

@@ -30,7 +30,9 @@ def excerpts(
 ) -> tuple[Excerpt, ...]:
     """The changed functions that most claims speak of and that gained most lines, one a function, in that order."""
     scores = {c.path: c.score for c in cards}
-    laid_out = {(p.path, p.start_line) for c in claims if c.message.key == "layout" for p in c.places}
+    laid_out = {
+        (p.path, p.start_line) for c in claims if c.message.key == "layout" for p in c.places
+    }
     ranked = []
     for delta in deltas(change, config):
         if (delta.head.path, delta.head.start_line) in laid_out:
@@ -40,7 +42,9 @@ def excerpts(
         if not added:
             continue
         worth = (
-            min(added, 40) + sum(_EXPLAINED.get(c.message.key, 2) for c in about) + 2 * scores.get(delta.head.path, 0)
+            min(added, 40)
+            + sum(_EXPLAINED.get(c.message.key, 2) for c in about)
+            + 2 * scores.get(delta.head.path, 0)
         )
         ranked.append((-worth, delta.head.path, delta.head.start_line, delta, about, added))
     ranked.sort(key=lambda r: r[:3])

@@ -15,7 +15,9 @@ from checks.domain.impact_tags import topics
 from checks.lang.source import language
 from checks.summary.model import Claim, FileCard, History, Part, Step
 
-_CORE = frozenset({"speculative-decoding", "op", "sampling", "logprobs", "model-runner", "models", "kv-cache"})
+_CORE = frozenset(
+    {"speculative-decoding", "op", "sampling", "logprobs", "model-runner", "models", "kv-cache"}
+)
 _BASE = {"core": 1.0, "infrastructure": 0.5}
 # Tests, documents and settings: what they weigh against code of the same size.
 _LIGHT = 0.3
@@ -43,16 +45,32 @@ def cards(
             _remade(file, facts),
             _callers(file, facts, change, config),
             _protocol(file, all_findings),
-            Part("fixes", min(1.0, 0.4 * math.log2(1 + fixes.get(file.path, 0))), fixes.get(file.path, 0)),
+            Part(
+                "fixes",
+                min(1.0, 0.4 * math.log2(1 + fixes.get(file.path, 0))),
+                fixes.get(file.path, 0),
+            ),
         ]
         weight = 1.0 if category in _BASE else _LIGHT
-        kept = [Part(p.kind, round(p.points * weight, 1), p.detail) for p in parts if round(p.points * weight, 1)]
+        kept = [
+            Part(p.kind, round(p.points * weight, 1), p.detail)
+            for p in parts
+            if round(p.points * weight, 1)
+        ]
         if category in _BASE:
             kept.append(Part(f"category-{category}", _BASE[category], 0))
         module = str(PurePosixPath(file.path).parent)
         made.append(
             FileCard(
-                file.path, file.status, category, module, file.hardware, file.added, file.removed, tuple(kept), names
+                file.path,
+                file.status,
+                category,
+                module,
+                file.hardware,
+                file.added,
+                file.removed,
+                tuple(kept),
+                names,
             )
         )
     return tuple(sorted(made, key=lambda c: (-c.score, -(c.added + c.removed), c.path)))
@@ -100,7 +118,12 @@ def _callers(file: FileFact, facts: Facts, change: ChangeSet, config: Config) ->
     names = {f.name.rsplit(".", 1)[-1].rsplit("::", 1)[-1] for f in functions}
     names |= {o.name for o in facts.ops if o.path == file.path}
     told = sorted(n for n in names if len(n) > 7 and not n.startswith("__"))
-    paths = {h.path for n in told for h in change.head.find(n) if re.search(rf"\b{re.escape(n)}\s*[(,]", h.text)}
+    paths = {
+        h.path
+        for n in told
+        for h in change.head.find(n)
+        if re.search(rf"\b{re.escape(n)}\s*[(,]", h.text)
+    }
     reached = {p for p in paths if p != file.path and language(p) and not config.is_test(p)}
     return Part("callers", min(1.0, 0.4 * math.log2(1 + len(reached))), len(reached))
 
@@ -110,14 +133,19 @@ def _protocol(file: FileFact, findings: list[Finding]) -> Part:
     inside = [
         f
         for f in findings
-        if f.location.path == file.path and f.rule.split(".")[0] in ("protocol", "semantics", "kernel", "logprobs")
+        if f.location.path == file.path
+        and f.rule.split(".")[0] in ("protocol", "semantics", "kernel", "logprobs")
     ]
     weight = sum(2 if f.severity is Severity.BUG else 1 for f in inside)
     return Part("findings", min(1.0, 0.4 * math.log2(1 + weight)), len(inside))
 
 
 def _symbols(file: FileFact, facts: Facts, steps: list[Step]) -> tuple[str, ...]:
-    claims: Iterator[Claim] = (c for s in steps for c in s.claims if any(p.path == file.path for p in c.places))
+    claims: Iterator[Claim] = (
+        c for s in steps for c in s.claims if any(p.path == file.path for p in c.places)
+    )
     told = [name for c in claims if (name := str(c.message.args.get("name", "")))]
     names = [f.name for f in facts.functions if f.path == file.path]
-    return tuple(dict.fromkeys([*(n for n in names if n in told or n.rsplit(".", 1)[-1] in told), *names]))
+    return tuple(
+        dict.fromkeys([*(n for n in names if n in told or n.rsplit(".", 1)[-1] in told), *names])
+    )

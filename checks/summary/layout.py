@@ -33,7 +33,9 @@ def _only_layout(delta: Delta) -> bool:
         return False
     before, now = delta.base_text, delta.text
     if not delta.python:
-        return _dense(delta.base_code) == _dense(delta.code) and _cpp_tokens(before) == _cpp_tokens(now)
+        return _dense(delta.base_code) == _dense(delta.code) and _cpp_tokens(before) == _cpp_tokens(
+            now
+        )
     try:
         return _names(delta.base) == _names(delta.head) and _alike(_tree(before), _tree(now))
     except SyntaxError:
@@ -57,7 +59,9 @@ def _tree(text: str) -> ast.Module:
 def _alike(a: object, b: object) -> bool:
     """Whether two syntax trees are one, wherever they stand."""
     if isinstance(a, ast.AST):
-        return type(a) is type(b) and all(_alike(getattr(a, n, None), getattr(b, n, None)) for n in a._fields)
+        return type(a) is type(b) and all(
+            _alike(getattr(a, n, None), getattr(b, n, None)) for n in a._fields
+        )
     if isinstance(a, list) and isinstance(b, list):
         return len(a) == len(b) and all(map(_alike, a, b))
     return repr(a) == repr(b)

@@ -21,14 +21,20 @@ class Line:
     line: int
 
 
-def rewritten(function: Function, unit: Unit, base: Unit | None, file: FileChange) -> tuple[Line, ...]:
+def rewritten(
+    function: Function, unit: Unit, base: Unit | None, file: FileChange
+) -> tuple[Line, ...]:
     """What the change did to `function` line by line; nothing where that is more than three lines, in three places."""
     found = []
     for hunk in file.hunks:
         start = max(hunk.head_start, 1)
         if not (function.start_line <= start <= function.end_line):
             continue
-        was = _code(base.lines[hunk.base_start - 1 : hunk.base_start - 1 + hunk.base_len]) if base else []
+        was = (
+            _code(base.lines[hunk.base_start - 1 : hunk.base_start - 1 + hunk.base_len])
+            if base
+            else []
+        )
         now = _code(unit.lines[hunk.head_start - 1 : hunk.head_start - 1 + hunk.head_len])
         if len(was) > 1 or len(now) > 1:
             return ()

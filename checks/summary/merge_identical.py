@@ -17,7 +17,9 @@ def gathered(claims: Iterable[Claim]) -> tuple[Claim, ...]:
     for claim in claims:
         said = _said(claim)
         first = found.get(said)
-        found[said] = claim if first is None else replace(first, places=(*first.places, *claim.places))
+        found[said] = (
+            claim if first is None else replace(first, places=(*first.places, *claim.places))
+        )
     return tuple(found.values())
 
 

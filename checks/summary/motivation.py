@@ -12,7 +12,8 @@ _MOST = 6
 _COMMENT = re.compile(r"<!--.*?-->", re.S)
 _HEADING = re.compile(r"^#{1,6}\s+(.*)")
 _WHY = re.compile(
-    r"motivation|summary|description|background|purpose|modification|what|why|动机|背景|目的|修改|描述", re.I
+    r"motivation|summary|description|background|purpose|modification|what|why|动机|背景|目的|修改|描述",
+    re.I,
 )
 _SKIP = re.compile(r"^\s*(?:[-*] \[[ x]\]|Co-authored-by:|Signed-off-by:|---+\s*$|\|)", re.I)
 # What a template asks with and authors leave standing.
@@ -43,5 +44,10 @@ def _lines(text: str) -> Iterator[str]:
     # A line that goes on where the one before it stopped: indented, without a mark of its own.
     for line in re.sub(r"\n[ \t]+(?![*+-]|\d+\.)", " ", text).split("\n"):
         said = re.sub(r"^\s*(?:[*+-]|\d+\.)\s+", "", line).strip()
-        if len(said) > 8 and not _SKIP.match(line) and not _PROMPT.match(said) and not said.startswith("```"):
+        if (
+            len(said) > 8
+            and not _SKIP.match(line)
+            and not _PROMPT.match(said)
+            and not said.startswith("```")
+        ):
             yield said

@@ -20,7 +20,9 @@ from checks.summary.statements import sides
 
 Exchanged = Sequence[tuple[str, str]]
 _Side = tuple[list[Guarded], Unit]
-_UNSUPPORTED = re.compile(r"\bnot\s+(?:yet\s+)?support|unsupported|n't\s+support|no\s+support|不支持", re.I)
+_UNSUPPORTED = re.compile(
+    r"\bnot\s+(?:yet\s+)?support|unsupported|n't\s+support|no\s+support|不支持", re.I
+)
 
 
 @node
@@ -53,12 +55,20 @@ def dropped(change: ChangeSet, config: Config, exchanged: Exchanged) -> Iterator
             continue
         for hunk in file.hunks:
             lines = range(hunk.base_start, hunk.base_start + hunk.base_len)
-            gone = [g.stmt for g in delta.flat_base if isinstance(g.stmt, If) and g.stmt.line in lines]
+            gone = [
+                g.stmt for g in delta.flat_base if isinstance(g.stmt, If) and g.stmt.line in lines
+            ]
             for s in [s for s in gone if s.then]:
                 test = condition(s.test, delta.base_unit)
                 note = _note(delta.base_unit, s.line, s.then[-1].end_line)
                 now = (g.stmt.test for g in delta.flat if isinstance(g.stmt, If))
-                if note and test and not any(only_renamed(test, condition(t, delta.unit), exchanged) for t in now):
+                if (
+                    note
+                    and test
+                    and not any(
+                        only_renamed(test, condition(t, delta.unit), exchanged) for t in now
+                    )
+                ):
                     yield Dropped(delta.head, test, note, hunk.head_start)
 
 
@@ -91,7 +101,11 @@ def _apart(
     known = {place(g.stmt.target) for g in there[0] if isinstance(g.stmt, Assign)}
     for guarded in flat:
         s = guarded.stmt
-        if not isinstance(s, Assign) or not isinstance(s.target, E.Attr | E.Index) or s.line not in lines:
+        if (
+            not isinstance(s, Assign)
+            or not isinstance(s.target, E.Attr | E.Index)
+            or s.line not in lines
+        ):
             continue
         test = next((t for t in tests if guarded.guards and guarded.guards[-1] is t), None)
         text = condition(test, unit) if test is not None and place(s.target) in known else ""
@@ -105,4 +119,6 @@ def _holds(there: _Side, guarded: Guarded, text: str, names: Exchanged) -> bool:
     flat, unit = there
     alike = [g.guards for g in flat if same(g.stmt, guarded.stmt)]
     fewer = any(len(guards) < len(guarded.guards) for guards in alike)
-    return fewer or any(only_renamed(text, condition(guards[-1], unit), names) for guards in alike if guards)
+    return fewer or any(
+        only_renamed(text, condition(guards[-1], unit), names) for guards in alike if guards
+    )

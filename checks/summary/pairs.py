@@ -34,7 +34,8 @@ def paired(change: ChangeSet, config: Config) -> tuple[Delta, ...]:
     """Every changed function with what it was. Of overloads under one name, the one with the same parameters; a
     function that stood elsewhere or under another owner counts only where much of its code is still there."""
     return change.once(
-        ("analysis.paired", config.paths.tests), lambda: tuple(_paired(d) for d in deltas(change, config))
+        ("analysis.paired", config.paths.tests),
+        lambda: tuple(_paired(d) for d in deltas(change, config)),
     )
 
 
@@ -42,17 +43,24 @@ def _paired(delta: Delta) -> Delta:
     base, unit = delta.base, delta.base_unit
     if base is None or unit is None:
         return delta
-    if (base.path, base.qualname) != (delta.head.path, delta.head.qualname) and base.path == delta.head.path:
+    if (base.path, base.qualname) != (
+        delta.head.path,
+        delta.head.qualname,
+    ) and base.path == delta.head.path:
         before, now = _grams(delta.base_code), _grams(delta.code)
         much = len(before & now) >= _LEAST_SHARE * max(1, min(len(before), len(now)))
         return delta if much else replace(delta, base=None, base_unit=None)
-    alike = [f for f in unit.functions if f.qualname == base.qualname and same_parameters(f, delta.head)]
+    alike = [
+        f for f in unit.functions if f.qualname == base.qualname and same_parameters(f, delta.head)
+    ]
     return replace(delta, base=alike[0]) if len(alike) == 1 and alike[0] is not base else delta
 
 
 def same_parameters(a: Function, b: Function) -> bool:
     """Whether two functions are called alike, however their authors space `T *x`."""
-    return same(*(tuple(replace(p, type=re.sub(r"\s+", "", p.type)) for p in f.params) for f in (a, b)))
+    return same(
+        *(tuple(replace(p, type=re.sub(r"\s+", "", p.type)) for p in f.params) for f in (a, b))
+    )
 
 
 def splits(change: ChangeSet, config: Config) -> Iterator[Split]:
@@ -62,7 +70,9 @@ def splits(change: ChangeSet, config: Config) -> Iterator[Split]:
         if delta.base is None:
             continue
         called = {E.callee(c) for c, _ in calls_of(delta.head.body)} & made.keys()
-        parts = sorted((made[n] for n in called if made[n].unit is delta.unit), key=lambda d: d.head.start_line)
+        parts = sorted(
+            (made[n] for n in called if made[n].unit is delta.unit), key=lambda d: d.head.start_line
+        )
         lost = _grams(delta.base_code) - _grams(delta.code) if parts else set()
         held = [(p.head, share) for p in parts if (share := _share(_grams(p.code), lost))]
         if held:
@@ -74,10 +84,18 @@ def carried(change: ChangeSet, config: Config) -> Iterator[tuple[Function, Funct
     not call there: somebody else does."""
     made = [d for d in paired(change, config) if d.base is None]
     paths = {d.head.path for d in made}
-    cut = [d for d in paired(change, config) if d.base is not None and d.head.path in paths and d.base_code]
+    cut = [
+        d
+        for d in paired(change, config)
+        if d.base is not None and d.head.path in paths and d.base_code
+    ]
     lost = [(d, _grams(d.base_code) - _grams(d.code)) for d in cut]
     for new in made:
-        held = [(_share(_grams(new.code), gone), -n, d) for n, (d, gone) in enumerate(lost) if d.unit is new.unit]
+        held = [
+            (_share(_grams(new.code), gone), -n, d)
+            for n, (d, gone) in enumerate(lost)
+            if d.unit is new.unit
+        ]
         share, _, whole = max(held, key=lambda h: h[:2], default=(0.0, 0, new))
         if share >= _LEAST_SHARE:
             yield new.head, whole.head, share

@@ -73,9 +73,19 @@ def replacements(change: ChangeSet, config: Config) -> tuple[Replacement, ...]:
 
 def _stays(name: str, change: ChangeSet, config: Config) -> bool:
     """Whether product code that was changed still holds `name`: soon known, unlike what all of the product holds."""
-    paths = (f.head_path for f in change.files if f.head_path and f.mode == "file" and not config.is_test(f.head_path))
+    paths = (
+        f.head_path
+        for f in change.files
+        if f.head_path and f.mode == "file" and not config.is_test(f.head_path)
+    )
     units = (change.unit(path) for path in paths if language(path))
-    return any(re.search(rf"{whole(name)}\b", line) for u in units if u is not None for line in u.lines if name in line)
+    return any(
+        re.search(rf"{whole(name)}\b", line)
+        for u in units
+        if u is not None
+        for line in u.lines
+        if name in line
+    )
 
 
 def _left(name: str, change: ChangeSet, config: Config) -> tuple[str, ...]:
@@ -103,14 +113,18 @@ def _in_hunk(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, str,
     if len(before) > _MOST_TOKENS or len(after) > _MOST_TOKENS:
         return
     a, b = [t for t, _ in before], [t for t, _ in after]
-    in_order = len(old) == len(new) and all(_shape(x) == _shape(y) for x, y in zip(*lines, strict=True))
+    in_order = len(old) == len(new) and all(
+        _shape(x) == _shape(y) for x, y in zip(*lines, strict=True)
+    )
     places = [(i, i) for i in range(len(a)) if a[i] != b[i]] if in_order else _around(before, after)
     for i, j in places:
         if _is_name(a[i]) and _is_name(b[j]) and not _was_set(b[j], a):
             yield a[i], b[j], after[j][1], b[j + 1 : j + 2] == ["("]
 
 
-def _around(before: list[tuple[str, int]], after: list[tuple[str, int]]) -> Iterator[tuple[int, int]]:
+def _around(
+    before: list[tuple[str, int]], after: list[tuple[str, int]]
+) -> Iterator[tuple[int, int]]:
     """Where one token was exchanged for one, and the rest of its line between two commas differs in names alone. Of
     three alike that became two, nobody can tell which went."""
     a, b = [t for t, _ in before], [t for t, _ in after]
@@ -119,7 +133,9 @@ def _around(before: list[tuple[str, int]], after: list[tuple[str, int]]) -> Iter
     for n, (tag, i1, i2, j1, j2) in enumerate(blocks):
         if tag == "replace" and i2 - i1 == 1 and j2 - j1 == 1:
             left = n == 0 or _length(blocks[n - 1]) >= _AROUND or n == 1
-            right = n + 1 == len(blocks) or _length(blocks[n + 1]) >= _AROUND or n + 2 == len(blocks)
+            right = (
+                n + 1 == len(blocks) or _length(blocks[n + 1]) >= _AROUND or n + 2 == len(blocks)
+            )
             if left and right and was[i1] == now[j1] and old[was[i1]] == new[now[j1]]:
                 yield i1, j1
 

@@ -30,7 +30,9 @@ _CALLED_OTHERWISE = frozenset(
 # What the people who run an engine set: command-line options, environment variables.
 _SETTINGS = {
     "impact-options": re.compile(r"""["'](--[a-z][\w-]+)["']"""),
-    "impact-environment": re.compile(r"""(?:environ(?:\.get)?|getenv)[\[(]["']([A-Z][A-Z0-9_]+)["']"""),
+    "impact-environment": re.compile(
+        r"""(?:environ(?:\.get)?|getenv)[\[(]["']([A-Z][A-Z0-9_]+)["']"""
+    ),
 }
 
 
@@ -38,7 +40,10 @@ def risks(review: Review, reached: Iterable[Finding]) -> tuple[Risk, ...]:
     """Open findings of the review, and what is `reached` besides."""
     own = [f for f in review.findings if f.severity is not Severity.CONVENTION and not f.answered]
     known = {f.fingerprint for f in own}
-    return (*map(Risk, own), *(Risk(f, reached=True) for f in reached if f.fingerprint not in known))
+    return (
+        *map(Risk, own),
+        *(Risk(f, reached=True) for f in reached if f.fingerprint not in known),
+    )
 
 
 def reached(change: ChangeSet, config: Config) -> tuple[Finding, ...]:
@@ -52,7 +57,12 @@ def reached(change: ChangeSet, config: Config) -> tuple[Finding, ...]:
     seen = change.bringing(paths)
     checks = [c for c in RULES if c.ID.startswith("kernel.") and c.ID not in config.rules.disable]
     found = [f for check in checks for f in check.run(seen, config)]
-    return tuple(sorted((f for f in found if not f.pedantic and f.location.path in paths), key=lambda f: f.sort_key))
+    return tuple(
+        sorted(
+            (f for f in found if not f.pedantic and f.location.path in paths),
+            key=lambda f: f.sort_key,
+        )
+    )
 
 
 def reached_files(change: ChangeSet, config: Config) -> tuple[str, ...]:
@@ -88,7 +98,12 @@ def impacts(change: ChangeSet, facts: Facts, claims: Iterable[Claim]) -> tuple[I
     made += [Impact("developers", claim) for claim in gathered(filter(_reaches_callers, told))]
     if facts.hardware:
         where = tuple(Location(f.path, 0) for f in facts.files if f.hardware)
-        made.insert(0, Impact("users", Claim(Message("impact-hardware", {"names": list(facts.hardware)}), where)))
+        made.insert(
+            0,
+            Impact(
+                "users", Claim(Message("impact-hardware", {"names": list(facts.hardware)}), where)
+            ),
+        )
     return tuple(made)
 
 
@@ -126,7 +141,9 @@ def _operators(change: ChangeSet, facts: Facts) -> Iterator[Impact]:
         for file in facts.of_kind("source"):
             places |= {n: p for n, p in _new(pattern, file.path, change) if n not in places}
         if places:
-            yield Impact("operators", Claim(Message(key, {"names": list(places)}), tuple(places.values())))
+            yield Impact(
+                "operators", Claim(Message(key, {"names": list(places)}), tuple(places.values()))
+            )
 
 
 def _new(pattern: re.Pattern[str], path: str, change: ChangeSet) -> Iterator[tuple[str, Location]]:

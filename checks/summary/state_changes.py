@@ -12,7 +12,18 @@ from checks.domain.ops import calls_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.node import node
 from checks.lang.ir.source_file import Function
-from checks.lang.ir.stmt import Assign, ExprStmt, For, Guarded, If, Jump, Raise, Return, Stmt, flatten
+from checks.lang.ir.stmt import (
+    Assign,
+    ExprStmt,
+    For,
+    Guarded,
+    If,
+    Jump,
+    Raise,
+    Return,
+    Stmt,
+    flatten,
+)
 from checks.summary.conditions import condition
 from checks.summary.pairs import paired
 
@@ -61,7 +72,11 @@ def exits(change: ChangeSet, config: Config) -> Iterator[Exit]:
             if not how or any(same(test, old) for _, old in before):
                 continue
             hunk = next(h for h in file.hunks if h.head_start <= s.line < h.head_start + h.head_len)
-            gone = [(b, old) for b, old in before if hunk.base_start <= b.line < hunk.base_start + hunk.base_len]
+            gone = [
+                (b, old)
+                for b, old in before
+                if hunk.base_start <= b.line < hunk.base_start + hunk.base_len
+            ]
             altered = any(type(b) is type(s) and E.names(old) & E.names(test) for b, old in gone)
             if not altered and (text := condition(test, delta.unit)):
                 yield Exit(delta.head, how, text, s.line)
@@ -98,12 +113,21 @@ def state(change: ChangeSet, config: Config) -> Iterator[State]:
             continue
         before, now = _set_in(delta.base), _set_in(delta.head)
         old, new = delta.base_text, delta.text
-        gained = {key: line for key, line in now.items() if not uses(old, _last(key)) and delta.touched(line)}
+        gained = {
+            key: line
+            for key, line in now.items()
+            if not uses(old, _last(key)) and delta.touched(line)
+        }
         lost = [key for key in before if not uses(new, _last(key))]
         handed = _handed(delta) if lost else set()
         lost = [key for key in lost if key not in handed]
         if gained or lost:
-            yield State(delta.head, tuple(gained), tuple(lost), min(gained.values(), default=delta.head.start_line))
+            yield State(
+                delta.head,
+                tuple(gained),
+                tuple(lost),
+                min(gained.values(), default=delta.head.start_line),
+            )
 
 
 def _handed(delta: Delta) -> set[str]:
@@ -123,7 +147,11 @@ def _set_in(function: Function) -> dict[str, int]:
     own = {s.target.id for s in flat if isinstance(s, Assign) and isinstance(s.target, E.Name)}
     found: dict[str, int] = {}
     for s in flat:
-        if isinstance(s, Assign) and isinstance(s.target, E.Attr | E.Index) and E.root(s.target) not in own:
+        if (
+            isinstance(s, Assign)
+            and isinstance(s.target, E.Attr | E.Index)
+            and E.root(s.target) not in own
+        ):
             key = place(s.target)
             if key:
                 found.setdefault(key, s.line)
@@ -147,15 +175,24 @@ def narrowed(change: ChangeSet, config: Config) -> Iterator[Narrowed]:
     for delta in paired(change, config):
         if delta.base is None:
             continue
-        tests = [g.stmt.test for g in delta.flat if isinstance(g.stmt, If) and delta.touched(g.stmt.line)]
+        tests = [
+            g.stmt.test for g in delta.flat if isinstance(g.stmt, If) and delta.touched(g.stmt.line)
+        ]
         for now in delta.flat if tests else ():
             what, calls = _does(now.stmt)
             if not what or not any(g is t for g in now.guards for t in tests):
                 continue
             was = [g for g in delta.flat_base if same(g.stmt, now.stmt)]
             again = [g for g in delta.flat if same(g.stmt, now.stmt)]
-            more = [g for g in now.guards if len(was) == 1 and not any(same(g, old) for old in was[0].guards)]
-            if len(was) == len(again) == len(more) == 1 and len(now.guards) == len(was[0].guards) + 1:
+            more = [
+                g
+                for g in now.guards
+                if len(was) == 1 and not any(same(g, old) for old in was[0].guards)
+            ]
+            if (
+                len(was) == len(again) == len(more) == 1
+                and len(now.guards) == len(was[0].guards) + 1
+            ):
                 test = condition(more[0], delta.unit) if any(more[0] is t for t in tests) else ""
                 if test:
                     yield Narrowed(delta.head, calls, what, test, now.stmt.line)

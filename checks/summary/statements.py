@@ -54,7 +54,10 @@ def assignments(change: ChangeSet, config: Config) -> Iterator[Written]:
         for state, alike in now.items():
             old = before.get(state, [])
             if len(old) == len(alike) == 1 and not same(old[0].value, alike[0].value):
-                (_, was), (target, value) = sides(old[0], delta.base_unit), sides(alike[0], delta.unit)
+                (_, was), (target, value) = (
+                    sides(old[0], delta.base_unit),
+                    sides(alike[0], delta.unit),
+                )
                 if target:
                     yield Written(delta.head, target, was, value, alike[0].line)
 
@@ -104,7 +107,12 @@ def unpacked(change: ChangeSet, config: Config) -> Iterator[Written]:
     for delta in paired(change, config):
         for guarded in delta.flat if delta.base is not None else ():
             s = guarded.stmt
-            if isinstance(s, Assign) and isinstance(s.target, E.Name) and s.value is not None and _takes_bits(s.value):
+            if (
+                isinstance(s, Assign)
+                and isinstance(s.target, E.Name)
+                and s.value is not None
+                and _takes_bits(s.value)
+            ):
                 _, value = sides(s, delta.unit)
                 if value and delta.touched(s.line) and not uses(delta.base_code, s.target.id):
                     yield Written(delta.head, s.target.id, "", value, s.line)
@@ -122,15 +130,22 @@ def loops(change: ChangeSet, config: Config) -> Iterator[Written]:
         for now in new:
             before = [b for b in old if same(b.target, now.target)]
             alike = [n for n in new if same(n.target, now.target)]
-            if len(before) == len(alike) == 1 and not same((before[0].start, before[0].stop), (now.start, now.stop)):
+            if len(before) == len(alike) == 1 and not same(
+                (before[0].start, before[0].stop), (now.start, now.stop)
+            ):
                 assert delta.base_unit is not None
-                texts = delta.base_unit.text(before[0].line).strip(" {"), delta.unit.text(now.line).strip(" {")
+                texts = (
+                    delta.base_unit.text(before[0].line).strip(" {"),
+                    delta.unit.text(now.line).strip(" {"),
+                )
                 yield Written(delta.head, "", *texts, now.line)
 
 
 def _hunks(change: ChangeSet, config: Config) -> list[_Hunk]:
     """Of every hunk in a changed function: the statements that went and those that came."""
-    return change.once(("analysis.hunks", config.paths.tests), lambda: [*_find_hunks(change, config)])
+    return change.once(
+        ("analysis.hunks", config.paths.tests), lambda: [*_find_hunks(change, config)]
+    )
 
 
 def _find_hunks(change: ChangeSet, config: Config) -> Iterator[_Hunk]:
@@ -140,7 +155,9 @@ def _find_hunks(change: ChangeSet, config: Config) -> Iterator[_Hunk]:
             continue
         before, now = [g.stmt for g in delta.flat_base], [g.stmt for g in delta.flat]
         for hunk in file.hunks:
-            gone = [s for s in before if hunk.base_start <= s.line < hunk.base_start + hunk.base_len]
+            gone = [
+                s for s in before if hunk.base_start <= s.line < hunk.base_start + hunk.base_len
+            ]
             come = [s for s in now if hunk.head_start <= s.line < hunk.head_start + hunk.head_len]
             if gone and come:
                 yield delta, gone, come
@@ -165,7 +182,11 @@ def branches(change: ChangeSet, config: Config) -> Iterator[Branches]:
                 enums.setdefault(owner, []).append((member, line))
         for owner, members in enums.items():
             yield Branches(
-                delta.head, owner, tuple(dict.fromkeys(m for m, _ in members)), members[0][1], delta.base is None
+                delta.head,
+                owner,
+                tuple(dict.fromkeys(m for m, _ in members)),
+                members[0][1],
+                delta.base is None,
             )
 
 

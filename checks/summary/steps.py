@@ -128,7 +128,9 @@ def _ties(claims: Sequence[Claim], hunks: Sequence[_Hunk]) -> list[tuple[float, 
 
 def _shared(a: Claim, b: Claim) -> set[str]:
     """The symbols of both. A plain name that stands for two classes' methods is none."""
-    return {s for s in {*a.symbols} & {*b.symbols} if not _differ(_qualified(s, a), _qualified(s, b))}
+    return {
+        s for s in {*a.symbols} & {*b.symbols} if not _differ(_qualified(s, a), _qualified(s, b))
+    }
 
 
 def _qualified(name: str, claim: Claim) -> set[str]:
@@ -140,7 +142,12 @@ def _differ(a: set[str], b: set[str]) -> bool:
 
 
 def _standing(claim: Claim, hunks: Sequence[_Hunk]) -> frozenset[int]:
-    return frozenset(n for n, h in enumerate(hunks) for p in claim.places if h.holds(p.path, p.start_line, p.side))
+    return frozenset(
+        n
+        for n, h in enumerate(hunks)
+        for p in claim.places
+        if h.holds(p.path, p.start_line, p.side)
+    )
 
 
 def _same_place(a: frozenset[int], b: frozenset[int]) -> bool:
@@ -150,7 +157,8 @@ def _same_place(a: frozenset[int], b: frozenset[int]) -> bool:
 def _best(hunk: _Hunk, groups: Sequence[_Group], rest: _Group) -> _Group:
     # Of two groups that name its function as well, the one with the longer name means this one: not another class's.
     scored = [
-        (_score(hunk, g), max(map(len, hunk.functions & {*g.symbols}), default=0), -n) for n, g in enumerate(groups)
+        (_score(hunk, g), max(map(len, hunk.functions & {*g.symbols}), default=0), -n)
+        for n, g in enumerate(groups)
     ]
     score, _, place = max(scored, default=(0, 0, 0))
     return groups[-place] if score else rest
@@ -159,7 +167,9 @@ def _best(hunk: _Hunk, groups: Sequence[_Group], rest: _Group) -> _Group:
 def _score(hunk: _Hunk, group: _Group) -> int:
     """How strongly a hunk belongs to a group: claims made on its lines, its function, its words."""
     symbols = group.symbols
-    here = sum(1 for c in group.claims for p in c.places if hunk.holds(p.path, p.start_line, p.side))
+    here = sum(
+        1 for c in group.claims for p in c.places if hunk.holds(p.path, p.start_line, p.side)
+    )
     inside = len(hunk.functions.intersection(symbols))
     named = sum(hunk.words[s.rsplit(".", 1)[-1]] for s in symbols)
     return _HERE * here + _INSIDE * inside + _NAMED * min(named, 8)
@@ -175,7 +185,11 @@ def _hunks(change: ChangeSet) -> list[_Hunk]:
             text = before[h.base_start - 1 : h.base_start - 1 + h.base_len] if h.base_len else []
             text += after[h.head_start - 1 : h.head_start - 1 + h.head_len] if h.head_len else []
             words = Counter(w for line in text for w in _WORD.findall(line))
-            found.append(_Hunk(file.path, file.base_path or "", h, words, _functions(change, file.head_path, h)))
+            found.append(
+                _Hunk(
+                    file.path, file.base_path or "", h, words, _functions(change, file.head_path, h)
+                )
+            )
     return found
 
 

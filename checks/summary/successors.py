@@ -52,7 +52,10 @@ def functions(
             old
             for old in gone
             if old.path == new.path
-            and ((_plain(old.name), _plain(new.name)) in names or (new.path, old.name, new.name) in held)
+            and (
+                (_plain(old.name), _plain(new.name)) in names
+                or (new.path, old.name, new.name) in held
+            )
         ]
         if len(before) == 1:
             found.append(Successor(before[0], new))

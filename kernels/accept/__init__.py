@@ -23,7 +23,9 @@ class Accepted:
     token_ids: torch.Tensor  # int64 [B*S], -1 past the valid entries
     row_index: torch.Tensor  # int64 [B*S], row of the target logits, -1 past the valid entries
     cu_tokens: torch.Tensor  # int32 [B+1], request b owns entries cu_tokens[b]:cu_tokens[b+1]
-    logits: torch.Tensor | None  # [B*S, V] copied rows, or None; rows past the valid entries are never written
+    logits: (
+        torch.Tensor | None
+    )  # [B*S, V] copied rows, or None; rows past the valid entries are never written
 
 
 def accept(

@@ -84,14 +84,18 @@ def _accept_kernel(
     every = tl.zeros([SCAN], tl.int32)
     for start in range(0, batch, SCAN):
         b = start + tl.arange(0, SCAN)
-        num, _ = _counts(num_ptr, num_stride, cu_ptr, cu_stride, enc_ptr, enc_stride, b, b < batch, width)
+        num, _ = _counts(
+            num_ptr, num_stride, cu_ptr, cu_stride, enc_ptr, enc_stride, b, b < batch, width
+        )
         before += tl.where(b < first_request, num, 0)
         every += num
     base = tl.sum(before)
     total = tl.sum(every)
 
     b = first_request + tl.arange(0, TILE)  # [TILE]
-    num, first = _counts(num_ptr, num_stride, cu_ptr, cu_stride, enc_ptr, enc_stride, b, b < batch, width)
+    num, first = _counts(
+        num_ptr, num_stride, cu_ptr, cu_stride, enc_ptr, enc_stride, b, b < batch, width
+    )
     offset = base + tl.cumsum(num, 0) - num  # [TILE], exclusive
     tl.store(cu_tokens_ptr + b, offset, mask=b < batch)
     tl.store(cu_tokens_ptr + batch, total, mask=tile == 0)

@@ -51,7 +51,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--examples", type=int, default=300, help="cases of each property test")
     parser.add_argument("--jobs", type=int, default=1, help="test processes")
     parser.add_argument("--no-compile", action="store_true", help="leave torch.compile out")
-    parser.add_argument("-o", "--out", type=Path, help="folder for bench.json, tables and the picture")
+    parser.add_argument(
+        "-o", "--out", type=Path, help="folder for bench.json, tables and the picture"
+    )
     parser.add_argument("--json", type=Path, help="the results alone, to this file")
     return parser
 

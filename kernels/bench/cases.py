@@ -39,7 +39,9 @@ def random_logits(*shape: int, seed: int) -> torch.Tensor:
     return (torch.randn(shape, generator=gen, device="cuda") * 3).bfloat16()
 
 
-def _logprobs(rows: int, k: int, floor: float | None, micros: float | None, compiled: bool) -> Workload:
+def _logprobs(
+    rows: int, k: int, floor: float | None, micros: float | None, compiled: bool
+) -> Workload:
     def build(i: int) -> dict[str, Call]:
         logits = random_logits(rows, VOCAB, seed=i)
         tokens = torch.randint(0, VOCAB, (rows,), device="cuda")
@@ -78,7 +80,9 @@ def _verify(
             draft.view(flat, VOCAB), seeds.repeat_interleave(width - 1), places,
             warm.repeat_interleave(width - 1), stream=DRAFT,
         )  # fmt: skip
-        ids = torch.cat([torch.zeros(batch, 1, dtype=torch.int64, device="cuda"), drafts.view(batch, -1)], 1)
+        ids = torch.cat(
+            [torch.zeros(batch, 1, dtype=torch.int64, device="cuda"), drafts.view(batch, -1)], 1
+        )
         lens = torch.full((batch,), width, dtype=torch.int32, device="cuda")
         cu = torch.arange(batch + 1, dtype=torch.int32, device="cuda") * width
         end = torch.tensor([VOCAB - 1], device="cuda")
@@ -87,7 +91,9 @@ def _verify(
         if strategy != Strategy.GREEDY:
             options |= {"temperature": warm, "seeds": seeds}
         calls: dict[str, Call] = {
-            "ours": lambda: verify(ids, lens, cu, step, room, end, strategy=strategy, target_logits=target, **options)
+            "ours": lambda: verify(
+                ids, lens, cu, step, room, end, strategy=strategy, target_logits=target, **options
+            )
         }
         if dense and strategy == Strategy.REJECTION:
             calls["torch"] = lambda: _torch_rejection(target, draft, ids, temperature)
@@ -98,7 +104,9 @@ def _verify(
     return Workload(name, "verify", rows * VOCAB * 2 + batch * 80, build, floor)
 
 
-def _torch_rejection(target: torch.Tensor, draft: torch.Tensor, ids: torch.Tensor, temperature: float) -> torch.Tensor:
+def _torch_rejection(
+    target: torch.Tensor, draft: torch.Tensor, ids: torch.Tensor, temperature: float
+) -> torch.Tensor:
     """The textbook version, without stops, flags and seeds: what an engine writes first."""
     batch, width = ids.shape
     p = (target.float() / temperature).softmax(dim=1).view(batch, width, -1)

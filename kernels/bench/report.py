@@ -41,7 +41,9 @@ def tests_table(results: dict[str, Any], examples: int) -> str:
         "| op | passed | failed | skipped |",
         "|---|---|---|---|",
     ]
-    lines += [f"| {t['op']} | {t['passed']} | {t['failed']} | {t['skipped']} |" for t in results["tests"]]
+    lines += [
+        f"| {t['op']} | {t['passed']} | {t['failed']} | {t['skipped']} |" for t in results["tests"]
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -61,7 +63,10 @@ def plot(results: dict[str, Any], path: Path) -> bool:
     left.set_xlim(0, 1.05)
     left.axvline(1, color="black", linewidth=0.8)
     left.set_xlabel("fraction of the memory floor (CUDA graph)")
-    for peer, colour, shift in (("torch eager", "#b5533c", 0.2), ("torch.compile", "#d9a441", -0.2)):
+    for peer, colour, shift in (
+        ("torch eager", "#b5533c", 0.2),
+        ("torch.compile", "#d9a441", -0.2),
+    ):
         values = [row["peers"].get(peer, 0) / row["graph_us"] for row in rows]
         at = [place + shift for place in range(len(rows))]
         right.barh(at, values, height=0.4, color=colour, label=peer)

@@ -20,7 +20,9 @@ def run_bench(chosen: list[Workload], tests: dict[str, Outcome], compiled: bool)
         outcome = tests.get(workload.op)
         if outcome is None or not outcome.green:
             why = outcome.said if outcome else "its tests were not run"
-            rows.append({"name": workload.name, "op": workload.op, "refused": f"tests not green: {why}"})
+            rows.append(
+                {"name": workload.name, "op": workload.op, "refused": f"tests not green: {why}"}
+            )
             continue
         rows.append(_measure(workload, bandwidth, compiled))
         print(f"{workload.name}: {rows[-1]['graph_us']:.1f} us", file=sys.stderr, flush=True)

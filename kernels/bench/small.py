@@ -47,11 +47,17 @@ def _accept(batch: int, width: int) -> Callable[[int], dict[str, Call]]:
         def eager() -> tuple[torch.Tensor, ...]:
             offsets = torch.nn.functional.pad(num.cumsum(0), (1, 0))
             valid = torch.arange(width, device="cuda") < num[:, None]
-            slot = torch.where(valid, offsets[:-1, None] + torch.arange(width, device="cuda"), batch * width)
+            slot = torch.where(
+                valid, offsets[:-1, None] + torch.arange(width, device="cuda"), batch * width
+            )
             ids = torch.full((batch * width + 1,), -1, dtype=torch.int64, device="cuda")
             rows = ids.clone()
             ids.scatter_(0, slot.flatten(), tokens.flatten())
-            rows.scatter_(0, slot.flatten(), (cu[:-1, None] + torch.arange(width, device="cuda")).flatten().long())
+            rows.scatter_(
+                0,
+                slot.flatten(),
+                (cu[:-1, None] + torch.arange(width, device="cuda")).flatten().long(),
+            )
             return ids, rows, offsets
 
         return {"ours": lambda: accept(tokens, num, cu, encoder), "torch": eager}

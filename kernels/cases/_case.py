@@ -35,8 +35,12 @@ class Case:
     build: Callable[[torch.device], Given]
     call: Callable[[Given], Outputs]  # the op as it is called by an engine; this is what is timed
     reference: Callable[[Given], Outputs]
-    defined: Callable[[Outputs], Outputs] = all_of  # of either: without what the op leaves undefined
-    tolerance: Mapping[str, float] = field(default_factory=dict)  # largest |difference|; 0 for what is not named
+    defined: Callable[[Outputs], Outputs] = (
+        all_of  # of either: without what the op leaves undefined
+    )
+    tolerance: Mapping[str, float] = field(
+        default_factory=dict
+    )  # largest |difference|; 0 for what is not named
     gpu_only: bool = False
 
 
@@ -52,11 +56,15 @@ class Inputs:
         """`large` on a GPU."""
         return large if self.large else small
 
-    def ints(self, low: int, high: int, *shape: int, dtype: torch.dtype = torch.int64) -> torch.Tensor:
+    def ints(
+        self, low: int, high: int, *shape: int, dtype: torch.dtype = torch.int64
+    ) -> torch.Tensor:
         """Uniform in low..high-1."""
         return torch.randint(low, high, shape, generator=self._random, dtype=dtype).to(self.device)
 
-    def normal(self, *shape: int, scale: float = 1.0, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    def normal(
+        self, *shape: int, scale: float = 1.0, dtype: torch.dtype = torch.float32
+    ) -> torch.Tensor:
         """Normal with this standard deviation."""
         return (torch.randn(shape, generator=self._random) * scale).to(dtype).to(self.device)
 
@@ -72,7 +80,9 @@ class Inputs:
         """These values."""
         return torch.tensor(values, dtype=dtype, device=self.device)
 
-    def one_of(self, values: list[float], *shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    def one_of(
+        self, values: list[float], *shape: int, dtype: torch.dtype = torch.float32
+    ) -> torch.Tensor:
         """Each element drawn from `values`."""
         return self.of(values, dtype)[self.ints(0, len(values), *shape)]
 

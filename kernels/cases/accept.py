@@ -31,7 +31,12 @@ def _with_logits(device: torch.device) -> Given:
 def _call(given: Given) -> Outputs:
     done = accept(**given)
     rows = {} if done.logits is None else {"logits": done.logits}
-    return {"token_ids": done.token_ids, "row_index": done.row_index, "cu_tokens": done.cu_tokens, **rows}
+    return {
+        "token_ids": done.token_ids,
+        "row_index": done.row_index,
+        "cu_tokens": done.cu_tokens,
+        **rows,
+    }
 
 
 def _reference(given: Given) -> Outputs:

@@ -73,7 +73,9 @@ def _reference(given: Given) -> Outputs:
     from kernels.logprobs.reference import logprobs_reference
 
     order = ("rows", "temperature", "cut_logit", "cut_id")
-    made = logprobs_reference(given["logits"], given["token_ids"], given["k"], *(given.get(name) for name in order))
+    made = logprobs_reference(
+        given["logits"], given["token_ids"], given["k"], *(given.get(name) for name in order)
+    )
     return dict(zip(NAMES, made, strict=True))
 
 

@@ -57,8 +57,17 @@ def _reference(given: Given) -> Outputs:
     meta = next(f for f in CURRENT.header if f.name == "meta")
     batch, rows = given["accept_num"].shape[0], given["sampled_token_ids"].shape[0]
     words = torch.zeros(HEADER + batch + rows * (2 * columns + 1), dtype=torch.int32)
-    options = {"message_id": 1, "running": True, "seq_lens_decoder": None, "prompt_lens": None, "preempted": None}
-    moved = {name: value.cpu() if isinstance(value, torch.Tensor) else value for name, value in given.items()}
+    options = {
+        "message_id": 1,
+        "running": True,
+        "seq_lens_decoder": None,
+        "prompt_lens": None,
+        "preempted": None,
+    }
+    moved = {
+        name: value.cpu() if isinstance(value, torch.Tensor) else value
+        for name, value in given.items()
+    }
     bits = pack_bits(meta, {"message_flag": flag, "num_logprobs": columns})
     pack_reference(**options | moved, meta=bits, columns=columns, out=words)
     return {"words": words}

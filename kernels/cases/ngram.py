@@ -21,7 +21,13 @@ TENSORS = (
     "seq_lens_encoder",
     "seq_lens_decoder",
 )
-OPTIONS = {"max_ngram": 3, "min_ngram": 1, "match": "leftmost", "haystack": "prompt_first", "budget": None}
+OPTIONS = {
+    "max_ngram": 3,
+    "min_ngram": 1,
+    "match": "leftmost",
+    "haystack": "prompt_first",
+    "budget": None,
+}
 
 
 def _requests(device: torch.device, *, alphabet: int, drafts: int = 0) -> Given:
@@ -63,7 +69,10 @@ def _reference(given: Given, *, append: bool = False) -> Outputs:
     from kernels.ngram.reference import propose_reference
 
     options = OPTIONS | {"pad_to_max": False} | given["options"]
-    flags = {"rightmost": options.pop("match") == "rightmost", "one_history": options.pop("haystack") == "one_history"}
+    flags = {
+        "rightmost": options.pop("match") == "rightmost",
+        "one_history": options.pop("haystack") == "one_history",
+    }
     tensors = [given[name].cpu() for name in TENSORS]
     propose_reference(*tensors, **options, **flags, append=append)
     return {name: tensors[TENSORS.index(name)] for name in ("draft_tokens", "seq_lens_this_time")}
@@ -75,5 +84,10 @@ CASES = (
     Case("leftmost", partial(_requests, alphabet=4), _propose, _reference),
     Case("one-history", _one_history, _propose, _reference),
     Case("budget", _budget, _propose, _reference),
-    Case("append", partial(_requests, alphabet=4, drafts=2), _append, partial(_reference, append=True)),
+    Case(
+        "append",
+        partial(_requests, alphabet=4, drafts=2),
+        _append,
+        partial(_reference, append=True),
+    ),
 )

@@ -8,7 +8,14 @@ import torch
 
 from kernels._random import CHUNK
 from kernels.cases._case import CLOSE, SURE, VOCAB, Case, Given, Inputs, Outputs, offsets
-from kernels.sampling import MAX_SEED, RECOVER, expand_sampling_params, sample, top_k_top_p_cut, top_p_candidates
+from kernels.sampling import (
+    MAX_SEED,
+    RECOVER,
+    expand_sampling_params,
+    sample,
+    top_k_top_p_cut,
+    top_p_candidates,
+)
 
 
 def _rows(device: torch.device) -> Given:
@@ -46,7 +53,9 @@ def _params(device: torch.device) -> Given:
     return {
         "cu_seqlens_q_output": offsets(counts),
         "rows": 4 * batch,
-        "infer_seed": torch.where(inputs.ints(0, 3, batch) == 0, MAX_SEED - 5, inputs.ints(0, 2**60, batch)),
+        "infer_seed": torch.where(
+            inputs.ints(0, 3, batch) == 0, MAX_SEED - 5, inputs.ints(0, 2**60, batch)
+        ),
         "temperature": inputs.normal(batch).abs(),
         "top_k": inputs.ints(0, 100, batch),
         "top_p": inputs.normal(batch).sigmoid(),
@@ -84,7 +93,9 @@ def _best_reference(given: Given) -> Outputs:
     from kernels.logprobs.reference import logprobs_reference
     from kernels.sampling.reference import cut_candidates_reference
 
-    made = logprobs_reference(given["logits"], None, given["candidates"], None, given["temperature"], None, None)
+    made = logprobs_reference(
+        given["logits"], None, given["candidates"], None, given["temperature"], None, None
+    )
     ids, scores = made[2], made[3]
     distance = scores.double().exp().cumsum(dim=1).sub(given["top_p"][:, None]).abs().amin(dim=1)
     best = cut_candidates_reference(ids, scores, given["top_p"])
@@ -101,7 +112,15 @@ def _expand(given: Given) -> Outputs:
 def _expand_reference(given: Given) -> Outputs:
     from kernels.sampling.reference import expand_reference
 
-    order = ("cu_seqlens_q_output", "rows", "infer_seed", "temperature", "top_k", "top_p", "increment")
+    order = (
+        "cu_seqlens_q_output",
+        "rows",
+        "infer_seed",
+        "temperature",
+        "top_k",
+        "top_p",
+        "increment",
+    )
     return dict(zip(EXPANDED, expand_reference(*(given[name] for name in order)), strict=True))
 
 

@@ -74,7 +74,9 @@ def _schedule(given: Given) -> Outputs:
 def _schedule_reference(given: Given) -> Outputs:
     from kernels.schedule.reference import output_schedule_reference
 
-    lens, encoder, capacity = (given[n] for n in ("seq_lens_this_time", "seq_lens_encoder", "capacity"))
+    lens, encoder, capacity = (
+        given[n] for n in ("seq_lens_this_time", "seq_lens_encoder", "capacity")
+    )
     made = OutputSchedule.empty(lens.shape[0], capacity, "cpu")
     output_schedule_reference(lens.cpu(), encoder.cpu(), *made)
     return made._asdict()
@@ -103,7 +105,9 @@ def _update_reference(given: Given) -> Outputs:
 
     given = {name: value.cpu() for name, value in given.items()}
     blocked = given.pop("is_block_step")
-    update_status_reference(**given, is_block_step=blocked, prefill_one_step_stop=False, end_when_full=True)
+    update_status_reference(
+        **given, is_block_step=blocked, prefill_one_step_stop=False, end_when_full=True
+    )
     return {name: given[name] for name in UPDATED}
 
 

@@ -40,10 +40,14 @@ def _on_logits(device: torch.device, *, strategy: Strategy, dense: bool) -> Give
     inputs, given = _requests(device)
     batch, rows = given["step_idx"].shape[0], max(1, int(given["cu_seqlens_q_output"][-1]))
     target = inputs.logits(rows, inputs.size(100, VOCAB))
-    row = (given["cu_seqlens_q_output"][:-1, None] + torch.arange(WIDTH - 1, device=device)).clamp(max=rows - 1)
+    row = (given["cu_seqlens_q_output"][:-1, None] + torch.arange(WIDTH - 1, device=device)).clamp(
+        max=rows - 1
+    )
     near = target[row.long()].float()  # [B, WIDTH - 1, V]
     draft = (near + inputs.normal(*near.shape)).to(target.dtype)
-    liked = torch.where(inputs.ints(0, 3, batch, WIDTH - 1) > 0, draft.float().argmax(dim=2), near.argmax(dim=2))
+    liked = torch.where(
+        inputs.ints(0, 3, batch, WIDTH - 1) > 0, draft.float().argmax(dim=2), near.argmax(dim=2)
+    )
     given["step_input_ids"][:, 1:] = liked
     given |= {"strategy": strategy, "target_logits": target}
     if strategy != Strategy.GREEDY:
@@ -54,9 +58,15 @@ def _on_logits(device: torch.device, *, strategy: Strategy, dense: bool) -> Give
 
 def _on_candidates(device: torch.device) -> Given:
     inputs, given = _requests(device)
-    batch, rows, columns = given["step_idx"].shape[0], max(1, int(given["cu_seqlens_q_output"][-1])), 5
+    batch, rows, columns = (
+        given["step_idx"].shape[0],
+        max(1, int(given["cu_seqlens_q_output"][-1])),
+        5,
+    )
     ids = inputs.ints(0, 100, rows, columns)
-    row = (given["cu_seqlens_q_output"][:-1, None] + torch.arange(WIDTH - 1, device=device)).clamp(max=rows - 1)
+    row = (given["cu_seqlens_q_output"][:-1, None] + torch.arange(WIDTH - 1, device=device)).clamp(
+        max=rows - 1
+    )
     given["step_input_ids"][:, 1:] = ids[row.long(), inputs.ints(0, 2, batch, WIDTH - 1)]
     scores = inputs.normal(rows, columns).softmax(dim=1).sort(dim=1, descending=True).values
     return given | {
@@ -81,7 +91,9 @@ def _reference(given: Given) -> Outputs:
     for name, value in given.items():
         law |= dict(zip(RENAMED[name], value, strict=True)) if name in RENAMED else {name: value}
     if law["temperature"] is None:
-        law["temperature"] = torch.zeros(given["step_idx"].shape[0], device=given["step_idx"].device)
+        law["temperature"] = torch.zeros(
+            given["step_idx"].shape[0], device=given["step_idx"].device
+        )
     if law["seeds"] is None:
         law["seeds"] = torch.zeros_like(given["step_idx"])
     tokens, count, margin = verify_reference(Law(**law), chunk=CHUNK)

@@ -107,9 +107,14 @@ class Engine:
     def _next_launch(self) -> Launch:
         if not self.settings.overlap:
             lengths = self.workers[0].slots.seq_lens_this_time.tolist()
-            return next_launch(lengths, num_speculative_tokens=self.settings.num_speculative_tokens, overlap=False)
+            return next_launch(
+                lengths, num_speculative_tokens=self.settings.num_speculative_tokens, overlap=False
+            )
         # The device may still be at the last step: all that the host knows is who had not finished before that.
-        decoding = [int(job is not None and not chunk) for job, chunk in zip(self.jobs, self.reading, strict=True)]
+        decoding = [
+            int(job is not None and not chunk)
+            for job, chunk in zip(self.jobs, self.reading, strict=True)
+        ]
         return next_launch(
             decoding,
             num_speculative_tokens=self.settings.num_speculative_tokens,
@@ -151,7 +156,9 @@ class Engine:
         return Progress(job.number, first, output)
 
 
-def decode(model: Model, requests: Sequence[Request], settings: Settings | None = None) -> list[Output]:
+def decode(
+    model: Model, requests: Sequence[Request], settings: Settings | None = None
+) -> list[Output]:
     """Decode all requests together; the outputs are in the order of the requests."""
     engine = Engine(model, settings or Settings())
     for request in requests:

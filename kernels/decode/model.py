@@ -77,7 +77,9 @@ class Model:
             cache[layer, 1, slots, positions] = value
             read = self._attend(query, cache[layer, 0][slots], cache[layer, 1][slots], seen)
             x = x + self.shape.mixing * (read @ self.attended[layer])
-            x = x + self.shape.mixing * (gelu(rms_norm(x, x.shape[-1:]) @ self.up[layer]) @ self.down[layer])
+            x = x + self.shape.mixing * (
+                gelu(rms_norm(x, x.shape[-1:]) @ self.up[layer]) @ self.down[layer]
+            )
         return x
 
     def head(self, hidden: torch.Tensor) -> torch.Tensor:
@@ -103,7 +105,9 @@ class Model:
         angle = positions[:, None] * 0.05 ** rate[None, :]
         return 0.05 * torch.cat([angle.sin(), angle.cos()], dim=-1)
 
-    def _attend(self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, seen: torch.Tensor) -> torch.Tensor:
+    def _attend(
+        self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, seen: torch.Tensor
+    ) -> torch.Tensor:
         """[T, D] from query [T, D], key and value [T, L, D], seen [T, L]."""
         heads = self.shape.heads
         rows, length, dim = key.shape

@@ -20,10 +20,14 @@ class Drafts:
     """The distribution that the drafts in the slots were drawn from, as `verify` wants it."""
 
     logits: torch.Tensor  # [B, K, V], before the temperature
-    cut: tuple[torch.Tensor, torch.Tensor] | None  # [B, K] each: the last token that top-k and top-p kept
+    cut: (
+        tuple[torch.Tensor, torch.Tensor] | None
+    )  # [B, K] each: the last token that top-k and top-p kept
 
 
-def propose(model: Model, settings: Settings, slots: Slots, guess: Guess | None, *, truncate: bool) -> Drafts | None:
+def propose(
+    model: Model, settings: Settings, slots: Slots, guess: Guess | None, *, truncate: bool
+) -> Drafts | None:
     """Write drafts into `slots` and lengthen `seq_lens_this_time`.
 
     Returns their distribution; None means that every draft is certain of itself, as a lookup is. `truncate`: some
@@ -68,7 +72,9 @@ def _draft(model: Model, slots: Slots, guess: Guess, own: int, truncate: bool) -
     decoding = (slots.seq_lens_encoder == 0) & (slots.seq_lens_this_time > 0)
     count = torch.where(decoding, room.clamp(0, own), 0)
     batch, width = slots.draft_tokens.shape
-    logits = torch.full((batch, width - 1, vocab), float("-inf"), dtype=model.dtype, device=model.device)
+    logits = torch.full(
+        (batch, width - 1, vocab), float("-inf"), dtype=model.dtype, device=model.device
+    )
     cut = _keep_all(logits) if truncate else None
     hidden, before, token = guess.hidden, guess.token, slots.draft_tokens[:, 0].clamp(min=0)
     for i in range(own):
@@ -78,7 +84,9 @@ def _draft(model: Model, slots: Slots, guess: Guess, own: int, truncate: bool) -
         if cut is not None:
             kept = top_k_top_p_cut(head, slots.temperature, slots.top_k, slots.top_p)
             cut[0][:, i], cut[1][:, i] = kept
-        drawn = sample(head, slots.seeds, slots.step_idx + i, slots.temperature, cut=kept, stream=DRAFT)
+        drawn = sample(
+            head, slots.seeds, slots.step_idx + i, slots.temperature, cut=kept, stream=DRAFT
+        )
         before, token = token, drawn
         slots.draft_tokens[:, i + 1] = torch.where(i < count, token, NO_DRAFT)
     slots.seq_lens_this_time += count.int()

@@ -26,7 +26,9 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch
 def main(arguments: Sequence[str] | None = None) -> int:
     """0, or 2 for arguments that do not go together."""
     options = _parser().parse_args(arguments)
-    torch.set_num_threads(1)  # threads that wait for each other cost more than these small matrices do
+    torch.set_num_threads(
+        1
+    )  # threads that wait for each other cost more than these small matrices do
     try:
         lines = list(record(options))
     except ValueError as error:
@@ -43,7 +45,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def record(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """One record a request, in order. ValueError for settings that do not go together."""
     model = Model(
-        Shape(vocab=options.vocab), seed=options.model_seed, dtype=DTYPES[options.dtype], device=options.device
+        Shape(vocab=options.vocab),
+        seed=options.model_seed,
+        dtype=DTYPES[options.dtype],
+        device=options.device,
     )
     settings = Settings(
         proposer=options.proposer,
@@ -63,8 +68,14 @@ def record(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
         "logits_dtype": options.dtype,
     }
     speculative = {"proposer": options.proposer, "num_speculative_tokens": options.drafts}
-    for number, (request, output) in enumerate(zip(requests, decode(model, requests, settings), strict=True)):
-        said = {"version": 1, "id": f"request-{number}", "prompt": json.dumps(request.prompt, separators=(",", ":"))}
+    for number, (request, output) in enumerate(
+        zip(requests, decode(model, requests, settings), strict=True)
+    ):
+        said = {
+            "version": 1,
+            "id": f"request-{number}",
+            "prompt": json.dumps(request.prompt, separators=(",", ":")),
+        }
         yield said | {"origin": origin, "speculative": speculative} | _of(request, output)
 
 
@@ -104,7 +115,11 @@ def _requests(options: argparse.Namespace) -> list[Request]:
     generator = torch.Generator().manual_seed(options.seed)
     made = []
     for number in range(options.requests):
-        length = int(torch.randint(min(4, options.longest_prompt), options.longest_prompt + 1, (), generator=generator))
+        length = int(
+            torch.randint(
+                min(4, options.longest_prompt), options.longest_prompt + 1, (), generator=generator
+            )
+        )
         ids = torch.randint(0, options.vocab, (length,), generator=generator).tolist()
         if number % 2:
             ids = (ids[: 1 + length // 3] * 4)[:length]
@@ -122,11 +137,18 @@ def _requests(options: argparse.Namespace) -> list[Request]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="kernels.decode.record", description="Logprob records of the decode loop.")
+    parser = argparse.ArgumentParser(
+        prog="kernels.decode.record", description="Logprob records of the decode loop."
+    )
     add = parser.add_argument
     add("-o", "--out", type=Path, help="the file; standard output without it")
     add("--top-k", type=int, default=5, help="columns of the top-k table, 0 to 64")
-    add("--mode", choices=("raw", "processed"), default="raw", help="of which distribution the logprobs are")
+    add(
+        "--mode",
+        choices=("raw", "processed"),
+        default="raw",
+        help="of which distribution the logprobs are",
+    )
     add("--proposer", choices=PROPOSERS, default="mtp", help="who drafts")
     add("--drafts", type=int, default=3, help="draft tokens a step; 0 with --proposer none")
     add("--requests", type=int, default=16, help="number of prompts")
@@ -135,13 +157,20 @@ def _parser() -> argparse.ArgumentParser:
     add("--slots", type=int, default=4, help="requests that run together")
     add("--temperature", type=float, default=0.0, help="0 is greedy")
     add("--sample-top-k", type=int, default=0, help="draw from the best k alone; 0 draws from all")
-    add("--sample-top-p", type=float, default=1.0, help="draw from the best that make up this probability")
+    add(
+        "--sample-top-p",
+        type=float,
+        default=1.0,
+        help="draw from the best that make up this probability",
+    )
     add("--seed", type=int, default=0, help="of prompts and draws")
     add("--model-seed", type=int, default=1, help="of the weights")
     add("--vocab", type=int, default=64, help="tokens that the model knows")
     add("--dtype", choices=tuple(DTYPES), default="float32", help="of the logits")
     add("--device", default="cpu", help="cpu, or cuda")
-    add("--engine-version", default="unknown", help="what stands in the records, such as a revision")
+    add(
+        "--engine-version", default="unknown", help="what stands in the records, such as a revision"
+    )
     return parser
 
 

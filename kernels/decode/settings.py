@@ -32,8 +32,12 @@ class Output:
     ranks: list[int] = field(default_factory=list)
     topk_ids: list[list[int]] = field(default_factory=list)
     topk_logprobs: list[list[float]] = field(default_factory=list)
-    logz: list[float] = field(default_factory=list)  # log-sum-exp of the logits that the logprob is of
-    accept_num: list[int] = field(default_factory=list)  # tokens of each step, the bonus token included
+    logz: list[float] = field(
+        default_factory=list
+    )  # log-sum-exp of the logits that the logprob is of
+    accept_num: list[int] = field(
+        default_factory=list
+    )  # tokens of each step, the bonus token included
     finish_reason: Literal["stop", "length"] | None = None
 
 
@@ -67,8 +71,12 @@ class Settings:
 
     def __post_init__(self) -> None:
         if self.proposer not in PROPOSERS:
-            raise ValueError(f"proposer must be one of {', '.join(PROPOSERS)}, got {self.proposer!r}")
-        if (self.proposer == "none") != (self.num_speculative_tokens == 0) or self.num_speculative_tokens < 0:
+            raise ValueError(
+                f"proposer must be one of {', '.join(PROPOSERS)}, got {self.proposer!r}"
+            )
+        if (self.proposer == "none") != (
+            self.num_speculative_tokens == 0
+        ) or self.num_speculative_tokens < 0:
             raise ValueError(
                 f"proposer {self.proposer!r} does not go with num_speculative_tokens={self.num_speculative_tokens}"
             )

@@ -72,7 +72,9 @@ class Worker:
         """One step over at most `capacity` input rows. Only rank 0 answers: the others would send it twice."""
         s = self.slots
         encoder = s.seq_lens_encoder.clone()  # `update_status` clears it, and `accept` comes after
-        schedule = output_schedule(s.seq_lens_this_time, encoder, capacity=self.settings.max_bsz * self.settings.width)
+        schedule = output_schedule(
+            s.seq_lens_this_time, encoder, capacity=self.settings.max_bsz * self.settings.width
+        )
         tokens, hidden = self._forward(schedule, capacity)
         out_hidden = gather_next_token(hidden, schedule)
         padding = schedule.batch_id_per_token_output < 0
@@ -102,8 +104,12 @@ class Worker:
         self.guess = self._last_rows(schedule, tokens, out_hidden, verified.accept_num)
         if self.rank != 0:
             return None
-        accepted = accept(verified.accept_tokens, verified.accept_num, schedule.cu_seqlens_q_output, encoder)
-        scored = self._score(logits, accepted.token_ids, accepted.row_index, s.temperature[of_row], cut)
+        accepted = accept(
+            verified.accept_tokens, verified.accept_num, schedule.cu_seqlens_q_output, encoder
+        )
+        scored = self._score(
+            logits, accepted.token_ids, accepted.row_index, s.temperature[of_row], cut
+        )
         message = pack_message(
             accepted.token_ids,
             torch.cat([accepted.token_ids[:, None], scored.topk_ids], dim=1),
@@ -121,9 +127,13 @@ class Worker:
 
     def propose(self) -> None:
         """Drafts for the next step."""
-        self.drafts = propose(self.model, self.settings, self.slots, self.guess, truncate=any(self.truncated))
+        self.drafts = propose(
+            self.model, self.settings, self.slots, self.guess, truncate=any(self.truncated)
+        )
 
-    def _forward(self, schedule: OutputSchedule, capacity: int) -> tuple[torch.Tensor, torch.Tensor]:
+    def _forward(
+        self, schedule: OutputSchedule, capacity: int
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         """The packed input tokens [capacity] and their hidden states [capacity, D], NaN where there is no token."""
         s, slots = self.slots, self.settings.max_bsz
         row = torch.arange(capacity, device=self.model.device, dtype=torch.int32)
@@ -148,7 +158,9 @@ class Worker:
     ) -> Verified:
         s = self.slots
         # inside a prompt there is nothing to draw yet
-        unread = (s.seq_lens_encoder > 0) & (s.seq_lens_decoder + s.seq_lens_encoder < s.prompt_lens)
+        unread = (s.seq_lens_encoder > 0) & (
+            s.seq_lens_decoder + s.seq_lens_encoder < s.prompt_lens
+        )
         strategy = self.settings.strategy
         drafts = self.drafts if strategy in (Strategy.REJECTION, Strategy.BLOCK) else None
         return verify(
@@ -170,7 +182,11 @@ class Worker:
         )
 
     def _last_rows(
-        self, schedule: OutputSchedule, tokens: torch.Tensor, hidden: torch.Tensor, accept_num: torch.Tensor
+        self,
+        schedule: OutputSchedule,
+        tokens: torch.Tensor,
+        hidden: torch.Tensor,
+        accept_num: torch.Tensor,
     ) -> Guess:
         """Of each slot, the output row that gave its last token; of one that gave none, any row."""
         last = schedule.cu_seqlens_q_output[:-1] + accept_num - 1

@@ -27,7 +27,9 @@ TOGETHER = 64  # tokens that are ordered at a time, and classes of chunks: at le
 ROOM = 128  # groups and tokens that a threshold may let through
 ROUND = 32  # picked groups looked into at a time
 COUNTS = 4  # words for them in the scratch memory; three are used
-UNIT = tl.constexpr(float(1 << 36))  # of a sum of exponentials up to V = 2**26, the largest of which is 1
+UNIT = tl.constexpr(
+    float(1 << 36)
+)  # of a sum of exponentials up to V = 2**26, the largest of which is 1
 SCAN = 1024  # tokens looked at together when a row is searched
 
 
@@ -47,7 +49,9 @@ def merge_chunks_of_rows(
     topk_ids = torch.empty(entries, k, dtype=torch.int64, device=device)
     topk_logprobs = torch.empty(entries, k, dtype=torch.float32, device=device)
     wide = max(TOGETHER, triton.next_power_of_2(chunks))
-    scratch = torch.empty(entries, COUNTS + wide + 3 * ROOM if k else 0, dtype=torch.int32, device=device)
+    scratch = torch.empty(
+        entries, COUNTS + wide + 3 * ROOM if k else 0, dtype=torch.int32, device=device
+    )
     if entries:
         _merge_kernel[(entries,)](
             *arguments, *passed, scratch, logprob, rank, topk_ids, topk_logprobs,
@@ -92,14 +96,18 @@ def _merge_kernel(
         # These are inputs: they need not wait for the other kernel.
         token = tl.load(token_ptr + entry * token_stride).to(tl.int64)
         token = tl.where(row >= 0, token, -1)
-        sampled, known = sampled_logit(row_ptr, logits_stride_v, token, vocab, cut_logit, cut_id, HAS_CUT)
+        sampled, known = sampled_logit(
+            row_ptr, logits_stride_v, token, vocab, cut_logit, cut_id, HAS_CUT
+        )
     wait_for_another(PDL)
     if row < 0:
         place = tl.arange(0, TOGETHER)
         tl.store(logprob_ptr + entry, float("nan"))
         tl.store(logprob_ptr + entries + entry, float("nan"))
         tl.store(rank_ptr + entry, 0)
-        tl.store(topk_ids_ptr + entry * k + place, tl.full([TOGETHER], -1, tl.int64), mask=place < k)
+        tl.store(
+            topk_ids_ptr + entry * k + place, tl.full([TOGETHER], -1, tl.int64), mask=place < k
+        )
         tl.store(topk_logprobs_ptr + entry * k + place, float("nan"), mask=place < k)
     else:
         chunk = tl.arange(0, CHUNKS)
@@ -111,21 +119,45 @@ def _merge_kernel(
         if token_ptr is not None:
             at_least = tl.load(at_least_ptr + at, mask=here, other=0)
         if not TOP:
-            _score(entry, entries, tops, totals, at_least, sampled, known, temperature, vocab, logprob_ptr, rank_ptr)
+            _score(
+                entry,
+                entries,
+                tops,
+                totals,
+                at_least,
+                sampled,
+                known,
+                temperature,
+                vocab,
+                logprob_ptr,
+                rank_ptr,
+            )
         else:
             counts_at = scratch_ptr + entry * (COUNTS + CHUNKS + 3 * ROOM)
             chunks_at = counts_at + COUNTS
             tokens_at = chunks_at + CHUNKS + ROOM
             tl.store(counts_at + tl.arange(0, COUNTS), tl.zeros([COUNTS], tl.int32))
             row_max_ptr = group_max_ptr + entry * chunks * (CHUNK // GROUP)
-            threshold = _threshold(tops, chunks, row_max_ptr, k, CHUNK // GROUP, CHUNKS, GROUPS, TOGETHER, BITS)
+            threshold = _threshold(
+                tops, chunks, row_max_ptr, k, CHUNK // GROUP, CHUNKS, GROUPS, TOGETHER, BITS
+            )
             # At -inf nearly everything ties: a row with fewer finite logits than k, or fewer groups. NaN lets none.
             reach = tops >= tl.where(threshold > float("-inf"), threshold, float("nan"))
             tl.debug_barrier()
             slot = _slots(counts_at, reach)
             # While the slots are on their way.
             origin, log_total = _score(
-                entry, entries, tops, totals, at_least, sampled, known, temperature, vocab, logprob_ptr, rank_ptr
+                entry,
+                entries,
+                tops,
+                totals,
+                at_least,
+                sampled,
+                known,
+                temperature,
+                vocab,
+                logprob_ptr,
+                rank_ptr,
             )
             tl.store(chunks_at + slot, chunk, mask=reach)
             picked = _groups_of_chunks(
@@ -149,14 +181,28 @@ def _merge_kernel(
                 for other in range(0, found, TOGETHER):
                     other_id, other_x = _found_tokens(tokens_at, other, found, TOGETHER)
                     order += come_before(other_x, other_id, x, id)
-                best_lp = tl.where(x == float("-inf"), float("-inf"), (x - origin) / temperature - log_total)
+                best_lp = tl.where(
+                    x == float("-inf"), float("-inf"), (x - origin) / temperature - log_total
+                )
                 wanted = (start + tl.arange(0, TOGETHER) < found) & (order < k)
                 tl.store(topk_ids_ptr + entry * k + order, id.to(tl.int64), mask=wanted)
                 tl.store(topk_logprobs_ptr + entry * k + order, best_lp, mask=wanted)
 
 
 @triton.jit
-def _score(entry, entries, tops, totals, at_least, sampled, known, temperature, vocab, logprob_ptr, rank_ptr):
+def _score(
+    entry,
+    entries,
+    tops,
+    totals,
+    at_least,
+    sampled,
+    known,
+    temperature,
+    vocab,
+    logprob_ptr,
+    rank_ptr,
+):
     """(origin, log of the sum of exponentials) of a row from its chunks; stores that sum, and the sampled token's
     logprob and rank.
     """
@@ -170,7 +216,9 @@ def _score(entry, entries, tops, totals, at_least, sampled, known, temperature, 
     rank = tl.sum(at_least).to(tl.int64)
     # At -inf everything ties, the lanes past the vocabulary too, which must not be counted.
     rank = tl.where(sampled == float("-inf"), vocab, rank)
-    lp = tl.where(sampled == float("-inf"), float("-inf"), (sampled - origin) / temperature - log_total)
+    lp = tl.where(
+        sampled == float("-inf"), float("-inf"), (sampled - origin) / temperature - log_total
+    )
     tl.store(logprob_ptr + entry, tl.where(known, lp, float("nan")))
     tl.store(rank_ptr + entry, tl.where(known, rank, 0))
     return origin, log_total
@@ -188,7 +236,9 @@ def _threshold(
     if 2 * k <= chunks:
         fold = tl.max(tl.reshape(tops, [CHUNKS // TOGETHER, TOGETHER]), axis=0)
         place = tl.arange(0, TOGETHER)
-        threshold = tl.max(tl.where(come_before(fold, place, fold, place) == k - 1, fold, float("-inf")))
+        threshold = tl.max(
+            tl.where(come_before(fold, place, fold, place) == k - 1, fold, float("-inf"))
+        )
     else:
         group = tl.arange(0, GROUPS)
         best = tl.load(row_max_ptr + group, mask=group // PER_CHUNK < chunks, other=float("-inf"))
@@ -241,7 +291,9 @@ def _tokens_of_groups(
         place = start + vector // vectors
         one = tl.load(groups_at + place, mask=place < picked, other=0)
         first = one // per_chunk * CHUNK + (vector % vectors * per_chunk + one % per_chunk) * VECTOR
-        id = tl.multiple_of(first, VECTOR)[:, None] + tl.arange(0, VECTOR)[None, :]  # [ROUND * vectors, VECTOR]
+        id = (
+            tl.multiple_of(first, VECTOR)[:, None] + tl.arange(0, VECTOR)[None, :]
+        )  # [ROUND * vectors, VECTOR]
         there = (place < picked)[:, None] & (id < vocab)
         x = read_tokens(row_ptr, logits_stride_v, id, there, cut_logit, cut_id, HAS_CUT)
         reach = x >= threshold
@@ -260,7 +312,9 @@ def _slots(count_ptr, chosen):
     """
     # An address that looks different in each lane: for one that does not the compiler adds up whole warps first, in
     # twenty instructions an element, of which nearly none is chosen.
-    return tl.atomic_add(count_ptr + tl.where(chosen, 0, 1), 1, mask=chosen, sem="relaxed", scope="cta")
+    return tl.atomic_add(
+        count_ptr + tl.where(chosen, 0, 1), 1, mask=chosen, sem="relaxed", scope="cta"
+    )
 
 
 @triton.jit
@@ -280,14 +334,18 @@ def _search_row(
     """Stores exactly the k best tokens, for a row of long ties or whose best tokens are neighbours. ``threshold`` is a
     key that k tokens reach; in a row of ties (all but a few tokens masked, say) no larger one is.
     """
-    above = _count_above(threshold, row_ptr, logits_stride_v, vocab, cut_logit, cut_id, HAS_CUT, SCAN, BITS)
+    above = _count_above(
+        threshold, row_ptr, logits_stride_v, vocab, cut_logit, cut_id, HAS_CUT, SCAN, BITS
+    )
     if above >= k:
         # The k-th best key, bit by bit: one pass over the row, from L2, a bit.
         threshold = tl.full([], 0, tl.uint32)
         bit = tl.full([], 1 << (BITS - 1), tl.uint32)
         for _bit in range(BITS):
             higher = threshold | bit
-            count = _count_above(higher - 1, row_ptr, logits_stride_v, vocab, cut_logit, cut_id, HAS_CUT, SCAN, BITS)
+            count = _count_above(
+                higher - 1, row_ptr, logits_stride_v, vocab, cut_logit, cut_id, HAS_CUT, SCAN, BITS
+            )
             threshold = tl.where(count >= k, higher, threshold)
             # The last count that was too small is that of the keys above the final threshold.
             above = tl.where(count >= k, above, count)

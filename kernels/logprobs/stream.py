@@ -86,7 +86,9 @@ def _chunk_kernel(
         ahead = load_tile(row_ptr, logits_stride_v, first, end, vocab, CHUNK, PACKED, True)
         if token_ptr is not None:
             token = tl.load(token_ptr + entry * token_stride).to(tl.int64)
-            sampled, _known = sampled_logit(row_ptr, logits_stride_v, token, vocab, cut_logit, cut_id, HAS_CUT)
+            sampled, _known = sampled_logit(
+                row_ptr, logits_stride_v, token, vocab, cut_logit, cut_id, HAS_CUT
+            )
         scale = LOG2E / temperature
         for chunk in range(first, end):
             tile = ahead

@@ -115,7 +115,9 @@ def pack_message(
     args.tensor("logprob_scores", logprob_scores, ("N", "C"), FLOAT32)
     args.tensor("logprob_ranks", logprob_ranks, ("N",), INTS)
     accept_num = args.tensor("accept_num", accept_num, ("B",), INT32).contiguous()
-    offsets = args.tensor("cu_batch_token_offset", cu_batch_token_offset, ("B+1",), INT32).contiguous()
+    offsets = args.tensor(
+        "cu_batch_token_offset", cu_batch_token_offset, ("B+1",), INT32
+    ).contiguous()
     if (seq_lens_decoder is None) != (prompt_lens is None):
         raise args.fail("seq_lens_decoder and prompt_lens go together")
     decoder = _per_slot(args, "seq_lens_decoder", seq_lens_decoder)
@@ -199,10 +201,14 @@ def unpack_message(
             raise MessageError(f"a message is a run of 32-bit words, got {len(words)} bytes")
         words = torch.frombuffer(bytearray(words), dtype=torch.int32)
     if words.dtype != torch.int32 or words.dim() != 1 or words.device.type != "cpu":
-        raise MessageError(f"a message is int32 [words] on the CPU, got {words.dtype} {list(words.shape)}")
+        raise MessageError(
+            f"a message is int32 [words] on the CPU, got {words.dtype} {list(words.shape)}"
+        )
     if words.numel() and abs(int(words[0])) != message_id:
         nothing = " (nothing was received)" if int(words[0]) == NOTHING_RECEIVED else ""
-        raise MessageError(f"stop_word must be {message_id} or -{message_id}, got {int(words[0])}{nothing}")
+        raise MessageError(
+            f"stop_word must be {message_id} or -{message_id}, got {int(words[0])}{nothing}"
+        )
     values, sizes = read(layout, words)
     if layout is CURRENT:
         _refuse_invalid(values)

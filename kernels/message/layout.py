@@ -85,16 +85,37 @@ COUNTS = f"rows of each slot; 0: nothing to send (stopped, or its prompt is stil
 CURRENT = Layout(
     name="current",
     header=(
-        Field("stop_word", torch.int32, 1, "the message id, negated once no request runs; 2 and 0 are reserved"),
+        Field(
+            "stop_word",
+            torch.int32,
+            1,
+            "the message id, negated once no request runs; 2 and 0 are reserved",
+        ),
         Field(
             "meta",
             torch.int32,
             1,
             "what the rows are and how wide they are",
             bits=(
-                Bits("message_flag", 0, 8, f"{TARGET}: tokens of the target model, {DRAFT}: of the draft model"),
-                Bits("num_logprobs", 8, 16, "columns of a row: the sampled token, then the top k; at least 1"),
-                Bits("reserved", 24, 8, "0, so that a later layout can make this reader refuse it", (0,)),
+                Bits(
+                    "message_flag",
+                    0,
+                    8,
+                    f"{TARGET}: tokens of the target model, {DRAFT}: of the draft model",
+                ),
+                Bits(
+                    "num_logprobs",
+                    8,
+                    16,
+                    "columns of a row: the sampled token, then the top k; at least 1",
+                ),
+                Bits(
+                    "reserved",
+                    24,
+                    8,
+                    "0, so that a later layout can make this reader refuse it",
+                    (0,),
+                ),
             ),
         ),
         Field("bsz", torch.int32, 1, "slots"),
@@ -102,7 +123,12 @@ CURRENT = Layout(
     ),
     repeat="rows",
     group=(
-        Field("tokens", torch.int32, "num_logprobs", "ids: the sampled token, then the top k; -1: no such token"),
+        Field(
+            "tokens",
+            torch.int32,
+            "num_logprobs",
+            "ids: the sampled token, then the top k; -1: no such token",
+        ),
         Field("scores", torch.float32, "num_logprobs", "their logprobs"),
         Field("ranks", torch.int32, 1, "rank of the sampled token"),
     ),
@@ -153,13 +179,19 @@ def unpack_bits(field: Field, word: int) -> dict[str, int]:
 
 def _check(part: Bits, value: int) -> None:
     if not 0 <= value <= part.highest:
-        raise MessageError(f"{part.name} must fit {part.width} bits (0..{part.highest}), got {value}")
+        raise MessageError(
+            f"{part.name} must fit {part.width} bits (0..{part.highest}), got {value}"
+        )
     if part.allowed and value not in part.allowed:
         allowed = " or ".join(map(str, part.allowed))
-        raise MessageError(f"{part.name} must be {allowed}, got {value}: the message has another layout")
+        raise MessageError(
+            f"{part.name} must be {allowed}, got {value}: the message has another layout"
+        )
 
 
-def write(layout: Layout, values: Mapping[str, torch.Tensor], sizes: Mapping[str, int]) -> torch.Tensor:
+def write(
+    layout: Layout, values: Mapping[str, torch.Tensor], sizes: Mapping[str, int]
+) -> torch.Tensor:
     """The words of a message from a tensor per field: [size] for the header, [repeat, size] for the group."""
     message = torch.full((layout.length(sizes),), INVALID, dtype=torch.int32)
     head = layout.offsets(layout.header, sizes)
@@ -207,7 +239,9 @@ def read(layout: Layout, message: torch.Tensor) -> tuple[dict[str, torch.Tensor]
 
 def _take(message: torch.Tensor, at: int, size: int, name: str) -> torch.Tensor:
     if at + size > message.numel():
-        raise MessageError(f"{name} needs words {at}..{at + size}, the message has {message.numel()}")
+        raise MessageError(
+            f"{name} needs words {at}..{at + size}, the message has {message.numel()}"
+        )
     return message[at : at + size]
 
 

@@ -10,7 +10,12 @@ INT32_MAX = (1 << 31) - 1
 
 
 def count_to_send(
-    accepted: int, offset: int, capacity: int, preempted: bool, decoder: int | None, prompt: int | None
+    accepted: int,
+    offset: int,
+    capacity: int,
+    preempted: bool,
+    decoder: int | None,
+    prompt: int | None,
 ) -> int:
     """Rows of one slot, or the code that stands for them. The message then has the rows where this is positive."""
     if preempted:

@@ -139,13 +139,21 @@ def _message_pack_kernel(
         mask = (row < count) & (out_row + row < capacity)
         head = mask & (column == 0)
         from_row = source + row
-        token = tl.load(ids + from_row * ids_stride + column * ids_column, mask=mask & (column > 0), other=-1)
+        token = tl.load(
+            ids + from_row * ids_stride + column * ids_column, mask=mask & (column > 0), other=-1
+        )
         first_token = tl.load(sampled + from_row * sampled_stride, mask=head, other=0)
         token = tl.where(column == 0, first_token.to(tl.int64), token.to(tl.int64))
-        score = tl.load(scores + from_row * scores_stride + column * scores_column, mask=mask, other=0.0)
+        score = tl.load(
+            scores + from_row * scores_stride + column * scores_column, mask=mask, other=0.0
+        )
         rank = tl.load(ranks + from_row * ranks_stride, mask=head, other=0).to(tl.int64)
         target = message + rows_at + (out_row + row) * row_words
-        tl.store(target + TOKENS_AT + column, _fit(token, tl.where(column == 0, 0, -1), INVALID), mask=mask)
+        tl.store(
+            target + TOKENS_AT + column,
+            _fit(token, tl.where(column == 0, 0, -1), INVALID),
+            mask=mask,
+        )
         tl.store(target + scores_at + column, score.to(tl.int32, bitcast=True), mask=mask)
         tl.store(target + rank_at, _fit(rank, 0, INVALID), mask=head)
 

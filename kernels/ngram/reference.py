@@ -11,7 +11,12 @@ NO_DRAFT = -1
 
 
 def find_continuation(
-    haystacks: list[list[int]], recent: list[int], *, max_ngram: int, min_ngram: int, rightmost: bool
+    haystacks: list[list[int]],
+    recent: list[int],
+    *,
+    max_ngram: int,
+    min_ngram: int,
+    rightmost: bool,
 ) -> list[int]:
     """The tokens after the best match of the end of `recent` in `haystacks`, or [] when nothing matches.
 

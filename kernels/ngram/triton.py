@@ -73,7 +73,9 @@ def _ngram_match_kernel(
     fits = fits & (prompt + SHIFT + step <= length)
     # from here on 32 bits: no place is far beyond L, and L is below 2**30
     prompt = tl.where(fits, prompt, 0).to(tl.int32)
-    end = tl.where(fits & decoding, prompt + SHIFT + step, 0).to(tl.int32)  # the slot after the last token
+    end = tl.where(fits & decoding, prompt + SHIFT + step, 0).to(
+        tl.int32
+    )  # the slot after the last token
     recent = end if ONE_HISTORY else end - SHIFT - prompt
     limit = tl.minimum(recent, max_ngram)
     stop = tl.where(limit >= min_ngram, end - 1, 0)
@@ -166,13 +168,17 @@ def _ngram_propose_kernel(
     if HAS_BUDGET:
         for first in range(0, rows, ROWS):
             row = first + tl.arange(0, ROWS).to(tl.int64)
-            base, encoder, decoding = _base_tokens(lens_this_time, lens_encoder, lens_decoder, row, row < rows, SHIFT)
+            base, encoder, decoding = _base_tokens(
+                lens_this_time, lens_encoder, lens_decoder, row, row < rows, SHIFT
+            )
             left -= tl.sum(base, 0)
 
     for first in range(0, rows, ROWS):
         row = first + tl.arange(0, ROWS).to(tl.int64)
         live = row < rows
-        base, encoder, decoding = _base_tokens(lens_this_time, lens_encoder, lens_decoder, row, live, SHIFT)
+        base, encoder, decoding = _base_tokens(
+            lens_this_time, lens_encoder, lens_decoder, row, live, SHIFT
+        )
         prompt = tl.load(prompt_lens + row, mask=live, other=0).to(tl.int64)
         step = tl.load(step_idx + row, mask=live, other=0).to(tl.int64)
         asked_for = tl.load(draft_token_num + row, mask=live, other=0).to(tl.int64)

@@ -138,9 +138,15 @@ def _said(error: Exception) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="kernels run", description=__doc__)
     parser.add_argument("op", help="a module of kernels.cases")
-    parser.add_argument("--device", choices=("cpu", "cuda"), required=True, help="cpu is Triton's interpreter")
-    parser.add_argument("--reference", action="store_true", help="write what the reference gives, too")
-    parser.add_argument("-o", "--out", type=Path, required=True, metavar="DIR", help="an existing folder")
+    parser.add_argument(
+        "--device", choices=("cpu", "cuda"), required=True, help="cpu is Triton's interpreter"
+    )
+    parser.add_argument(
+        "--reference", action="store_true", help="write what the reference gives, too"
+    )
+    parser.add_argument(
+        "-o", "--out", type=Path, required=True, metavar="DIR", help="an existing folder"
+    )
     return parser
 
 

@@ -20,7 +20,11 @@ def versions() -> dict[str, str]:
     """Of what the numbers depend on."""
     import triton
 
-    return {"python": platform.python_version(), "torch": torch.__version__, "triton": triton.__version__}
+    return {
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "triton": triton.__version__,
+    }
 
 
 def key(device: torch.device) -> dict[str, Any]:
@@ -47,7 +51,13 @@ def size(value: object) -> int:
     """Bytes of all tensors in inputs or outputs."""
     if isinstance(value, torch.Tensor):
         return value.nbytes
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    inner = (
+        value.values()
+        if isinstance(value, dict)
+        else value
+        if isinstance(value, list | tuple)
+        else ()
+    )
     return sum(map(size, inner))
 
 

@@ -11,7 +11,12 @@ from contextlib import contextmanager
 import torch
 
 _ABSURD = 0x5A5A5A5A5A5A5A5A
-_ALLOCATORS = ((torch, "empty"), (torch, "empty_like"), (torch, "empty_strided"), (torch.Tensor, "new_empty"))
+_ALLOCATORS = (
+    (torch, "empty"),
+    (torch, "empty_like"),
+    (torch, "empty_strided"),
+    (torch.Tensor, "new_empty"),
+)
 
 
 @contextmanager
@@ -32,6 +37,8 @@ def _poisoning(allocate: Callable[..., torch.Tensor]) -> Callable[..., torch.Ten
         tensor = allocate(*args, **kwargs)
         if tensor.is_floating_point():
             return tensor.fill_(float("nan"))
-        return tensor.fill_(True if tensor.dtype == torch.bool else _ABSURD & torch.iinfo(tensor.dtype).max)
+        return tensor.fill_(
+            True if tensor.dtype == torch.bool else _ABSURD & torch.iinfo(tensor.dtype).max
+        )
 
     return poisoning

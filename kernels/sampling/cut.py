@@ -8,7 +8,15 @@ import torch
 import triton
 import triton.language as tl
 
-from .._device import LOG2E, ORDER_BITS, after_another, is_kept, order_key, read_logit, wait_for_another
+from .._device import (
+    LOG2E,
+    ORDER_BITS,
+    after_another,
+    is_kept,
+    order_key,
+    read_logit,
+    wait_for_another,
+)
 from ..logprobs import MAX_K
 from ..logprobs.triton import logprobs_triton
 

@@ -92,7 +92,9 @@ def _sample_kernel(
 ):  # fmt: skip
     row = tl.program_id(0).to(tl.int64)
     temperature = tl.load(temperature_ptr + row)
-    chunk_uniform, token_uniform = uniforms(tl.load(seed_ptr + row), tl.load(position_ptr + row), STREAM)
+    chunk_uniform, token_uniform = uniforms(
+        tl.load(seed_ptr + row), tl.load(position_ptr + row), STREAM
+    )
     wait_for_another(PDL)
     tops, seconds = load_stats(partial_ptr, row, chunks, CHUNKS)
     top = tl.max(tops)
@@ -101,9 +103,13 @@ def _sample_kernel(
     else:
         scale = LOG2E / temperature
         chosen, origin = pick_chunk(tops, seconds, top, scale, chunk_uniform, CHUNKS)
-        x = load_tile(logits_ptr + row * stride_r, stride_v, chosen, chosen + 1, vocab, CHUNK, False, False)
+        x = load_tile(
+            logits_ptr + row * stride_r, stride_v, chosen, chosen + 1, vocab, CHUNK, False, False
+        )
         if cut_logit_ptr is not None:
             cut_logit, cut_id = read_cut(cut_logit_ptr, cut_id_ptr, row, True)
             x = cut_tile(x, chosen, cut_logit, cut_id, CHUNK)
-        token = chosen * CHUNK + pick(mass(without_nan(x, False), origin, scale), token_uniform, CHUNK)
+        token = chosen * CHUNK + pick(
+            mass(without_nan(x, False), origin, scale), token_uniform, CHUNK
+        )
         tl.store(token_ptr + row, token.to(tl.int64))

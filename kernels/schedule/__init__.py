@@ -32,9 +32,13 @@ class OutputSchedule(NamedTuple):
 
     seq_lens_output: torch.Tensor  # [B]
     cu_seqlens_q: torch.Tensor  # [B+1], input rows before each slot
-    cu_seqlens_q_output: torch.Tensor  # [B+1], output rows before each slot; the last is their number
+    cu_seqlens_q_output: (
+        torch.Tensor
+    )  # [B+1], output rows before each slot; the last is their number
     batch_id_per_token_output: torch.Tensor  # [capacity], PADDING behind the last row
-    output_rows: torch.Tensor  # [capacity], the input row of each output row, PADDING behind the last
+    output_rows: (
+        torch.Tensor
+    )  # [capacity], the input row of each output row, PADDING behind the last
 
     @classmethod
     def empty(cls, bsz: int, capacity: int, device: torch.device | str) -> OutputSchedule:
@@ -73,7 +77,9 @@ def output_schedule(
     slots = args.sizes["B"]
     if out is None:
         out = OutputSchedule.empty(slots, capacity, lens.device)
-    for name, value, size in zip(out._fields, out, (slots, slots + 1, slots + 1, capacity, capacity), strict=True):
+    for name, value, size in zip(
+        out._fields, out, (slots, slots + 1, slots + 1, capacity, capacity), strict=True
+    ):
         _contiguous(args, name, args.tensor(name, value, (size,), INT32))
     if slots == 0:
         _idle(out)
@@ -110,9 +116,13 @@ def gather_next_token(
     """
     args = Args("gather_next_token")
     args.tensor("hidden", hidden, ("T", "H"), (*LOGITS, torch.float64))
-    rows = _contiguous(args, "output_rows", args.tensor("output_rows", schedule.output_rows, ("N",), INT32))
+    rows = _contiguous(
+        args, "output_rows", args.tensor("output_rows", schedule.output_rows, ("N",), INT32)
+    )
     if out is None:
-        out = torch.empty((rows.shape[0], hidden.shape[1]), dtype=hidden.dtype, device=hidden.device)
+        out = torch.empty(
+            (rows.shape[0], hidden.shape[1]), dtype=hidden.dtype, device=hidden.device
+        )
     args.tensor("out", out, ("N", "H"), (hidden.dtype,))
     if out.numel() == 0:
         return out
@@ -184,7 +194,9 @@ def update_status(
         "seq_lens_encoder": seq_lens_encoder,
         "seq_lens_decoder": seq_lens_decoder,
     }
-    lens = [_contiguous(args, n, args.tensor(n, value, ("B",), INT32)) for n, value in named.items()]
+    lens = [
+        _contiguous(args, n, args.tensor(n, value, ("B",), INT32)) for n, value in named.items()
+    ]
     history = args.tensor("token_ids_all", token_ids_all, ("B", "L"), INTS)
     prompts = _per_slot(args, "prompt_lens", prompt_lens)
     most = _per_slot(args, "max_dec_len", max_dec_len)
@@ -199,7 +211,11 @@ def update_status(
         has_running = torch.empty(1, dtype=torch.bool, device=device)
     _contiguous(args, "mask_rollback", args.tensor("mask_rollback", mask_rollback, ("B",), INT32))
     args.tensor("has_running", has_running, (1,), BOOL)
-    for name, value in (("accept_tokens", tokens), ("token_ids_all", history), ("step_input_ids", inputs)):
+    for name, value in (
+        ("accept_tokens", tokens),
+        ("token_ids_all", history),
+        ("step_input_ids", inputs),
+    ):
         if slots > 1 and value.stride(0) == 0:
             raise args.fail(f"{name} is written, and its rows share memory")
     if 0 in (tokens.shape[1], inputs.shape[1]):

@@ -52,7 +52,9 @@ def next_launch(
     """
     counts = (num_speculative_tokens, prefill_tokens, *(ep_token_nums or ()))
     if any(count < 0 for count in counts) or tp_size < 1:
-        raise ValueError(f"next_launch: counts must not be negative and tp_size at least 1, got {counts}, {tp_size}")
+        raise ValueError(
+            f"next_launch: counts must not be negative and tp_size at least 1, got {counts}, {tp_size}"
+        )
     running = [length for length in seq_lens_this_time if length > 0]
     if overlap:
         tokens = len(running) * (num_speculative_tokens + 1) + prefill_tokens

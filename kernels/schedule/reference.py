@@ -91,7 +91,9 @@ def update_status_reference(
             full = step + i + 1 >= min(int(max_dec_len[b]), length - prompt)
             if token in ends or full:
                 if end_when_full and ends and token not in ends:
-                    accept_tokens[b, i] = ends[0]  # a request cut short still ends with an end token
+                    accept_tokens[b, i] = ends[
+                        0
+                    ]  # a request cut short still ends with an end token
                 count, stopped = i + 1, True
                 break
         if prefill_one_step_stop and encoder > 0 and count > 0:

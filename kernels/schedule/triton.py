@@ -178,7 +178,9 @@ def _update_status_kernel(
         target = history + row[:, None] * history_stride + slot * history_column
         tl.store(target, token.to(history.dtype.element_ty), mask=written)
         final = tl.sum(tl.where(column == count[:, None] - 1, token, 0), 1)
-        tl.store(inputs + row * input_stride, final.to(inputs.dtype.element_ty), mask=mine & (count > 0))
+        tl.store(
+            inputs + row * input_stride, final.to(inputs.dtype.element_ty), mask=mine & (count > 0)
+        )
 
         grown = decoder + tl.where(encoder > 0, encoder, count)
         goes_on = (stopped == 0) & ((count > 0) | ((encoder <= 0) & (this_time > 0)))
@@ -220,7 +222,9 @@ def output_schedule_triton(
     )
 
 
-def gather_next_token_triton(hidden: torch.Tensor, output_rows: torch.Tensor, out: torch.Tensor) -> None:
+def gather_next_token_triton(
+    hidden: torch.Tensor, output_rows: torch.Tensor, out: torch.Tensor
+) -> None:
     """One launch; see `gather_next_token_reference`."""
     rows, width = out.shape
     _gather_next_token_kernel[(rows, triton.cdiv(width, GATHER_BLOCK))](

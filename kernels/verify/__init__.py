@@ -25,7 +25,9 @@ class Verified:
     """The tokens of one step."""
 
     accept_tokens: torch.Tensor  # int64 [B, S], -1 past the accepted ones
-    accept_num: torch.Tensor  # int32 [B], accepted drafts plus the token that follows; 0 for an idle request
+    accept_num: (
+        torch.Tensor
+    )  # int32 [B], accepted drafts plus the token that follows; 0 for an idle request
 
 
 def verify(

@@ -63,7 +63,9 @@ def _finish_kernel(
     drafts = read_drafts(request, b, WIDTH, COLUMNS)
     seed = tl.load(seed_ptr + b)
     step_idx = tl.load(step_idx_ptr + b)
-    drafted_x, drafted_y = drafted_logits(target, draft, b, limit, first_row, drafts, WIDTH, COLUMNS)
+    drafted_x, drafted_y = drafted_logits(
+        target, draft, b, limit, first_row, drafts, WIDTH, COLUMNS
+    )
     wait_for_another(PDL)
     accepted = limit * 0
     last = tl.full([], -1, tl.int64)
@@ -97,7 +99,9 @@ def _finish_kernel(
             chunk_uniform, token_uniform = uniforms(seed, step_idx + column, RECOVER)
             if residual_ptr is not None:
                 where = (b * RESIDUALS + (column if BLOCK else column * 0)) * chunks + part
-                left = tl.load(residual_ptr + where, mask=part < tl.where(rejected, chunks, 0), other=0.0)
+                left = tl.load(
+                    residual_ptr + where, mask=part < tl.where(rejected, chunks, 0), other=0.0
+                )
                 # Nothing left means p == q, where rejection is rounding: the target draws.
                 with_draft = tl.sum(left) > 0.0
                 chosen = pick(tl.where(with_draft, left, whole), chunk_uniform, CHUNKS)
@@ -111,7 +115,9 @@ def _finish_kernel(
                 draft_origin = at_column(draft_origins, column, COLUMNS)
                 p = left_weights(x, y, origin, draft_origin, scale, p_share, q_share)
             else:
-                refused = tl.where(rejected, at_column(tl.where(drafts >= 0, drafts, 0), column, COLUMNS), -1)
+                refused = tl.where(
+                    rejected, at_column(tl.where(drafts >= 0, drafts, 0), column, COLUMNS), -1
+                )
                 if rejected:
                     # The drafted token's chunk without it, summed anew: subtracting would leave rounding behind.
                     own = (refused // CHUNK).to(tl.int32)

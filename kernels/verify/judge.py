@@ -16,7 +16,9 @@ ACCEPT = tl.constexpr(_ACCEPT)
 
 
 @triton.jit
-def drafted_logits(target, draft, b, limit, first_row, drafts, WIDTH: tl.constexpr, COLUMNS: tl.constexpr):
+def drafted_logits(
+    target, draft, b, limit, first_row, drafts, WIDTH: tl.constexpr, COLUMNS: tl.constexpr
+):
     """(target's logit, draft model's logit) of each draft [COLUMNS], -inf for what is no token or cut; the second is
     the first for one-hot drafts. Inputs only, so it need not wait for the stats.
     """
@@ -75,7 +77,9 @@ def judge(
     draft_total = tl.zeros([COLUMNS], tl.float32)
     declared = (column < limit) & (drafts >= 0) & (drafts < vocab)
     if draft[0] is not None:
-        tops, seconds = _load_stats(partial_ptr, b, WIDTH + column, column < limit, slots, chunks, CHUNKS)
+        tops, seconds = _load_stats(
+            partial_ptr, b, WIDTH + column, column < limit, slots, chunks, CHUNKS
+        )
         scale = tl.where(temperature == 0.0, 1.0, temperature)
         draft_origin, draft_total, _best = merge_stats(tops, seconds, scale)
         drafted = (column < limit) & (drafts >= 0) & (drafts < draft[4])

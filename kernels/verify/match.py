@@ -72,7 +72,9 @@ def _draw_kernel(
             tl.store(drawn_ptr + program, best_of_row(tops, seconds, top))
         else:
             scale = LOG2E / temperature
-            chunk_uniform, token_uniform = uniforms(tl.load(seed_ptr + b), tl.load(step_idx_ptr + b) + column, RECOVER)
+            chunk_uniform, token_uniform = uniforms(
+                tl.load(seed_ptr + b), tl.load(step_idx_ptr + b) + column, RECOVER
+            )
             chosen, origin = pick_chunk(tops, seconds, top, scale, chunk_uniform, CHUNKS)
             row = target_row(target, first_row + column)
             x = read_tile(row, target[4] is not None, chosen, chosen + 1, CHUNK)
@@ -92,7 +94,9 @@ def _match_kernel(
     column = tl.arange(0, COLUMNS)
     drafts = read_drafts(request, b, WIDTH, COLUMNS)
     wait_for_another(PDL)
-    drawn = tl.load(drawn_ptr + b * WIDTH + column, mask=column <= tl.where(n > 0, limit, -1), other=-1)
+    drawn = tl.load(
+        drawn_ptr + b * WIDTH + column, mask=column <= tl.where(n > 0, limit, -1), other=-1
+    )
     agree = (drafts >= 0) & (drafts < vocab)
     if not ACCEPT_ALL:
         agree = agree & (drafts == drawn)

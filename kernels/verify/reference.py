@@ -43,7 +43,9 @@ class Inputs:
     accept_all: bool
 
 
-def verify_reference(given: Inputs, *, chunk: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def verify_reference(
+    given: Inputs, *, chunk: int
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """(accept_tokens, accept_num, margin): ``margin`` float64 [B] is how far, in probability, the closest of a
     request's decisions was from going the other way. Another precision may differ below it.
     """
@@ -73,7 +75,9 @@ def active_lengths(given: Inputs) -> torch.Tensor:
 def draft_limits(given: Inputs, n: torch.Tensor) -> torch.Tensor:
     """int64 [B]: leading drafts that may be looked at at all. A draft that is no token ends them."""
     drafts = given.step_input_ids[:, 1:]
-    vocab = drafts.new_tensor(2**62) if given.target_logits is None else given.target_logits.shape[1]
+    vocab = (
+        drafts.new_tensor(2**62) if given.target_logits is None else given.target_logits.shape[1]
+    )
     if given.draft_logits is not None and not given.accept_all:
         vocab = max(vocab, given.draft_logits.shape[2])
     limit = (n - 1).clamp(min=0)
@@ -136,9 +140,15 @@ def _draft(given: Inputs, column: int) -> torch.Tensor:
     if given.draft_cut_logit is not None:
         cut = (given.draft_cut_logit[:, column], given.draft_cut_id[:, column])
     # A draft is drawn even for a greedy request: the greedy target alone then decides.
-    q = probabilities(given.draft_logits[:, column], torch.where(given.temperature == 0, 1.0, given.temperature), *cut)
+    q = probabilities(
+        given.draft_logits[:, column],
+        torch.where(given.temperature == 0, 1.0, given.temperature),
+        *cut,
+    )
     missing = max(0, vocab - q.shape[1])
-    return torch.nn.functional.pad(q, (0, missing))  # a smaller draft vocabulary never proposes the rest
+    return torch.nn.functional.pad(
+        q, (0, missing)
+    )  # a smaller draft vocabulary never proposes the rest
 
 
 def _of(p: torch.Tensor, token: torch.Tensor) -> torch.Tensor:
@@ -147,13 +157,17 @@ def _of(p: torch.Tensor, token: torch.Tensor) -> torch.Tensor:
     return torch.where(inside, p.gather(1, token.clamp(0, p.shape[1] - 1)[:, None])[:, 0], 0.0)
 
 
-def _draw_target(given: Inputs, p: torch.Tensor, column: int, chunk: int) -> tuple[torch.Tensor, torch.Tensor]:
+def _draw_target(
+    given: Inputs, p: torch.Tensor, column: int, chunk: int
+) -> tuple[torch.Tensor, torch.Tensor]:
     """A token of each row of ``p`` [B, V] and its margin; a row with one possible token has no close call."""
     token, margin = draw(p, uniforms(given.seeds, given.step_idx + column, RECOVER), chunk)
     return token, torch.where((p > 0).sum(dim=1) <= 1, torch.inf, margin)
 
 
-def _match(given: Inputs, limit: torch.Tensor, chunk: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def _match(
+    given: Inputs, limit: torch.Tensor, chunk: int
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """GREEDY and TARGET_MATCH: a draft stands if it is the token that the target itself emits there."""
     width = given.step_input_ids.shape[1]
     drawn = [_draw_target(given, _target(given, i), i, chunk) for i in range(width)]
@@ -174,11 +188,15 @@ def _declared(given: Inputs, limit: torch.Tensor) -> torch.Tensor:
     if given.accept_all or not given.step_input_ids.shape[1] > 1:
         return limit
     columns = range(given.step_input_ids.shape[1] - 1)
-    mass = torch.stack([_of(_draft(given, i), given.step_input_ids[:, i + 1]) for i in columns], dim=1)
+    mass = torch.stack(
+        [_of(_draft(given, i), given.step_input_ids[:, i + 1]) for i in columns], dim=1
+    )
     return leading(mass > 0, limit)
 
 
-def _rejection(given: Inputs, limit: torch.Tensor, chunk: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def _rejection(
+    given: Inputs, limit: torch.Tensor, chunk: int
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Leviathan et al. 2023: accept x with probability min(1, p(x)/q(x)), else draw from max(p - q, 0)."""
     limit = _declared(given, limit)
     accepted = torch.zeros_like(limit)
@@ -210,7 +228,9 @@ def _rejection(given: Inputs, limit: torch.Tensor, chunk: int) -> tuple[torch.Te
     return accepted, last, margin
 
 
-def _block(given: Inputs, limit: torch.Tensor, chunk: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def _block(
+    given: Inputs, limit: torch.Tensor, chunk: int
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Sun et al. 2024 (arXiv 2403.10444), algorithm 2: the longest block that stands is accepted."""
     limit = _declared(given, limit)
     columns = given.step_input_ids.shape[1]
@@ -242,7 +262,9 @@ def _block(given: Inputs, limit: torch.Tensor, chunk: int) -> tuple[torch.Tensor
     return accepted, last, margin
 
 
-def _topp(given: Inputs, limit: torch.Tensor, chunk: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def _topp(
+    given: Inputs, limit: torch.Tensor, chunk: int
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """FastDeploy's strategy 0: a draft stands if it is any of the candidates. Not lossless."""
     batch, columns = given.step_input_ids.shape
     accepted, last = torch.zeros_like(limit), torch.zeros_like(limit)

@@ -49,7 +49,13 @@ def draft_of(given: Inputs) -> tuple[object, ...]:
 
 def emit_of(given: Inputs, tokens: torch.Tensor, count: torch.Tensor) -> tuple[object, ...]:
     """(max_dec_len, end tokens, how many, out tokens int64 [B, S], out count int32 [B])."""
-    return given.max_dec_len.contiguous(), given.end_tokens.contiguous(), given.end_tokens.shape[0], tokens, count
+    return (
+        given.max_dec_len.contiguous(),
+        given.end_tokens.contiguous(),
+        given.end_tokens.shape[0],
+        tokens,
+        count,
+    )
 
 
 def packing_of(given: Inputs) -> dict[str, bool]:
@@ -80,7 +86,18 @@ def contiguous(tensor: torch.Tensor | None) -> torch.Tensor | None:
 @triton.jit
 def read_request(request, b, WIDTH: tl.constexpr, REJECT_ALL: tl.constexpr):
     """(tokens of this step, drafts that may be looked at, first target row, temperature) of request ``b``."""
-    _ids, _stride_b, _stride_s, lens_ptr, cu_ptr, encoder_ptr, stop_ptr, block_ptr, reasoning_ptr, warm_ptr = request
+    (
+        _ids,
+        _stride_b,
+        _stride_s,
+        lens_ptr,
+        cu_ptr,
+        encoder_ptr,
+        stop_ptr,
+        block_ptr,
+        reasoning_ptr,
+        warm_ptr,
+    ) = request
     n = tl.minimum(tl.maximum(tl.load(lens_ptr + b), 0), WIDTH)
     if stop_ptr is not None:
         n = tl.where(tl.load(stop_ptr + b) != 0, 0, n)
@@ -136,7 +153,9 @@ def at_column(values, column, COLUMNS: tl.constexpr):
 
 
 @triton.jit
-def store_step(emit, b, n, step_idx, draft, accepted, last, WIDTH: tl.constexpr, COLUMNS: tl.constexpr):
+def store_step(
+    emit, b, n, step_idx, draft, accepted, last, WIDTH: tl.constexpr, COLUMNS: tl.constexpr
+):
     """Stores ``accepted`` drafts and ``last``, cut after the first end token and at ``max_dec_len``."""
     max_dec_ptr, end_ptr, ends, tokens_ptr, count_ptr = emit
     column = tl.arange(0, COLUMNS)

@@ -27,7 +27,9 @@ from .strategy import Strategy
 TOGETHER = 2  # chunks that a program loads at a time
 WARPS = 4
 REGISTERS = 96  # a few more, and one program fewer fits a multiprocessor
-PROGRAMS = 512  # a row of each request; each judges its request anew before it loads anything, so not many
+PROGRAMS = (
+    512  # a row of each request; each judges its request anew before it loads anything, so not many
+)
 
 
 def residual_mass(given: Inputs, partial: torch.Tensor, chunk: int) -> torch.Tensor | None:
@@ -137,18 +139,26 @@ def _residual_kernel(
             p_ahead = load_row(p_row, first, end, TOGETHER * CHUNK, PACKED)
             q_ahead = load_row(q_row, first, end, TOGETHER * CHUNK, PACKED)
             for at in range(first, end):
-                p_tile = clean_tile(p_ahead, p_row, at, target[4] is not None, TOGETHER * CHUNK, PACKED)
-                q_tile = clean_tile(q_ahead, q_row, at, draft[5] is not None, TOGETHER * CHUNK, PACKED)
+                p_tile = clean_tile(
+                    p_ahead, p_row, at, target[4] is not None, TOGETHER * CHUNK, PACKED
+                )
+                q_tile = clean_tile(
+                    q_ahead, q_row, at, draft[5] is not None, TOGETHER * CHUNK, PACKED
+                )
                 p_ahead = load_row(p_row, at + 1, end, TOGETHER * CHUNK, PACKED)
                 q_ahead = load_row(q_row, at + 1, end, TOGETHER * CHUNK, PACKED)
                 if PACKED:
                     p_one, p_two = unpack(p_tile)
                     q_one, q_two = unpack(q_tile)
                     left = left_weights(p_one, q_one, origin, draft_origin, scale, p_share, q_share)
-                    left += left_weights(p_two, q_two, origin, draft_origin, scale, p_share, q_share)
+                    left += left_weights(
+                        p_two, q_two, origin, draft_origin, scale, p_share, q_share
+                    )
                     each = tl.sum(tl.reshape(left, [TOGETHER, CHUNK // 2]), axis=1)
                 else:
-                    left = left_weights(p_tile, q_tile, origin, draft_origin, scale, p_share, q_share)
+                    left = left_weights(
+                        p_tile, q_tile, origin, draft_origin, scale, p_share, q_share
+                    )
                     each = tl.sum(tl.reshape(left, [TOGETHER, CHUNK]), axis=1)
                 chunk = at * TOGETHER + part
                 tl.store(out_ptr + chunk, each, mask=chunk < chunks)

@@ -9,7 +9,15 @@ import triton.language as tl
 from .._device import after_another, wait_for_another
 from .._tiles import WARPS, chunks_per_program, stream_stats
 from .reference import Inputs
-from .request import draft_of, draft_row, packing_of, read_request, request_of, target_of, target_row
+from .request import (
+    draft_of,
+    draft_row,
+    packing_of,
+    read_request,
+    request_of,
+    target_of,
+    target_row,
+)
 
 
 def row_stats(given: Inputs, chunk: int) -> torch.Tensor:
@@ -19,7 +27,9 @@ def row_stats(given: Inputs, chunk: int) -> torch.Tensor:
     if given.draft_logits is not None:
         vocab, slots = max(vocab, given.draft_logits.shape[2]), 2 * width - 1
     chunks = triton.cdiv(vocab, chunk)
-    partial = torch.empty(batch, slots, chunks, 2, dtype=torch.float32, device=given.target_logits.device)
+    partial = torch.empty(
+        batch, slots, chunks, 2, dtype=torch.float32, device=given.target_logits.device
+    )
     per_program = chunks_per_program(batch * slots, chunks, most=3)
     _stats_kernel[(batch * slots * triton.cdiv(chunks, per_program),)](
         request_of(given), target_of(given), draft_of(given), partial, chunks, per_program, slots,

@@ -9,7 +9,16 @@ import triton.language as tl
 from .._device import uniforms
 from .._random import RECOVER as _RECOVER
 from .reference import Inputs
-from .request import at_column, emit_of, leading, read_drafts, read_request, request_of, store_step, widths_of
+from .request import (
+    at_column,
+    emit_of,
+    leading,
+    read_drafts,
+    read_request,
+    request_of,
+    store_step,
+    widths_of,
+)
 
 RECOVER = tl.constexpr(_RECOVER)
 
@@ -17,7 +26,14 @@ RECOVER = tl.constexpr(_RECOVER)
 def accept_candidates(given: Inputs, tokens: torch.Tensor, count: torch.Tensor) -> None:
     """Emits the drafts that are candidates, and one candidate drawn after them."""
     ids, scores = given.candidate_ids, given.candidate_scores
-    candidates = (ids, *ids.stride(), scores, *scores.stride(), given.candidate_lens.contiguous(), ids.shape[1])
+    candidates = (
+        ids,
+        *ids.stride(),
+        scores,
+        *scores.stride(),
+        given.candidate_lens.contiguous(),
+        ids.shape[1],
+    )
     _topp_kernel[(given.step_input_ids.shape[0],)](
         request_of(given), candidates, given.top_p.contiguous(), given.seeds.contiguous(),
         given.step_idx.contiguous(), given.verify_window, emit_of(given, tokens, count),
@@ -33,7 +49,16 @@ def _topp_kernel(
     REJECT_ALL: tl.constexpr, ACCEPT_ALL: tl.constexpr, WIDTH: tl.constexpr, COLUMNS: tl.constexpr,
     CANDIDATES: tl.constexpr,
 ):  # fmt: skip
-    id_ptr, id_stride_t, id_stride_c, score_ptr, score_stride_t, score_stride_c, length_ptr, candidates = candidate
+    (
+        id_ptr,
+        id_stride_t,
+        id_stride_c,
+        score_ptr,
+        score_stride_t,
+        score_stride_c,
+        length_ptr,
+        candidates,
+    ) = candidate
     b = tl.program_id(0).to(tl.int64)
     n, limit, first_row, _temperature = read_request(request, b, WIDTH, REJECT_ALL)
     column = tl.arange(0, COLUMNS)
@@ -56,7 +81,9 @@ def _topp_kernel(
     for _step in range(WIDTH - 1):
         if walking & (accepted < limit):
             following = leading(best | (column <= accepted), limit, COLUMNS) - accepted - 1
-            by_window = (at_column(second.to(tl.int32), accepted, COLUMNS) > 0) & (following >= window)
+            by_window = (at_column(second.to(tl.int32), accepted, COLUMNS) > 0) & (
+                following >= window
+            )
             alone = at_column(listed.to(tl.int32), accepted, COLUMNS) > 0
             step = tl.where(alone, 1, tl.where(by_window, 1 + window, 0))
             accepted = accepted + step
@@ -67,7 +94,9 @@ def _topp_kernel(
         row = first_row + accepted
         chance, _unused = uniforms(tl.load(seed_ptr + b), step_idx + accepted.to(tl.int64), RECOVER)
         have = tl.minimum(tl.load(length_ptr + row), candidates)
-        score = tl.load(score_ptr + row * score_stride_t + place * score_stride_c, mask=place < have, other=0.0)
+        score = tl.load(
+            score_ptr + row * score_stride_t + place * score_stride_c, mask=place < have, other=0.0
+        )
         reached = (tl.cumsum(score, 0) >= chance * tl.load(top_p_ptr + b)) & (place < have)
         index = tl.min(tl.where(reached, place, CANDIDATES))
         index = tl.where(index < CANDIDATES, index, 0)

@@ -77,7 +77,13 @@ def cut(scratch: Scratch, whole: Range, share: int, used: set[str]) -> Range:
     without those it would not be the same review."""
     kept = used | set(scratch.changed(whole.base, whole.head))
     commits = [
-        scratch.commit({p: e for n, (p, e) in enumerate(scratch.tree(c).items()) if n % 100 < share or p in kept})
+        scratch.commit(
+            {
+                p: e
+                for n, (p, e) in enumerate(scratch.tree(c).items())
+                if n % 100 < share or p in kept
+            }
+        )
         for c in (whole.base, whole.head)
     ]
     return Range(f"{share} % of the repository", commits[0], commits[1])
@@ -90,7 +96,9 @@ def _first_pushed(scratch: Scratch) -> tuple[str, str] | None:
     except subprocess.CalledProcessError:
         return None
     mixed = {p: e for p, e in head.items() if not p.startswith("tests/")}
-    return f"{KNOWN}^", scratch.commit(mixed | {p: e for p, e in base.items() if p.startswith("tests/")})
+    return f"{KNOWN}^", scratch.commit(
+        mixed | {p: e for p, e in base.items() if p.startswith("tests/")}
+    )
 
 
 def _older(scratch: Scratch, head: str, files: int) -> str:
@@ -99,7 +107,11 @@ def _older(scratch: Scratch, head: str, files: int) -> str:
     low, high = 0, len(commits) - 1
     while low < high:
         middle = (low + high) // 2
-        low, high = (low, middle) if len(scratch.changed(commits[middle], head)) >= files else (middle + 1, high)
+        low, high = (
+            (low, middle)
+            if len(scratch.changed(commits[middle], head)) >= files
+            else (middle + 1, high)
+        )
     return commits[low]
 
 
@@ -107,8 +119,13 @@ def _texts(repo: Path, commit: str) -> dict[str, bytes]:
     listed = subprocess.run(
         ["git", "-C", repo, "ls-tree", "-r", "--name-only", commit], check=True, capture_output=True
     )
-    shown = (("git", "-C", repo, "show", f"{commit}:{path}") for path in listed.stdout.decode().split())
-    return {args[-1].split(":", 1)[1]: subprocess.run(args, check=True, capture_output=True).stdout for args in shown}
+    shown = (
+        ("git", "-C", repo, "show", f"{commit}:{path}") for path in listed.stdout.decode().split()
+    )
+    return {
+        args[-1].split(":", 1)[1]: subprocess.run(args, check=True, capture_output=True).stdout
+        for args in shown
+    }
 
 
 def _copy(files: dict[str, bytes], number: int) -> dict[str, bytes]:
@@ -116,4 +133,7 @@ def _copy(files: dict[str, bytes], number: int) -> dict[str, bytes]:
     if not number:
         return files
     ending = b"_c%d" % number
-    return {f"engines/c{number}/{path}": _SNAKE.sub(rb"\g<0>" + ending, text) for path, text in files.items()}
+    return {
+        f"engines/c{number}/{path}": _SNAKE.sub(rb"\g<0>" + ending, text)
+        for path, text in files.items()
+    }

@@ -49,7 +49,9 @@ print(json.dumps({"code": code, "wall": whole, "analysis": spent[0], "cpu": spen
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.ci", description=__doc__)
-    parser.add_argument("--size", type=int, default=50, metavar="MIB", help="size of the log (default 50)")
+    parser.add_argument(
+        "--size", type=int, default=50, metavar="MIB", help="size of the log (default 50)"
+    )
     parser.add_argument("--runs", type=int, default=3, metavar="N", help="processes (default 3)")
     parser.add_argument("-o", "--output", type=Path, help="write the numbers as JSON")
     args = parser.parse_args()
@@ -66,9 +68,15 @@ def measured(folder: Path, size: int, runs: int) -> dict[str, Any]:
     numbers = {name: median(f[name] for f in found) for name in ("wall", "analysis", "cpu")}
     numbers["memory"] = max(f["memory"] for f in found)
     kept = numbers["analysis"] <= LIMIT_SECONDS and numbers["memory"] <= LIMIT_MB
-    print(f"A CI run with a log of {size >> 20} MiB, median of {runs}; Python {platform.python_version()}, ", end="")
+    print(
+        f"A CI run with a log of {size >> 20} MiB, median of {runs}; Python {platform.python_version()}, ",
+        end="",
+    )
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
-    print(f"  analysis {numbers['analysis']:.2f} s ({numbers['cpu']:.2f} s of CPU), whole command ", end="")
+    print(
+        f"  analysis {numbers['analysis']:.2f} s ({numbers['cpu']:.2f} s of CPU), whole command ",
+        end="",
+    )
     print(f"{numbers['wall']:.2f} s, {numbers['memory']:.0f} MB", end="")
     print(f"  limit {LIMIT_SECONDS:.1f} s, {LIMIT_MB:.0f} MB: {'kept' if kept else 'NOT kept'}")
     return {**numbers, "size": size, "runs": runs, "kept": kept}
@@ -82,9 +90,13 @@ def saved(folder: Path, size: int) -> None:
         while log.tell() < size:
             log.write(lines)
         log.write(("\n".join(load("dev")[0].lines) + "\n").encode())
-    job = Job("1", "unit", conclusion=Conclusion.FAILURE, log="logs/1.log", log_state=LogState.PRESENT)
+    job = Job(
+        "1", "unit", conclusion=Conclusion.FAILURE, log="logs/1.log", log_state=LogState.PRESENT
+    )
     at = datetime(2026, 1, 1, tzinfo=UTC)
-    (folder / RUN).write_text(dump(CIRun(Pull("octo/engine", 1), Revisions("a" * 40), at, (job,))), "utf-8")
+    (folder / RUN).write_text(
+        dump(CIRun(Pull("octo/engine", 1), Revisions("a" * 40), at, (job,))), "utf-8"
+    )
 
 
 def once(folder: Path) -> dict[str, float]:

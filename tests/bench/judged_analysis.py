@@ -37,7 +37,15 @@ def main(argv: list[str]) -> int:
         differ += not alike
         if given.write and not alike:
             rows = [r for r in rows if r is not known]
-            rows.append({"commit": commit, "section": "all", "state": "printed", "sentences": count, "printed": now})
+            rows.append(
+                {
+                    "commit": commit,
+                    "section": "all",
+                    "state": "printed",
+                    "sentences": count,
+                    "printed": now,
+                }
+            )
     if given.write:
         JUDGED.write_text("".join(json.dumps(r, ensure_ascii=False) + "\n" for r in rows), "utf-8")
     return 1 if differ and not given.write else 0
@@ -45,7 +53,18 @@ def main(argv: list[str]) -> int:
 
 def analysed(repo: str, commit: str) -> dict[str, Any]:
     """What `specbot analyze` says of a commit, as JSON."""
-    command = [sys.executable, "-m", "bot", "analyze", "--repo", repo, "--base", f"{commit}^", "--head", commit]
+    command = [
+        sys.executable,
+        "-m",
+        "bot",
+        "analyze",
+        "--repo",
+        repo,
+        "--base",
+        f"{commit}^",
+        "--head",
+        commit,
+    ]
     done = subprocess.run([*command, "--format", "json"], capture_output=True, check=True)
     made: dict[str, Any] = json.loads(done.stdout)
     return made
@@ -55,7 +74,10 @@ def digest(data: dict[str, Any]) -> tuple[str, int]:
     """A digest of every sentence but the review's findings, which `bench/judged.jsonl` has, and how many there are."""
     steps = [f"{step['name']}: {claim['en']}" for step in data["steps"] for claim in step["claims"]]
     said = [c["en"] for c in (*data["summary"], *data["dropped"], *data["impacts"])]
-    past = [json.dumps(r, sort_keys=True) for r in (*data["history"]["references"], *data["history"]["earlier"])]
+    past = [
+        json.dumps(r, sort_keys=True)
+        for r in (*data["history"]["references"], *data["history"]["earlier"])
+    ]
     excerpts = [json.dumps(e["reason"], sort_keys=True) for e in data["excerpts"]]
     everything = [*said, *data["motivation"], *steps, *excerpts, *past]
     return hashlib.sha256("\n".join(everything).encode()).hexdigest()[:16], len(everything)

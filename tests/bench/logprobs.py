@@ -45,20 +45,33 @@ class Cost:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m tests.bench.logprobs", description=__doc__.split("\n\n")[0])
-    parser.add_argument("--tokens", type=int, default=512_000, help="tokens of each file (default 512000)")
-    parser.add_argument("-n", "--runs", type=int, default=3, help="runs of each command (default 3)")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.bench.logprobs", description=__doc__.split("\n\n")[0]
+    )
+    parser.add_argument(
+        "--tokens", type=int, default=512_000, help="tokens of each file (default 512000)"
+    )
+    parser.add_argument(
+        "-n", "--runs", type=int, default=3, help="runs of each command (default 3)"
+    )
     parser.add_argument("-o", "--output", type=Path, help="write the numbers as JSON")
     args = parser.parse_args()
-    machine = f"Python {platform.python_version()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
-    print(f"specbot logprobs diff, k={COLUMNS}, every value off by up to an ulp; best of {args.runs}; {machine}")
+    machine = (
+        f"Python {platform.python_version()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
+    )
+    print(
+        f"specbot logprobs diff, k={COLUMNS}, every value off by up to an ulp; best of {args.runs}; {machine}"
+    )
     print(f"{'':30}{'tokens':>10}{'MB':>8}{'wall s':>8}{'cpu s':>8}{'RSS MB':>8}{'tokens/s':>11}")
     with tempfile.TemporaryDirectory() as folder:
         costs = list(_measured(Path(folder), args.tokens, args.runs))
     kept = costs[1].rate >= LEAST
     print(f"{LEAST:,} tokens/s on two cores: {'kept' if kept else 'NOT kept'}")
     if args.output:
-        numbers = {"machine": machine, "costs": [asdict(cost) | {"rate": round(cost.rate)} for cost in costs]}
+        numbers = {
+            "machine": machine,
+            "costs": [asdict(cost) | {"rate": round(cost.rate)} for cost in costs],
+        }
         args.output.write_text(json.dumps(numbers, indent=2) + "\n", "utf-8")
 
 
@@ -74,7 +87,10 @@ def _measured(folder: Path, tokens: int, runs: int) -> Iterator[Cost]:
 
 def _row(label: str, tokens: int, runs: int, base: Path, head: Path, *options: str) -> Cost:
     size = (base.stat().st_size + head.stat().st_size) / 1e6
-    cost = min((_once(label, tokens, size, base, head, *options) for _ in range(runs)), key=lambda c: c.wall)
+    cost = min(
+        (_once(label, tokens, size, base, head, *options) for _ in range(runs)),
+        key=lambda c: c.wall,
+    )
     print(
         f"{label:30}{tokens:>10,}{size:>8.0f}{cost.wall:>8.2f}{cost.cpu:>8.2f}{cost.memory:>8.0f}{cost.rate:>11,.0f}",
         flush=True,
@@ -83,7 +99,18 @@ def _row(label: str, tokens: int, runs: int, base: Path, head: Path, *options: s
 
 
 def _once(label: str, tokens: int, size: float, base: Path, head: Path, *options: str) -> Cost:
-    command = [sys.executable, "-m", "bot", "logprobs", "diff", str(base), str(head), "-o", os.devnull, *options]
+    command = [
+        sys.executable,
+        "-m",
+        "bot",
+        "logprobs",
+        "diff",
+        str(base),
+        str(head),
+        "-o",
+        os.devnull,
+        *options,
+    ]
     started = time.perf_counter()
     process = subprocess.Popen(command, cwd=ROOT)
     _, status, used = os.wait4(process.pid, 0)
@@ -92,7 +119,9 @@ def _once(label: str, tokens: int, size: float, base: Path, head: Path, *options
     if process.returncode:
         raise SystemExit(f"the comparison failed: {' '.join(command)}")
     unit = 1 if sys.platform == "darwin" else 1024
-    return Cost(label, tokens, round(size), wall, used.ru_utime + used.ru_stime, used.ru_maxrss * unit / 1e6)
+    return Cost(
+        label, tokens, round(size), wall, used.ru_utime + used.ru_stime, used.ru_maxrss * unit / 1e6
+    )
 
 
 def _files(folder: Path, requests: int) -> tuple[Path, Path]:
@@ -111,7 +140,9 @@ def _files(folder: Path, requests: int) -> tuple[Path, Path]:
     return paths
 
 
-def _record(number: int, ids: np.ndarray, x: np.ndarray, logz: np.ndarray, accept: np.ndarray) -> Record:
+def _record(
+    number: int, ids: np.ndarray, x: np.ndarray, logz: np.ndarray, accept: np.ndarray
+) -> Record:
     lp = (x - logz[:, None]).astype(np.float32).astype(np.float64)
     order = np.argsort(-x, axis=1, kind="stable")
     return Record(

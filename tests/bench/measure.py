@@ -34,7 +34,17 @@ def review(repo: Path, compared: Range, runs: int) -> Cost:
 
 
 def _started(repo: Path, compared: Range) -> subprocess.Popen[bytes]:
-    args = ["--repo", str(repo), "--base", compared.base, "--head", compared.head, "--lang", "en", "--no-merge-base"]
+    args = [
+        "--repo",
+        str(repo),
+        "--base",
+        compared.base,
+        "--head",
+        compared.head,
+        "--lang",
+        "en",
+        "--no-merge-base",
+    ]
     command = [sys.executable, "-m", "bot", "review", *args, "--fail-on", "never", "-o", os.devnull]
     return subprocess.Popen(command, cwd=ROOT, env=_environment())
 
@@ -77,10 +87,17 @@ def stages(repo: Path, compared: Range, runs: int) -> tuple[dict[str, dict[str, 
     """Milliseconds of CPU in each stage and in each rule, medians of `runs` processes; and the files parsed."""
     command = [sys.executable, "-m", "tests.bench.stages", str(repo), compared.base, compared.head]
     found = [
-        json.loads(subprocess.run(command, cwd=ROOT, env=_environment(), check=True, capture_output=True).stdout)
+        json.loads(
+            subprocess.run(
+                command, cwd=ROOT, env=_environment(), check=True, capture_output=True
+            ).stdout
+        )
         for _ in range(runs)
     ]
-    spent = {group: {n: median(f[group][n] for f in found) for n in found[0][group]} for group in ("stages", "rules")}
+    spent = {
+        group: {n: median(f[group][n] for f in found) for n in found[0][group]}
+        for group in ("stages", "rules")
+    }
     return spent, set(found[0]["parsed"])
 
 

@@ -42,19 +42,29 @@ _LARGE = 300_000
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m tests.bench.pages", description=__doc__.split("\n\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.bench.pages", description=__doc__.split("\n\n")[0]
+    )
     parser.add_argument("--repo", type=Path, help="a checkout; without it the bundled example")
     parser.add_argument("--base", default="base")
     parser.add_argument("--head", default="head")
-    parser.add_argument("-n", "--times", type=int, default=50, help="requests for each number (default 50)")
+    parser.add_argument(
+        "-n", "--times", type=int, default=50, help="requests for each number (default 50)"
+    )
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         repo = args.repo or build(folder / "example", "first-push").repo
         _served(folder, args.times)
         for what, build_page in (
-            ("built fresh by the service, zh and en", _by_the_service(repo, args.base, args.head, folder)),
-            ("built fresh, a process from its start", lambda: _fresh(repo, args.base, args.head, folder)),
+            (
+                "built fresh by the service, zh and en",
+                _by_the_service(repo, args.base, args.head, folder),
+            ),
+            (
+                "built fresh, a process from its start",
+                lambda: _fresh(repo, args.base, args.head, folder),
+            ),
         ):
             _show(what, *_timed(build_page, 5), FRESH)
 
@@ -67,7 +77,9 @@ def _served(folder: Path, times: int) -> None:
         one = pull(number, verdict=("pass", "discuss", "block")[number % 3])
         archive.keep_pull(one)
         small = {"zh": "", "en": ""}
-        archive.keep_report(Report("octo/engine", number, "ci", one.head, NOW, small, _CI[number % 3]))
+        archive.keep_report(
+            Report("octo/engine", number, "ci", one.head, NOW, small, _CI[number % 3])
+        )
     archive.keep_report(Report("octo/engine", 1, "analysis", f"{1:040x}", NOW, bodies, "block"))
     for kind, (made, verdict) in reports.made("a word").items():
         archive.keep_report(Report("octo/engine", 1, kind, f"{1:040x}", NOW, made, verdict))
@@ -77,7 +89,9 @@ def _served(folder: Path, times: int) -> None:
             def ask(path: str) -> None:
                 client.get(path).raise_for_status()
 
-            print(f"Over HTTP, {PULLS} pull requests, {times} requests each; {os.cpu_count()} cores")
+            print(
+                f"Over HTTP, {PULLS} pull requests, {times} requests each; {os.cpu_count()} cores"
+            )
             print(f"{'':44}{'median ms':>10}{'95 % ms':>10}  limit")
             for path, limit in (
                 ("/pr/octo/engine/1", CACHED),
@@ -120,7 +134,18 @@ def _cloned(repo: Path, compared: Range, folder: Path) -> tuple[Path, Range]:
 
 
 def _fresh(repo: Path, base: str, head: str, folder: Path) -> None:
-    args = ["--repo", str(repo), "--base", base, "--head", head, "--format", "html", "-o", str(folder / "page.html")]
+    args = [
+        "--repo",
+        str(repo),
+        "--base",
+        base,
+        "--head",
+        head,
+        "--format",
+        "html",
+        "-o",
+        str(folder / "page.html"),
+    ]
     subprocess.run([sys.executable, "-m", "bot", "analyze", *args], cwd=ROOT, check=True)
 
 

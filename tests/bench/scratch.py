@@ -14,7 +14,11 @@ class Scratch:
 
     def __init__(self, folder: Path, source: Path | None = None) -> None:
         self.path = folder
-        start = ("clone", "--quiet", "--bare", "--shared", str(source)) if source else ("init", "--quiet", "--bare")
+        start = (
+            ("clone", "--quiet", "--bare", "--shared", str(source))
+            if source
+            else ("init", "--quiet", "--bare")
+        )
         subprocess.run(["git", *start, str(folder)], check=True)
         self._made = 0
 
@@ -39,18 +43,24 @@ class Scratch:
 
     def commit(self, entries: dict[str, Entry]) -> str:
         """A commit that holds exactly `entries`."""
-        return self._import([], (f"M {mode} {oid} {path}\n".encode() for path, (mode, oid) in entries.items()))
+        return self._import(
+            [], (f"M {mode} {oid} {path}\n".encode() for path, (mode, oid) in entries.items())
+        )
 
     def commit_texts(self, files: dict[str, bytes]) -> str:
         """A commit that holds exactly these texts."""
         marks = {path: n for n, path in enumerate(files, 1)}
         blobs = (b"blob\nmark :%d\ndata %d\n%s\n" % (marks[p], len(d), d) for p, d in files.items())
-        return self._import(blobs, (b"M 100644 :%d %s\n" % (n, p.encode()) for p, n in marks.items()))
+        return self._import(
+            blobs, (b"M 100644 :%d %s\n" % (n, p.encode()) for p, n in marks.items())
+        )
 
     def _import(self, blobs: Iterable[bytes], entries: Iterable[bytes]) -> str:
         self._made += 1
         ref = f"refs/bench/{self._made}"
         head = f"commit {ref}\ncommitter bench <bench@bench.example> 0 +0000\ndata 0\n".encode()
         stream = b"".join([*blobs, head, b"deleteall\n", *entries])
-        subprocess.run(["git", "-C", str(self.path), "fast-import", "--quiet"], input=stream, check=True)
+        subprocess.run(
+            ["git", "-C", str(self.path), "fast-import", "--quiet"], input=stream, check=True
+        )
         return self.git("rev-parse", ref)

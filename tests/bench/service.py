@@ -38,14 +38,24 @@ _PULLS = 10
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m tests.bench.service", description=__doc__.split("\n\n")[0])
-    parser.add_argument("--rate", type=float, default=200.0, metavar="N", help="webhooks a second (default 200)")
-    parser.add_argument("--seconds", type=float, default=60.0, metavar="S", help="how long (default 60)")
-    parser.add_argument("--together", action="store_true", help="one process for the web side and the workers")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.bench.service", description=__doc__.split("\n\n")[0]
+    )
+    parser.add_argument(
+        "--rate", type=float, default=200.0, metavar="N", help="webhooks a second (default 200)"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=60.0, metavar="S", help="how long (default 60)"
+    )
+    parser.add_argument(
+        "--together", action="store_true", help="one process for the web side and the workers"
+    )
     parser.add_argument("-o", "--output", type=Path, help="write the numbers as JSON")
     parser.add_argument("--floor", action="store_true", help="of an application that does nothing")
     args = parser.parse_args()
-    print(f"Python {platform.python_version()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
+    print(
+        f"Python {platform.python_version()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
+    )
     with tempfile.TemporaryDirectory() as folder:
         measure = floor if args.floor else measured
         numbers = measure(Path(folder), args.rate, args.seconds, args.together)
@@ -108,7 +118,9 @@ def _traffic(fake: FakeGitHub) -> Traffic:
     repo.roles["ada"] = "write"
     for n in range(_PULLS):
         repo.git.commit(f"b{n}", {"engine/step.py": f"{SMALL_HEAD}\nother({n})\n"}, parent="main")
-    return Traffic(fake, repo, [people.open_pull(fake, repo, f"b{n}", send=False) for n in range(_PULLS)])
+    return Traffic(
+        fake, repo, [people.open_pull(fake, repo, f"b{n}", send=False) for n in range(_PULLS)]
+    )
 
 
 def _sent(bot: Bot, requests: list[bytes], rate: float, together: bool) -> Sent:
@@ -123,7 +135,9 @@ def _sent(bot: Bot, requests: list[bytes], rate: float, together: bool) -> Sent:
 
 
 def _unfinished(connection: sa.Connection) -> int:
-    asked = "SELECT count(*) FROM workflow_status WHERE status IN ('ENQUEUED', 'DELAYED', 'PENDING')"
+    asked = (
+        "SELECT count(*) FROM workflow_status WHERE status IN ('ENQUEUED', 'DELAYED', 'PENDING')"
+    )
     found = int(connection.execute(sa.text(asked)).scalar_one())
     connection.rollback()
     return found
@@ -134,7 +148,9 @@ def _check(bot: Bot, traffic: Traffic, sent: Sent) -> None:
     statuses = Counter(status for status, _ in sent.answers)
     with engine_for(bot.database).connect() as connection:
         stored = connection.execute(sa.text("SELECT count(*) FROM specbot_deliveries")).scalar_one()
-        ended = connection.execute(sa.text("SELECT name, status, count(*) FROM workflow_status GROUP BY 1, 2")).all()
+        ended = connection.execute(
+            sa.text("SELECT name, status, count(*) FROM workflow_status GROUP BY 1, 2")
+        ).all()
     print("  work:", ", ".join(f"{count} {name} {status}" for name, status, count in ended))
     wrong = [f"{count} {name} {status}" for name, status, count in ended if status != "SUCCESS"]
     if statuses != {202: len(sent.answers)} or stored != len(sent.answers) or wrong:
@@ -151,9 +167,16 @@ def _told(sent: Sent, rate: float, requests: list[bytes]) -> dict[str, Any]:
     cuts = quantiles(times, n=1000, method="inclusive")
     numbers = {"p50": cuts[499], "p99": cuts[989], "p99.9": cuts[998], "max": times[-1]}
     size = sum(map(len, requests)) / len(requests) / 1000
-    mix = ", ".join(f"{share / 10:g} % {event} {action or ''}".strip() for (event, action), share in MIX.items())
-    print(f"{len(times)} webhooks at {rate:g} a second, {size:.0f} kB on average, all taken and handled: {mix}")
-    print("  answered in ms: " + ", ".join(f"{name} {value:.1f}" for name, value in numbers.items()), end="; ")
+    mix = ", ".join(
+        f"{share / 10:g} % {event} {action or ''}".strip() for (event, action), share in MIX.items()
+    )
+    print(
+        f"{len(times)} webhooks at {rate:g} a second, {size:.0f} kB on average, all taken and handled: {mix}"
+    )
+    print(
+        "  answered in ms: " + ", ".join(f"{name} {value:.1f}" for name, value in numbers.items()),
+        end="; ",
+    )
     print(f"p99 at most {LIMIT_MS:g}: {'kept' if numbers['p99'] <= LIMIT_MS else 'NOT kept'}")
     print(f"  the last work ended {sent.after:.1f} s after the last answer")
     return {"rate": rate, "count": len(times), "after_s": sent.after, "ms": numbers}

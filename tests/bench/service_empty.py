@@ -20,5 +20,7 @@ async def webhook(request: Request) -> Response:
 
 if __name__ == "__main__":
     app = Starlette(routes=[Route("/webhook", webhook, methods=["POST"])])
-    config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="off", timeout_keep_alive=75)
+    config = uvicorn.Config(
+        app, log_config=None, access_log=False, lifespan="off", timeout_keep_alive=75
+    )
     uvicorn.Server(config).run([listening("127.0.0.1", int(sys.argv[1]))])

@@ -31,12 +31,16 @@ LIMIT = 5.0
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m tests.bench.service_review", description=__doc__.split("\n\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.bench.service_review", description=__doc__.split("\n\n")[0]
+    )
     parser.add_argument("--repo", type=Path, help="a checkout of FastDeploy, or of anything else")
     parser.add_argument("--base")
     parser.add_argument("--head")
     parser.add_argument("-n", "--runs", type=int, default=5, help="pushes (default 5)")
-    parser.add_argument("--steps", action="store_true", help="print when each request reached GitHub")
+    parser.add_argument(
+        "--steps", action="store_true", help="print when each request reached GitHub"
+    )
     parser.add_argument("-o", "--output", type=Path, help="write the numbers as JSON")
     args = parser.parse_args()
     if args.repo and not (args.base and args.head):
@@ -45,7 +49,9 @@ def main() -> None:
         folder = Path(name)
         if args.repo:
             what = f"{args.base}..{args.head}"
-            source, base, head = _without_history(Scratch(folder / "scratch.git", args.repo), args.base, args.head)
+            source, base, head = _without_history(
+                Scratch(folder / "scratch.git", args.repo), args.base, args.head
+            )
         else:
             made = build(folder / "example")
             source, base, head, what = made.repo, made.base, made.head, "the bundled example"
@@ -59,10 +65,13 @@ def main() -> None:
                 stages = Stages.of(bot)
             finally:
                 bot.kill()
-    print(f"Python {platform.python_version()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}: {what}")
+    print(
+        f"Python {platform.python_version()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}: {what}"
+    )
     said = "kept" if numbers["p50"] <= LIMIT else "NOT kept"
     print(
-        f"  from a push to its review, s: the first {numbers['first']:.1f}, then p50 {numbers['p50']:.1f} of ", end=""
+        f"  from a push to its review, s: the first {numbers['first']:.1f}, then p50 {numbers['p50']:.1f} of ",
+        end="",
     )
     print(", ".join(f"{one:.1f}" for one in numbers["all"]) + f"; at most {LIMIT:g}: {said}")
     print("  where it goes, s, medians of the pushes after the first: " + ", ".join(stages.told()))
@@ -80,7 +89,9 @@ class Stages:
     def of(cls, bot: Bot) -> Stages:
         """Of the reviews' steps as they are written down, and of the analysis as it is in the log."""
         seconds = defaultdict[str, list[float]](list)
-        client = DBOSClient(system_database_url=bot.database, serializer=DBOSPortableJSONSerializer())
+        client = DBOSClient(
+            system_database_url=bot.database, serializer=DBOSPortableJSONSerializer()
+        )
         for workflow in client.list_workflows(name="review")[1:]:
             before = workflow.created_at or 0
             for step in client.list_workflow_steps(workflow.workflow_id):
@@ -98,7 +109,11 @@ class Stages:
         return cls(seconds)
 
     def told(self) -> list[str]:
-        return [f"{name} {median(taken):.2f}" for name, taken in self.seconds.items() if median(taken) >= 0.01]
+        return [
+            f"{name} {median(taken):.2f}"
+            for name, taken in self.seconds.items()
+            if median(taken) >= 0.01
+        ]
 
 
 def _without_history(scratch: Scratch, base: str, head: str) -> tuple[Path, str, str]:
@@ -106,12 +121,18 @@ def _without_history(scratch: Scratch, base: str, head: str) -> tuple[Path, str,
     trees = [scratch.tree(commit) for commit in (base, head)]
     ids = "\n".join({oid for tree in trees for _, oid in tree.values()})
     asked = ["git", "-C", str(scratch.path), "cat-file", "--batch-check"]
-    told = subprocess.run(asked, input=ids.encode(), capture_output=True, check=True).stdout.decode()
+    told = subprocess.run(
+        asked, input=ids.encode(), capture_output=True, check=True
+    ).stdout.decode()
     lost = {line.split()[0] for line in told.splitlines() if line.endswith(" missing")}
     kept = [{path: entry for path, entry in tree.items() if entry[1] not in lost} for tree in trees]
     first, second = map(scratch.commit, kept)
     who = ("-c", "user.name=bench", "-c", "user.email=bench@bench.example")
-    return scratch.path, first, scratch.git(*who, "commit-tree", f"{second}^{{tree}}", "-p", first, "-m", "head")
+    return (
+        scratch.path,
+        first,
+        scratch.git(*who, "commit-tree", f"{second}^{{tree}}", "-p", first, "-m", "head"),
+    )
 
 
 def measured(fake: FakeGitHub, repo: Repository, runs: int, steps: bool) -> dict[str, Any]:

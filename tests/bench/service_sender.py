@@ -27,10 +27,14 @@ class _Sender:
         return status, asyncio.get_running_loop().time() - due
 
     async def _exchange(self, request: bytes) -> int:
-        reader, writer = self.idle.pop() if self.idle else await asyncio.open_connection(self.host, self.port)
+        reader, writer = (
+            self.idle.pop() if self.idle else await asyncio.open_connection(self.host, self.port)
+        )
         writer.write(request)
         head = await reader.readuntil(b"\r\n\r\n")
-        length = next(line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
+        length = next(
+            line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")
+        )
         await reader.readexactly(int(length.partition(b":")[2]))
         self.idle.append((reader, writer))
         return int(head.split(b" ", 2)[1])

@@ -109,7 +109,12 @@ def _ci(event: str, action: str | None, pull: Pull) -> Json:
     if event == "status":
         return {"sha": pull.head_sha, "state": "success", "context": "ci/unit", "id": _ID}
     conclusion = "success" if action == "completed" else None
-    about = {"id": _ID, "head_sha": pull.head_sha, "head_branch": pull.head_ref, "conclusion": conclusion}
+    about = {
+        "id": _ID,
+        "head_sha": pull.head_sha,
+        "head_branch": pull.head_ref,
+        "conclusion": conclusion,
+    }
     if event == "workflow_job":
         steps = [{"name": f"Step {i}", "number": i, "status": "completed"} for i in range(10)]
         return {event: about | {"name": "unit", "status": action, "steps": steps, "run_attempt": 1}}

@@ -70,12 +70,18 @@ def main() -> None:
     parsed: set[str] = set()
     parse = stages.timed("parsing", checks.core.change.parse)
     checks.core.change.parse = lambda path, *rest: (parsed.add(path), parse(path, *rest))[1]
-    for where, name in ((Blobs, "read"), (Blobs, "prefetch"), *((GitTree, n) for n in ("find", "holders", "holds"))):
+    for where, name in (
+        (Blobs, "read"),
+        (Blobs, "prefetch"),
+        *((GitTree, n) for n in ("find", "holders", "holds")),
+    ):
         setattr(where, name, stages.timed("git: contents and search", getattr(where, name)))
     git = Git(Path(repo))
     with Blobs(git) as blobs:
         compared = stages.timed("git: revisions", resolve)(git, base, head, merge_base=False)
-        change = stages.timed("git: trees and differences", change_set)(git, blobs, compared, PullRequest())
+        change = stages.timed("git: trees and differences", change_set)(
+            git, blobs, compared, PullRequest()
+        )
         config = configuration(change.base, None, None)
         timed = tuple(TimedRule(rule, rules) for rule in RULES)
         outcome = stages.timed("review, parsing and search included", review)(change, config, timed)

@@ -34,7 +34,14 @@ from checks.core.finding import (
     Step,
 )
 
-_WHO = ("-c", "user.name=Someone", "-c", "user.email=someone@example.org", "-c", "commit.gpgsign=false")
+_WHO = (
+    "-c",
+    "user.name=Someone",
+    "-c",
+    "user.email=someone@example.org",
+    "-c",
+    "commit.gpgsign=false",
+)
 
 
 class Repo:
@@ -49,7 +56,12 @@ class Repo:
         env = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
         env |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
         done = subprocess.run(
-            ["git", *_WHO, *args], cwd=self.path, env=env, input=data, capture_output=True, check=True
+            ["git", *_WHO, *args],
+            cwd=self.path,
+            env=env,
+            input=data,
+            capture_output=True,
+            check=True,
         )
         return done.stdout.decode("utf-8", "surrogateescape").strip()
 
@@ -115,24 +127,36 @@ class Marker:
 
     def run(self, change: ChangeSet, config: Config) -> Iterator[Finding]:
         for file in change.files:
-            data = change.head.read(file.head_path) if file.head_path and file.mode == "file" else None
+            data = (
+                change.head.read(file.head_path) if file.head_path and file.mode == "file" else None
+            )
             for number, line in enumerate((data or b"").decode("utf-8", "replace").split("\n"), 1):
                 if "UNMASKED" in line:
                     yield self._bug(file.path, number, line)
                 if "QUERY" in line:
                     yield _finding(Severity.QUESTION, file.path, number, line)
                 if "ANSWER" in line:
-                    yield replace(_finding(Severity.QUESTION, file.path, number, line), answered=True)
+                    yield replace(
+                        _finding(Severity.QUESTION, file.path, number, line), answered=True
+                    )
         if "NOTE" in change.pull.title:
             args = {"title": "[Tag] better", "body": f"## Motivation\n{change.pull.body}\n"}
-            yield Finding(self.ID, Severity.CONVENTION, Confidence.HIGH, Location("", 0), Message("title", args))
+            yield Finding(
+                self.ID,
+                Severity.CONVENTION,
+                Confidence.HIGH,
+                Location("", 0),
+                Message("title", args),
+            )
 
     def _bug(self, path: str, number: int, line: str) -> Finding:
         place = Location(path, number)
         rows = (CounterexampleRow("flag", 256, 0), CounterexampleRow("count", 20, 21))
         evidence = (
             Counterexample(rows, packed=0x1500, expression=line.strip()),
-            PredictedFailure("tests/a.py::test", place, "x >> 8", "0", "IndexError: list", place, ("x = 4",)),
+            PredictedFailure(
+                "tests/a.py::test", place, "x >> 8", "0", "IndexError: list", place, ("x = 4",)
+            ),
             Sibling(place, "save", "xpu", Message("sibling", {"code": line}), "other = 1"),
             Definition("K", place, "20", line),
             KernelRun("ngram", "ms", 1.0, 2.5, 0.1),
@@ -156,12 +180,22 @@ class Marker:
 
 def _finding(severity: Severity, path: str, number: int, line: str) -> Finding:
     message = Message("marked", {"code": line, "prose": line})
-    return Finding("marker.line", severity, Confidence.LOW, Location(path, number), message, subject=f"{number}{line}")
+    return Finding(
+        "marker.line",
+        severity,
+        Confidence.LOW,
+        Location(path, number),
+        message,
+        subject=f"{number}{line}",
+    )
 
 
 _WORDS = {
     "summary": {"zh": "有标记的行", "en": "a marked line"},
-    "message.marked": {"zh": "标记 {{ code | code }}：{{ prose }}", "en": "Marked {{ code | code }}: {{ prose }}"},
+    "message.marked": {
+        "zh": "标记 {{ code | code }}：{{ prose }}",
+        "en": "Marked {{ code | code }}: {{ prose }}",
+    },
     "message.sibling": {"zh": "同样 {{ code | code }}", "en": "The same {{ code | code }}"},
     "message.step": {"zh": "于是", "en": "so it is"},
     "message.title": {"zh": "标题不合约定", "en": "The title breaks a convention"},

@@ -152,7 +152,9 @@ def test_a_child_reads_blobs_through_its_own_git(tmp_path: Path) -> None:
     subprocess.run([*git, "init", "-q"], check=True)
     oids = {}
     for n in range(40):
-        put = subprocess.run([*git, "hash-object", "-w", "--stdin"], input=b"%d" % n, capture_output=True, check=True)
+        put = subprocess.run(
+            [*git, "hash-object", "-w", "--stdin"], input=b"%d" % n, capture_output=True, check=True
+        )
         oids[n] = put.stdout.decode().strip()
     with Blobs(Git(tmp_path)) as blobs:
         assert blobs.read(oids[0]) == b"0"  # the parent's git runs
@@ -164,7 +166,9 @@ def test_the_limit_is_what_a_pipe_holds() -> None:
     assert spread(abs, range(module._MOST + 1)) == list(range(module._MOST + 1))
 
 
-def test_what_is_made_beside_the_rules_comes_from_another_process_and_is_not_made_again(tmp_path: Path) -> None:
+def test_what_is_made_beside_the_rules_comes_from_another_process_and_is_not_made_again(
+    tmp_path: Path,
+) -> None:
     begun = tmp_path / "begun"
 
     def beside(change: ChangeSet, config: Config) -> int:

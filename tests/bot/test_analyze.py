@@ -65,7 +65,9 @@ BASE = {
 }
 CHANGED = {
     "engine/sample/sampler.py": NARROW,
-    "engine/worker/runner.py": RUNNER.replace("method_name", "spec_method").replace("old_offsets", "row_offsets"),
+    "engine/worker/runner.py": RUNNER.replace("method_name", "spec_method").replace(
+        "old_offsets", "row_offsets"
+    ),
     "tests/test_sampler.py": "def test_it():\n    assert draw_sample and _plain_sample\n",
 }
 
@@ -73,14 +75,31 @@ CHANGED = {
 @pytest.fixture
 def changed(repo):
     repo.commit(BASE, "Draw rows (#11)")
-    repo.commit({"engine/sample/sampler.py": WIDE.replace("reshape([-1])", "reshape([-1] )")}, "Fix the shape (#12)")
+    repo.commit(
+        {"engine/sample/sampler.py": WIDE.replace("reshape([-1])", "reshape([-1] )")},
+        "Fix the shape (#12)",
+    )
     repo.commit({"engine/sample/sampler.py": WIDE}, "Back again (#13)")
-    repo.commit(CHANGED, "Split sampling (#11) (#14)\n\n* take the plain path out\n  of the sampler\n* see #12\n")
+    repo.commit(
+        CHANGED,
+        "Split sampling (#11) (#14)\n\n* take the plain path out\n  of the sampler\n* see #12\n",
+    )
     return repo
 
 
 def analysed(specbot, repo, *more: str) -> dict:
-    done = specbot("analyze", "--repo", str(repo.path), "--base", "HEAD~", "--head", "HEAD", "--format", "json", *more)
+    done = specbot(
+        "analyze",
+        "--repo",
+        str(repo.path),
+        "--base",
+        "HEAD~",
+        "--head",
+        "HEAD",
+        "--format",
+        "json",
+        *more,
+    )
     assert done.code == 0, done.err
     return json.loads(done.out)
 
@@ -97,7 +116,10 @@ def test_a_function_that_was_cut_is_named_with_its_part(specbot, changed):
 
 
 def test_replaced_names_are_counted_and_what_still_has_the_old_one_too(specbot, changed):
-    found = {(c["args"]["old"], c["args"]["new"]): c["args"] for c in claims(analysed(specbot, changed), "replaced")}
+    found = {
+        (c["args"]["old"], c["args"]["new"]): c["args"]
+        for c in claims(analysed(specbot, changed), "replaced")
+    }
     offsets = found["old_offsets", "row_offsets"]
     assert (offsets["places"], offsets["left"], offsets["gone"]) == (2, 1, False)
     method = found["method_name", "spec_method"]
@@ -107,7 +129,9 @@ def test_replaced_names_are_counted_and_what_still_has_the_old_one_too(specbot, 
 def test_every_changed_line_is_in_one_step(specbot, changed):
     data = analysed(specbot, changed)
     assert sum(s["added"] for s in data["steps"]) == sum(f["added"] for f in data["facts"]["files"])
-    assert sum(s["removed"] for s in data["steps"]) == sum(f["removed"] for f in data["facts"]["files"])
+    assert sum(s["removed"] for s in data["steps"]) == sum(
+        f["removed"] for f in data["facts"]["files"]
+    )
 
 
 def test_the_sampler_matters_most_and_a_score_is_the_sum_of_its_parts(specbot, changed):
@@ -157,13 +181,25 @@ def test_the_same_patch_on_another_branch_is_told(specbot, changed):
     changed.git("switch", "-q", "picked")
     changed.commit(CHANGED, "[Cherry-Pick] Split sampling (#15)")
     found = analysed(specbot, changed)["history"]["references"]
-    assert [(r["number"], r["how"]) for r in found if r["how"] == "same-patch"] == [(14, "same-patch")]
+    assert [(r["number"], r["how"]) for r in found if r["how"] == "same-patch"] == [
+        (14, "same-patch")
+    ]
 
 
 @pytest.mark.parametrize("language", ["zh", "en"])
 @pytest.mark.parametrize("output", ["terminal", "markdown", "html"])
 def test_two_runs_give_the_same_bytes(specbot, changed, output: str, language: str):
-    args = ("analyze", "--repo", str(changed.path), "--base", "HEAD~", "--format", output, "--lang", language)
+    args = (
+        "analyze",
+        "--repo",
+        str(changed.path),
+        "--base",
+        "HEAD~",
+        "--format",
+        output,
+        "--lang",
+        language,
+    )
     first, second = specbot(*args), specbot(*args)
     assert first.code == 0
     assert first.out == second.out
@@ -172,12 +208,19 @@ def test_two_runs_give_the_same_bytes(specbot, changed, output: str, language: s
 
 def test_a_page_is_one_file_and_nothing_in_it_runs(specbot, repo):
     repo.commit({"a.py": "def f():\n    return 1\n"}, "one")
-    repo.commit({"a.py": "def f():\n    return '</code><script>alert(1)</script>'\n"}, "<script>alert(2)</script> `x`")
-    done = specbot("analyze", "--repo", str(repo.path), "--base", "HEAD~", "--format", "html", "--lang", "en")
+    repo.commit(
+        {"a.py": "def f():\n    return '</code><script>alert(1)</script>'\n"},
+        "<script>alert(2)</script> `x`",
+    )
+    done = specbot(
+        "analyze", "--repo", str(repo.path), "--base", "HEAD~", "--format", "html", "--lang", "en"
+    )
     assert done.code == 0
     assert "<script" not in done.out
     assert "&lt;script&gt;alert(2)" in done.out
-    assert not re.search(r"(?:src|href|url\()\s*=?\s*[\"']?(?:https?:)?//|<link rel=.?stylesheet|@import", done.out)
+    assert not re.search(
+        r"(?:src|href|url\()\s*=?\s*[\"']?(?:https?:)?//|<link rel=.?stylesheet|@import", done.out
+    )
 
 
 def test_nothing_changed(specbot, changed):
@@ -203,8 +246,11 @@ CALLED = "def step(probs, out):\n    verify_rows(probs, out, 1)\n    return out\
 
 def test_an_op_under_another_name_is_no_new_op(specbot, repo):
     after = {
-        "custom_ops/verify_rows.cu": RENAMED.replace('{"probs", "out"}', '{"probs", "seeds", "out"}').replace(
-            "void PickRows(const Tensor &probs, ", "void PickRows(const Tensor &probs, const Tensor &seeds, "
+        "custom_ops/verify_rows.cu": RENAMED.replace(
+            '{"probs", "out"}', '{"probs", "seeds", "out"}'
+        ).replace(
+            "void PickRows(const Tensor &probs, ",
+            "void PickRows(const Tensor &probs, const Tensor &seeds, ",
         ),
         "engine/step.py": CALLED.replace("verify_rows", "pick_rows"),
     }
@@ -285,12 +331,21 @@ def test_a_caller_does_not_count_self(specbot, repo):
     before = {"engine/box.py": "class Box:\n    def put(self, old, rows):\n        return rows\n"}
     after = {"engine/box.py": "class Box:\n    def put(self, new, rows):\n        return rows\n"}
     (claim,) = claims(judged(specbot, repo, before, after), "parameter-replaced")
-    assert (claim["args"]["old"], claim["args"]["new"], claim["args"]["position"]) == ("old", "new", 1)
+    assert (claim["args"]["old"], claim["args"]["new"], claim["args"]["position"]) == (
+        "old",
+        "new",
+        1,
+    )
 
 
 @pytest.mark.parametrize(("param", "touched"), [("seed=0", []), ("seed", ["developers"])])
-def test_a_parameter_with_a_default_touches_no_caller(specbot, repo, param: str, touched: list[str]):
-    before, after = "def draw(rows):\n    return rows\n", f"def draw(rows, {param}):\n    return rows, seed\n"
+def test_a_parameter_with_a_default_touches_no_caller(
+    specbot, repo, param: str, touched: list[str]
+):
+    before, after = (
+        "def draw(rows):\n    return rows\n",
+        f"def draw(rows, {param}):\n    return rows, seed\n",
+    )
     data = judged(specbot, repo, {"engine/draw.py": before}, {"engine/draw.py": after})
     assert [i["who"] for i in data["impacts"]] == touched
 
@@ -302,9 +357,16 @@ def test_a_title_alone_is_no_motivation(specbot, repo):
 
 def test_fixed_as_an_adjective_is_no_fix(specbot, repo):
     repo.commit({"engine/draw.py": "def draw(rows):\n    return rows\n"}, "Draw (#1)")
-    for n, subject in enumerate(("Draw less than a fixed count", "[Bot] Fixed the order", "Fix a hang"), 2):
-        repo.commit({"engine/draw.py": f"def draw(rows):\n    return rows\n\n\nA = {n}\n"}, f"{subject} (#{n})")
-    repo.commit({"engine/draw.py": "def draw(rows):\n    return list(rows)\n\n\nA = 4\n"}, "Copy (#5)")
+    for n, subject in enumerate(
+        ("Draw less than a fixed count", "[Bot] Fixed the order", "Fix a hang"), 2
+    ):
+        repo.commit(
+            {"engine/draw.py": f"def draw(rows):\n    return rows\n\n\nA = {n}\n"},
+            f"{subject} (#{n})",
+        )
+    repo.commit(
+        {"engine/draw.py": "def draw(rows):\n    return list(rows)\n\n\nA = 4\n"}, "Copy (#5)"
+    )
     (earlier,) = analysed(specbot, repo)["history"]["earlier"]
     assert [f["pull"] for f in earlier["fixes"]] == [4, 3]
 
@@ -313,9 +375,24 @@ def test_two_methods_of_one_name_are_two_steps_by_name(specbot, repo):
     text = "class A:\n    def run(self):\n        return 1\n\n\nclass B:\n    def run(self):\n        return 1\n"
     repo.commit({"engine/runs.py": text}, "one")
     repo.commit(
-        {"engine/runs.py": text.replace("        return 1\n", "", 1).replace("self):\n\n", "self): ...\n\n", 1)}, "two"
+        {
+            "engine/runs.py": text.replace("        return 1\n", "", 1).replace(
+                "self):\n\n", "self): ...\n\n", 1
+            )
+        },
+        "two",
     )
-    done = specbot("analyze", "--repo", str(repo.path), "--base", "HEAD~", "--format", "markdown", "--lang", "en")
+    done = specbot(
+        "analyze",
+        "--repo",
+        str(repo.path),
+        "--base",
+        "HEAD~",
+        "--format",
+        "markdown",
+        "--lang",
+        "en",
+    )
     assert "### `A.run`" in done.out
 
 
@@ -323,7 +400,10 @@ def test_a_hunk_goes_to_its_own_class_where_another_has_the_method_too(specbot, 
     one = "class One:\n    def forward_rows(self, rows):\n        shown = 1\n        return rows\n"
     two = "class Two:\n    def forward_rows(self, rows):\n        if self.ready:\n            return rows\n"
     repo.commit({"engine/runs.py": f"{one}\n\n{two}"}, "one")
-    after = one.replace("shown = 1", "shown = 2"), two.replace("self.ready", "self.ready and self.wanted")
+    after = (
+        one.replace("shown = 1", "shown = 2"),
+        two.replace("self.ready", "self.ready and self.wanted"),
+    )
     repo.commit({"engine/runs.py": "\n\n".join(after)}, "two")
     made = [(s["name"], s["added"], s["removed"]) for s in analysed(specbot, repo)["steps"]]
     assert sorted(made) == [("One.forward_rows", 1, 1), ("Two.forward_rows", 1, 1)]
@@ -355,7 +435,9 @@ def draw(rows):
 def test_the_calls_that_went_are_told_without_those_of_the_helper(specbot, repo):
     helper = "def prepared(rows):\n    return expand_rows(rows)\n\n\ndef draw(rows):\n    return prepared(rows)\n"
     after = HELPED.partition("def draw")[0] + helper
-    (claim,) = claims(judged(specbot, repo, {"engine/draw.py": HELPED}, {"engine/draw.py": after}), "calls")
+    (claim,) = claims(
+        judged(specbot, repo, {"engine/draw.py": HELPED}, {"engine/draw.py": after}), "calls"
+    )
     assert claim["args"]["lost"] == ["unpack_rows"]
 
 
@@ -365,5 +447,7 @@ def test_what_a_clone_lacks_of_the_past_is_said(specbot, repo):
     first = repo.git("rev-parse", "HEAD~2:engine/rows.py")
     (repo.path / ".git" / "objects" / first[:2] / first[2:]).unlink()
     assert analysed(specbot, repo)["history"]["unread"] == ["engine/rows.py"]
-    done = specbot("analyze", "--repo", str(repo.path), "--base", "HEAD~", "--head", "HEAD", "--lang", "en")
+    done = specbot(
+        "analyze", "--repo", str(repo.path), "--base", "HEAD~", "--head", "HEAD", "--lang", "en"
+    )
     assert "this clone lacks what" in done.out

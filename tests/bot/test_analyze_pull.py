@@ -30,13 +30,20 @@ def fake(served: FakeGitHub, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeGi
 
 
 @pytest.fixture
-def opened(fake: FakeGitHub, monkeypatch: pytest.MonkeyPatch) -> tuple[state.Repository, state.Pull]:
+def opened(
+    fake: FakeGitHub, monkeypatch: pytest.MonkeyPatch
+) -> tuple[state.Repository, state.Pull]:
     """A repository with a pull request, and a token that may read it."""
     repo = fake.repository(f"octo/talk{len(fake.repositories)}")
     repo.git.commit("main", {"engine/step.py": STEP, "engine/other.py": "x = 1\n"})
     repo.git.commit("feature", {"engine/step.py": STEP.replace("a + b", "a * b")}, parent="main")
     pull = people.open_pull(
-        fake, repo, "feature", title="Multiply", body="## Motivation\nSums were wrong.\n", send=False
+        fake,
+        repo,
+        "feature",
+        title="Multiply",
+        body="## Motivation\nSums were wrong.\n",
+        send=False,
     )
     read = dict.fromkeys(("metadata", "contents", "pull_requests"), "read")
     token = state.Token("ghs_analyze0123456789", fake.installations[0].id, read, None, 9e18)
@@ -45,9 +52,13 @@ def opened(fake: FakeGitHub, monkeypatch: pytest.MonkeyPatch) -> tuple[state.Rep
     return repo, pull
 
 
-def comment(fake: FakeGitHub, pull: state.Pull, author: state.User | str, body: str, line: int) -> state.ReviewComment:
+def comment(
+    fake: FakeGitHub, pull: state.Pull, author: state.User | str, body: str, line: int
+) -> state.ReviewComment:
     who = fake.user(author) if isinstance(author, str) else author
-    return state.ReviewComment(who, body, "engine/step.py", line, "RIGHT", None, None, pull.head_sha, 1)
+    return state.ReviewComment(
+        who, body, "engine/step.py", line, "RIGHT", None, None, pull.head_sha, 1
+    )
 
 
 def thread(pull: state.Pull, *comments: state.ReviewComment, by: state.User | None = None) -> None:
@@ -56,7 +67,9 @@ def thread(pull: state.Pull, *comments: state.ReviewComment, by: state.User | No
 
 def analysed(specbot, opened: tuple[state.Repository, state.Pull], *more: str):
     repo, pull = opened
-    return specbot("analyze", "--repo", repo.git.directory, "--pr", f"{repo.full_name}#{pull.number}", *more)
+    return specbot(
+        "analyze", "--repo", repo.git.directory, "--pr", f"{repo.full_name}#{pull.number}", *more
+    )
 
 
 def test_the_discussion_and_the_commits_come_from_github(specbot, fake, opened):
@@ -72,7 +85,11 @@ def test_the_discussion_and_the_commits_come_from_github(specbot, fake, opened):
     data = json.loads(done.out)
     assert (data["head"], data["motivation"]) == (pull.head_sha, ["Sums were wrong."])
     told = [(t["kind"], t["state"], t["opening"]["author"]) for t in data["discussion"]["topics"]]
-    assert told == [("other", "unresolved", "cyd"), ("correctness", "answered", "bea"), ("style", "resolved", "bea")]
+    assert told == [
+        ("other", "unresolved", "cyd"),
+        ("correctness", "answered", "bea"),
+        ("style", "resolved", "bea"),
+    ]
     page = analysed(specbot, opened, "--format", "markdown").out
     assert "bea: “total may overflow here, that is a bug.”" in page
     assert "ada: “It is bounded by the caller.”" in page
@@ -89,13 +106,18 @@ def test_what_specbot_posted_and_what_became_of_it(specbot, fake, opened):
     told = json.loads(analysed(specbot, opened, "--format", "json").out)["discussion"]
     assert [(p["thread"]["fingerprint"], p["acted"]) for p in told["posted"]] == [(FINDING, True)]
     assert [t["opening"]["author"] for t in told["topics"]] == ["eve"]
-    assert "Of 1 finding that SpecBot posted, 1 is gone in later commits" in analysed(specbot, opened).out
+    assert (
+        "Of 1 finding that SpecBot posted, 1 is gone in later commits"
+        in analysed(specbot, opened).out
+    )
 
 
 def test_a_thread_on_code_that_changed_since_is_outdated(specbot, fake, opened):
     repo, pull = opened
     thread(pull, comment(fake, pull, "bea", "This is wrong.", 2))
-    sha = repo.git.commit("feature", {"engine/step.py": STEP.replace("a + b", "b * a")}, parent="feature")
+    sha = repo.git.commit(
+        "feature", {"engine/step.py": STEP.replace("a + b", "b * a")}, parent="feature"
+    )
     people.push(fake, repo, pull, sha, send=False)
     (topic,) = json.loads(analysed(specbot, opened, "--format", "json").out)["discussion"]["topics"]
     assert topic["state"] == "outdated" and topic["threads"][0]["line"] == 2
@@ -103,7 +125,10 @@ def test_a_thread_on_code_that_changed_since_is_outdated(specbot, fake, opened):
 
 def test_hostile_words_are_quoted_and_nothing_more(specbot, fake, opened):
     _, pull = opened
-    thread(pull, comment(fake, pull, "bea", "<script>alert(1)</script> is wrong @all ](javascript:x)", 2))
+    thread(
+        pull,
+        comment(fake, pull, "bea", "<script>alert(1)</script> is wrong @all ](javascript:x)", 2),
+    )
     page = analysed(specbot, opened, "--format", "html").out
     assert "&lt;script&gt;alert(1)" in page and "<script" not in page and "javascript:x" in page
 
@@ -116,13 +141,20 @@ def test_without_anybody_s_word_that_is_said(specbot, opened):
 def test_a_wrong_form_is_one_sentence(specbot, fake, monkeypatch, name):
     monkeypatch.setenv("GITHUB_TOKEN", "ghp_x")
     done = specbot("analyze", "--pr", name) if name else specbot("analyze", "--pr", "#")
-    assert done.code == 2 and "is not of the form OWNER/REPO#N" in done.err and done.err.count("\n") == 1
+    assert (
+        done.code == 2
+        and "is not of the form OWNER/REPO#N" in done.err
+        and done.err.count("\n") == 1
+    )
 
 
 def test_without_a_token_that_is_said(specbot, fake, monkeypatch):
     monkeypatch.delenv("GITHUB_TOKEN", raising=False)
     done = specbot("analyze", "--pr", "octo/engine#1")
-    assert done.code == 2 and "set one of the environment variables `GITHUB_TOKEN`, `GH_TOKEN`" in done.err
+    assert (
+        done.code == 2
+        and "set one of the environment variables `GITHUB_TOKEN`, `GH_TOKEN`" in done.err
+    )
 
 
 def test_what_github_refuses_is_said(specbot, fake, opened):
@@ -153,7 +185,9 @@ def test_local_git_alone_says_what_is_missing(specbot, repo):
     assert "not asked (`--pr`)" in done.out
 
 
-def test_a_description_without_a_title_is_refused_beside_a_pull_request_too(specbot, opened, tmp_path):
+def test_a_description_without_a_title_is_refused_beside_a_pull_request_too(
+    specbot, opened, tmp_path
+):
     (tmp_path / "body.md").write_text("Other words.\n", "utf-8")
     done = analysed(specbot, opened, "--body-file", tmp_path / "body.md")
     assert done.code == 2 and "--title" in done.err

@@ -73,7 +73,9 @@ def test_anchors_are_the_lines_of_the_diff(repo_at, cases):
         repo.commit({f"f{n}.py": text(edited(b, e), end) for n, (b, e, end) in enumerate(cases)})
         git = Git(repo.path)
         with Blobs(git) as blobs:
-            change = change_set(git, blobs, resolve(git, "HEAD~1", "HEAD", merge_base=True), PullRequest())
+            change = change_set(
+                git, blobs, resolve(git, "HEAD~1", "HEAD", merge_base=True), PullRequest()
+            )
             anchors = Anchors(change)
             shown = shown_by_git(repo)
             for n in range(len(cases)):
@@ -103,7 +105,9 @@ def test_whole_file_and_unchanged_file(repo):
     repo.commit({"a.py": "2\n"})
     git = Git(repo.path)
     with Blobs(git) as blobs:
-        anchors = Anchors(change_set(git, blobs, resolve(git, "HEAD~1", None, merge_base=True), PullRequest()))
+        anchors = Anchors(
+            change_set(git, blobs, resolve(git, "HEAD~1", None, merge_base=True), PullRequest())
+        )
         assert anchors.of(finding(Location("a.py", 0))) is None
         assert anchors.of(finding(Location("b.py", 1))) is None
         assert anchors.of(finding(Location("", 0))) is None

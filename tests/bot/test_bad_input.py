@@ -24,11 +24,19 @@ def refused(result, *parts: str) -> None:
 def test_unknown_revision_names_the_near_ones(repo, specbot):
     repo.commit({"a.py": "x = 1\n"})
     repo.git("branch", "release/2.6")
-    refused(specbot("review", "--repo", repo.path, "--base", "relase/2.6"), "`relase/2.6`", "`release/2.6`")
-    refused(specbot("review", "--repo", repo.path, "--base", "main", "--head", "deadbeef"), "`deadbeef`")
+    refused(
+        specbot("review", "--repo", repo.path, "--base", "relase/2.6"),
+        "`relase/2.6`",
+        "`release/2.6`",
+    )
+    refused(
+        specbot("review", "--repo", repo.path, "--base", "main", "--head", "deadbeef"), "`deadbeef`"
+    )
 
 
-@pytest.mark.parametrize("name", ["--upload-pack=touch x", "-x", "a\nb", "", "HEAD^", "a:b", "@{u}", "*"])
+@pytest.mark.parametrize(
+    "name", ["--upload-pack=touch x", "-x", "a\nb", "", "HEAD^", "a:b", "@{u}", "*"]
+)
 def test_a_strange_revision_is_only_unknown(repo, specbot, name):
     repo.commit({"a.py": "x = 1\n"})
     refused(specbot("review", "--repo", repo.path, f"--base={name}"))
@@ -38,7 +46,11 @@ def test_shallow_clone(repo, specbot, tmp_path):
     for n in range(3):
         repo.commit({"a.py": f"x = {n}\n"})
     clone = tmp_path / "clone"
-    subprocess.run(["git", "clone", "-q", "--depth=1", f"file://{repo.path}", clone], check=True, capture_output=True)
+    subprocess.run(
+        ["git", "clone", "-q", "--depth=1", f"file://{repo.path}", clone],
+        check=True,
+        capture_output=True,
+    )
     refused(specbot("review", "--repo", clone, "--base", "HEAD~1"), "shallow", "--unshallow")
 
 
@@ -49,7 +61,15 @@ def test_shallow_clone_without_the_merge_base(repo, specbot, tmp_path):
     repo.git("switch", "-q", "main")
     repo.commit({"a.py": "x = 1\n"})
     clone = tmp_path / "clone"
-    command = ["git", "clone", "-q", "--depth=1", "--no-single-branch", f"file://{repo.path}", clone]
+    command = [
+        "git",
+        "clone",
+        "-q",
+        "--depth=1",
+        "--no-single-branch",
+        f"file://{repo.path}",
+        clone,
+    ]
     subprocess.run(command, check=True, capture_output=True)
     args = ("review", "--repo", clone, "--base", "origin/main", "--head", "origin/work")
     refused(specbot(*args), "shallow", "ancestor")
@@ -93,7 +113,9 @@ def test_partial_clone(repo, specbot, tmp_path):
     clone = tmp_path / "clone"
     command = ["git", "clone", "-q", "--bare", "--filter=blob:none", f"file://{repo.path}", clone]
     subprocess.run(command, check=True, capture_output=True)
-    refused(specbot("review", "--repo", clone, "--base", "HEAD~1", "--head", "HEAD"), "partial clone")
+    refused(
+        specbot("review", "--repo", clone, "--base", "HEAD~1", "--head", "HEAD"), "partial clone"
+    )
 
 
 @pytest.mark.parametrize(
@@ -138,7 +160,9 @@ def test_config_check(repo, specbot, monkeypatch):
 def test_files_that_cannot_be_read_or_written(repo, specbot, tmp_path):
     repo.commit({"a.py": "x = 1\n"})
     common = ("review", "--repo", repo.path, "--base", "main")
-    refused(specbot(*common, "--title", "t", "--body-file", tmp_path / "none"), "none", "No such file")
+    refused(
+        specbot(*common, "--title", "t", "--body-file", tmp_path / "none"), "none", "No such file"
+    )
     (tmp_path / "latin").write_bytes(b"caf\xe9")
     refused(specbot(*common, "--title", "t", "--body-file", tmp_path / "latin"), "UTF-8")
     refused(specbot(*common, "--body-file", tmp_path / "latin"), "--title")
@@ -196,7 +220,9 @@ def test_an_error_of_ours_leaves_a_report(repo, specbot, monkeypatch, tmp_path):
 
 def test_interrupt(repo, specbot, monkeypatch):
     repo.commit({"a.py": "x = 1\n"})
-    monkeypatch.setattr("bot.pipeline.review", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(
+        "bot.pipeline.review", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt)
+    )
     assert specbot("review", "--repo", repo.path, "--base", "main").code == 130
 
 
@@ -205,9 +231,23 @@ def test_nobody_reads(repo):
     repo.git("branch", "base")
     repo.commit({f"f{n}.py": f"y = {n}\n" for n in range(300)})
     root = Path(__file__).resolve().parents[2]
-    command = [sys.executable, "-m", "bot", "review", "--repo", repo.path, "--base", "base", "--format", "json"]
+    command = [
+        sys.executable,
+        "-m",
+        "bot",
+        "review",
+        "--repo",
+        repo.path,
+        "--base",
+        "base",
+        "--format",
+        "json",
+    ]
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(root)}
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(root)},
     ) as process:
         process.stdout.read(10)
         process.stdout.close()

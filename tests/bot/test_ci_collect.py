@@ -42,8 +42,13 @@ def ago(**time: int) -> str:
     return (NOW - timedelta(**time)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def job(name: str, conclusion: str | None = "success", *, at: int = 60, **more: object) -> state.Job:
-    times = {"started_at": ago(minutes=at), "completed_at": ago(minutes=at - 5) if conclusion else None}
+def job(
+    name: str, conclusion: str | None = "success", *, at: int = 60, **more: object
+) -> state.Job:
+    times = {
+        "started_at": ago(minutes=at),
+        "completed_at": ago(minutes=at - 5) if conclusion else None,
+    }
     more.setdefault("status", "completed" if conclusion else "in_progress")
     return state.Job(name, conclusion=conclusion, **times, **more)  # type: ignore[arg-type]
 
@@ -87,9 +92,13 @@ def collect(fake, repo, specbot, monkeypatch, tmp_path):
     """Runs the command; gives its result and the saved run."""
 
     def run(**permissions: str) -> tuple[str, CIRun]:
-        read = dict.fromkeys(("metadata", "contents", "actions", "checks", "statuses", "pull_requests"), "read")
+        read = dict.fromkeys(
+            ("metadata", "contents", "actions", "checks", "statuses", "pull_requests"), "read"
+        )
         token = state.Token("ghs_collect0123456789", fake.installations[0].id, {}, None, 9e18)
-        token.permissions.update({k: v for k, v in (read | {"administration": "read"} | permissions).items() if v})
+        token.permissions.update(
+            {k: v for k, v in (read | {"administration": "read"} | permissions).items() if v}
+        )
         fake.tokens[token.value] = token
         monkeypatch.setenv("GITHUB_TOKEN", token.value)
         monkeypatch.setenv("GITHUB_API_URL", fake.url)
@@ -101,7 +110,11 @@ def collect(fake, repo, specbot, monkeypatch, tmp_path):
 
 
 def run_of(repo: state.Repository, *jobs: state.Job, **more: object) -> state.WorkflowRun:
-    given = {"head_sha": repo.pulls[1].head_sha, "head_branch": "feature", "created_at": ago(hours=2)} | more
+    given = {
+        "head_sha": repo.pulls[1].head_sha,
+        "head_branch": "feature",
+        "created_at": ago(hours=2),
+    } | more
     made = state.WorkflowRun("unit tests", WORKFLOW, jobs=list(jobs), **given)  # type: ignore[arg-type]
     repo.runs.append(made)
     return made
@@ -116,12 +129,26 @@ def test_a_whole_run(fake, repo, collect, tmp_path):
     head, base = repo.pulls[1].head_sha, repo.git.sha("main")
     step = {"name": "pytest", "number": 3, "status": "completed", "conclusion": "failure"}
     steps = [step | {"started_at": ago(minutes=59), "completed_at": ago(minutes=56)}]
-    red = job("unit", "failure", log=LOG % (head.encode(), base.encode()), runner_name="gpu-3", steps=steps)
+    red = job(
+        "unit",
+        "failure",
+        log=LOG % (head.encode(), base.encode()),
+        runner_name="gpu-3",
+        steps=steps,
+    )
     run = run_of(repo, red, job("lint"))
-    red.log += b"Artifact junit-files has been successfully uploaded! Artifact ID is %d\n" % (fake_id := state.number())
-    run.artifacts.append(state.Artifact("junit-files", zipped(**{"a/b.xml": JUNIT, "cov.xml": COVERAGE}), id=fake_id))
-    repo.check_runs.append(state.CheckRun("codecov/patch", head, 77, "completed", "failure", summary="60% of diff hit"))
-    repo.statuses.append(state.Status(head, "Approval", "failure", fake.user("cla"), "needs approval"))
+    red.log += b"Artifact junit-files has been successfully uploaded! Artifact ID is %d\n" % (
+        fake_id := state.number()
+    )
+    run.artifacts.append(
+        state.Artifact("junit-files", zipped(**{"a/b.xml": JUNIT, "cov.xml": COVERAGE}), id=fake_id)
+    )
+    repo.check_runs.append(
+        state.CheckRun("codecov/patch", head, 77, "completed", "failure", summary="60% of diff hit")
+    )
+    repo.statuses.append(
+        state.Status(head, "Approval", "failure", fake.user("cla"), "needs approval")
+    )
     repo.rulesets["main"] = [("unit", None), ("docs", None)]
     repo.protection["main"] = [("Approval", None), ("xpu", None)]
     repo.pulls[1].decision = "APPROVED"
@@ -135,7 +162,11 @@ def test_a_whole_run(fake, repo, collect, tmp_path):
     )
     assert unit.steps[0].name == "pytest" and unit.log_state is LogState.PRESENT
     assert [p.split("-")[-1] for p in unit.junit] == ["b.xml"] and saved.coverage[0].job == unit.id
-    assert (saved.revisions.base, saved.revisions.merge, saved.revisions.merge_base) == (base, "1f2e3d4c", base)
+    assert (saved.revisions.base, saved.revisions.merge, saved.revisions.merge_base) == (
+        base,
+        "1f2e3d4c",
+        base,
+    )
     required = {j.name for j in saved.jobs if j.requirement is Requirement.REQUIRED}
     assert required == {"unit", "docs", "xpu", "Approval"}
     assert only(saved, "lint").requirement is Requirement.OPTIONAL
@@ -145,7 +176,9 @@ def test_a_whole_run(fake, repo, collect, tmp_path):
     assert all((tmp_path / "run" / path).is_file() for path in paths(saved))
 
 
-def test_the_saved_run_is_reported_on_without_github(fake, repo, collect, specbot, tmp_path, monkeypatch):
+def test_the_saved_run_is_reported_on_without_github(
+    fake, repo, collect, specbot, tmp_path, monkeypatch
+):
     run_of(repo, job("unit", "failure", log=LOG))
     collect()
     before = len(fake.requests)
@@ -156,21 +189,35 @@ def test_the_saved_run_is_reported_on_without_github(fake, repo, collect, specbo
 
 
 def test_reruns_are_attempts_and_listed_again_is_no_rerun(repo, collect):
-    first, again = job("unit", "failure", at=90, log=LOG), job("unit", "failure", at=30, attempt=2, log=LOG)
+    first, again = (
+        job("unit", "failure", at=90, log=LOG),
+        job("unit", "failure", at=30, attempt=2, log=LOG),
+    )
     lint = job("lint", at=90)
-    listed_again = state.Job("lint", attempt=2, started_at=lint.started_at, completed_at=lint.completed_at)
+    listed_again = state.Job(
+        "lint", attempt=2, started_at=lint.started_at, completed_at=lint.completed_at
+    )
     run_of(repo, first, lint, again, listed_again, attempt=2)
     _, saved = collect()
     unit = only(saved, "unit")
     assert (unit.id, unit.attempt, len(unit.attempts)) == (str(again.id), 2, 1)
-    assert unit.attempts[0].conclusion is Conclusion.FAILURE and len(unit.attempts[0].signatures) == 1
+    assert (
+        unit.attempts[0].conclusion is Conclusion.FAILURE and len(unit.attempts[0].signatures) == 1
+    )
     assert only(saved, "lint").attempt == 1
 
 
 def test_the_past_of_what_failed(fake, repo, collect):
     base = repo.git.sha("main")
     run_of(repo, job("unit", "failure", log=LOG), job("lint", None))
-    run_of(repo, job("unit", "failure", log=LOG), job("lint"), head_sha=base, head_branch="main", event="push")
+    run_of(
+        repo,
+        job("unit", "failure", log=LOG),
+        job("lint"),
+        head_sha=base,
+        head_branch="main",
+        event="push",
+    )
     old = {"head_branch": "main", "event": "push", "created_at": ago(days=9)}
     run_of(repo, job("unit", "failure", log=LOG), head_sha="d" * 40, **old)
     for n in range(2):
@@ -178,7 +225,11 @@ def test_the_past_of_what_failed(fake, repo, collect):
         pull = people.open_pull(fake, repo, f"other{n}", author=f"bob{n}", send=False)
         run_of(repo, job("unit", "failure", log=LOG), head_sha=pull.head_sha, conclusion="failure")
     _, saved = collect()
-    places = [(p.where, p.job, p.conclusion, p.pull, p.author) for p in saved.history if p.test or p.job == "lint"]
+    places = [
+        (p.where, p.job, p.conclusion, p.pull, p.author)
+        for p in saved.history
+        if p.test or p.job == "lint"
+    ]
     assert (Where.MERGE_BASE, "unit", Conclusion.FAILURE, 0, "") in places
     assert (Where.MERGE_BASE, "lint", Conclusion.SUCCESS, 0, "") in places
     assert [(p[3], p[4]) for p in places if p[0] is Where.PULL] in (
@@ -196,7 +247,13 @@ def test_requests_are_bounded(fake, repo, collect, monkeypatch):
     run_of(repo, *(job(f"unit {n}", "failure", log=LOG) for n in range(joblogs.MOST_LOGS + 2)))
     on_base = {"event": "push", "head_branch": "main"}
     for n in range(other_runs.MOST_BASE_RUNS + 2):
-        run_of(repo, job("unit 0", "failure", log=LOG), job("unit 1", "failure"), head_sha=f"{n:040x}", **on_base)
+        run_of(
+            repo,
+            job("unit 0", "failure", log=LOG),
+            job("unit 1", "failure"),
+            head_sha=f"{n:040x}",
+            **on_base,
+        )
     before = len(fake.requests)
     collect()
     asked = [r.path for r in fake.requests[before:]]
@@ -206,7 +263,13 @@ def test_requests_are_bounded(fake, repo, collect, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("gone", "said"), [(True, LogState.EXPIRED), (403, LogState.DENIED), (404, LogState.FAILED), (500, LogState.FAILED)]
+    ("gone", "said"),
+    [
+        (True, LogState.EXPIRED),
+        (403, LogState.DENIED),
+        (404, LogState.FAILED),
+        (500, LogState.FAILED),
+    ],
 )
 def test_a_log_that_cannot_be_had(fake, repo, collect, gone, said):
     red = job("unit", "failure", log=LOG, log_gone=gone is True)
@@ -245,19 +308,30 @@ def test_the_base_s_coverage_comes_along(repo, collect, tmp_path):
     base = repo.git.sha("main")
     run = run_of(repo, job("unit"))
     run.artifacts.append(state.Artifact("unit-report", zipped(**{"cov.xml": COVERAGE})))
-    for event, names in (("push", ("unit-report", "coverage-gpu", "junit-report")), ("pull_request", ("coverage-x",))):
+    for event, names in (
+        ("push", ("unit-report", "coverage-gpu", "junit-report")),
+        ("pull_request", ("coverage-x",)),
+    ):
         there = run_of(repo, job("unit"), head_sha=base, head_branch="main", event=event)
-        there.artifacts += [state.Artifact(name, zipped(**{"cov.xml": COVERAGE, "b.xml": JUNIT})) for name in names]
+        there.artifacts += [
+            state.Artifact(name, zipped(**{"cov.xml": COVERAGE, "b.xml": JUNIT})) for name in names
+        ]
     _, saved = collect()
     found = [(f.flag, "base" if f.commit == base else "head", f.job != "") for f in saved.coverage]
-    assert found == [("unit-report", "head", True), ("unit-report", "base", False), ("coverage-gpu", "base", False)]
+    assert found == [
+        ("unit-report", "head", True),
+        ("unit-report", "base", False),
+        ("coverage-gpu", "base", False),
+    ]
     assert all((tmp_path / "run" / path).is_file() for path in paths(saved))
 
 
 def test_a_run_without_jobs_waits_for_an_approval(repo, collect):
     run_of(repo, conclusion="action_required")
     _, saved = collect()
-    assert [(j.name, j.conclusion) for j in saved.jobs] == [("unit tests", Conclusion.ACTION_REQUIRED)]
+    assert [(j.name, j.conclusion) for j in saved.jobs] == [
+        ("unit tests", Conclusion.ACTION_REQUIRED)
+    ]
 
 
 @pytest.mark.parametrize("limit", [Answer(429, {"message": "later"}), secondary(60)])
@@ -268,7 +342,9 @@ def test_limits_end_what_is_optional(fake, repo, collect, limit):
     before = len(fake.requests)
     _, saved = collect()
     asked = [r.path for r in fake.requests[before:]]
-    assert sum(p.endswith("/logs") for p in asked) == 1 and not any("artifacts" in p or "compare" in p for p in asked)
+    assert sum(p.endswith("/logs") for p in asked) == 1 and not any(
+        "artifacts" in p or "compare" in p for p in asked
+    )
     assert {"problem-logs", "problem-artifacts", "problem-history"} <= set(saved.problems)
     assert only(saved, "unit").log_state is LogState.FAILED
 
@@ -276,7 +352,9 @@ def test_limits_end_what_is_optional(fake, repo, collect, limit):
 def test_limits_before_the_jobs_are_known_are_said(fake, repo, collect, specbot, tmp_path):
     collect()
     later = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": str(int(NOW.timestamp()) + 3000)}
-    fake.fault("GET", "/actions/runs$", Answer(403, {"message": "API rate limit exceeded"}, later), times=9)
+    fake.fault(
+        "GET", "/actions/runs$", Answer(403, {"message": "API rate limit exceeded"}, later), times=9
+    )
     done = specbot("ci", "collect", "--pr", f"{repo.full_name}#1", "-o", tmp_path / "run")
     assert done.code == 2 and "limits are reached" in done.err
 
@@ -311,7 +389,9 @@ def test_the_token_is_nowhere(repo, collect, tmp_path):
     run_of(repo, job("unit", "failure", log=LOG))
     out, _ = collect()
     assert "ghs_" not in out
-    assert all(b"ghs_" not in path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file())
+    assert all(
+        b"ghs_" not in path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()
+    )
 
 
 # Archives of a stranger.

@@ -50,12 +50,16 @@ def stats(specbot, tmp_path: Path):
 
 
 def counts(stats) -> dict[str, tuple[int, int, int]]:
-    return {v["cause"]: (v["verdicts"], v["right"], v["wrong"]) for v in json.loads(stats())["verdicts"]}
+    return {
+        v["cause"]: (v["verdicts"], v["right"], v["wrong"]) for v in json.loads(stats())["verdicts"]
+    }
 
 
 def later(run: CIRun, *jobs, head: str = "") -> CIRun:
     revisions = Revisions(head, run.revisions.base) if head else run.revisions
-    return replace(run, jobs=jobs, collected=run.collected + timedelta(hours=1), revisions=revisions)
+    return replace(
+        run, jobs=jobs, collected=run.collected + timedelta(hours=1), revisions=revisions
+    )
 
 
 def flaky(conclusion: Conclusion):
@@ -99,7 +103,9 @@ def test_the_database_tells_what_changed_since_an_older_run(report):
 def test_the_evidence_is_kept(report, tmp_path):
     report(run_of(flaky(Conclusion.FAILURE)))
     with sqlite3.connect(tmp_path / "db.sqlite") as db:
-        ((evidence, test),) = db.execute("SELECT evidence, test FROM specbot_ci_verdicts").fetchall()
+        ((evidence, test),) = db.execute(
+            "SELECT evidence, test FROM specbot_ci_verdicts"
+        ).fetchall()
     assert test == "tests/test_words.py::test_pack"
     assert any(e["message"]["key"] == "reason-passed-elsewhere" for e in json.loads(evidence))
 
@@ -117,7 +123,9 @@ def test_the_table_for_people(report, stats):
 def test_no_database_and_none_that_is_one(specbot, tmp_path):
     done = specbot("ci", "stats", "--db", tmp_path / "none")
     assert done.code == 2 and "there is no database" in done.err
-    (tmp_path / "text").write_text("this is no database, but some text that is long enough to be taken for one " * 9)
+    (tmp_path / "text").write_text(
+        "this is no database, but some text that is long enough to be taken for one " * 9
+    )
     done = specbot("ci", "stats", "--db", tmp_path / "text")
     assert done.code == 2 and "no SQLite database" in done.err and done.err.count("\n") == 1
 
@@ -139,7 +147,9 @@ def test_no_database_and_none_that_is_one(specbot, tmp_path):
 def test_what_an_outcome_says_of_a_verdict(tmp_path, cause, same_commit, passes, right):
     history = in_file(tmp_path / "db.sqlite", new=True)
     red = job("unit", Conclusion.FAILURE, attempt=1)
-    failure = Failure(Category.TEST_FAILURE, cause, Confidence.HIGH, Message("root-unknown"), signature="5e1f")
+    failure = Failure(
+        Category.TEST_FAILURE, cause, Confidence.HIGH, Message("root-unknown"), signature="5e1f"
+    )
     first = run_of(red)
     said = CIReport(first, progress.totals(first), (FailedJob(red, failure, (failure,)),))
     history.record(first, plain(said))

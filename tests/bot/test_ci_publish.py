@@ -92,8 +92,15 @@ def test_a_comments_life(world, monkeypatch):
     run = run_of(world.repo, red, job("lint", None))
     assert world.refresh() == "written"
     (comment,) = world.comments
-    assert "AssertionError: packed 3 instead of 5123" in comment.body and "Since the last report" not in comment.body
-    run.jobs[1].status, run.jobs[1].conclusion, run.jobs[1].completed_at = "completed", "success", red.completed_at
+    assert (
+        "AssertionError: packed 3 instead of 5123" in comment.body
+        and "Since the last report" not in comment.body
+    )
+    run.jobs[1].status, run.jobs[1].conclusion, run.jobs[1].completed_at = (
+        "completed",
+        "success",
+        red.completed_at,
+    )
     assert world.refresh() == "written"
     assert "newly passed: `lint`" in comment.body
     said = comment.body
@@ -127,7 +134,9 @@ def test_a_broken_configuration_does_not_silence_the_report(world):
     sha = world.repo.git.commit("main", {".specbot.toml": "nonsense = ["})
     world.repo.pulls[1].base_sha = sha
     world.repo.git.commit("other", {"engine/step.py": "a = 3\n"}, parent="main")
-    people.push(world.fake, world.repo, world.repo.pulls[1], world.repo.git.sha("other"), send=False)
+    people.push(
+        world.fake, world.repo, world.repo.pulls[1], world.repo.git.sha("other"), send=False
+    )
     run_of(world.repo, job("unit", "failure", log=LOG))
     assert world.refresh() == "written"
     assert "AssertionError: packed 3" in world.comments[0].body

@@ -18,7 +18,19 @@ from bot.reports.ci.phrasing import advice
 from bot.reports.truncate import size
 from checks.ci.folder import RUN, dump
 from checks.ci.message_keys import Advice
-from checks.ci.model import Attempt, CIRun, Conclusion, Job, LogState, Past, Pull, Requirement, Revisions, Status, Where
+from checks.ci.model import (
+    Attempt,
+    CIRun,
+    Conclusion,
+    Job,
+    LogState,
+    Past,
+    Pull,
+    Requirement,
+    Revisions,
+    Status,
+    Where,
+)
 from checks.ci.report import (
     Category,
     Cause,
@@ -56,7 +68,9 @@ def job(name: str, conclusion: Conclusion = Conclusion.SUCCESS, **more: object) 
 
 
 def run_of(*jobs: Job, **more: object) -> CIRun:
-    return CIRun(Pull("octo/engine", 7, "Pack words"), Revisions("a" * 40, "b" * 40), AT, jobs, **more)  # type: ignore[arg-type]
+    return CIRun(
+        Pull("octo/engine", 7, "Pack words"), Revisions("a" * 40, "b" * 40), AT, jobs, **more
+    )  # type: ignore[arg-type]
 
 
 FAILED = job(
@@ -92,7 +106,9 @@ def test_what_failed_and_its_log(specbot, saved):
     assert "1 required task has failed: `unit`." in done.out
     assert "Required: 1/2 passed" in done.out
     assert "| 3(1) | 2 | 1 | 1 | 0 | 0 | 0 |" in done.out
-    assert "`tests/test_words.py::test_pack` | `AssertionError: packed 3 instead of 5123`" in done.out
+    assert (
+        "`tests/test_words.py::test_pack` | `AssertionError: packed 3 instead of 5123`" in done.out
+    )
     assert "[Log](https://example.org/log?a=1&b=%282%29)" in done.out
     assert "1h14m" in done.out
     assert "nothing is linked to the change" in done.out
@@ -115,7 +131,10 @@ def test_the_same_run_gives_the_same_bytes(specbot, saved, output):
 
 
 def test_what_never_started_and_what_runs(specbot, saved):
-    past = tuple(Past(Where.BASE, "xpu", "c" * 40, AT, Conclusion.SUCCESS, seconds=s) for s in (600, 900, 1200))
+    past = tuple(
+        Past(Where.BASE, "xpu", "c" * 40, AT, Conclusion.SUCCESS, seconds=s)
+        for s in (600, 900, 1200)
+    )
     started = datetime(2026, 5, 22, 13, 0, 27, tzinfo=UTC)
     run = run_of(
         job("docs", Conclusion.NONE, status=Status.EXPECTED),
@@ -128,7 +147,9 @@ def test_what_never_started_and_what_runs(specbot, saved):
 
 
 def test_an_approval_names_who_must_give_it(specbot, saved):
-    folder = saved(run_of(job("Approval", Conclusion.FAILURE, log="logs/a.log", log_state=LogState.PRESENT)))
+    folder = saved(
+        run_of(job("Approval", Conclusion.FAILURE, log="logs/a.log", log_state=LogState.PRESENT))
+    )
     who = "You must have one RD (ada or grace) approval for modifying custom_ops."
     (folder / "logs/a.log").write_text(f"***\n{who}\nThere are 1 approved errors.\n", "utf-8")
     done = specbot("ci", "report", folder, "--format", "markdown")
@@ -136,14 +157,19 @@ def test_an_approval_names_who_must_give_it(specbot, saved):
 
 
 def test_unknown_requirements_are_not_called_optional(specbot, saved):
-    run = run_of(job("unit", Conclusion.FAILURE, requirement=Requirement.UNKNOWN), required_known=False)
+    run = run_of(
+        job("unit", Conclusion.FAILURE, requirement=Requirement.UNKNOWN), required_known=False
+    )
     out = specbot("ci", "report", saved(run), "--format", "markdown").out
     assert "which are required is not known: `unit`" in out
     assert "Optional" not in out
 
 
 def test_since_the_last_report(specbot, saved):
-    before = saved(run_of(job("unit"), job("lint", Conclusion.FAILURE), job("docs", Conclusion.FAILURE)), "before")
+    before = saved(
+        run_of(job("unit"), job("lint", Conclusion.FAILURE), job("docs", Conclusion.FAILURE)),
+        "before",
+    )
     now = saved(run_of(FAILED, job("lint"), job("docs", Conclusion.FAILURE)), "now")
     out = specbot("ci", "report", now, "--since", before, "--format", "markdown").out
     assert "newly failed: `unit`" in out
@@ -177,20 +203,29 @@ def test_other_mistakes(specbot, saved, tmp_path):
 
 def test_a_link_out_of_the_folder_is_not_followed(specbot, saved, tmp_path):
     folder = saved(run_of(FAILED))
-    (tmp_path / "secret").write_text("FAILED tests/test_secret.py::test_it - AssertionError: hidden\n")
+    (tmp_path / "secret").write_text(
+        "FAILED tests/test_secret.py::test_it - AssertionError: hidden\n"
+    )
     (folder / "logs/unit.log").unlink()
     (folder / "logs/unit.log").symlink_to(tmp_path / "secret")
     assert "hidden" not in specbot("ci", "report", folder, "--format", "json").out
 
 
-HOSTILE = (
-    "@team <script>alert(1)</script> ![x](http://evil) ``` | `<!-- \x1b[31m ghp_0123456789abcdefghijABCDEFGHIJ012345 "
-)
+HOSTILE = "@team <script>alert(1)</script> ![x](http://evil) ``` | `<!-- \x1b[31m ghp_0123456789abcdefghijABCDEFGHIJ012345 "
 
 
 @pytest.mark.parametrize("output", ["terminal", "markdown", "html", "json", "github"])
 def test_hostile_text_stays_text_and_tokens_are_taken_out(specbot, saved, output):
-    folder = saved(run_of(job("unit " + HOSTILE, Conclusion.FAILURE, log="logs/unit.log", log_state=LogState.PRESENT)))
+    folder = saved(
+        run_of(
+            job(
+                "unit " + HOSTILE,
+                Conclusion.FAILURE,
+                log="logs/unit.log",
+                log_state=LogState.PRESENT,
+            )
+        )
+    )
     (folder / "logs/unit.log").write_text(LOG.decode().replace("packed 3", HOSTILE))
     out = specbot("ci", "report", folder, "--format", output).out
     assert "ghp_" not in out
@@ -220,8 +255,14 @@ def big(count: int, text: str, seed: int = 0) -> CIReport:
     jobs = tuple(job(f"job {n} {text[:300]}", Conclusion.FAILURE) for n in range(max(1, count)))
     failed = tuple(FailedJob(j, failures[0], failures, lines) for j in jobs) if failures else ()
     totals = Totals(len(jobs), 0, len(jobs), 0, 0, 0, seed, len(jobs), 0)
-    files = tuple(FileCoverage(f"f{n}.py", CoverageState.MEASURED, 9, 9, 3, (1, 2, 3, 7, 9, 11)) for n in range(count))
-    flags = (FlagCoverage("gpu", 90, 30, carried_forward=True), FlagCoverage("xpu", 0, 0, missing=True))
+    files = tuple(
+        FileCoverage(f"f{n}.py", CoverageState.MEASURED, 9, 9, 3, (1, 2, 3, 7, 9, 11))
+        for n in range(count)
+    )
+    flags = (
+        FlagCoverage("gpu", 90, 30, carried_forward=True),
+        FlagCoverage("xpu", 0, 0, missing=True),
+    )
     return CIReport(run_of(*jobs), totals, failed, coverage=PatchCoverage(files, flags))
 
 
@@ -245,7 +286,9 @@ def test_coverage_is_never_whole_where_something_is_not_known(specbot):
         FileCoverage("a.py", CoverageState.MEASURED, 4, 4, 4),
         FileCoverage("k.cu", CoverageState.UNKNOWN, 9, reason="device-code"),
     )
-    report = CIReport(run_of(job("unit")), Totals(1, 1, 0, 0, 0, 0, 0, 1, 1), coverage=PatchCoverage(files))
+    report = CIReport(
+        run_of(job("unit")), Totals(1, 1, 0, 0, 0, 0, 0, 1, 1), coverage=PatchCoverage(files)
+    )
     body = comment(CIView(report), "en")
     assert "4 of 4 executable lines of the change" in body
     assert "the coverage of 1 file is not known" in body

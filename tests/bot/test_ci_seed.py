@@ -49,19 +49,41 @@ def seed(tmp_path_factory: pytest.TempPathFactory) -> Saved:
     command = [sys.executable, "-B", "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist"]
     with (folder / "logs/1.log").open("wb") as log:
         command.append(f"--junitxml={folder / 'junit/1.xml'}")
-        done = subprocess.run(command, cwd=made.repo, env=env, stdout=log, stderr=log, timeout=120, check=False)
+        done = subprocess.run(
+            command, cwd=made.repo, env=env, stdout=log, stderr=log, timeout=120, check=False
+        )
     assert done.returncode == 1
     at = datetime(2026, 5, 22, 13, 8, 27, tzinfo=UTC)
-    needed = {"requirement": Requirement.REQUIRED, "conclusion": Conclusion.FAILURE, "started": at, "completed": at}
-    unit = Job("1", "unit", **needed, log="logs/1.log", log_state=LogState.PRESENT, junit=("junit/1.xml",))  # type: ignore[arg-type]
+    needed = {
+        "requirement": Requirement.REQUIRED,
+        "conclusion": Conclusion.FAILURE,
+        "started": at,
+        "completed": at,
+    }
+    unit = Job(
+        "1", "unit", **needed, log="logs/1.log", log_state=LogState.PRESENT, junit=("junit/1.xml",)
+    )  # type: ignore[arg-type]
     approval = Job("2", "Approval", **needed, runner="small-1")  # type: ignore[arg-type]
-    run = CIRun(Pull("octo/lantern", 7, made.title), Revisions(made.head, made.base), at, (unit, approval))
+    run = CIRun(
+        Pull("octo/lantern", 7, made.title), Revisions(made.head, made.base), at, (unit, approval)
+    )
     (folder / RUN).write_text(dump(run), "utf-8")
     return Saved(folder, made.repo)
 
 
 def written(seed: Saved, out: Path, *options: str) -> str:
-    args = ["ci", "report", str(seed.folder), "--repo", str(seed.repo), "--lang", "en", "-o", str(out), *options]
+    args = [
+        "ci",
+        "report",
+        str(seed.folder),
+        "--repo",
+        str(seed.repo),
+        "--lang",
+        "en",
+        "-o",
+        str(out),
+        *options,
+    ]
     assert main(args) == 0
     return out.read_text("utf-8")
 
@@ -81,31 +103,46 @@ def test_every_failure_is_there(report):
 
 
 def test_stale_fixtures_fail_as_predicted(report):
-    assert {p["test"]: p["outcome"] for p in report["predictions"]} == dict.fromkeys(STALE, "confirmed")
+    assert {p["test"]: p["outcome"] for p in report["predictions"]} == dict.fromkeys(
+        STALE, "confirmed"
+    )
     for test in STALE:
         found = failures(report)[test]
         assert (found["cause"], found["confidence"]) == ("this-pr", "high")
         assert found["root"]["key"] == "root-predicted"
         assert found["error"] == "IndexError: list index out of range"
         fixtures = {
-            f"{s['location']['path']}:{s['location']['start_line']}" for s in found["suggestions"] if s["location"]
+            f"{s['location']['path']}:{s['location']['start_line']}"
+            for s in found["suggestions"]
+            if s["location"]
         }
         assert any(place.startswith(test.split("::")[0]) for place in fixtures)
 
 
 def test_the_baseline_differs_because_of_this_change(report):
     found = failures(report)[BASELINE]
-    assert (found["category"], found["cause"], found["rerun"]) == ("numerical-mismatch", "this-pr", "samples")
+    assert (found["category"], found["cause"], found["rerun"]) == (
+        "numerical-mismatch",
+        "this-pr",
+        "samples",
+    )
     assert found["root"]["key"] == "root-baseline"
 
 
 def test_the_reset_connection_is_a_consequence_of_the_servers_own_error(report):
     found = failures(report)[SERVING]
-    assert (found["cause"], found["confidence"], found["rerun"]) == ("consequence", "high", "with-cause")
+    assert (found["cause"], found["confidence"], found["rerun"]) == (
+        "consequence",
+        "high",
+        "with-cause",
+    )
     assert found["error"] == "ConnectionResetError: [Errno 104] Connection reset by peer"
     assert found["root"]["args"]["first"] == "IndexError: list index out of range"
     first = next(e for e in found["evidence"] if e["message"]["key"] == "reason-first")
-    assert (first["location"]["path"], first["location"]["start_line"]) == ("lantern/output/token_processor.py", 144)
+    assert (first["location"]["path"], first["location"]["start_line"]) == (
+        "lantern/output/token_processor.py",
+        144,
+    )
     frame = next(e for e in found["evidence"] if e["message"]["key"].startswith("reason-frame"))
     assert frame["location"]["path"] == "lantern/output/token_processor.py"
 
@@ -113,7 +150,15 @@ def test_the_reset_connection_is_a_consequence_of_the_servers_own_error(report):
 def test_junit_alone_tells_the_servers_error_where_it_keeps_the_output(seed, tmp_path):
     env = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST")}
     file = tmp_path / "run/junit.xml"
-    options = ["-p", "no:cacheprovider", "-p", "no:xdist", "-o", "junit_logging=all", f"--junitxml={file}"]
+    options = [
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+        "-o",
+        "junit_logging=all",
+        f"--junitxml={file}",
+    ]
     command = [sys.executable, "-B", "-m", "pytest", *options, SERVING]
     subprocess.run(command, cwd=seed.repo, env=env, capture_output=True, timeout=120, check=False)
     unit = Job("1", "unit", conclusion=Conclusion.FAILURE, junit=("junit.xml",))
@@ -121,12 +166,19 @@ def test_junit_alone_tells_the_servers_error_where_it_keeps_the_output(seed, tmp
     (tmp_path / "run" / RUN).write_text(dump(replace(saved, jobs=(unit,))), "utf-8")
     text = written(Saved(tmp_path / "run", seed.repo), tmp_path / "o", "--format", "json")
     (found,) = failures(json.loads(text)).values()
-    assert (found["cause"], found["root"]["args"]["first"]) == ("consequence", "IndexError: list index out of range")
+    assert (found["cause"], found["root"]["args"]["first"]) == (
+        "consequence",
+        "IndexError: list index out of range",
+    )
 
 
 def test_an_approval_waits_for_a_person_though_there_is_no_log(report):
     (found,) = failures(report, "Approval").values()
-    assert (found["category"], found["cause"], found["rerun"]) == ("approval-needed", "needs-a-person", "no")
+    assert (found["category"], found["cause"], found["rerun"]) == (
+        "approval-needed",
+        "needs-a-person",
+        "no",
+    )
 
 
 def test_the_report_says_it(seed, tmp_path):
@@ -143,7 +195,11 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("records")
     logits = Logits.random(np.random.default_rng(1), 8, 10, 30)
     narrow = records(logits, k=3)
-    kinds = {"base": records(logits), "head": narrow, "broken": [swap(r, ranks=r.ranks + 1) for r in narrow]}
+    kinds = {
+        "base": records(logits),
+        "head": narrow,
+        "broken": [swap(r, ranks=r.ranks + 1) for r in narrow],
+    }
     for name, made in kinds.items():
         (folder / name).write_bytes(b"".join(write(r) for r in made))
     return folder
@@ -151,7 +207,10 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(
     ("head", "root", "verdict"),
-    [("head", "root-baseline-safe", "columns-only"), ("broken", "root-baseline-compared", "regression")],
+    [
+        ("head", "root-baseline-safe", "columns-only"),
+        ("broken", "root-baseline-compared", "regression"),
+    ],
 )
 def test_records_say_what_the_difference_is(seed, recorded, tmp_path, head, root, verdict):
     options = ("--records", str(recorded / "base"), str(recorded / head), "--format")

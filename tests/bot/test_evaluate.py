@@ -17,13 +17,34 @@ def example(tmp_path_factory):
 
 
 def case(example, **fields):
-    return {"id": "a", "kind": "bug", "base": example.base, "head": example.head, "rule": STALE, **fields}
+    return {
+        "id": "a",
+        "kind": "bug",
+        "base": example.base,
+        "head": example.head,
+        "rule": STALE,
+        **fields,
+    }
 
 
 def evaluate(example, tmp_path, cases, *more):
     file, out = tmp_path / "cases.jsonl", tmp_path / "out.json"
     file.write_text("".join(json.dumps(c) + "\n" for c in cases), encoding="utf-8")
-    code = main(["eval", str(file), "--repo", str(example.repo), "--rule", STALE, "-j", "1", "-o", str(out), *more])
+    code = main(
+        [
+            "eval",
+            str(file),
+            "--repo",
+            str(example.repo),
+            "--rule",
+            STALE,
+            "-j",
+            "1",
+            "-o",
+            str(out),
+            *more,
+        ]
+    )
     return code, json.loads(out.read_text("utf-8")) if out.exists() else None
 
 
@@ -101,7 +122,17 @@ def test_the_largest_process_is_told(example, tmp_path, capsys):
 
 def test_history_needs_no_labels(example, tmp_path):
     out = tmp_path / "out.json"
-    arguments = ["eval", "--repo", str(example.repo), "--history", "1", "--path", "lantern", "--rule", STALE]
+    arguments = [
+        "eval",
+        "--repo",
+        str(example.repo),
+        "--history",
+        "1",
+        "--path",
+        "lantern",
+        "--rule",
+        STALE,
+    ]
     assert main([*arguments, "-j", "1", "-o", str(out)]) == 0
     data = json.loads(out.read_text("utf-8"))
     assert data["changes"] == 1
@@ -110,7 +141,11 @@ def test_history_needs_no_labels(example, tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("{}", "line 1"), ("not json", "line 1"), ('{"id": "a", "kind": "bug", "base": "x", "head": "y"}', "line 1")],
+    [
+        ("{}", "line 1"),
+        ("not json", "line 1"),
+        ('{"id": "a", "kind": "bug", "base": "x", "head": "y"}', "line 1"),
+    ],
 )
 def test_a_line_that_is_no_case(example, tmp_path, capsys, text, said):
     file = tmp_path / "cases.jsonl"

@@ -22,12 +22,19 @@ def change(repo):
     """A pull request with a bug that has a fix, a question in context lines, one far away, and a rename."""
     filler = "".join(f"line{n} = {n}\n" for n in range(40))
     repo.commit(
-        {"src/a.py": filler, "src/old.py": filler + "x\n", "far.py": "QUERY = 1\n" + filler, "gone.cu": "int x;\n"}
+        {
+            "src/a.py": filler,
+            "src/old.py": filler + "x\n",
+            "far.py": "QUERY = 1\n" + filler,
+            "gone.cu": "int x;\n",
+        }
     )
     (repo.path / "src/old.py").rename(repo.path / "src/new.py")
     repo.commit(
         {
-            "src/a.py": filler.replace("line20 = 20", "word = UNMASKED | (count << 8)").replace("line22 = 22", "QUERY"),
+            "src/a.py": filler.replace("line20 = 20", "word = UNMASKED | (count << 8)").replace(
+                "line22 = 22", "QUERY"
+            ),
             "src/new.py": filler + "y\nz\n",
             "far.py": "QUERY = 1\n" + filler + "more = 1\n",
             "gone.cu": None,
@@ -42,7 +49,9 @@ def written(change, marker, specbot, tmp_path):
     body.write_text(BODY)
 
     def run(form: str, *more: str) -> str:
-        result = specbot(*change, "--title", "[Tag] NOTE", "--body-file", body, "--format", form, *more)
+        result = specbot(
+            *change, "--title", "[Tag] NOTE", "--body-file", body, "--format", form, *more
+        )
         assert result.code == 1 and result.err == "", result
         return result.out
 
@@ -75,7 +84,12 @@ def test_sarif(written, language):
     (fix,) = run["results"][0]["fixes"]
     (edit,) = fix["artifactChanges"][0]["replacements"]
     assert edit["insertedContent"]["text"] == "word = MASKED | (count << 8)\n"
-    assert edit["deletedRegion"] == {"startLine": 21, "startColumn": 1, "endLine": 22, "endColumn": 1}
+    assert edit["deletedRegion"] == {
+        "startLine": 21,
+        "startColumn": 1,
+        "endLine": 22,
+        "endColumn": 1,
+    }
 
 
 def test_rdjson(written):
@@ -88,7 +102,9 @@ def test_json(written):
     data = valid(written("json"), OURS)
     assert data["verdict"] == "block"
     first = data["findings"][0]
-    assert first["message"]["zh"].startswith("标记 `word") and first["message"]["en"].startswith("Marked `word")
+    assert first["message"]["zh"].startswith("标记 `word") and first["message"]["en"].startswith(
+        "Marked `word"
+    )
     assert {e["type"] for e in first["evidence"]} == {
         "Counterexample",
         "PredictedFailure",
@@ -161,7 +177,9 @@ def test_questions_do_not_fail_a_review(repo, marker, specbot):
     repo.commit({"a.py": "x\n"})
     repo.commit({"a.py": "QUERY\n"})
     for level in ("bug", "suggestion"):
-        assert specbot("review", "--repo", repo.path, "--base", "HEAD~1", "--fail-on", level).code == 0
+        assert (
+            specbot("review", "--repo", repo.path, "--base", "HEAD~1", "--fail-on", level).code == 0
+        )
 
 
 def test_an_answered_question_asks_for_nothing(repo, marker, specbot):
@@ -172,7 +190,9 @@ def test_an_answered_question_asks_for_nothing(repo, marker, specbot):
     assert (found["severity"], found["answered"]) == ("question", True)
     assert json.loads(specbot(*common, "--format", "json").out)["verdict"] == "pass"
     assert "✅ Settled" in specbot(*common).out and "❓" not in specbot(*common).out
-    (result,) = valid(specbot(*common, "--format", "sarif").out, SCHEMAS / "sarif-2.1.0.json")["runs"][0]["results"]
+    (result,) = valid(specbot(*common, "--format", "sarif").out, SCHEMAS / "sarif-2.1.0.json")[
+        "runs"
+    ][0]["results"]
     assert (result["kind"], result["level"]) == ("informational", "none")
 
 
@@ -191,7 +211,17 @@ def test_a_body_that_is_too_long(repo, marker, specbot, tmp_path):
     body = tmp_path / "body.md"
     body.write_text("```\n" + "中😀" * 30_000 + "\n```\n" + "line\n" * 20_000)
     result = specbot(
-        "review", "--repo", repo.path, "--base", "HEAD~1", "--format", "github", "--title", "NOTE", "--body-file", body
+        "review",
+        "--repo",
+        repo.path,
+        "--base",
+        "HEAD~1",
+        "--format",
+        "github",
+        "--title",
+        "NOTE",
+        "--body-file",
+        body,
     )
     text = json.loads(result.out)["body"]
     assert 50_000 < len(text.encode("utf-16-le")) // 2 < 65_536
@@ -209,7 +239,9 @@ def test_a_body_that_is_too_long(repo, marker, specbot, tmp_path):
 def test_many_comments(repo, marker, specbot):
     repo.commit({"a.py": "x\n"})
     repo.commit({"a.py": "QUERY\n" * 200})
-    data = json.loads(specbot("review", "--repo", repo.path, "--base", "HEAD~1", "--format", "github").out)
+    data = json.loads(
+        specbot("review", "--repo", repo.path, "--base", "HEAD~1", "--format", "github").out
+    )
     assert len(data["comments"]) == 40 and "`a.py:200`" in data["body"]
 
 

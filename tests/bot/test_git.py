@@ -29,7 +29,9 @@ def compare(repo):
         git = Git(repo.path)
         blobs = Blobs(git)
         opened.append(blobs)
-        return change_set(git, blobs, resolve(git, base, head, merge_base=merge_base), PullRequest())
+        return change_set(
+            git, blobs, resolve(git, base, head, merge_base=merge_base), PullRequest()
+        )
 
     yield run
     for blobs in opened:
@@ -38,14 +40,18 @@ def compare(repo):
 
 def test_every_kind_of_change(repo, compare):
     body = "".join(f"line {n}\n" for n in range(20))
-    repo.commit({"gone.py": "x\n", "old.py": body, "same.py": "a\nb\nc\n", "run.sh": "x\n", "bin": b"\0\1"})
+    repo.commit(
+        {"gone.py": "x\n", "old.py": body, "same.py": "a\nb\nc\n", "run.sh": "x\n", "bin": b"\0\1"}
+    )
     os.symlink("same.py", repo.path / "link")
     repo.commit({"turned": "text\n"})
     (repo.path / "old.py").rename(repo.path / "new.py")
     (repo.path / "run.sh").chmod(0o755)
     (repo.path / "turned").unlink()
     os.symlink("run.sh", repo.path / "turned")
-    repo.commit({"gone.py": None, "bin": b"\0\2", "same.py": "a\nB\nc\nd", "new.py": body + "more\n"})
+    repo.commit(
+        {"gone.py": None, "bin": b"\0\2", "same.py": "a\nB\nc\nd", "new.py": body + "more\n"}
+    )
     files = {f.path: f for f in compare().files}
     assert {p: f.status for p, f in files.items()} == {
         "bin": "M",
@@ -81,7 +87,10 @@ def test_submodules_and_links_have_no_content(repo, compare):
     repo.git("add", "link.py")
     repo.git("commit", "-q", "-m", "both")
     change = compare()
-    assert {(f.path, f.mode, f.hunks) for f in change.files} == {("link.py", "symlink", ()), ("sub", "submodule", ())}
+    assert {(f.path, f.mode, f.hunks) for f in change.files} == {
+        ("link.py", "symlink", ()),
+        ("sub", "submodule", ()),
+    }
     assert change.head.paths() == ("a.py",)
     assert change.head.read("link.py") is None and change.head.read("sub") is None
 
@@ -144,7 +153,9 @@ def test_configuration_changes_nothing(repo, compare, settings, monkeypatch, tmp
     for key, value in settings.items():
         repo.git("config", key, value)
     (tmp_path / "global").write_text(
-        "".join(f"[{k.rpartition('.')[0]}]\n{k.rpartition('.')[2]} = {v}\n" for k, v in settings.items())
+        "".join(
+            f"[{k.rpartition('.')[0]}]\n{k.rpartition('.')[2]} = {v}\n" for k, v in settings.items()
+        )
     )
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "global"))
     monkeypatch.setenv("GIT_EXTERNAL_DIFF", "false")
@@ -156,7 +167,13 @@ def test_configuration_changes_nothing(repo, compare, settings, monkeypatch, tmp
 
 def test_attributes_and_text_conversion_change_nothing(repo, compare):
     repo.commit({"a.py": "x\n", "b.bin.py": "x\n"})
-    repo.commit({".gitattributes": "*.py diff=shout -text\n*.bin.py binary\n", "a.py": "y\n", "b.bin.py": "y\n"})
+    repo.commit(
+        {
+            ".gitattributes": "*.py diff=shout -text\n*.bin.py binary\n",
+            "a.py": "y\n",
+            "b.bin.py": "y\n",
+        }
+    )
     repo.git("config", "diff.shout.textconv", "false")
     repo.git("config", "diff.shout.command", "false")
     assert [f.hunks for f in compare().files if f.path.endswith(".py")] == [(Hunk(1, 1, 1, 1),)] * 2
@@ -205,8 +222,17 @@ def test_bare_repository_worktree_subfolder_and_detached_head(repo, tmp_path, sp
 
 
 def test_search(repo, compare):
-    repo.commit({"a.py": "word = 1\nsword = 2\n", "b.cu": "int word;\n", "c.md": "word\n", "d.py": "blob tree\n"})
-    repo.commit({"a.py": "x\nword\nword word\n", "copy.cu": "int word;\n", "big.py": b"word\n" * 500_000})
+    repo.commit(
+        {
+            "a.py": "word = 1\nsword = 2\n",
+            "b.cu": "int word;\n",
+            "c.md": "word\n",
+            "d.py": "blob tree\n",
+        }
+    )
+    repo.commit(
+        {"a.py": "x\nword\nword word\n", "copy.cu": "int word;\n", "big.py": b"word\n" * 500_000}
+    )
     change = compare()
     assert [(h.path, h.line) for h in change.head.find("word")] == [
         ("a.py", 2),
@@ -221,11 +247,18 @@ def test_search(repo, compare):
     assert len(change.head.read("big.py")) == 2_500_000
 
 
-FILES = st.dictionaries(st.sampled_from(["a.py", "b.cu", "c.py", "same.h", "d.md"]), st.text("xy_ \n", max_size=12))
+FILES = st.dictionaries(
+    st.sampled_from(["a.py", "b.cu", "c.py", "same.h", "d.md"]), st.text("xy_ \n", max_size=12)
+)
 
 
-@settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(FILES, st.dictionaries(st.sampled_from(["b.cu", "c.py", "e.py"]), st.text("xy_ \n", max_size=12)))
+@settings(
+    deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    FILES,
+    st.dictionaries(st.sampled_from(["b.cu", "c.py", "e.py"]), st.text("xy_ \n", max_size=12)),
+)
 def test_every_kind_of_search_finds_what_is_in_the_files(repo_at, tmp_path_factory, base, added):
     """In git, in memory and under a patch, by language or not, whether lines, paths or a yes is asked for."""
     repo = repo_at(tmp_path_factory.mktemp("searched"))
@@ -233,7 +266,9 @@ def test_every_kind_of_search_finds_what_is_in_the_files(repo_at, tmp_path_facto
     repo.commit({"always.py": "y\n", **added})
     git = Git(repo.path)
     with Blobs(git) as blobs:
-        change = change_set(git, blobs, resolve(git, "HEAD~1", "HEAD", merge_base=True), PullRequest())
+        change = change_set(
+            git, blobs, resolve(git, "HEAD~1", "HEAD", merge_base=True), PullRequest()
+        )
         sources = {p: change.head.read(p) or b"" for p in change.head.paths() if language(p)}
         for word in ("x", "y", "xy", "x_", "_"):
             for kind in ("", "python", "cpp"):
@@ -245,9 +280,15 @@ def test_every_kind_of_search_finds_what_is_in_the_files(repo_at, tmp_path_facto
                 ]
                 paths = list(dict.fromkeys(path for path, _ in lines))
                 for tree in (change.head, MemoryTree(sources), OverlayTree(change.base, sources)):
-                    assert [(h.path, h.line) for h in tree.find(word, kind) if h.path in sources] == lines
+                    assert [
+                        (h.path, h.line) for h in tree.find(word, kind) if h.path in sources
+                    ] == lines
                     assert [p for p in tree.holders(word, kind) if p in sources] == paths
-                assert change.head.holds(word) == bool(change.head.find(word)) == MemoryTree(sources).holds(word)
+                assert (
+                    change.head.holds(word)
+                    == bool(change.head.find(word))
+                    == MemoryTree(sources).holds(word)
+                )
 
 
 def test_the_work_of_a_diff_grows_with_its_lines(repo, specbot):
@@ -265,7 +306,17 @@ def test_the_work_of_a_diff_grows_with_its_lines(repo, specbot):
         before = sys.gettrace()
         sys.settrace(trace)
         try:
-            done = specbot("review", "--repo", repo.path, "--base", "HEAD~1", "--head", "HEAD", "--format", "github")
+            done = specbot(
+                "review",
+                "--repo",
+                repo.path,
+                "--base",
+                "HEAD~1",
+                "--head",
+                "HEAD",
+                "--format",
+                "github",
+            )
         finally:
             sys.settrace(before)
         assert done.code == 0 and f"+{size} −{size}" in done.out
@@ -301,7 +352,9 @@ def test_output_file(repo, specbot, tmp_path):
     target.chmod(0o640)
     link = tmp_path / "link.md"
     link.symlink_to(target)
-    result = specbot("review", "--repo", repo.path, "--base", "main", "--format", "markdown", "-o", link)
+    result = specbot(
+        "review", "--repo", repo.path, "--base", "main", "--format", "markdown", "-o", link
+    )
     assert (result.code, result.out) == (0, "")
     assert target.read_text().startswith("## Summary") and link.is_symlink()
     assert stat.S_IMODE(target.stat().st_mode) == 0o640
@@ -314,13 +367,15 @@ def test_a_file_that_becomes_a_submodule(repo, compare):
     repo.git("update-index", "--add", "--cacheinfo", f"160000,{first},lib")
     repo.git("commit", "-q", "-m", "submodule")
     assert [(f.status, f.mode, f.hunks) for f in compare().files] == [("T", "submodule", ())]
-    assert [(f.status, f.mode, f.hunks) for f in compare("HEAD", "HEAD~1", merge_base=False).files] == [
-        ("T", "file", (Hunk(1, 0, 1, 1),))
-    ]
+    assert [
+        (f.status, f.mode, f.hunks) for f in compare("HEAD", "HEAD~1", merge_base=False).files
+    ] == [("T", "file", (Hunk(1, 0, 1, 1),))]
 
 
 def test_sha256_repository(repo_at, tmp_path, specbot):
-    subprocess.run(["git", "init", "-q", "-b", "main", "--object-format=sha256", tmp_path / "r"], check=True)
+    subprocess.run(
+        ["git", "init", "-q", "-b", "main", "--object-format=sha256", tmp_path / "r"], check=True
+    )
     repo = repo_at(tmp_path / "r")
     repo.commit({"a.py": "1\n"})
     head = repo.commit({"a.py": "2\n"})
@@ -335,7 +390,12 @@ def test_a_tag_and_an_annotated_tag_as_revisions(repo, compare):
     assert [f.path for f in compare("v1", "main").files] == ["a.py"]
 
 
-@given(st.binary(max_size=60), st.binary(min_size=1, max_size=4), st.integers(0, 70), st.integers(0, 99))
+@given(
+    st.binary(max_size=60),
+    st.binary(min_size=1, max_size=4),
+    st.integers(0, 70),
+    st.integers(0, 99),
+)
 def test_memory_is_searched_as_bytes_are(data: bytes, needle: bytes, at: int, stop: int) -> None:
     for memory in (data, data + needle + data):
         end = min(stop, len(memory))
@@ -344,4 +404,7 @@ def test_memory_is_searched_as_bytes_are(data: bytes, needle: bytes, at: int, st
             file.write(memory)
             file.flush()
             mapped = Memory.of(file)
-        assert (mapped.find(needle, at, end), mapped.data[:]) == (memory.find(needle, at, end), memory)
+        assert (mapped.find(needle, at, end), mapped.data[:]) == (
+            memory.find(needle, at, end),
+            memory,
+        )

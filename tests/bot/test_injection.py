@@ -54,7 +54,9 @@ def test_markdown_code(attack):
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_fence(attack):
     first, *inside, last = fence(attack.split("\n"), "text").split("\n")
-    assert first == last + "text" and len(last) > max([2, *(len(r) for r in re.findall("`+", "\n".join(inside)))])
+    assert first == last + "text" and len(last) > max(
+        [2, *(len(r) for r in re.findall("`+", "\n".join(inside)))]
+    )
     assert all(line.isprintable() for line in inside)
 
 
@@ -72,7 +74,18 @@ def test_whole_reports(repo, marker, specbot, tmp_path, attack):
     body = tmp_path / "body.md"
     body.write_text(attack + "\n", "utf-8")
     title = ("NOTE " + attack).replace("\x00", "")
-    common = ("review", "--repo", repo.path, "--base", "HEAD~1", "--title", title, "--body-file", body, "--format")
+    common = (
+        "review",
+        "--repo",
+        repo.path,
+        "--base",
+        "HEAD~1",
+        "--title",
+        title,
+        "--body-file",
+        body,
+        "--format",
+    )
     for form in FORMATS:
         result = specbot(*common, form)
         assert result.code == 1, result

@@ -38,7 +38,12 @@ def test_links_submodules_and_escapes_are_left_out(repo, tmp_path):
     _, head = package.revisions(Git(repo.path), base, commit_of(repo, kernels))
     assert set(head) == {"kernels/a/own.py", "kernels/d.py"}
     package.write(head, tmp_path / "to")
-    assert sorted(p.name for p in (tmp_path / "to").rglob("*")) == ["a", "d.py", "kernels", "own.py"]
+    assert sorted(p.name for p in (tmp_path / "to").rglob("*")) == [
+        "a",
+        "d.py",
+        "kernels",
+        "own.py",
+    ]
 
 
 @pytest.mark.parametrize("name", ["x" * 300 + ".py", "twice.py"])

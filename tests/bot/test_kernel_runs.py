@@ -23,7 +23,9 @@ from checks.kernelrun.tensors import Tensor, read, write
 if find_spec("torch") is None or find_spec("triton") is None:
     pytest.skip("torch and triton are not installed", allow_module_level=True)
 
-SCHEMA = json.loads((Path(confine.__file__).parents[1] / "reports/schema/kernelrun-1.json").read_text("utf-8"))
+SCHEMA = json.loads(
+    (Path(confine.__file__).parents[1] / "reports/schema/kernelrun-1.json").read_text("utf-8")
+)
 SECRET = "ghs_notForTheCodeUnderTest"
 
 # What a pull request appends to an op. Each wraps the function that is there, whatever it looks like.
@@ -74,13 +76,20 @@ def commit(repo, **added):
     """A commit of this checkout's kernels with code appended to some files: `accept` is `accept/__init__.py`."""
     files = dict(package.installed())
     for name, text in added.items():
-        path = f"kernels/{name.replace('__', '/')}.py" if "__" in name else f"kernels/{name}/__init__.py"
+        path = (
+            f"kernels/{name.replace('__', '/')}.py"
+            if "__" in name
+            else f"kernels/{name}/__init__.py"
+        )
         files[path] += text.encode()
     return repo.commit(files)
 
 
 def results(judged, side):
-    return {f"{c['op']}/{c['case']}": (c[side]["status"], (c[side]["reason"] or {}).get("en")) for c in judged["cases"]}
+    return {
+        f"{c['op']}/{c['case']}": (c[side]["status"], (c[side]["reason"] or {}).get("en"))
+        for c in judged["cases"]
+    }
 
 
 def test_a_result_for_everything_that_goes_wrong(repo, specbot, monkeypatch, tmp_path):
@@ -90,10 +99,24 @@ def test_a_result_for_everything_that_goes_wrong(repo, specbot, monkeypatch, tmp
         server.bind(("127.0.0.1", 0))
         server.listen()
         server.settimeout(0)
-        message = WRONG_RANK_THEN_CRASH.replace("SECRET", SECRET).replace("PORT", str(server.getsockname()[1]))
+        message = WRONG_RANK_THEN_CRASH.replace("SECRET", SECRET).replace(
+            "PORT", str(server.getsockname()[1])
+        )
         base, head = commit(repo), commit(repo, message=message, accept=NAN, schedule=HANG)
-        options = ("--ops", "accept,message", "schedule", "--device", "cpu", "--timeout", "15", "-o", tmp_path / "out")
-        done = specbot("kernels", "compare", "--repo", repo.path, "--base", base, "--head", head, *options)
+        options = (
+            "--ops",
+            "accept,message",
+            "schedule",
+            "--device",
+            "cpu",
+            "--timeout",
+            "15",
+            "-o",
+            tmp_path / "out",
+        )
+        done = specbot(
+            "kernels", "compare", "--repo", repo.path, "--base", base, "--head", head, *options
+        )
         reached = connected(server)
     assert done.code == 1, done.err
     data = json.loads((tmp_path / "out" / "kernels.json").read_text("utf-8"))
@@ -111,7 +134,10 @@ def test_a_result_for_everything_that_goes_wrong(repo, specbot, monkeypatch, tmp
     assert found["accept/index-map"] == ("ok", None)
     assert found["accept/copied-logits"] == ("nan", "nan in output logits")
     assert found["schedule/output-rows"] == ("timeout", "timed out after 15 s")
-    assert found["schedule/gather"] == ("timeout", "not reached: the process ended in case output-rows")
+    assert found["schedule/gather"] == (
+        "timeout",
+        "not reached: the process ended in case output-rows",
+    )
     assert judged["confinement"]["tool"] == held
     assert "network: off" in done.out if held != "none" else "network: NOT confined" in done.out
     assert reached == (held == "none")
@@ -123,8 +149,22 @@ def test_a_result_for_everything_that_goes_wrong(repo, specbot, monkeypatch, tmp
 
 
 def test_it_cannot_mark_its_own_homework(repo, specbot):
-    base, head = commit(repo), commit(repo, accept=WRONG_TOKEN, cases__accept=MARKS_ITS_OWN_HOMEWORK)
-    where = ("--repo", repo.path, "--base", base, "--head", head, "--device", "cpu", "--ops", "accept")
+    base, head = (
+        commit(repo),
+        commit(repo, accept=WRONG_TOKEN, cases__accept=MARKS_ITS_OWN_HOMEWORK),
+    )
+    where = (
+        "--repo",
+        repo.path,
+        "--base",
+        base,
+        "--head",
+        head,
+        "--device",
+        "cpu",
+        "--ops",
+        "accept",
+    )
     done = specbot("kernels", "compare", *where, "--format", "json")
     assert done.code == 1, done.err
     data = json.loads(done.out)
@@ -144,7 +184,23 @@ def ran(tmp_path_factory):
     """The results of `accept` in this checkout."""
     folder = tmp_path_factory.mktemp("ran")
     os.environ.pop("LC_ALL", None)
-    assert main(["kernels", "run", "--device", "cpu", "--ops", "accept", "-o", str(folder), "--lang", "en"]) == 0
+    assert (
+        main(
+            [
+                "kernels",
+                "run",
+                "--device",
+                "cpu",
+                "--ops",
+                "accept",
+                "-o",
+                str(folder),
+                "--lang",
+                "en",
+            ]
+        )
+        == 0
+    )
     return folder
 
 
@@ -170,7 +226,11 @@ def test_results_are_what_the_schema_says(ran):
     assert named.keys() == tensors.keys()
     for name, output in named.items():
         tensor = tensors[name]
-        assert (output["dtype"], output["shape"], output["sha256"]) == (tensor.dtype, [*tensor.shape], tensor.digest)
+        assert (output["dtype"], output["shape"], output["sha256"]) == (
+            tensor.dtype,
+            [*tensor.shape],
+            tensor.digest,
+        )
 
 
 def test_diff_of_equal_results(ran, specbot):
@@ -248,8 +308,14 @@ def test_slower_is_worse(ran, specbot, tmp_path):
     [
         (lambda f: (f / "results.json").unlink(), "cannot be read"),
         (lambda f: (f / "results.json").write_text("{"), "holds no results of a kernel run"),
-        (lambda f: (f / "results.json").write_text('{"schema": 99}'), "holds no results of a kernel run"),
-        (lambda f: (f / "outputs.safetensors").write_bytes(b"\x08\0\0\0\0\0\0\0{"), "is not a whole safetensors file"),
+        (
+            lambda f: (f / "results.json").write_text('{"schema": 99}'),
+            "holds no results of a kernel run",
+        ),
+        (
+            lambda f: (f / "outputs.safetensors").write_bytes(b"\x08\0\0\0\0\0\0\0{"),
+            "is not a whole safetensors file",
+        ),
         (lambda f: (f / "outputs.safetensors").unlink(), "cannot be read"),
     ],
 )

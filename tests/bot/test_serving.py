@@ -27,7 +27,9 @@ def test_no_answer_waits_for_its_first_part_to_be_acknowledged():
         (("--queues", "gpu, ci,gpu"), "cuda", ("gpu", "ci")),
     ],
 )
-def test_a_worker_works_on_every_queue_it_can_unless_told(specbot, monkeypatch, tmp_path, told, kernels, queues):
+def test_a_worker_works_on_every_queue_it_can_unless_told(
+    specbot, monkeypatch, tmp_path, told, kernels, queues
+):
     """On a host without a GPU."""
     asked = []
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-PYTHON = "K = {k}\n\ndef propose({params}):\n    return ids[:n]\n\ndef {name}(x):\n    return x + 1\n"
+PYTHON = (
+    "K = {k}\n\ndef propose({params}):\n    return ids[:n]\n\ndef {name}(x):\n    return x + 1\n"
+)
 CUDA = """#define MAX_BSZ {bsz}
 void Verify({params}, int bsz) {{
   int a = bsz;
@@ -23,7 +25,9 @@ BASE = {
 }
 HEAD = {
     "engine/spec_decode/ngram.py": PYTHON.format(k=5, params="ids, lens, n=3", name="new_name"),
-    "custom_ops/verify.cu": CUDA.format(bsz=256, params=f"{TOKENS}, {LENS}", inputs='"tokens", "lens"'),
+    "custom_ops/verify.cu": CUDA.format(
+        bsz=256, params=f"{TOKENS}, {LENS}", inputs='"tokens", "lens"'
+    ),
     "docs/guide.md": "other\n",
     "tests/test_ngram.py": "def test_b():\n    assert True\n",
 }
@@ -35,7 +39,16 @@ def summary(repo, specbot):
     repo.commit(HEAD)
 
     def run(language: str) -> str:
-        args = ("--base", "HEAD~1", "--format", "markdown", "--lang", language, "--profile", "generic")
+        args = (
+            "--base",
+            "HEAD~1",
+            "--format",
+            "markdown",
+            "--lang",
+            language,
+            "--profile",
+            "generic",
+        )
         return specbot("review", "--repo", repo.path, *args).out
 
     return run
@@ -59,7 +72,11 @@ def test_in_english(summary):
 
 def test_in_chinese(summary):
     text = summary("zh")
-    for part in ("算子 `verify` 的接口增加 `lens`", "`old_name` 改名为 `new_name`", "`K = 20` 改为 `K = 5`"):
+    for part in (
+        "算子 `verify` 的接口增加 `lens`",
+        "`old_name` 改名为 `new_name`",
+        "`K = 20` 改为 `K = 5`",
+    ):
         assert part in text, part
 
 

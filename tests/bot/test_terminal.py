@@ -22,7 +22,9 @@ def test_width():
 
 @pytest.mark.parametrize("width", [20, 33, 80])
 def test_wrap_keeps_every_word_and_the_width(width):
-    line = "改动了 3 个文件（`a.py`、`b/c.cu`），函数 `verify` 的参数增加了 lens；see also the kernel."
+    line = (
+        "改动了 3 个文件（`a.py`、`b/c.cu`），函数 `verify` 的参数增加了 lens；see also the kernel."
+    )
     lines = wrap(line, width, "- ", "  ")
     assert "".join("".join(lines).split()) == "-" + "".join(line.split())
     assert all(width_of(part) <= width for part in lines)
@@ -37,10 +39,25 @@ def test_a_long_word_stays_whole():
 def on_a_terminal(repo, **env: str) -> str:
     """What a review prints where standard output and error are a terminal."""
     master, slave = pty.openpty()
-    command = [sys.executable, "-m", "bot", "review", "--repo", repo.path, "--base", "HEAD~1", "--lang", "zh"]
+    command = [
+        sys.executable,
+        "-m",
+        "bot",
+        "review",
+        "--repo",
+        repo.path,
+        "--base",
+        "HEAD~1",
+        "--lang",
+        "zh",
+    ]
     base = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "TERM")}
     process = subprocess.Popen(
-        command, stdout=slave, stderr=slave, stdin=slave, env={**base, "TERM": "xterm", "PYTHONPATH": str(ROOT), **env}
+        command,
+        stdout=slave,
+        stderr=slave,
+        stdin=slave,
+        env={**base, "TERM": "xterm", "PYTHONPATH": str(ROOT), **env},
     )
     os.close(slave)
     read = b""

@@ -14,7 +14,10 @@ from bot.ci.archives import reports
 from bot.safe_zip import BadArchive
 
 JUNIT = b"<testsuite>" * 50
-READERS = {"reports": lambda data: list(reports(data)), "members": lambda data: members(data, re.compile(r"a\.xml"))}
+READERS = {
+    "reports": lambda data: list(reports(data)),
+    "members": lambda data: members(data, re.compile(r"a\.xml")),
+}
 
 
 def zipped(compression: int = zipfile.ZIP_STORED) -> bytes:

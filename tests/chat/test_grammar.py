@@ -19,7 +19,9 @@ COMMANDS = {
     "/re-run all-failed": Said("re-run", "all-failed"),
     "/re-run \t unit / run_tests (3.11, cpu) ": Said("re-run", "unit / run_tests (3.11, cpu)"),
     "/re-run `unit`": Said("re-run", "`unit`"),
-    "/skip kernel.host-sync 因为这里只在启动时执行": Said("skip", "kernel.host-sync 因为这里只在启动时执行"),
+    "/skip kernel.host-sync 因为这里只在启动时执行": Said(
+        "skip", "kernel.host-sync 因为这里只在启动时执行"
+    ),
     "/baseline accept": Said("baseline", "accept"),
 }
 
@@ -154,7 +156,23 @@ def test_several_commands_in_order_each_once_and_not_without_end():
 
 
 PIECES = st.sampled_from(
-    ["/help", "/re-run x", "\n", "\n\n", "\r\n", "`", "```", "~~~", "> ", "<!--", "-->", "<pre>", "</pre>", "    ", "a"]
+    [
+        "/help",
+        "/re-run x",
+        "\n",
+        "\n\n",
+        "\r\n",
+        "`",
+        "```",
+        "~~~",
+        "> ",
+        "<!--",
+        "-->",
+        "<pre>",
+        "</pre>",
+        "    ",
+        "a",
+    ]
 )
 BODIES = st.one_of(st.lists(PIECES, max_size=40).map("".join), st.text())
 FENCES = st.sampled_from(["```", "````", "~~~", "~~~~~"])
@@ -185,7 +203,10 @@ def test_nothing_in_an_html_comment_is_a_command(body):
     assert read(f"<!--\n{body.replace('--', '')}\n-->\n", NAMES) == NOTHING
 
 
-@given(st.lists(st.sampled_from(["Thanks", "see a/b", "1. one", "**x**", ""]), max_size=6), st.sampled_from(NAMES))
+@given(
+    st.lists(st.sampled_from(["Thanks", "see a/b", "1. one", "**x**", ""]), max_size=6),
+    st.sampled_from(NAMES),
+)
 def test_a_command_after_plain_words_is_one(before, name):
     assert read("\n".join([*before, f"/{name}"]), NAMES).said == (Said(name),)
 

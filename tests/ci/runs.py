@@ -36,13 +36,20 @@ def job(id="1", name="unit", **fields):
 
 
 def run(*jobs, **fields):
-    given = {"pull": Pull("octo/engine", 7, author="ann"), "revisions": Revisions("head", "base", "fork")}
+    given = {
+        "pull": Pull("octo/engine", 7, author="ann"),
+        "revisions": Revisions("head", "base", "fork"),
+    }
     return CIRun(collected=NOW, jobs=jobs, **{**given, **fields})
 
 
 def change(base, head):
     """The change from `base` to `head` (path -> text)."""
-    files = tuple(_file(p, base.get(p), head.get(p)) for p in sorted({*base, *head}) if base.get(p) != head.get(p))
+    files = tuple(
+        _file(p, base.get(p), head.get(p))
+        for p in sorted({*base, *head})
+        if base.get(p) != head.get(p)
+    )
     return ChangeSet(MemoryTree(base), MemoryTree(head), files)
 
 
@@ -51,4 +58,6 @@ def _file(path, before, after):
     steps = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
     hunks = tuple(Hunk(a + 1, b - a, c + 1, d - c) for kind, a, b, c, d in steps if kind != "equal")
     status = "A" if before is None else "D" if after is None else "M"
-    return FileChange(status, path if before is not None else None, path if after is not None else None, hunks)
+    return FileChange(
+        status, path if before is not None else None, path if after is not None else None, hunks
+    )

@@ -62,9 +62,12 @@ def test_an_empty_log_is_said_and_unknown():
 
 def test_hundreds_of_failures_are_counted():
     cases = "".join(
-        f'<testcase classname="tests.test_a" name="t{n}"><failure message="m">x</failure></testcase>' for n in range(70)
+        f'<testcase classname="tests.test_a" name="t{n}"><failure message="m">x</failure></testcase>'
+        for n in range(70)
     )
-    report = analyse(run(job(junit=("junit",))), Files(log="", junit=f"<testsuite>{cases}</testsuite>"))
+    report = analyse(
+        run(job(junit=("junit",))), Files(log="", junit=f"<testsuite>{cases}</testsuite>")
+    )
     (failed,) = report.failed
     assert (len(failed.failures), failed.left_out) == (50, 20)
     assert Note.MANY_FAILURES in [n.key for n in failed.notes]

@@ -31,10 +31,16 @@ E       IndexError: list index out of range
 FAILED tests/test_rows.py::test_rows - IndexError: list index out of range
 ============================== 1 failed in 0.02s ===============================
 """
-CLOSE = LOG.replace("IndexError: list index out of range", "AssertionError: logprobs differ from the baseline")
+CLOSE = LOG.replace(
+    "IndexError: list index out of range", "AssertionError: logprobs differ from the baseline"
+)
 TEST = "from engine.rows import first\n\n\ndef test_rows():\n    assert first([[1]], 3 >> 8) == 1\n"
 ROWS = "def first(rows, topk):\n    # columns\n    return rows[0][:topk][0]\n"
-BASE = {"engine/rows.py": ROWS.replace("[:topk]", ""), "engine/other.py": "A = 1\n", "tests/test_rows.py": TEST}
+BASE = {
+    "engine/rows.py": ROWS.replace("[:topk]", ""),
+    "engine/other.py": "A = 1\n",
+    "tests/test_rows.py": TEST,
+}
 HEAD = {**BASE, "engine/rows.py": ROWS}
 ELSEWHERE = {**BASE, "engine/rows.py": ROWS, "engine/other.py": "A = 2\n"}
 RELATED = change(BASE, HEAD)
@@ -58,7 +64,11 @@ def past(where, **fields):
 
 def test_a_frame_on_an_added_line_is_this_change():
     main = explained(linked=RELATED)
-    assert (main.cause, main.confidence, main.category) == (Cause.THIS_PR, Confidence.HIGH, Category.TEST_FAILURE)
+    assert (main.cause, main.confidence, main.category) == (
+        Cause.THIS_PR,
+        Confidence.HIGH,
+        Category.TEST_FAILURE,
+    )
     assert main.root.key == Root.IN_CHANGED
     assert (main.root.args["path"], main.root.args["line"], main.root.args["function"]) == (
         "engine/rows.py",
@@ -81,7 +91,10 @@ def test_without_evidence_it_is_unknown_and_never_flaky():
 
 
 def test_a_package_that_does_not_lie_at_the_top_is_imported_too():
-    base, head = ({p.replace("engine/", "python/engine/"): text for p, text in tree.items()} for tree in (BASE, HEAD))
+    base, head = (
+        {p.replace("engine/", "python/engine/"): text for p, text in tree.items()}
+        for tree in (BASE, HEAD)
+    )
     main = explained(linked=change(base, head))
     chains = [e.message.args["chain"] for e in main.evidence if e.message.key == Reason.IMPORTS]
     assert chains == ["tests/test_rows.py -> python/engine/rows.py"]
@@ -96,7 +109,9 @@ def test_the_same_failure_on_the_merge_base_is_the_base_branch():
 
 def test_a_failure_that_the_base_branch_got_rid_of_is_not_the_base_branch():
     failed = past(Where.BASE, date=NOW - timedelta(days=3))
-    passed = past(Where.BASE, conclusion=Conclusion.SUCCESS, signature="", date=NOW - timedelta(days=2))
+    passed = past(
+        Where.BASE, conclusion=Conclusion.SUCCESS, signature="", date=NOW - timedelta(days=2)
+    )
     assert explained(history=(failed,)).cause is Cause.BASE
     assert explained(history=(failed, passed)).cause is Cause.UNKNOWN
     assert explained(history=(replace(failed, job="lint"),)).cause is Cause.UNKNOWN
@@ -110,8 +125,17 @@ def test_a_failure_that_the_base_branch_got_rid_of_is_not_the_base_branch():
         ([{"pull": 8, "author": "bob"}, {"pull": 8, "author": "bob"}], Cause.UNKNOWN),
         ([{"pull": 8, "author": "ann"}, {"pull": 9, "author": "cy"}], Cause.UNKNOWN),
         ([{"pull": 7, "author": "bob"}, {"pull": 9, "author": "cy"}], Cause.UNKNOWN),
-        ([{"pull": 8, "author": "bob"}, {"pull": 9, "author": "cy", "date": NOW - timedelta(days=8)}], Cause.UNKNOWN),
-        ([{"pull": 8, "author": "bob"}, {"pull": 9, "author": "cy", "signature": "0" * 16}], Cause.UNKNOWN),
+        (
+            [
+                {"pull": 8, "author": "bob"},
+                {"pull": 9, "author": "cy", "date": NOW - timedelta(days=8)},
+            ],
+            Cause.UNKNOWN,
+        ),
+        (
+            [{"pull": 8, "author": "bob"}, {"pull": 9, "author": "cy", "signature": "0" * 16}],
+            Cause.UNKNOWN,
+        ),
     ],
 )
 def test_flaky_needs_two_other_pull_requests_of_others_within_seven_days(others, cause):
@@ -125,7 +149,9 @@ def test_passed_and_failed_on_one_commit_is_flaky_unless_the_change_is_where_it_
     linked = explained(again, linked=RELATED)
     assert linked.cause is Cause.UNKNOWN
     assert {Reason.FRAME_LINE, Reason.PASSED_ELSEWHERE} <= set(keys(linked))
-    assert explained(job(attempt=2, attempts=(Attempt(1, Conclusion.FAILURE),))).cause is Cause.UNKNOWN
+    assert (
+        explained(job(attempt=2, attempts=(Attempt(1, Conclusion.FAILURE),))).cause is Cause.UNKNOWN
+    )
 
 
 @pytest.mark.parametrize(
@@ -149,7 +175,13 @@ def test_another_run_of_this_pull_request_on_this_commit_passed(fields, cause):
     [
         {},
         {"linked": RELATED},
-        {"history": (replace(past(Where.MERGE_BASE), signature=signatures(Files(log=CLOSE).open("log"))[0]),)},
+        {
+            "history": (
+                replace(
+                    past(Where.MERGE_BASE), signature=signatures(Files(log=CLOSE).open("log"))[0]
+                ),
+            )
+        },
         {"a_job": job(attempt=2, attempts=(Attempt(1, Conclusion.SUCCESS),))},
     ],
 )
@@ -165,7 +197,11 @@ LOST = "##[error]The runner has received a shutdown signal. This can happen when
 
 def test_infrastructure_is_rerun_once():
     first = explained(log=LOST)
-    assert (first.cause, first.category, first.rerun) == (Cause.INFRASTRUCTURE, Category.RUNNER_LOST, Rerun.ONCE)
+    assert (first.cause, first.category, first.rerun) == (
+        Cause.INFRASTRUCTURE,
+        Category.RUNNER_LOST,
+        Rerun.ONCE,
+    )
     second = explained(job(attempt=2, attempts=(Attempt(1, Conclusion.FAILURE),)), log=LOST)
     assert (second.cause, second.rerun) == (Cause.INFRASTRUCTURE, Rerun.ASK)
 
@@ -177,8 +213,13 @@ def test_a_lost_runner_outranks_failed_tests():
 
 
 def test_an_unexplained_end_of_the_job_does_not_hide_a_test_that_this_change_broke():
-    report = analyse(run(job()), Files(log="Memory cgroup out of memory: Killed process 4\n" + LOG), RELATED)
-    assert [f.category for f in report.failed[0].failures] == [Category.HOST_OOM, Category.TEST_FAILURE]
+    report = analyse(
+        run(job()), Files(log="Memory cgroup out of memory: Killed process 4\n" + LOG), RELATED
+    )
+    assert [f.category for f in report.failed[0].failures] == [
+        Category.HOST_OOM,
+        Category.TEST_FAILURE,
+    ]
     assert report.failed[0].main.cause is Cause.THIS_PR
 
 
@@ -201,17 +242,26 @@ def test_a_failed_download_may_be_the_change_s_own(head, cause):
 
 def test_a_download_inside_a_test_is_not_infrastructure():
     step = Step(3, "Run tests", conclusion=Conclusion.FAILURE)
-    main = explained(job(steps=(step,)), log="=== test session starts ===\ncollected 1 item\n" + DOWNLOAD)
+    main = explained(
+        job(steps=(step,)), log="=== test session starts ===\ncollected 1 item\n" + DOWNLOAD
+    )
     assert main.cause is Cause.UNKNOWN
 
 
-RESET = LOG.replace("IndexError: list index out of range", "ConnectionResetError: [Errno 104] Connection reset by peer")
+RESET = LOG.replace(
+    "IndexError: list index out of range",
+    "ConnectionResetError: [Errno 104] Connection reset by peer",
+)
 DIED = "[engine] ERROR engine worker 0 died unexpectedly\n"
 
 
 def test_a_reset_connection_follows_from_the_server_that_died():
     main = explained(log=DIED + RESET)
-    assert (main.cause, main.confidence, main.rerun) == (Cause.CONSEQUENCE, Confidence.MEDIUM, Rerun.WITH_CAUSE)
+    assert (main.cause, main.confidence, main.rerun) == (
+        Cause.CONSEQUENCE,
+        Confidence.MEDIUM,
+        Rerun.WITH_CAUSE,
+    )
     assert main.evidence[0].line is not None and main.evidence[0].line.text == DIED.strip()
     assert explained(log=RESET).cause is Cause.UNKNOWN
 
@@ -230,7 +280,9 @@ def test_what_needs_a_person():
     assert (named.cause, named.category, named.rerun) == (Cause.PERSON, Category.APPROVAL, Rerun.NO)
     waiting = explained(job(log="", conclusion=Conclusion.ACTION_REQUIRED))
     assert waiting.cause is Cause.PERSON
-    template = explained(job(name="Check PR Template"), log="PR title does not start with a known tag\n")
+    template = explained(
+        job(name="Check PR Template"), log="PR title does not start with a known tag\n"
+    )
     assert (template.cause, template.category) == (Cause.PERSON, Category.PR_TEMPLATE)
 
 
@@ -256,7 +308,9 @@ def test_a_crash_of_the_analysis_is_unknown():
             raise RuntimeError(name)
 
     report = analyse(run(job(), job("2", "other", log="")), Broken(), RELATED)
-    assert [(f.main.cause, f.main.category) for f in report.failed] == [(Cause.UNKNOWN, Category.UNKNOWN)] * 2
+    assert [(f.main.cause, f.main.category) for f in report.failed] == [
+        (Cause.UNKNOWN, Category.UNKNOWN)
+    ] * 2
     assert [n.key for n in report.notes] == [Note.CRASHED]
 
 
@@ -275,7 +329,9 @@ def test_the_failed_step_is_read_first():
     def stamped(second, line):
         return f"2026-06-10T11:00:{second:02}.5000000Z {line}\n"
 
-    log = stamped(1, "torch.OutOfMemoryError: CUDA out of memory") + stamped(9, "E   ValueError: no draft")
+    log = stamped(1, "torch.OutOfMemoryError: CUDA out of memory") + stamped(
+        9, "E   ValueError: no draft"
+    )
     at = NOW.replace(hour=11, minute=0)
     step = Step(
         4,
@@ -291,11 +347,19 @@ def test_the_failed_step_is_read_first():
 
 
 def test_signatures_do_not_change_with_numbers_paths_and_lines():
-    other = LOG.replace("/home/ci/engine", "/data/9/ws").replace("rows.py:3", "rows.py:77").replace("0.02s", "9.1s")
+    other = (
+        LOG.replace("/home/ci/engine", "/data/9/ws")
+        .replace("rows.py:3", "rows.py:77")
+        .replace("0.02s", "9.1s")
+    )
     assert signatures(Files(log=other).open("log")) == (SIGNATURE,)
-    numbers = [LOG.replace("list index", f"row {n} at 0x7f{n}0 of /tmp/a{n}/b.bin,") for n in (3, 418)]
+    numbers = [
+        LOG.replace("list index", f"row {n} at 0x7f{n}0 of /tmp/a{n}/b.bin,") for n in (3, 418)
+    ]
     assert len({signatures(Files(log=log).open("log")) for log in numbers}) == 1
-    assert signatures(Files(log=LOG.replace("list index", "tuple index")).open("log")) != (SIGNATURE,)
+    assert signatures(Files(log=LOG.replace("list index", "tuple index")).open("log")) != (
+        SIGNATURE,
+    )
     assert signatures(Files(log="##[error]Process completed with exit code 1.\n").open("log")) == ()
 
 
@@ -305,14 +369,30 @@ def test_totals_missing_and_running():
         job("1", "unit", attempt=3),
         job("2", "lint", conclusion=Conclusion.SUCCESS),
         job("3", "doc", conclusion=Conclusion.SUCCESS, requirement=Requirement.OPTIONAL),
-        job("4", "e2e", status=Status.IN_PROGRESS, conclusion=Conclusion.NONE, started=start, queued=start),
+        job(
+            "4",
+            "e2e",
+            status=Status.IN_PROGRESS,
+            conclusion=Conclusion.NONE,
+            started=start,
+            queued=start,
+        ),
         job("5", "xpu", status=Status.EXPECTED, conclusion=Conclusion.NONE),
         job("6", "skip", conclusion=Conclusion.SKIPPED),
     )
-    took = [Past(Where.BASE, "e2e", "c", NOW, Conclusion.SUCCESS, seconds=s) for s in (2400, 3600, 2700)]
+    took = [
+        Past(Where.BASE, "e2e", "c", NOW, Conclusion.SUCCESS, seconds=s) for s in (2400, 3600, 2700)
+    ]
     report = analyse(run(*jobs, history=tuple(took)), Files(log=LOG))
     totals = report.totals
-    assert (totals.jobs, totals.passed, totals.failed, totals.running, totals.waiting, totals.skipped) == (
+    assert (
+        totals.jobs,
+        totals.passed,
+        totals.failed,
+        totals.running,
+        totals.waiting,
+        totals.skipped,
+    ) == (
         6,
         2,
         1,
@@ -322,11 +402,17 @@ def test_totals_missing_and_running():
     )
     assert (totals.reruns, totals.required, totals.required_passed) == (2, 5, 2)
     assert [(m.job.name, m.waited) for m in report.missing] == [("xpu", 1800)]
-    assert [(r.job.name, r.elapsed, r.remaining, r.runs) for r in report.running] == [("e2e", 1800, 900, 3)]
+    assert [(r.job.name, r.elapsed, r.remaining, r.runs) for r in report.running] == [
+        ("e2e", 1800, 900, 3)
+    ]
     assert analyse(run(*jobs, required_known=False), Files(log=LOG)).totals.required is None
 
 
 def test_the_report_is_the_same_every_time():
-    a_run = run(job(), job("2", "other", requirement=Requirement.OPTIONAL), history=(past(Where.MERGE_BASE),))
+    a_run = run(
+        job(),
+        job("2", "other", requirement=Requirement.OPTIONAL),
+        history=(past(Where.MERGE_BASE),),
+    )
     first, second = (analyse(a_run, Files(log=DIED + RESET), change(BASE, HEAD)) for _ in range(2))
     assert first == second

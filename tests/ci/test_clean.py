@@ -43,7 +43,10 @@ def test_gbk_and_latin_1_logs_are_read():
 
 @settings(max_examples=100, deadline=None)
 @given(
-    st.lists(st.binary(max_size=30).map(lambda b: b.replace(b"\n", b"").replace(b"\x1b", b"")), max_size=30),
+    st.lists(
+        st.binary(max_size=30).map(lambda b: b.replace(b"\n", b"").replace(b"\x1b", b"")),
+        max_size=30,
+    ),
     st.integers(1, 64),
 )
 def test_blocks_keep_every_line_and_its_number(lines, size):
@@ -62,7 +65,10 @@ def test_utf_16_logs_are_scanned():
     for encoding in ("utf-16", "utf-16-le", "utf-16-be"):
         mark = {"utf-16-le": b"\xff\xfe", "utf-16-be": b"\xfe\xff"}.get(encoding, b"")
         top = scan(io.BytesIO(mark + text.encode(encoding))).top
-        assert top is not None and (top.line.number, top.line.text) == (2, "E   ValueError: no draft model")
+        assert top is not None and (top.line.number, top.line.text) == (
+            2,
+            "E   ValueError: no draft model",
+        )
 
 
 def test_a_line_without_end_is_cut_around_what_matters():

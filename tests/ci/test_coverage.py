@@ -89,7 +89,9 @@ def test_a_line_is_executed_where_any_report_says_so():
 def test_device_code_is_unknown_and_never_covered():
     kernel = "import triton\n\n\n@triton.jit\ndef k(p):\n    p += 1\n"
     linked = change({}, {"csrc/a.cu": "int a;\n", "engine/k.py": kernel})
-    found = patch(linked, [CoverageFile("c", "head")], c=lcov({"engine/k.py": {1: 1, 4: 1, 5: 1, 6: 1}}))
+    found = patch(
+        linked, [CoverageFile("c", "head")], c=lcov({"engine/k.py": {1: 1, 4: 1, 5: 1, 6: 1}})
+    )
     assert {f.path: (f.state, f.reason) for f in found.files} == {
         "csrc/a.cu": (CoverageState.UNKNOWN, CoverageReason.DEVICE),
         "engine/k.py": (CoverageState.UNKNOWN, CoverageReason.DEVICE),
@@ -99,7 +101,9 @@ def test_device_code_is_unknown_and_never_covered():
 
 
 def test_only_device_code_has_no_percentage():
-    found = patch(change({}, {"a.cu": "int a;\n"}), [CoverageFile("c", "head")], c=lcov({"engine/f.py": HITS}))
+    found = patch(
+        change({}, {"a.cu": "int a;\n"}), [CoverageFile("c", "head")], c=lcov({"engine/f.py": HITS})
+    )
     assert (found.percent, found.complete) == (None, False)
 
 
@@ -109,12 +113,21 @@ def test_only_device_code_has_no_percentage():
         ([CoverageFile("c", "old", "unit", carried_forward=True)], CoverageReason.CARRIED),
         ([CoverageFile("c", "old", "unit")], CoverageReason.NO_REPORT),
         ([CoverageFile("d", "head", "unit")], CoverageReason.NOT_IN_REPORT),
-        ([CoverageFile("c", "head", "unit"), CoverageFile("", "head", "gpu", job="1")], CoverageReason.JOB_DIED),
-        ([CoverageFile("c", "head", "unit"), CoverageFile("", "head", "gpu", job="2")], CoverageReason.NO_REPORT),
+        (
+            [CoverageFile("c", "head", "unit"), CoverageFile("", "head", "gpu", job="1")],
+            CoverageReason.JOB_DIED,
+        ),
+        (
+            [CoverageFile("c", "head", "unit"), CoverageFile("", "head", "gpu", job="2")],
+            CoverageReason.NO_REPORT,
+        ),
     ],
 )
 def test_what_is_not_known_is_said(reports, reason):
-    jobs = (job("1", log=""), job("2", log="", conclusion=Conclusion.SUCCESS, requirement=Requirement.OPTIONAL))
+    jobs = (
+        job("1", log=""),
+        job("2", log="", conclusion=Conclusion.SUCCESS, requirement=Requirement.OPTIONAL),
+    )
     files = {"c": lcov({"engine/f.py": HITS}), "d": lcov({"engine/other.py": {1: 1}})}
     found = one(PYTHON, reports, *jobs, **files)
     assert (found.state, found.reason) == (CoverageState.UNKNOWN, reason)
@@ -144,7 +157,10 @@ def test_a_flag_that_only_the_base_has_is_carried_forward():
         ("gpu", True, False),
     ]
     assert (found.project, round(found.base_project, 1)) == (50.0, 66.7)
-    assert (found.files[0].state, found.files[0].reason) == (CoverageState.UNKNOWN, CoverageReason.CARRIED)
+    assert (found.files[0].state, found.files[0].reason) == (
+        CoverageState.UNKNOWN,
+        CoverageReason.CARRIED,
+    )
     elsewhere = patch(PYTHON, reports, **files | {"g": lcov({"engine/other.py": {1: 1}})})
     assert elsewhere.files[0].state is CoverageState.MEASURED
     came = patch(PYTHON, [*reports, CoverageFile("g", "head", "gpu")], **files)
@@ -154,14 +170,21 @@ def test_a_flag_that_only_the_base_has_is_carried_forward():
 
 def test_tests_and_documents_are_not_counted():
     linked = change({}, {"tests/test_f.py": "A = 1\n", "README.md": "x\n", "engine/f.py": BEFORE})
-    assert [f.path for f in patch(linked, [CoverageFile("c", "head")], c=lcov({"engine/f.py": {1: 1}})).files] == [
-        "engine/f.py"
-    ]
+    assert [
+        f.path
+        for f in patch(linked, [CoverageFile("c", "head")], c=lcov({"engine/f.py": {1: 1}})).files
+    ] == ["engine/f.py"]
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "x", "<coverage><packages>", "SF:a.py\nDA:1,1\n", '<!DOCTYPE x [<!ENTITY a "b">]><coverage>&a;</coverage>'],
+    [
+        "",
+        "x",
+        "<coverage><packages>",
+        "SF:a.py\nDA:1,1\n",
+        '<!DOCTYPE x [<!ENTITY a "b">]><coverage>&a;</coverage>',
+    ],
 )
 def test_half_a_report_is_none(text):
     with pytest.raises(CoverageError):
@@ -181,7 +204,8 @@ def test_half_a_report_is_none(text):
 )
 def test_both_formats_say_the_same(files):
     xml, info = (
-        coverage_files.read(Files(c=text).open("c")) if text else {} for text in (cobertura(files, ("",)), lcov(files))
+        coverage_files.read(Files(c=text).open("c")) if text else {}
+        for text in (cobertura(files, ("",)), lcov(files))
     )
     assert xml == info == files
 
@@ -189,7 +213,10 @@ def test_both_formats_say_the_same(files):
 def test_the_numbers_are_diff_cover_s(tmp_path):
     def git(*args):
         subprocess.run(
-            ["git", "-c", "user.name=a", "-c", "user.email=a@b", *args], cwd=tmp_path, check=True, capture_output=True
+            ["git", "-c", "user.name=a", "-c", "user.email=a@b", *args],
+            cwd=tmp_path,
+            check=True,
+            capture_output=True,
         )
 
     git("init", "-q", "-b", "main")
@@ -205,6 +232,8 @@ def test_the_numbers_are_diff_cover_s(tmp_path):
         cwd=tmp_path, capture_output=True, text=True, check=True,
     )  # fmt: skip
     found = one(
-        change({"f.py": BEFORE}, {"f.py": AFTER}), [CoverageFile("c", "head")], c=cobertura({"f.py": HITS}, ("",))
+        change({"f.py": BEFORE}, {"f.py": AFTER}),
+        [CoverageFile("c", "head")],
+        c=cobertura({"f.py": HITS}, ("",)),
     )
     assert f"f.py ({100 * found.covered / found.executable:.1f}%): Missing lines 3,8" in told.stdout

@@ -41,13 +41,23 @@ def first_push(tmp_path_factory):
     folder = tmp_path_factory.mktemp("example")
     example = build(folder / "repo")
     junit = folder / "report.xml"
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", f"--junitxml={junit}", "tests"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        f"--junitxml={junit}",
+        "tests",
+    ]
     done = subprocess.run(command, cwd=example.repo, stdout=subprocess.PIPE, check=False)
     assert done.returncode == 1
     git = Git(example.repo)
     pull = PullRequest(example.title, example.body, (), example.target_branch, known=True)
     with Blobs(git) as blobs:
-        change = change_set(git, blobs, resolve(git, example.base, example.head, merge_base=False), pull)
+        change = change_set(
+            git, blobs, resolve(git, example.base, example.head, merge_base=False), pull
+        )
         config = configuration(change.base, None, None)
         findings = review(change, config, RULES).findings
         yield change, findings, config, done.stdout.decode(), junit.read_text()
@@ -74,14 +84,22 @@ def test_stale_fixtures_are_named_with_their_places(report):
         assert failure.root.key == Root.PREDICTED
         assert failure.root.args["value"] == "actual_topk = 0"
         assert failure.root.args["exception"] == failure.error
-        fixtures = [s.location for s in failure.suggestions if s.message.key == Advice.UPDATE_FIXTURE]
-        assert {(f.path, f.start_line) for f in fixtures} == {(test.split("::")[0], n) for n in lines}
+        fixtures = [
+            s.location for s in failure.suggestions if s.message.key == Advice.UPDATE_FIXTURE
+        ]
+        assert {(f.path, f.start_line) for f in fixtures} == {
+            (test.split("::")[0], n) for n in lines
+        }
         assert PROCESSOR in {place.path for place in failure.related}
 
 
 def test_the_baseline_difference_is_tied_to_the_changed_logprob_path(report):
     failure = failures(report)[BASELINE]
-    assert (failure.category, failure.cause, failure.rerun) == (Category.NUMERICAL, Cause.THIS_PR, Rerun.SAMPLES)
+    assert (failure.category, failure.cause, failure.rerun) == (
+        Category.NUMERICAL,
+        Cause.THIS_PR,
+        Rerun.SAMPLES,
+    )
     assert (failure.root.key, failure.root.args["what"]) == (Root.BASELINE, "max_logprobs")
     assert failure.error == "AssertionError: logprobs differ from the baseline"
     assert failure.suggestions[0].message.key == Advice.CHECK_BASELINE
@@ -92,7 +110,11 @@ def test_the_reset_connection_is_a_consequence(report):
     assert sorted(failures(report)) == sorted([*STALE, BASELINE, SERVING])
     failure = failures(report)[SERVING]
     assert failure.error == "ConnectionResetError: [Errno 104] Connection reset by peer"
-    assert (failure.cause, failure.confidence, failure.rerun) == (Cause.CONSEQUENCE, Confidence.HIGH, Rerun.WITH_CAUSE)
+    assert (failure.cause, failure.confidence, failure.rerun) == (
+        Cause.CONSEQUENCE,
+        Confidence.HIGH,
+        Rerun.WITH_CAUSE,
+    )
     assert failure.root.args["first"] == "IndexError: list index out of range"
     assert {e.location.path for e in failure.evidence if e.weight >= 5} == {PROCESSOR}
 
@@ -112,7 +134,9 @@ def test_every_prediction_is_confirmed(report):
 def test_a_prediction_is_refuted_by_a_test_that_passed(first_push):
     change, findings, config, _, _ = first_push
     test = "tests/output/test_token_processor.py::test_speculative_logprob_draft_batch"
-    made = analyse(run(job(junit=("junit",))), Files(log="", junit=PASSED), change, findings, config)
+    made = analyse(
+        run(job(junit=("junit",))), Files(log="", junit=PASSED), change, findings, config
+    )
     assert {p.outcome for p in made.predictions if p.test == test} == {Outcome.REFUTED}
     assert {p.outcome for p in made.predictions if p.test != test} == {Outcome.NOT_RUN}
 

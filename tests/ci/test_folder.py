@@ -28,7 +28,9 @@ from checks.ci.model import (
 TEXT = st.text(st.characters(codec="utf-8"), max_size=12)
 NAME = st.from_regex(r"[a-z0-9]{1,8}", fullmatch=True)
 PATH = st.one_of(st.just(""), st.from_regex(r"logs/[a-z0-9]{1,8}\.log", fullmatch=True))
-WHEN = st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1)).map(lambda t: t.replace(microsecond=0, tzinfo=UTC))
+WHEN = st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1)).map(
+    lambda t: t.replace(microsecond=0, tzinfo=UTC)
+)
 
 
 def built(kind, **special):
@@ -54,9 +56,9 @@ RUNS = st.builds(
     revisions=built(Revisions),
     collected=WHEN,
     jobs=st.lists(JOBS, max_size=3, unique_by=lambda j: j.id).map(tuple),
-    history=st.lists(built(Past, date=WHEN, seconds=st.none() | st.integers(0, 99), where=st.sampled_from(Where))).map(
-        tuple
-    ),
+    history=st.lists(
+        built(Past, date=WHEN, seconds=st.none() | st.integers(0, 99), where=st.sampled_from(Where))
+    ).map(tuple),
     coverage=st.lists(built(CoverageFile, path=PATH), max_size=1).map(tuple),
     artifacts=st.lists(built(Artifact, path=PATH), max_size=1).map(tuple),
     required_known=st.booleans(),
@@ -89,7 +91,12 @@ SMALL = json.loads(folder.__doc__.split("A small one:")[1])
         (lambda d: d.pop("version"), "version", "version", "None"),
         (lambda d: d.pop("pull"), "missing-key", "pull", ""),
         (lambda d: d["jobs"][0].update(nam="x"), "unknown-key", "jobs[0].nam", "name"),
-        (lambda d: d["jobs"][0].update(conclusion="bad"), "wrong-value", "jobs[0].conclusion", "bad"),
+        (
+            lambda d: d["jobs"][0].update(conclusion="bad"),
+            "wrong-value",
+            "jobs[0].conclusion",
+            "bad",
+        ),
         (lambda d: d["jobs"][0].update(attempt=True), "wrong-type", "jobs[0].attempt", "bool"),
         (lambda d: d["jobs"][0].update(steps={}), "wrong-type", "jobs[0].steps", "dict"),
         (lambda d: d.update(collected="yesterday"), "wrong-time", "collected", "yesterday"),

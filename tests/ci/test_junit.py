@@ -43,9 +43,10 @@ def test_gtest_and_ctest_names_stay():
     results = parsed(gtest)
     assert [c.test for c in results.failed] == ["Verify.Bonus"]
     assert results.skipped == {"Verify.Off"}
-    assert [c.test for c in parsed('<testsuite><testcase name="pack"><failure/></testcase></testsuite>').failed] == [
-        "pack"
-    ]
+    assert [
+        c.test
+        for c in parsed('<testsuite><testcase name="pack"><failure/></testcase></testsuite>').failed
+    ] == ["pack"]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +95,11 @@ def test_entity_bombs_are_refused():
 
 
 def test_a_large_file_is_not_held_in_memory():
-    case = b'<testcase classname="tests.test_a" name="t"><system-out>' + b"x" * 20_000 + b"</system-out></testcase>"
+    case = (
+        b'<testcase classname="tests.test_a" name="t"><system-out>'
+        + b"x" * 20_000
+        + b"</system-out></testcase>"
+    )
     data = io.BytesIO(b"<testsuite>" + case * 1500 + b"</testsuite>")
     tracemalloc.start()
     results = read(data)

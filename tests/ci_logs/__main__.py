@@ -24,7 +24,11 @@ def _row(name: str, results: list[Result]) -> None:
     total = len(results) or 1
     excused = sum(r.excused for r in results)
     right = excused - sum(len(r.wrongly) for r in results)
-    shares = [sum(r.key for r in results), sum(r.category for r in results), sum(r.same for r in results)]
+    shares = [
+        sum(r.key for r in results),
+        sum(r.category for r in results),
+        sum(r.same for r in results),
+    ]
     key, category, same = (f"{100 * s / total:.1f}%" for s in shares)
     gpu = sum(r.window.gpu for r in results)
     print(f"{name:12} {total:8} {gpu:5} {key:>9} {category:>9} {same:>6} {excused:12} {right:6}")

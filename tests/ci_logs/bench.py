@@ -43,7 +43,9 @@ def _read(path: Path) -> None:
         found, scan = failures(stream)
         wall, cpu = time.perf_counter() - begun, time.process_time() - spent
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
-    print(f"{scan.size >> 20} MiB, {scan.lines} lines: {wall:.2f} s, {cpu:.2f} s of CPU, {memory} MiB of memory")
+    print(
+        f"{scan.size >> 20} MiB, {scan.lines} lines: {wall:.2f} s, {cpu:.2f} s of CPU, {memory} MiB of memory"
+    )
     print(f"found: {found[0].error}" if found else "found nothing")
 
 

@@ -46,7 +46,9 @@ def output(script: str) -> str:
 def neutral(text: str, folder: str) -> str:
     text = text.replace(folder, HOME).replace(Path(folder).name, "engine")
     text = text.replace(str(Path(sys.executable).parent.parent), "/opt/python")
-    text = text.replace(str(Path(sys.base_prefix)), "/usr/lib/python").replace(os.uname().nodename, "gpu-runner")
+    text = text.replace(str(Path(sys.base_prefix)), "/usr/lib/python").replace(
+        os.uname().nodename, "gpu-runner"
+    )
     return re.sub(r"/tmp/[\w.-]+", "/tmp/x", text)
 
 
@@ -58,7 +60,14 @@ def window(case: dict[str, str]) -> Window:
         raise ValueError("\n".join([*lines, f"{case['name']}: no line has {case['key']!r}"]))
     for hit in hits:
         lines[hit] = MARK + lines[hit]
-    return Window(case["name"], case["category"], case["cause"], "generated", tuple(lines), gpu=bool(case.get("gpu")))
+    return Window(
+        case["name"],
+        case["category"],
+        case["cause"],
+        "generated",
+        tuple(lines),
+        gpu=bool(case.get("gpu")),
+    )
 
 
 def main() -> None:

@@ -66,7 +66,11 @@ class Avoiding:
             case "IN":
                 return self._then(states, _class(value))
             case "BRANCH":
-                return {state: line for part in value[1] for state, line in self._all(part, states).items()}
+                return {
+                    state: line
+                    for part in value[1]
+                    for state, line in self._all(part, states).items()
+                }
             case "SUBPATTERN":
                 return self._all(value[3], states)
             case "MAX_REPEAT" | "MIN_REPEAT":
@@ -82,7 +86,9 @@ class Avoiding:
             states = self._all(items, states)
         seen, fresh = states, states
         for _ in range(most - least):
-            fresh = {state: line for state, line in self._all(items, fresh).items() if state not in seen}
+            fresh = {
+                state: line for state, line in self._all(items, fresh).items() if state not in seen
+            }
             if not fresh:
                 break
             seen = seen | fresh

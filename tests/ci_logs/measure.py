@@ -105,12 +105,15 @@ def measure(window: Window) -> Result:
     found = {name: _main(window, trimmed, changed) for name, changed in _changes().items()}
     same = _verdict(small) == _verdict(large)
     excused = [name for name, main in found.items() if main.cause in _NOT_THIS_PR]
-    true = {"not-pr": excused, "setup": [name for name in excused if name != "setup"]}.get(window.cause, [])
+    true = {"not-pr": excused, "setup": [name for name in excused if name != "setup"]}.get(
+        window.cause, []
+    )
     return Result(
         window=window,
         key=small.top is not None and small.top.line.number in window.keys,
         category=_category(small) == window.category,
-        same=same and _said(found["unrelated"]) == _said(_main(window, whole, _changes()["unrelated"])),
+        same=same
+        and _said(found["unrelated"]) == _said(_main(window, whole, _changes()["unrelated"])),
         excused=len(excused),
         wrongly=tuple(name for name in excused if name not in true),
     )
@@ -130,7 +133,15 @@ def _main(window: Window, log: bytes, changed: ChangeSet | None) -> Failure:
 
 
 def _said(main: Failure) -> tuple[str, ...]:
-    return (main.category, main.cause, main.confidence, main.test, main.error, main.signature, main.rerun)
+    return (
+        main.category,
+        main.cause,
+        main.confidence,
+        main.test,
+        main.error,
+        main.signature,
+        main.rerun,
+    )
 
 
 def _run(window: Window) -> CIRun:

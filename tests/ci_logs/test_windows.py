@@ -43,7 +43,10 @@ def test_the_corpus_is_as_large_as_promised():
 def test_the_literals_of_every_rule_fit_their_table_and_names_are_unique():
     for rule in rules():
         for literal in (*rule.need, *rule.also):
-            assert literal == literal.lower() and 4 <= len(literal.encode()) <= 64, (rule.name, literal)
+            assert literal == literal.lower() and 4 <= len(literal.encode()) <= 64, (
+                rule.name,
+                literal,
+            )
     names = [rule.name for rule in rules()]
     assert len(set(names)) == len(names)
 
@@ -91,8 +94,24 @@ def repeats(pattern):
 
 def adversarial(rule):
     """Lines made of a rule's own words: repeated, interleaved, with everything but the end of a match."""
-    words = [n.strip() for n in rule.need] + re.findall(r"[A-Za-z][A-Za-z ]{2,}", rule.pattern.pattern)[:8]
-    bits = [*words, "E   ", "a", "1", " ", "/", ":", "=", "a/b.cc:1: ", "FAILED a::b - ", "::", "(", "Error: "]
+    words = [n.strip() for n in rule.need] + re.findall(
+        r"[A-Za-z][A-Za-z ]{2,}", rule.pattern.pattern
+    )[:8]
+    bits = [
+        *words,
+        "E   ",
+        "a",
+        "1",
+        " ",
+        "/",
+        ":",
+        "=",
+        "a/b.cc:1: ",
+        "FAILED a::b - ",
+        "::",
+        "(",
+        "Error: ",
+    ]
     for bit in bits:
         yield (bit * LONGEST)[:LONGEST]
         yield (f"E   {bit} " * LONGEST)[:LONGEST]

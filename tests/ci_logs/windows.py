@@ -65,7 +65,12 @@ def _window(text: str) -> Window:
 def write(path: Path, windows: Iterable[Window]) -> None:
     texts = []
     for w in windows:
-        head = [f"{_HEAD}{w.name}", f"category: {w.category}", f"cause: {w.cause}", f"source: {w.source}"]
+        head = [
+            f"{_HEAD}{w.name}",
+            f"category: {w.category}",
+            f"cause: {w.cause}",
+            f"source: {w.source}",
+        ]
         head += ["gpu: yes"] if w.gpu else []
         texts.append("\n".join([*head, "---", *w.marked]) + "\n")
     path.parent.mkdir(exist_ok=True)

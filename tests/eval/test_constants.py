@@ -156,7 +156,9 @@ def look(files: dict[str, str], path: str, source: str, function: str = "") -> V
 
 def parsed(source: str, language: str) -> Expr:
     cpp = f"int f() {{ return {source}; }}"
-    path, text = ("x.cc", cpp) if language == "cpp" else ("x.py", f"def f():\n    return {source}\n")
+    path, text = (
+        ("x.cc", cpp) if language == "cpp" else ("x.py", f"def f():\n    return {source}\n")
+    )
     unit = ChangeSet(MemoryTree({}), MemoryTree({path: text}), ()).unit(path)
     assert isinstance(unit, Unit)
     function: Function = unit.functions[0]

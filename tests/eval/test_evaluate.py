@@ -9,7 +9,19 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from checks.eval.constants.evaluate import UNKNOWN, difference, evaluate, fold, linear
-from checks.lang.ir.expr import Attr, Binary, Call, Cast, Const, Expr, Index, Name, Sequence, Ternary, Unary
+from checks.lang.ir.expr import (
+    Attr,
+    Binary,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    Index,
+    Name,
+    Sequence,
+    Ternary,
+    Unary,
+)
 from checks.lang.python.parse import parse_python
 
 NAMES = ("a", "b", "c")
@@ -38,7 +50,9 @@ def text(expr: Expr) -> str:
 
 
 def expressions(operators: tuple[str, ...], unary: tuple[str, ...]) -> st.SearchStrategy[Expr]:
-    leaf = st.one_of(st.integers(-70, 70).map(lambda n: Const(n)), st.sampled_from(NAMES).map(lambda n: Name(n)))
+    leaf = st.one_of(
+        st.integers(-70, 70).map(lambda n: Const(n)), st.sampled_from(NAMES).map(lambda n: Name(n))
+    )
     return st.recursive(
         leaf,
         lambda inner: st.one_of(
@@ -51,7 +65,8 @@ def expressions(operators: tuple[str, ...], unary: tuple[str, ...]) -> st.Search
 
 
 PYTHON = expressions(
-    ("+", "-", "*", "//", "%", "<<", ">>", "&", "|", "^", "<", "==", ">=", "and", "or"), ("-", "~", "not", "+")
+    ("+", "-", "*", "//", "%", "<<", ">>", "&", "|", "^", "<", "==", ">=", "and", "or"),
+    ("-", "~", "not", "+"),
 )
 VALUES = st.fixed_dictionaries({name: st.integers(-40, 40) for name in NAMES})
 
@@ -75,7 +90,9 @@ def test_python_like_python(expr: Expr, env: dict[str, int]) -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(PYTHON, VALUES, st.sampled_from(NAMES))
-def test_an_answer_without_a_value_holds_for_every_value(expr: Expr, env: dict[str, int], missing: str) -> None:
+def test_an_answer_without_a_value_holds_for_every_value(
+    expr: Expr, env: dict[str, int], missing: str
+) -> None:
     part = {name: value for name, value in env.items() if name != missing}
     for language in ("python", "cpp"):
         found = evaluate(expr, part, language=language)
@@ -113,7 +130,11 @@ def oracle(expr: Expr) -> tuple[int, int, int]:
             (value, bits, signed), (count, _, _) = widened(oracle(left)), oracle(right)
             if not 0 <= count < bits:
                 raise ArithmeticError
-            return (value >> count if op == ">>" else wrap(value << count, bits, signed)), bits, signed
+            return (
+                (value >> count if op == ">>" else wrap(value << count, bits, signed)),
+                bits,
+                signed,
+            )
         case Binary(op=op, left=left, right=right):
             return arithmetic(op, widened(oracle(left)), widened(oracle(right)))
     raise AssertionError(expr)
@@ -133,7 +154,9 @@ def arithmetic(op: str, x: tuple[int, int, int], y: tuple[int, int, int]) -> tup
             return result(quotient if op == "/" else a - b * quotient, bits, signed)
         case "<" | "==" | ">=":
             return int({"<": a < b, "==": a == b, ">=": a >= b}[op]), 32, 1
-    return result({"+": a + b, "-": a - b, "*": a * b, "&": a & b, "|": a | b, "^": a ^ b}[op], bits, signed)
+    return result(
+        {"+": a + b, "-": a - b, "*": a * b, "&": a & b, "|": a | b, "^": a ^ b}[op], bits, signed
+    )
 
 
 def result(value: int, bits: int, signed: int) -> tuple[int, int, int]:
@@ -252,7 +275,9 @@ def test_unknown_is_no_condition() -> None:
 
 
 LINEAR = expressions(("+", "-", "*", "<<"), ("-", "+")).filter(lambda e: "if" not in text(e))
-ANY = expressions(("+", "-", "*", "//", "%", "&", ">>"), ("-", "+", "~")).filter(lambda e: "if" not in text(e))
+ANY = expressions(("+", "-", "*", "//", "%", "&", ">>"), ("-", "+", "~")).filter(
+    lambda e: "if" not in text(e)
+)
 
 
 @settings(max_examples=300, deadline=None)
@@ -264,7 +289,9 @@ def test_linear_is_sound(expr: Expr, env: dict[str, int]) -> None:
     assert form is not None
     if any("<<" in key for key in form):
         return
-    parts = [math.prod(env[n] for n in key.split("*") if n) * factor for key, factor in form.items()]
+    parts = [
+        math.prod(env[n] for n in key.split("*") if n) * factor for key, factor in form.items()
+    ]
     assert sum(parts) == value
 
 

@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 
 from checks.lang.ir.node import node
 
-FORMS = st.lists(st.sampled_from(["plain", "default", "made", "named", "named default", "named made"]), max_size=7)
+FORMS = st.lists(
+    st.sampled_from(["plain", "default", "made", "named", "named default", "named made"]),
+    max_size=7,
+)
 _SETTINGS: dict[str, dict[str, Any]] = {
     "plain": {},
     "default": {"default": "d"},
@@ -37,7 +40,9 @@ class Made:
 
 @settings(deadline=None)
 @given(FORMS, st.integers(0, 7), st.sets(st.integers(0, 7)))
-def test_a_node_is_built_as_a_dataclass_is(forms: list[str], given_in_order: int, given_by_name: set[int]) -> None:
+def test_a_node_is_built_as_a_dataclass_is(
+    forms: list[str], given_in_order: int, given_by_name: set[int]
+) -> None:
     global Made
     ours, theirs = node(_class(forms)), dataclass(frozen=True, slots=True)(_class(forms))
     Made = ours  # type: ignore[misc]
@@ -54,7 +59,9 @@ def test_a_node_is_built_as_a_dataclass_is(forms: list[str], given_in_order: int
     assert values == {f.name: getattr(wanted, f.name) for f in fields(wanted)}
     assert repr(made) == repr(wanted) and made == again and replace(made, **values) == made
     assert pickle.loads(pickle.dumps(made)) == made
-    kept = [(values[f.name], getattr(again, f.name)) for f in fields(made) if values[f.name] in ([], {})]
+    kept = [
+        (values[f.name], getattr(again, f.name)) for f in fields(made) if values[f.name] in ([], {})
+    ]
     assert all(one is not other for one, other in kept), "what is made is made for each"
 
 

@@ -76,7 +76,9 @@ def _commit(repo: Path, patches: list[str], message: str, date: str) -> str:
         else:
             path.unlink()
     ignore = shutil.ignore_patterns("__pycache__", "*.pyc", ".pytest_cache")
-    shutil.copytree(HERE / "base", repo, dirs_exist_ok=True, ignore=ignore, copy_function=shutil.copyfile)
+    shutil.copytree(
+        HERE / "base", repo, dirs_exist_ok=True, ignore=ignore, copy_function=shutil.copyfile
+    )
     for name in patches:
         _git(repo, "apply", "--whitespace=nowarn", str(HERE / "variants" / name))
     _git(repo, "add", "--all", "--force")
@@ -91,7 +93,9 @@ def _git(repo: Path, *args: str, date: str = "") -> str:
     for role in ("AUTHOR", "COMMITTER"):
         env |= {f"GIT_{role}_{key}": value for key, value in _WHO.items()}
         env |= {f"GIT_{role}_DATE": date} if date else {}
-    done = subprocess.run([*_GIT, *args], cwd=repo, env=env, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [*_GIT, *args], cwd=repo, env=env, capture_output=True, text=True, check=False
+    )
     if done.returncode:
         raise RuntimeError(f"git {args[0]}: {done.stderr.strip()}")
     return done.stdout

@@ -118,7 +118,9 @@ def test_device_code_parses_cleanly(variant: str, root: Path) -> None:
     assert [str(p) for p in files if parser.parse(p.read_bytes()).root_node.has_error] == []
 
 
-def test_commits_are_the_same_everywhere(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commits_are_the_same_everywhere(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("GIT_AUTHOR_NAME", "someone else")
     monkeypatch.setenv("TZ", "Asia/Shanghai")
     (tmp_path / "home").mkdir()

@@ -15,7 +15,11 @@ def runs(call: Call) -> Answer:
     for name in ("head_sha", "event", "status", "branch"):
         key = {"branch": "head_branch"}.get(name, name)
         if name in call.query:
-            found = [r for r in found if getattr(r, key) == call.query[name] or r.conclusion == call.query[name]]
+            found = [
+                r
+                for r in found
+                if getattr(r, key) == call.query[name] or r.conclusion == call.query[name]
+            ]
     page, link = call.page([shapes.run(call.repo, r) for r in found])
     return Answer(200, {"total_count": len(found), "workflow_runs": page}, link)
 
@@ -90,15 +94,26 @@ def rerun(call: Call) -> Answer:
 def _restart(call: Call, run: state.WorkflowRun, jobs: list[state.Job], what: str) -> None:
     """A rerun is a new attempt on the same commit; one that still runs cannot be run again."""
     if run.status != "completed":
-        raise Refused(Answer(403, {"message": "The workflow run containing this job is already running"}))
+        raise Refused(
+            Answer(403, {"message": "The workflow run containing this job is already running"})
+        )
     if run.created_at < "2000":
         raise Refused(
-            Answer(403, {"message": "Unable to retry this workflow run because it was created over a month ago"})
+            Answer(
+                403,
+                {
+                    "message": "Unable to retry this workflow run because it was created over a month ago"
+                },
+            )
         )
     run.attempt += 1
     run.status, run.conclusion = "queued", None
     for one in jobs:
-        run.jobs.append(state.Job(one.name, status="queued", conclusion=None, attempt=run.attempt, completed_at=None))
+        run.jobs.append(
+            state.Job(
+                one.name, status="queued", conclusion=None, attempt=run.attempt, completed_at=None
+            )
+        )
     call.repo.reruns.append(what)
 
 
@@ -106,7 +121,12 @@ def _restart(call: Call, run: state.WorkflowRun, jobs: list[state.Job], what: st
 def dispatch(call: Call) -> Answer:
     name, ref = call.values["workflow_id"], call.body["ref"]
     path = next(
-        (p for p in call.repo.workflows if name in (p, p.rsplit("/", 1)[-1], str(call.repo.workflows[p]))), None
+        (
+            p
+            for p in call.repo.workflows
+            if name in (p, p.rsplit("/", 1)[-1], str(call.repo.workflows[p]))
+        ),
+        None,
     )
     if path is None:
         raise Refused(NOT_FOUND)
@@ -114,7 +134,9 @@ def dispatch(call: Call) -> Answer:
     if ref.removeprefix("refs/heads/") not in branches:
         raise invalid(f"No ref found for: {ref}")
     sha = call.repo.git.sha(f"refs/heads/{ref.removeprefix('refs/heads/')}")
-    made = state.WorkflowRun(path, path, sha, ref, "workflow_dispatch", "queued", None, actor=call.fake.bot)
+    made = state.WorkflowRun(
+        path, path, sha, ref, "workflow_dispatch", "queued", None, actor=call.fake.bot
+    )
     # As with `run-name: ${{ inputs.request }}`.
     made.display_title = str(call.body.get("inputs", {}).get("request", ""))
     call.repo.runs.append(made)

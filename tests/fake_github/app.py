@@ -19,10 +19,19 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from tests.fake_github import state
-from tests.fake_github.description import Operation, Undescribed, check_answer, check_request, operation_of
+from tests.fake_github.description import (
+    Operation,
+    Undescribed,
+    check_answer,
+    check_request,
+    operation_of,
+)
 from tests.fake_github.server import Answer, FakeGitHub, Fault, Seen, secondary
 
-NOT_FOUND = Answer(404, {"message": "Not Found", "documentation_url": "https://docs.github.com/rest", "status": "404"})
+NOT_FOUND = Answer(
+    404,
+    {"message": "Not Found", "documentation_url": "https://docs.github.com/rest", "status": "404"},
+)
 FORBIDDEN = Answer(
     403,
     {
@@ -32,7 +41,12 @@ FORBIDDEN = Answer(
     },
 )
 BAD_CREDENTIALS = Answer(
-    401, {"message": "Bad credentials", "documentation_url": "https://docs.github.com/rest", "status": "401"}
+    401,
+    {
+        "message": "Bad credentials",
+        "documentation_url": "https://docs.github.com/rest",
+        "status": "401",
+    },
 )
 _LEVELS = {"read": 1, "write": 2, "admin": 3}
 
@@ -69,7 +83,11 @@ class Call:
         size = min(size, 100)
         more = at * size < len(items)
         path = self.operation.path.format(**self.values)
-        link = {"link": f'<{self.fake.url}{path}?per_page={size}&page={at + 1}>; rel="next"'} if more else {}
+        link = (
+            {"link": f'<{self.fake.url}{path}?per_page={size}&page={at + 1}>; rel="next"'}
+            if more
+            else {}
+        )
         return items[(at - 1) * size : at * size], link
 
 
@@ -83,7 +101,11 @@ class Refused(Exception):
 
 def invalid(message: str, *errors: str) -> Refused:
     """GitHub's 422."""
-    data: dict[str, Any] = {"message": message, "documentation_url": "https://docs.github.com/rest", "status": "422"}
+    data: dict[str, Any] = {
+        "message": message,
+        "documentation_url": "https://docs.github.com/rest",
+        "status": "422",
+    }
     return Refused(Answer(422, data | ({"errors": list(errors)} if errors else {})))
 
 
@@ -92,7 +114,9 @@ _HANDLERS: dict[str, tuple[Handler, dict[str, str], bool]] = {}
 _FOR_ANYBODY: set[str] = set()
 
 
-def handles(id_: str, *, app: bool = False, anybody: bool = False, **permissions: str) -> Callable[[Handler], Handler]:
+def handles(
+    id_: str, *, app: bool = False, anybody: bool = False, **permissions: str
+) -> Callable[[Handler], Handler]:
     """Register the handler of operation `id_`; it needs one of `permissions`, or the App's own JWT with `app`, or
     no token at all where it is for `anybody`."""
 
@@ -143,15 +167,29 @@ async def _strike(fault: Fault, request: Request) -> Answer | None:
     return await run_in_threadpool(fault.do)
 
 
-def _seen(fake: FakeGitHub, request: Request, path: str, operation: str, body: bytes, answer: Answer) -> Response:
+def _seen(
+    fake: FakeGitHub, request: Request, path: str, operation: str, body: bytes, answer: Answer
+) -> Response:
     auth = request.headers.get("authorization", "")
     with fake.lock:
         fake.requests.append(
-            Seen(request.method, path, operation, body, answer.status, auth.split(" ")[-1], dict(request.headers))
+            Seen(
+                request.method,
+                path,
+                operation,
+                body,
+                answer.status,
+                auth.split(" ")[-1],
+                dict(request.headers),
+            )
         )
     raw = isinstance(answer.data, bytes)
-    content = answer.data if raw else b"" if answer.data is None else json.dumps(answer.data).encode()
-    headers = {"content-type": "application/octet-stream" if raw else "application/json; charset=utf-8"}
+    content = (
+        answer.data if raw else b"" if answer.data is None else json.dumps(answer.data).encode()
+    )
+    headers = {
+        "content-type": "application/octet-stream" if raw else "application/json; charset=utf-8"
+    }
     return Response(content, answer.status, headers | _limits(fake) | dict(answer.headers))
 
 
@@ -216,7 +254,12 @@ def _bearer(request: Request) -> str:
 
 
 def _authorised(
-    fake: FakeGitHub, request: Request, operation: Operation, values: dict[str, str], query: dict[str, str], body: bytes
+    fake: FakeGitHub,
+    request: Request,
+    operation: Operation,
+    values: dict[str, str],
+    query: dict[str, str],
+    body: bytes,
 ) -> Answer:
     if operation.id not in _HANDLERS:
         fake.violations.append(f"the fake has no {operation.id}")
@@ -243,13 +286,20 @@ def _check_token(call: Call, value: str, permissions: dict[str, str]) -> Answer 
     call.fake.rate_remaining -= 1
     if call.fake.rate_remaining < 0:
         return Answer(
-            403, {"message": "API rate limit exceeded for installation ID 1.", "documentation_url": "", "status": "403"}
+            403,
+            {
+                "message": "API rate limit exceeded for installation ID 1.",
+                "documentation_url": "",
+                "status": "403",
+            },
         )
     if "owner" in call.values:
         call._repo = call.fake.repositories.get(f"{call.values['owner']}/{call.values['repo']}")
         if call._repo is None or not reachable(call.fake, call.token, call._repo):
             return NOT_FOUND
-    if permissions and not any(allowed(call.token, name, level) for name, level in permissions.items()):
+    if permissions and not any(
+        allowed(call.token, name, level) for name, level in permissions.items()
+    ):
         return FORBIDDEN
     return _too_quick(call) if "write" in permissions.values() else None
 
@@ -257,7 +307,9 @@ def _check_token(call: Call, value: str, permissions: dict[str, str]) -> Answer 
 def reachable(fake: FakeGitHub, token: state.Token, repo: state.Repository) -> bool:
     """Whether the token's installation and its repositories include `repo`."""
     installation = next(i for i in fake.installations if i.id == token.installation)
-    return repo in installation.repositories and (token.repositories is None or repo.id in token.repositories)
+    return repo in installation.repositories and (
+        token.repositories is None or repo.id in token.repositories
+    )
 
 
 def allowed(token: state.Token, name: str, level: str) -> bool:

@@ -17,7 +17,12 @@ from tests.fake_github.server import Answer
 
 @handles("apps/get-authenticated", app=True)
 def the_app(call: Call) -> Answer:
-    known = {"id": call.fake.app_id, "slug": call.fake.slug, "name": "SpecBot", "events": call.fake.app_events}
+    known = {
+        "id": call.fake.app_id,
+        "slug": call.fake.slug,
+        "name": "SpecBot",
+        "events": call.fake.app_events,
+    }
     return Answer(200, fill(m.Integration, known | {"permissions": call.fake.app_permissions}))
 
 
@@ -53,7 +58,9 @@ def rate_limit(call: Call) -> Answer:
 
 @handles("apps/list-installations", app=True)
 def installations(call: Call) -> Answer:
-    page, link = call.page([shapes.installation(i, call.fake.app_id) for i in call.fake.installations])
+    page, link = call.page(
+        [shapes.installation(i, call.fake.app_id) for i in call.fake.installations]
+    )
     return Answer(200, page, link)
 
 
@@ -68,13 +75,17 @@ def repo_installation(call: Call) -> Answer:
 
 @handles("apps/create-installation-access-token", app=True)
 def access_token(call: Call) -> Answer:
-    found = next((i for i in call.fake.installations if i.id == int(call.values["installation_id"])), None)
+    found = next(
+        (i for i in call.fake.installations if i.id == int(call.values["installation_id"])), None
+    )
     if found is None or found.suspended:
         raise Refused(NOT_FOUND)
     wanted = call.body.get("permissions") or found.permissions
     order = ["read", "write", "admin"]
     if any(
-        order.index(level) > order.index(found.permissions.get(name, "")) if name in found.permissions else True
+        order.index(level) > order.index(found.permissions.get(name, ""))
+        if name in found.permissions
+        else True
         for name, level in wanted.items()
     ):
         raise invalid("The permissions requested are not granted to this installation.")
@@ -86,7 +97,9 @@ def access_token(call: Call) -> Answer:
     value = f"ghs_{secrets.token_urlsafe(30)}"
     expires = time.time() + 3600
     scope = None if ids is None else frozenset(ids)
-    call.fake.tokens[value] = state.Token(value, found.id, {"metadata": "read", **wanted}, scope, expires)
+    call.fake.tokens[value] = state.Token(
+        value, found.id, {"metadata": "read", **wanted}, scope, expires
+    )
     moment = datetime.fromtimestamp(expires, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     known: dict[str, Any] = {
         "token": value,
@@ -111,12 +124,19 @@ def deliveries(call: Call) -> Answer:
     newest = [d for d in reversed(call.fake.deliveries)]
     if "status" in call.query:
         newest = [
-            d for d in newest if (d.status_code >= 400 or d.status_code == 0) == (call.query["status"] == "failure")
+            d
+            for d in newest
+            if (d.status_code >= 400 or d.status_code == 0) == (call.query["status"] == "failure")
         ]
-    size, at = int(call.query.get("per_page", "30")), int(call.query.get("cursor", "0").removeprefix("v1_"))
+    size, at = (
+        int(call.query.get("per_page", "30")),
+        int(call.query.get("cursor", "0").removeprefix("v1_")),
+    )
     more = at + size < len(newest)
     link = (
-        {"link": f'<{call.fake.url}/app/hook/deliveries?per_page={size}&cursor=v1_{at + size}>; rel="next"'}
+        {
+            "link": f'<{call.fake.url}/app/hook/deliveries?per_page={size}&cursor=v1_{at + size}>; rel="next"'
+        }
         if more
         else {}
     )

@@ -29,7 +29,10 @@ def update(call: Call) -> Answer:
     if found.app != call.fake.app_id:
         raise Refused(
             Answer(
-                403, {"message": "Invalid app_id - check run can only be modified by the GitHub App that created it."}
+                403,
+                {
+                    "message": "Invalid app_id - check run can only be modified by the GitHub App that created it."
+                },
             )
         )
     _apply(found, call.body)
@@ -56,7 +59,13 @@ def list_for_ref(call: Call) -> Answer:
 
 @handles("checks/list-annotations", checks="read")
 def annotations(call: Call) -> Answer:
-    empty = {"start_column": None, "end_column": None, "title": None, "raw_details": None, "blob_href": ""}
+    empty = {
+        "start_column": None,
+        "end_column": None,
+        "title": None,
+        "raw_details": None,
+        "blob_href": "",
+    }
     page, link = call.page([empty | a for a in _find(call).annotations])
     return Answer(200, page, link)
 
@@ -79,11 +88,15 @@ def _apply(run: state.CheckRun, body: dict[str, Any]) -> None:
     output = body.get("output") or {}
     added = output.get("annotations", [])
     if len(added) > MOST_ANNOTATIONS:
-        raise invalid("Invalid request.", f"Output annotations: no more than {MOST_ANNOTATIONS} items are allowed.")
+        raise invalid(
+            "Invalid request.",
+            f"Output annotations: no more than {MOST_ANNOTATIONS} items are allowed.",
+        )
     for name in ("summary", "text"):
         if len(output.get(name) or "") > LARGEST:
             raise invalid(
-                "Invalid request.", f"Only {LARGEST} characters are allowed; {len(output[name])} were supplied."
+                "Invalid request.",
+                f"Only {LARGEST} characters are allowed; {len(output[name])} were supplied.",
             )
     for one in added:
         if one["end_line"] < one["start_line"]:

@@ -83,7 +83,11 @@ class Operation:
         found = next((v for name, v in self._keywords() if name == "error_models"), None)
         if not isinstance(found, ast.Dict):
             return {}
-        return {k.value: _type(v) for k, v in zip(found.keys, found.values, strict=True) if isinstance(k, ast.Constant)}
+        return {
+            k.value: _type(v)
+            for k, v in zip(found.keys, found.values, strict=True)
+            if isinstance(k, ast.Constant)
+        }
 
     def _calls(self, name: str) -> Iterator[ast.Call]:
         for node in ast.walk(self._tree):
@@ -118,7 +122,10 @@ def operations() -> dict[str, Operation]:
 @cache
 def _by_method(method: str) -> list[Operation]:
     """Operations of a method; a path with fewer wild cards is looked at first."""
-    return sorted((o for o in operations().values() if o.method == method), key=lambda o: (o.path.count("{"), o.path))
+    return sorted(
+        (o for o in operations().values() if o.method == method),
+        key=lambda o: (o.path.count("{"), o.path),
+    )
 
 
 @cache
@@ -168,7 +175,9 @@ def check_webhook(event: str, payload: bytes) -> None:
 
 def webhook_model(event: str, action: str | None) -> Any:
     """The model of a webhook's payload."""
-    name = "Webhook" + "".join(part.title() for part in (*event.split("_"), *(action or "").split("_")))
+    name = "Webhook" + "".join(
+        part.title() for part in (*event.split("_"), *(action or "").split("_"))
+    )
     return getattr(models, name)
 
 
@@ -191,7 +200,9 @@ def _adapter(type_: Any) -> TypeAdapter[Any]:
 def _unknown(raw: Any, parsed: Any, where: str) -> Iterator[str]:
     """Keys of `raw` that no field of the parsed model took."""
     if isinstance(parsed, BaseModel) and isinstance(raw, dict):
-        fields = {f.alias or name: getattr(parsed, name) for name, f in type(parsed).model_fields.items()}
+        fields = {
+            f.alias or name: getattr(parsed, name) for name, f in type(parsed).model_fields.items()
+        }
         fields |= parsed.model_extra or {}
         for key, value in raw.items():
             if key not in fields:

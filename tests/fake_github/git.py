@@ -12,7 +12,11 @@ from pathlib import Path
 _WHO = {
     f"GIT_{who}_{what}": value
     for who in ("AUTHOR", "COMMITTER")
-    for what, value in (("NAME", "Fake"), ("EMAIL", "fake@example.org"), ("DATE", "2026-01-01T00:00:00Z"))
+    for what, value in (
+        ("NAME", "Fake"),
+        ("EMAIL", "fake@example.org"),
+        ("DATE", "2026-01-01T00:00:00Z"),
+    )
 }
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
@@ -30,13 +34,22 @@ class GitRepository:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        subprocess.run(["git", "init", "-q", "--bare", "-b", "main", str(directory)], check=True, env=self._env())
+        subprocess.run(
+            ["git", "init", "-q", "--bare", "-b", "main", str(directory)],
+            check=True,
+            env=self._env(),
+        )
         for name in ("uploadpack.allowFilter", "uploadpack.allowAnySHA1InWant"):
             self.run("config", name, "true")
 
     def _env(self, more: Mapping[str, str] = {}) -> dict[str, str]:
         kept = {k: os.environ[k] for k in ("PATH", "HOME") if k in os.environ}
-        return kept | {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C"} | _WHO | dict(more)
+        return (
+            kept
+            | {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C"}
+            | _WHO
+            | dict(more)
+        )
 
     def run(self, *args: str, data: str | bytes | None = None, env: Mapping[str, str] = {}) -> str:
         raw = data.encode() if isinstance(data, str) else data
@@ -59,7 +72,13 @@ class GitRepository:
     def set_ref(self, ref: str, sha: str) -> None:
         self.run("update-ref", ref, sha)
 
-    def commit(self, branch: str, files: Mapping[str, str | None], message: str = "A change", parent: str = "") -> str:
+    def commit(
+        self,
+        branch: str,
+        files: Mapping[str, str | None],
+        message: str = "A change",
+        parent: str = "",
+    ) -> str:
         """Commit `files` (None deletes one) on `branch`, which starts at `parent` where it is new."""
         ref = f"refs/heads/{branch}"
         exists = (
@@ -90,7 +109,9 @@ class GitRepository:
 
     def shown(self, base: str, head: str) -> dict[str, list[ShownHunk]]:
         """The diff as GitHub shows it, by the path in the head (in the base where deleted)."""
-        patch = self.run("-c", "core.quotePath=false", "diff", "--no-color", "-M", "-U3", f"{base}...{head}")
+        patch = self.run(
+            "-c", "core.quotePath=false", "diff", "--no-color", "-M", "-U3", f"{base}...{head}"
+        )
         files: dict[str, list[ShownHunk]] = {}
         old = path = ""
         lines = patch.split("\n")
@@ -123,7 +144,13 @@ class GitRepository:
             "HTTP_CONTENT_ENCODING": headers.get("content-encoding", ""),
             "GIT_PROTOCOL": headers.get("git-protocol", ""),
         }
-        done = subprocess.run(["git", "http-backend"], input=body, capture_output=True, env=self._env(env), check=False)
+        done = subprocess.run(
+            ["git", "http-backend"],
+            input=body,
+            capture_output=True,
+            env=self._env(env),
+            check=False,
+        )
         head, _, content = done.stdout.partition(b"\r\n\r\n")
         fields = dict(line.split(": ", 1) for line in head.decode().split("\r\n") if ": " in line)
         status = int(fields.pop("Status", "200").split()[0])

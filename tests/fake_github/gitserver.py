@@ -27,5 +27,7 @@ def answer(fake: FakeGitHub, request: Request, path: str, body: bytes) -> Answer
         return Answer(401, b"Invalid username or token.")
     if not reachable(fake, token, repo) or not allowed(token, "contents", "read"):
         return Answer(403, b"Write access to repository not granted.")
-    status, headers, content = repo.git.http(request.method, match[2], request.url.query, request.headers, body)
+    status, headers, content = repo.git.http(
+        request.method, match[2], request.url.query, request.headers, body
+    )
     return Answer(status, content, {"content-type": headers.get("Content-Type", "text/plain")})

@@ -127,7 +127,11 @@ def answer(fake: FakeGitHub, value: str, body: bytes) -> Answer:
     asked = json.loads(body)
     parser = Parser(asked["query"], asked.get("variables") or {})
     kind, selections = parser.operation()
-    root = Thing("Mutation", _mutations(fake, token)) if kind == "mutation" else Thing("Query", _queries(fake, token))
+    root = (
+        Thing("Mutation", _mutations(fake, token))
+        if kind == "mutation"
+        else Thing("Query", _queries(fake, token))
+    )
     with fake.lock:
         try:
             return Answer(200, {"data": _resolve(fake, root, selections)})
@@ -149,7 +153,9 @@ def _resolve(fake: FakeGitHub, thing: Thing, selections: list[Selection]) -> dic
             fake.violations.append(f"GraphQL: {message}")
             raise Refusal("undefinedField", message)
         found = thing.fields[one.name]
-        made[one.alias] = _value(fake, found(**one.arguments) if callable(found) else found, one.selections)
+        made[one.alias] = _value(
+            fake, found(**one.arguments) if callable(found) else found, one.selections
+        )
     return made
 
 
@@ -161,17 +167,25 @@ def _value(fake: FakeGitHub, found: Any, selections: list[Selection]) -> Any:
     return found
 
 
-def _connection(type_: str, items: list[Thing], first: int | None, last: int | None, after: str | None) -> Thing:
+def _connection(
+    type_: str, items: list[Thing], first: int | None, last: int | None, after: str | None
+) -> Thing:
     if first is None and last is None:
         raise Refusal(
-            "MISSING_PAGINATION_BOUNDARIES", f"You must provide a `first` or `last` value to paginate {type_}."
+            "MISSING_PAGINATION_BOUNDARIES",
+            f"You must provide a `first` or `last` value to paginate {type_}.",
         )
     size = first or last or 0
     if not 0 < size <= 100:
-        raise Refusal("EXCESSIVE_PAGINATION", f"Requesting {size} records exceeds the `first` limit of 100 records.")
+        raise Refusal(
+            "EXCESSIVE_PAGINATION",
+            f"Requesting {size} records exceeds the `first` limit of 100 records.",
+        )
     start = int(after or 0) if first else max(0, len(items) - size)
     end = start + size
-    info = Thing("PageInfo", {"hasNextPage": end < len(items), "endCursor": str(min(end, len(items)))})
+    info = Thing(
+        "PageInfo", {"hasNextPage": end < len(items), "endCursor": str(min(end, len(items)))}
+    )
     return Thing(type_, {"nodes": items[start:end], "pageInfo": info, "totalCount": len(items)})
 
 
@@ -179,9 +193,13 @@ def _queries(fake: FakeGitHub, token: state.Token) -> dict[str, Any]:
     def repository(owner: str, name: str) -> Thing:
         repo = fake.repositories.get(f"{owner}/{name}")
         if repo is None or not reachable(fake, token, repo):
-            raise Refusal("NOT_FOUND", f"Could not resolve to a Repository with the name '{owner}/{name}'.")
+            raise Refusal(
+                "NOT_FOUND", f"Could not resolve to a Repository with the name '{owner}/{name}'."
+            )
 
-        def pulls(states: list[str], orderBy: dict[str, str], first: Any = None, after: Any = None) -> Thing:
+        def pulls(
+            states: list[str], orderBy: dict[str, str], first: Any = None, after: Any = None
+        ) -> Thing:
             listed = [p for p in repo.pulls.values() if p.state.upper() in states]
             listed.sort(key=lambda p: p.created_at, reverse=orderBy["direction"] == "DESC")
             nodes = [_pull(fake, repo, p.number) for p in listed]
@@ -196,20 +214,32 @@ def _queries(fake: FakeGitHub, token: state.Token) -> dict[str, Any]:
 def _pull(fake: FakeGitHub, repo: state.Repository, number: int) -> Thing:
     pr = repo.pulls.get(number)
     if pr is None:
-        raise Refusal("NOT_FOUND", f"Could not resolve to a PullRequest with the number of {number}.")
+        raise Refusal(
+            "NOT_FOUND", f"Could not resolve to a PullRequest with the number of {number}."
+        )
 
     def reviews(first: Any = None, last: Any = None, after: Any = None) -> Thing:
-        return _connection("PullRequestReviewConnection", [_review(fake, r) for r in pr.reviews], first, last, after)
+        return _connection(
+            "PullRequestReviewConnection",
+            [_review(fake, r) for r in pr.reviews],
+            first,
+            last,
+            after,
+        )
 
     def threads(first: Any = None, last: Any = None, after: Any = None) -> Thing:
         items = [_thread(fake, pr, t) for t in pr.threads]
         return _connection("PullRequestReviewThreadConnection", items, first, last, after)
 
     def comments(first: Any = None, last: Any = None, after: Any = None) -> Thing:
-        return _connection("IssueCommentConnection", [_comment(fake, c) for c in pr.comments], first, last, after)
+        return _connection(
+            "IssueCommentConnection", [_comment(fake, c) for c in pr.comments], first, last, after
+        )
 
     def commits(first: Any = None, last: Any = None) -> Thing:
-        commit = Thing("Commit", {"oid": pr.head_sha, "statusCheckRollup": lambda: _rollup(repo, pr)})
+        commit = Thing(
+            "Commit", {"oid": pr.head_sha, "statusCheckRollup": lambda: _rollup(repo, pr)}
+        )
         node = Thing("PullRequestCommit", {"commit": commit})
         return _connection("PullRequestCommitConnection", [node], first, last, None)
 
@@ -224,7 +254,9 @@ def _pull(fake: FakeGitHub, repo: state.Repository, number: int) -> Thing:
         "reviewDecision": pr.decision,
     }
     return Thing(
-        "PullRequest", fields | {"reviews": reviews, "reviewThreads": threads, "comments": comments, "commits": commits}
+        "PullRequest",
+        fields
+        | {"reviews": reviews, "reviewThreads": threads, "comments": comments, "commits": commits},
     )
 
 
@@ -245,7 +277,9 @@ def _authored(fake: FakeGitHub, one: Any, type_: str) -> dict[str, Any]:
 
 def _review(fake: FakeGitHub, one: state.Review) -> Thing:
     commit = Thing("Commit", {"oid": one.commit_id})
-    return Thing("PullRequestReview", _authored(fake, one, "") | {"state": one.state, "commit": commit})
+    return Thing(
+        "PullRequestReview", _authored(fake, one, "") | {"state": one.state, "commit": commit}
+    )
 
 
 def _comment(fake: FakeGitHub, one: Any) -> Thing:
@@ -262,7 +296,10 @@ def _thread(fake: FakeGitHub, pr: state.Pull, one: state.Thread) -> Thing:
     fields: dict[str, Any] = {
         "id": one.node_id,
         "isResolved": one.resolved_by is not None,
-        "resolvedBy": (resolver and resolver.type == "User" and Thing("User", {"login": resolver.login})) or None,
+        "resolvedBy": (
+            resolver and resolver.type == "User" and Thing("User", {"login": resolver.login})
+        )
+        or None,
         "path": top.path,
         # GitHub follows a line as long as it can; here no line outlives a push.
         "line": None if outdated else top.line,
@@ -282,16 +319,30 @@ def _rollup(repo: state.Repository, pr: state.Pull) -> Thing | None:
     items: list[Thing] = []
     for run in (c for c in repo.check_runs if c.head_sha == pr.head_sha):
         suite = Thing("CheckSuite", {"app": Thing("App", {"databaseId": run.app})})
-        fields = {"databaseId": run.id, "name": run.name, "status": run.status.upper(), "detailsUrl": run.details_url}
+        fields = {
+            "databaseId": run.id,
+            "name": run.name,
+            "status": run.status.upper(),
+            "detailsUrl": run.details_url,
+        }
         fields |= {"completedAt": run.completed_at}
         fields |= {"conclusion": run.conclusion and run.conclusion.upper(), "checkSuite": suite}
         items.append(Thing("CheckRun", fields | {"isRequired": needed(run.name, run.app)}))
     for job in (j for r in repo.runs if r.head_sha == pr.head_sha for j in r.jobs):
-        fields = {"databaseId": job.id, "name": job.name, "status": job.status.upper(), "completedAt": job.completed_at}
+        fields = {
+            "databaseId": job.id,
+            "name": job.name,
+            "status": job.status.upper(),
+            "completedAt": job.completed_at,
+        }
         fields |= {"conclusion": job.conclusion and job.conclusion.upper()}
         items.append(Thing("CheckRun", fields | {"isRequired": needed(job.name, None)}))
     for status in (s for s in repo.statuses if s.sha == pr.head_sha):
-        fields = {"context": status.context, "state": status.state.upper(), "targetUrl": status.target_url}
+        fields = {
+            "context": status.context,
+            "state": status.state.upper(),
+            "targetUrl": status.target_url,
+        }
         fields |= {"createdAt": status.created_at}
         items.append(Thing("StatusContext", fields | {"isRequired": needed(status.context, None)}))
 
@@ -309,18 +360,29 @@ def _mutations(fake: FakeGitHub, token: state.Token) -> dict[str, Any]:
     def minimize(input: dict[str, Any]) -> Thing:  # the name that GraphQL has for it
         permitted(pull_requests="write")
         if input["classifier"] not in _CLASSIFIERS:
-            raise Refusal("argumentLiteralsIncompatible", f"{input['classifier']} is no ReportedContentClassifiers")
+            raise Refusal(
+                "argumentLiteralsIncompatible",
+                f"{input['classifier']} is no ReportedContentClassifiers",
+            )
         found = _subject(fake, input["subjectId"])
         found.minimized = input["classifier"]
-        done = Thing("PullRequestReview", {"isMinimized": True, "minimizedReason": input["classifier"].lower()})
+        done = Thing(
+            "PullRequestReview",
+            {"isMinimized": True, "minimizedReason": input["classifier"].lower()},
+        )
         return Thing("MinimizeCommentPayload", {"minimizedComment": done})
 
     def resolve(input: dict[str, Any]) -> Thing:
         # https://github.com/orgs/community/discussions/44650
         permitted(pull_requests="write", contents="write")
-        repo, pr, found = next((t for t in _threads(fake) if t[2].node_id == input["threadId"]), (None, None, None))
+        repo, pr, found = next(
+            (t for t in _threads(fake) if t[2].node_id == input["threadId"]), (None, None, None)
+        )
         if found is None or pr is None or repo is None:
-            raise Refusal("NOT_FOUND", f"Could not resolve to a node with the global id of '{input['threadId']}'")
+            raise Refusal(
+                "NOT_FOUND",
+                f"Could not resolve to a node with the global id of '{input['threadId']}'",
+            )
         found.resolved_by = fake.bot
         return Thing("ResolveReviewThreadPayload", {"thread": _thread(fake, pr, found)})
 

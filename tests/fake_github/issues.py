@@ -82,6 +82,9 @@ def react(call: Call) -> Answer:
 
 @handles("reactions/list-for-issue-comment", issues="read", pull_requests="read")
 def reactions(call: Call) -> Answer:
-    made = [fill(m.Reaction, {"id": i, "content": c, "user": shapes.user(u)}) for i, u, c in _find(call).reactions]
+    made = [
+        fill(m.Reaction, {"id": i, "content": c, "user": shapes.user(u)})
+        for i, u, c in _find(call).reactions
+    ]
     page, link = call.page(made)
     return Answer(200, page, link)

@@ -31,14 +31,27 @@ def open_pull(
     with fake.lock:
         number = len(repo.pulls) + 1
         base_sha = repo.git.sha(f"refs/heads/{base}")
-        pr = state.Pull(number, fake.user(author), title, body, base, head, head_repo, base_sha, sha, draft=draft)
+        pr = state.Pull(
+            number,
+            fake.user(author),
+            title,
+            body,
+            base,
+            head,
+            head_repo,
+            base_sha,
+            sha,
+            draft=draft,
+        )
         repo.pulls[number] = pr
         _show_head(repo, pr)
     say(fake, repo, pr, "opened", send=send)
     return pr
 
 
-def push(fake: FakeGitHub, repo: state.Repository, pr: state.Pull, sha: str, *, send: bool = True) -> None:
+def push(
+    fake: FakeGitHub, repo: state.Repository, pr: state.Pull, sha: str, *, send: bool = True
+) -> None:
     """Move the head of `pr` to commit `sha`, which is in the head's repository already."""
     with fake.lock:
         before, pr.head_sha = pr.head_sha, sha
@@ -54,7 +67,12 @@ def _show_head(repo: state.Repository, pr: state.Pull) -> None:
 
 
 def edit(
-    fake: FakeGitHub, repo: state.Repository, pr: state.Pull, *, title: str | None = None, body: str | None = None
+    fake: FakeGitHub,
+    repo: state.Repository,
+    pr: state.Pull,
+    *,
+    title: str | None = None,
+    body: str | None = None,
 ) -> None:
     """Change the title or the text of `pr`."""
     changes: dict[str, Any] = {}
@@ -85,24 +103,45 @@ def say(
     sender: str | None = None,
 ) -> state.Delivery:
     """Send the webhook `pull_request` with `action`."""
-    known = {"action": action, "number": pr.number, "pull_request": shapes.pull(repo, pr), **(more or {})}
+    known = {
+        "action": action,
+        "number": pr.number,
+        "pull_request": shapes.pull(repo, pr),
+        **(more or {}),
+    }
     return webhook(fake, repo, "pull_request", known, sender or pr.user.login, send=send)
 
 
 def comment(
-    fake: FakeGitHub, repo: state.Repository, pr: state.Pull, author: str, body: str, *, send: bool = True
+    fake: FakeGitHub,
+    repo: state.Repository,
+    pr: state.Pull,
+    author: str,
+    body: str,
+    *,
+    send: bool = True,
 ) -> state.Comment:
     """Comment on `pr`."""
     with fake.lock:
         made = state.Comment(fake.user(author), body)
         pr.comments.append(made)
-    known = {"action": "created", "issue": shapes.issue(repo, pr), "comment": shapes.comment(repo, made)}
+    known = {
+        "action": "created",
+        "issue": shapes.issue(repo, pr),
+        "comment": shapes.comment(repo, made),
+    }
     webhook(fake, repo, "issue_comment", known, author, send=send)
     return made
 
 
 def webhook(
-    fake: FakeGitHub, repo: state.Repository, event: str, known: dict[str, Any], sender: str, *, send: bool = True
+    fake: FakeGitHub,
+    repo: state.Repository,
+    event: str,
+    known: dict[str, Any],
+    sender: str,
+    *,
+    send: bool = True,
 ) -> state.Delivery:
     """Send the webhook `event`, with what every webhook of a repository has."""
     installation = fake.installation_of(repo)

@@ -30,7 +30,9 @@ def list_(call: Call) -> Answer:
 def of_commit(call: Call) -> Answer:
     """GitHub looks in the repository's own branches: a commit of a fork leads to nothing."""
     found = [
-        p for p in call.repo.pulls.values() if p.head_sha == call.values["commit_sha"] and p.head_repo is call.repo
+        p
+        for p in call.repo.pulls.values()
+        if p.head_sha == call.values["commit_sha"] and p.head_repo is call.repo
     ]
     page, link = call.page([shapes.pull(call.repo, p, m.PullRequestSimple) for p in found])
     return Answer(200, page, link)
@@ -73,10 +75,17 @@ def create_review(call: Call) -> Answer:
     return Answer(200, shapes.review(pr, made))
 
 
-_STATES = {"COMMENT": "COMMENTED", "APPROVE": "APPROVED", "REQUEST_CHANGES": "CHANGES_REQUESTED", None: "PENDING"}
+_STATES = {
+    "COMMENT": "COMMENTED",
+    "APPROVE": "APPROVED",
+    "REQUEST_CHANGES": "CHANGES_REQUESTED",
+    None: "PENDING",
+}
 
 
-def _comment(call: Call, review: state.Review, commit: str, one: dict[str, Any]) -> state.ReviewComment:
+def _comment(
+    call: Call, review: state.Review, commit: str, one: dict[str, Any]
+) -> state.ReviewComment:
     return state.ReviewComment(
         call.fake.bot,
         one["body"],
@@ -113,6 +122,8 @@ def check_anchor(shown: dict[str, list[ShownHunk]], one: dict[str, Any]) -> None
     if start is None:
         return
     if start not in (hunk.right if start_side == "RIGHT" else hunk.left):
-        raise invalid("Unprocessable Entity", "Start line must be part of the same hunk as the line.")
+        raise invalid(
+            "Unprocessable Entity", "Start line must be part of the same hunk as the line."
+        )
     if start_side == side and start >= line:
         raise invalid("Unprocessable Entity", "Start line must precede the end line.")

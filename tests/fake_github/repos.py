@@ -43,7 +43,10 @@ def branch_rules(call: Call) -> Answer:
     checks = [{"context": c, **({"integration_id": app} if app else {})} for c, app in wanted]
     rule: dict[str, Any] = {
         "type": "required_status_checks",
-        "parameters": {"required_status_checks": checks, "strict_required_status_checks_policy": False},
+        "parameters": {
+            "required_status_checks": checks,
+            "strict_required_status_checks_policy": False,
+        },
         "ruleset_source_type": "Repository",
         "ruleset_source": call.repo.full_name,
         "ruleset_id": 1,
@@ -56,7 +59,10 @@ def protection(call: Call) -> Answer:
     wanted = call.repo.protection.get(call.values["branch"])
     if wanted is None:
         raise Refused(NOT_FOUND)
-    known = {"contexts": [c for c, _ in wanted], "checks": [{"context": c, "app_id": app} for c, app in wanted]}
+    known = {
+        "contexts": [c for c, _ in wanted],
+        "checks": [{"context": c, "app_id": app} for c, app in wanted],
+    }
     return Answer(200, fill(m.StatusCheckPolicy, known))
 
 
@@ -77,7 +83,9 @@ def statuses(call: Call) -> Answer:
 @handles("repos/create-commit-status", statuses="write")
 def create_status(call: Call) -> Answer:
     body = call.body
-    made = state.Status(call.values["sha"], body.get("context", "default"), body["state"], call.fake.bot)
+    made = state.Status(
+        call.values["sha"], body.get("context", "default"), body["state"], call.fake.bot
+    )
     made.description, made.target_url = body.get("description"), body.get("target_url")
     call.repo.statuses.append(made)
     return Answer(201, shapes.status(made))

@@ -74,7 +74,11 @@ class FakeGitHub:
         self.directory = directory
         self.lock = threading.RLock()
         key = key or _usual_key()
-        pem = (serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption())
+        pem = (
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.TraditionalOpenSSL,
+            serialization.NoEncryption(),
+        )
         self.private_key = key.private_bytes(*pem).decode()
         self._public_key = key.public_key()
         self.app_id = 4242
@@ -106,7 +110,9 @@ class FakeGitHub:
         """The user called `login`, made where there is none."""
         return self.users.setdefault(login, state.User(login))
 
-    def repository(self, full_name: str, *, installed: bool = True, fork: bool = False) -> state.Repository:
+    def repository(
+        self, full_name: str, *, installed: bool = True, fork: bool = False
+    ) -> state.Repository:
         """An empty repository, with the App installed on its owner."""
         owner, name = full_name.split("/")
         git = GitRepository(self.directory / owner / f"{name}.git")
@@ -151,12 +157,18 @@ class FakeGitHub:
         """The fault that strikes this request: the first that is left."""
         with self.lock:
             for fault in self.faults:
-                if fault.times and (fault.method, fault.when) == (method, when) and fault.path.search(path):
+                if (
+                    fault.times
+                    and (fault.method, fault.when) == (method, when)
+                    and fault.path.search(path)
+                ):
                     fault.times -= 1
                     return fault
             return None
 
-    def secondary_limit(self, method: str, path: str, *, retry_after: int = 1, times: int = 1) -> None:
+    def secondary_limit(
+        self, method: str, path: str, *, retry_after: int = 1, times: int = 1
+    ) -> None:
         """Answer as GitHub does to who writes too quickly."""
         self.fault(method, path, secondary(retry_after), times=times)
 
@@ -168,7 +180,10 @@ class FakeGitHub:
         """Whether `token` is a JWT that the App's key signed and that GitHub would take."""
         try:
             claims = jwt.decode(
-                token, self._public_key, algorithms=["RS256"], options={"require": ["exp", "iat", "iss"]}
+                token,
+                self._public_key,
+                algorithms=["RS256"],
+                options={"require": ["exp", "iat", "iss"]},
             )
         except jwt.InvalidTokenError:
             return False
@@ -208,7 +223,11 @@ def serving(fake: FakeGitHub) -> Iterator[FakeGitHub]:
     listener = socket.create_server(("127.0.0.1", 0))
     fake.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
     config = uvicorn.Config(
-        application(fake), log_level="warning", lifespan="off", timeout_keep_alive=30, date_header=False
+        application(fake),
+        log_level="warning",
+        lifespan="off",
+        timeout_keep_alive=30,
+        date_header=False,
     )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, args=([listener],), daemon=True)

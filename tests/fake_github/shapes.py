@@ -18,7 +18,13 @@ def user(who: state.User) -> Json:
     node = f"U_{who.id}"
     return fill(
         m.SimpleUser,
-        {"login": who.login, "id": who.id, "node_id": node, "type": who.type, "html_url": f"{URL}/{who.login}"},
+        {
+            "login": who.login,
+            "id": who.id,
+            "node_id": node,
+            "type": who.type,
+            "html_url": f"{URL}/{who.login}",
+        },
     )
 
 

@@ -126,7 +126,9 @@ class Pull:
 
     def open_threads(self) -> list[Thread]:
         """Threads that nobody resolved and whose comment nobody folded."""
-        return [t for t in self.threads if t.resolved_by is None and t.comments[0].minimized is None]
+        return [
+            t for t in self.threads if t.resolved_by is None and t.comments[0].minimized is None
+        ]
 
 
 @dataclass

@@ -43,12 +43,19 @@ def pull(fake: FakeGitHub, repo: Repository) -> Pull:
 def app_token(fake: FakeGitHub, key: str | None = None, **claims: int) -> str:
     now = int(time.time())
     return jwt.encode(
-        {"iat": now - 5, "exp": now + 300, "iss": str(fake.app_id)} | claims, key or fake.private_key, "RS256"
+        {"iat": now - 5, "exp": now + 300, "iss": str(fake.app_id)} | claims,
+        key or fake.private_key,
+        "RS256",
     )
 
 
 def client(fake: FakeGitHub, token: str) -> httpx.Client:
-    return httpx.Client(base_url=fake.url, headers={"authorization": f"Bearer {token}"}, trust_env=False, verify=False)
+    return httpx.Client(
+        base_url=fake.url,
+        headers={"authorization": f"Bearer {token}"},
+        trust_env=False,
+        verify=False,
+    )
 
 
 def installed(fake: FakeGitHub, **permissions: str) -> httpx.Client:
@@ -61,7 +68,11 @@ def installed(fake: FakeGitHub, **permissions: str) -> httpx.Client:
 
 
 def review(fake: FakeGitHub, **comment: object) -> httpx.Response:
-    body = {"body": "", "event": "COMMENT", "comments": [{"body": "Look", "path": "a.txt"} | comment]}
+    body = {
+        "body": "",
+        "event": "COMMENT",
+        "comments": [{"body": "Look", "path": "a.txt"} | comment],
+    }
     return installed(fake).post(f"{API}/pulls/1/reviews", json=body)
 
 
@@ -118,7 +129,10 @@ def test_a_token_reaches_its_repositories_alone(fake, pull, tmp_path):
     narrow = client(fake, client(fake, app_token(fake)).post(path, json=body).json()["token"])
     assert narrow.get(API).status_code == 200
     assert narrow.get("/repos/octo/other").status_code == 404
-    assert narrow.get("/octo/other.git/info/refs?service=git-upload-pack", auth=None).status_code == 401
+    assert (
+        narrow.get("/octo/other.git/info/refs?service=git-upload-pack", auth=None).status_code
+        == 401
+    )
 
 
 def test_only_the_apps_key_opens_the_app(fake, repo, tmp_path):
@@ -130,7 +144,13 @@ def test_only_the_apps_key_opens_the_app(fake, repo, tmp_path):
 
 
 def test_check_runs_take_fifty_annotations_at_a_time(fake, pull):
-    note = {"path": "a.txt", "start_line": 1, "end_line": 1, "annotation_level": "notice", "message": "x"}
+    note = {
+        "path": "a.txt",
+        "start_line": 1,
+        "end_line": 1,
+        "annotation_level": "notice",
+        "message": "x",
+    }
     writer = installed(fake, checks="write")
 
     def body(count: int) -> dict[str, object]:
@@ -140,7 +160,12 @@ def test_check_runs_take_fifty_annotations_at_a_time(fake, pull):
     assert writer.post(f"{API}/check-runs", json=begun | body(51)).status_code == 404
     assert "at most 50 items" in fake.violations.pop()
     made = writer.post(f"{API}/check-runs", json=begun | body(50)).json()
-    assert writer.patch(f"{API}/check-runs/{made['id']}", json=body(5)).json()["output"]["annotations_count"] == 55
+    assert (
+        writer.patch(f"{API}/check-runs/{made['id']}", json=body(5)).json()["output"][
+            "annotations_count"
+        ]
+        == 55
+    )
     assert fake.violations == []
 
 
@@ -150,11 +175,26 @@ def test_check_runs_take_fifty_annotations_at_a_time(fake, pull):
         ("POST", f"{API}/pulls/1/revews", {}, "no operation"),
         ("POST", f"{API}/issues/1/comments", {"text": "hi"}, "body"),
         ("POST", f"{API}/issues/1/comments", {"body": 7}, "body"),
-        ("POST", f"{API}/issues/1/comments", {"body": "hi", "colour": "red"}, "unknown keys: ['.colour']"),
+        (
+            "POST",
+            f"{API}/issues/1/comments",
+            {"body": "hi", "colour": "red"},
+            "unknown keys: ['.colour']",
+        ),
         ("POST", f"{API}/pulls/1/reviews", {"event": "SHOUT"}, "event"),
-        ("POST", f"{API}/pulls/1/reviews", {"comments": [{"path": "a", "body": "b", "linee": 1}]}, "linee"),
+        (
+            "POST",
+            f"{API}/pulls/1/reviews",
+            {"comments": [{"path": "a", "body": "b", "linee": 1}]},
+            "linee",
+        ),
         ("GET", f"{API}/pulls?page=1&colour=red", None, "no query parameters ['colour']"),
-        ("POST", "/graphql", {"query": "{ viewer { shoeSize } }"}, "'shoeSize' doesn't exist on type 'User'"),
+        (
+            "POST",
+            "/graphql",
+            {"query": "{ viewer { shoeSize } }"},
+            "'shoeSize' doesn't exist on type 'User'",
+        ),
     ],
 )
 def test_what_the_description_does_not_know_is_a_violation(fake, pull, method, path, body, why):
@@ -176,7 +216,9 @@ def test_a_webhook_that_github_would_not_send_is_refused(fake, repo, pull):
         people.say(fake, repo, pull, "opened", send=False)
     model = description.webhook_model("pull_request", "opened")
     with pytest.raises(description.Undescribed, match="unknown keys"):
-        description.check_webhook("pull_request", json.dumps(fill(model, {"action": "opened", "colour": 1})).encode())
+        description.check_webhook(
+            "pull_request", json.dumps(fill(model, {"action": "opened", "colour": 1})).encode()
+        )
 
 
 def test_faults_strike_before_or_after_the_effect(fake, pull):
@@ -194,6 +236,12 @@ def test_faults_strike_before_or_after_the_effect(fake, pull):
 def test_an_unchanged_answer_is_304(fake, pull):
     reader = installed(fake)
     first = reader.get(f"{API}/pulls/1")
-    assert reader.get(f"{API}/pulls/1", headers={"if-none-match": first.headers["etag"]}).status_code == 304
+    assert (
+        reader.get(f"{API}/pulls/1", headers={"if-none-match": first.headers["etag"]}).status_code
+        == 304
+    )
     pull.title = "Other"
-    assert reader.get(f"{API}/pulls/1", headers={"if-none-match": first.headers["etag"]}).status_code == 200
+    assert (
+        reader.get(f"{API}/pulls/1", headers={"if-none-match": first.headers["etag"]}).status_code
+        == 200
+    )

@@ -39,7 +39,12 @@ def deliver(
     check_webhook(event, payload)
     installation = fake.installation_of(repo)
     made = state.Delivery(
-        str(uuid.uuid4()), event, data.get("action"), payload, installation.id if installation else 0, repo.id
+        str(uuid.uuid4()),
+        event,
+        data.get("action"),
+        payload,
+        installation.id if installation else 0,
+        repo.id,
     )
     with fake.lock:
         fake.deliveries.append(made)
@@ -64,7 +69,13 @@ def attempt(fake: FakeGitHub, one: state.Delivery) -> None:
 def redeliver(fake: FakeGitHub, one: state.Delivery) -> None:
     """A new attempt with the same guid, sent when the request that asked for it is answered."""
     again = state.Delivery(
-        one.guid, one.event, one.action, one.payload, one.installation, one.repository, redelivery=True
+        one.guid,
+        one.event,
+        one.action,
+        one.payload,
+        one.installation,
+        one.repository,
+        redelivery=True,
     )
     fake.deliveries.append(again)
     threading.Thread(target=attempt, args=(fake, again), daemon=True).start()

@@ -26,7 +26,9 @@ if not HAS_GPU:
 torch.set_num_threads(1)
 
 # `--hypothesis-profile=gpu` is what a GPU run passes; properties.py reads it.
-settings.register_profile("gpu", max_examples=10_000, derandomize=True, deadline=None, database=None)
+settings.register_profile(
+    "gpu", max_examples=10_000, derandomize=True, deadline=None, database=None
+)
 
 INT_SENTINEL = 0x5A5A5A5A5A5A5A5A
 
@@ -44,7 +46,12 @@ def poison(tensor: torch.Tensor) -> torch.Tensor:
 def poisoned_empty() -> Iterator[None]:
     """``torch.empty`` and its relatives return poisoned memory, so that a read of unwritten memory shows."""
     patch = pytest.MonkeyPatch()
-    for owner, name in ((torch, "empty"), (torch, "empty_like"), (torch, "empty_strided"), (torch.Tensor, "new_empty")):
+    for owner, name in (
+        (torch, "empty"),
+        (torch, "empty_like"),
+        (torch, "empty_strided"),
+        (torch.Tensor, "new_empty"),
+    ):
         patch.setattr(owner, name, _poisoning(getattr(owner, name)))
     yield
     patch.undo()

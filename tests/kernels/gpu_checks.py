@@ -31,7 +31,9 @@ def assert_graph_replays(call: Callable[[], torch.Tensor]) -> None:
     assert torch.equal(captured, eager), "a graph replay differs from the eager call"
 
 
-def assert_no_recompilation(kernel: Any, call: Callable[[int], object], values: Iterable[int]) -> None:
+def assert_no_recompilation(
+    kernel: Any, call: Callable[[int], object], values: Iterable[int]
+) -> None:
     """Calling with each value compiles ``kernel`` at most once."""
     values = list(values)
     call(values[0])

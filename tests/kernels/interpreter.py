@@ -58,7 +58,9 @@ def _list_builtins_once() -> None:
     semantic, listed = interpreter.interpreter_semantic, {}
 
     def called(member: Callable[..., object]) -> Callable[..., object]:
-        function = getattr(member, "__wrapped__", member)  # within the check that it is called as here
+        function = getattr(
+            member, "__wrapped__", member
+        )  # within the check that it is called as here
 
         def call(*args: object, **kwargs: object) -> object:
             kwargs["_semantic"] = semantic
@@ -87,7 +89,10 @@ def _look_types_up() -> None:
             found = known[scalar.name] = make(scalar)
         return found
 
-    interpreter._get_np_dtype, semantic.computation_type_impl = look_up, cache(semantic.computation_type_impl)
+    interpreter._get_np_dtype, semantic.computation_type_impl = (
+        look_up,
+        cache(semantic.computation_type_impl),
+    )
 
 
 def _make_shapes_once() -> None:
@@ -114,4 +119,8 @@ def _make_shapes_once() -> None:
         self.handle, self.type, self.dtype = handle, type, type.scalar
         self.shape, self.numel = found
 
-    tl.block_type.with_element_ty, tl.block_type.to_ir, tl.tensor.__init__ = with_element, to_ir, tensor
+    tl.block_type.with_element_ty, tl.block_type.to_ir, tl.tensor.__init__ = (
+        with_element,
+        to_ir,
+        tensor,
+    )

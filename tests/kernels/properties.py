@@ -27,7 +27,9 @@ def examples() -> int:
     return int(os.environ.get("KERNEL_EXAMPLES", named))
 
 
-def property_test(cases: SearchStrategy[Case]) -> Callable[[Callable[[Case], None]], Callable[..., None]]:
+def property_test(
+    cases: SearchStrategy[Case],
+) -> Callable[[Callable[[Case], None]], Callable[..., None]]:
     """Decorates ``check(case)`` into a test over ``examples()`` derandomised cases, cut into shards of 500 so
     that test processes can share a large run.
     """
@@ -76,11 +78,15 @@ def for_the_law(given: Any) -> Any:
         return given.cpu() if given.numel() < 1 << 20 else given
     if is_dataclass(given):
         parts = vars(given)
-        if any(isinstance(part, torch.Tensor) and part.numel() >= 1 << 20 for part in parts.values()):
+        if any(
+            isinstance(part, torch.Tensor) and part.numel() >= 1 << 20 for part in parts.values()
+        ):
             return given
         return replace(given, **{name: for_the_law(part) for name, part in parts.items()})
     if isinstance(given, dict):
-        if any(isinstance(part, torch.Tensor) and part.numel() >= 1 << 20 for part in given.values()):
+        if any(
+            isinstance(part, torch.Tensor) and part.numel() >= 1 << 20 for part in given.values()
+        ):
             return given
         return {name: for_the_law(part) for name, part in given.items()}
     return given
@@ -95,7 +101,9 @@ def same(name: str, got: torch.Tensor, want: torch.Tensor) -> None:
     if got.is_floating_point():
         differs &= ~(got.isnan() & want.isnan())
     where = differs.nonzero()
-    assert len(where) == 0, f"{name}: {len(where)} differ, first at {where[0].tolist()}:\n{got}\nexpected\n{want}"
+    assert len(where) == 0, (
+        f"{name}: {len(where)} differ, first at {where[0].tolist()}:\n{got}\nexpected\n{want}"
+    )
 
 
 def close(name: str, got: torch.Tensor, want: torch.Tensor, tolerance: float) -> None:

@@ -34,7 +34,9 @@ def score_and_sample() -> None:
         for dtype in (torch.bfloat16, torch.float32):
             _score_and_sample(vocab, dtype)
     two = torch.ones(2, device="cuda")
-    expand_sampling_params(torch.tensor([0, 3, 5], device="cuda"), 7, two.long(), two, two.long(), two, 24)
+    expand_sampling_params(
+        torch.tensor([0, 3, 5], device="cuda"), 7, two.long(), two, two.long(), two, 24
+    )
 
 
 def _score_and_sample(vocab: int, dtype: torch.dtype) -> None:

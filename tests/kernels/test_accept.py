@@ -136,7 +136,9 @@ def test_a_prefill_slot_that_accepted_nothing_writes_nothing() -> None:
     ],
 )  # fmt: skip
 def test_arguments_that_do_not_fit_are_refused(change: dict, error: type, text: str) -> None:
-    given = {name: value.cpu() for name, value in _example([0, 0, 0], [1, 2, 1], [0, 2, 4, 6]).items()}
+    given = {
+        name: value.cpu() for name, value in _example([0, 0, 0], [1, 2, 1], [0, 2, 4, 6]).items()
+    }
     with pytest.raises(error, match=text):
         accept(**given | change)
 

@@ -107,7 +107,9 @@ def test_greedy_text_is_the_plain_one_through_the_kernels(proposer: str) -> None
 @pytest.mark.usefixtures("references")
 def test_speculation_does_something() -> None:
     """Every proposer gains on text that repeats itself; without one a step brings one token."""
-    net = model(mixing=0.0, gain=4.0)  # without mixing the next token follows from the last: greedy text is a loop
+    net = model(
+        mixing=0.0, gain=4.0
+    )  # without mixing the next token follows from the last: greedy text is a loop
     given = requests(((9, 40), (9, 40)))
     assert tokens_per_step(decode(net, given)) == 1.0
     for proposer in SPECULATING:
@@ -137,7 +139,12 @@ def test_sampled_text_is_the_plain_one_under_target_match(proposer: str) -> None
     plain = decode(net, warm, Settings(max_bsz=6, strategy=Strategy.TARGET_MATCH))
     for drafts, overlap in ((1, True), (3, False)):
         settings = Settings(
-            proposer, drafts, strategy=Strategy.TARGET_MATCH, max_bsz=2, overlap=overlap, prefill_chunk=3
+            proposer,
+            drafts,
+            strategy=Strategy.TARGET_MATCH,
+            max_bsz=2,
+            overlap=overlap,
+            prefill_chunk=3,
         )
         assert [o.tokens for o in decode(net, warm, settings)] == [o.tokens for o in plain]
 
@@ -164,7 +171,9 @@ def assert_scores(net: Model, request: Request, output: Output, settings: Settin
         assert output.logprobs[i] == pytest.approx(scores[i, token].item(), abs=1e-5)
         assert output.logz[i] == pytest.approx(logits[i].logsumexp(dim=-1).item(), abs=1e-5)
         assert output.ranks[i] == int((logits[i] >= logits[i, token]).sum())
-        best = sorted(range(net.shape.vocab), key=lambda v: (-logits[i, v].item(), v))[: settings.logprobs]
+        best = sorted(range(net.shape.vocab), key=lambda v: (-logits[i, v].item(), v))[
+            : settings.logprobs
+        ]
         assert output.topk_ids[i] == best
         assert output.topk_logprobs[i] == pytest.approx(scores[i, best].tolist(), abs=1e-5)
 
@@ -176,7 +185,9 @@ def test_every_token_carries_its_own_logprob(proposer: str, mode: str) -> None:
     """A row from the wrong step, a rejected draft or a padded slot would show here."""
     net = model(torch.bfloat16)
     given = [replace(r, temperature=0.8 * (i % 3)) for i, r in enumerate(requests(MIXED))]
-    settings = Settings(proposer, 3, overlap=True, max_bsz=3, prefill_chunk=4, logprobs=3, mode=mode)
+    settings = Settings(
+        proposer, 3, overlap=True, max_bsz=3, prefill_chunk=4, logprobs=3, mode=mode
+    )
     for request, output in zip(given, decode(net, given, settings), strict=True):
         assert sum(output.accept_num) == len(output.tokens) == request.max_tokens
         assert_scores(net, request, output, settings)
@@ -339,7 +350,9 @@ def test_drafts_are_declared_as_they_were_drawn() -> None:
             for i in range(int(s.seq_lens_this_time[slot]) - 1):
                 token, logits = int(s.draft_tokens[slot, i + 1]), worker.drafts.logits[one, i]
                 if i < 2:  # the head's own
-                    again = sample(logits, s.seeds[one], s.step_idx[one] + i, s.temperature[one], stream=DRAFT)
+                    again = sample(
+                        logits, s.seeds[one], s.step_idx[one] + i, s.temperature[one], stream=DRAFT
+                    )
                     assert int(again) == token
                     drawn += 1
                 else:
@@ -348,7 +361,9 @@ def test_drafts_are_declared_as_they_were_drawn() -> None:
     assert drawn >= 8 and certain >= 1
 
 
-def exact_joint(net: Model, prompt: tuple[int, ...], tokens: int, temperature: float) -> torch.Tensor:
+def exact_joint(
+    net: Model, prompt: tuple[int, ...], tokens: int, temperature: float
+) -> torch.Tensor:
     """Probability of every continuation of that many tokens, in order of their ids. [V ** tokens]"""
     probability = []
     for text in product(range(net.shape.vocab), repeat=tokens):

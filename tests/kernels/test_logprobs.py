@@ -13,7 +13,15 @@ from kernels.logprobs.reference import logprobs_reference
 from tests.kernels.conftest import gpu_only, poison
 from tests.kernels.gpu_checks import assert_graph_replays, assert_no_recompilation, assert_no_sync
 from tests.kernels.logits import far_rows, make_logits
-from tests.kernels.properties import DEVICE, bounded, close, examples, for_the_law, property_test, same
+from tests.kernels.properties import (
+    DEVICE,
+    bounded,
+    close,
+    examples,
+    for_the_law,
+    property_test,
+    same,
+)
 from tests.kernels.strategies import coin, independent, mostly
 
 
@@ -90,7 +98,9 @@ def run(given: dict, **options: int) -> tuple[torch.Tensor, ...]:
 def compare(got: tuple[torch.Tensor, ...], want: tuple[torch.Tensor, ...]) -> None:
     # Past 100 nats float32 itself has no 1e-5 to give.
     size = want[0][want[0].isfinite()].abs().max().item() if want[0].isfinite().any() else 0.0
-    size = max(size, want[3][want[3].isfinite()].abs().max().item() if want[3].isfinite().any() else 0.0)
+    size = max(
+        size, want[3][want[3].isfinite()].abs().max().item() if want[3].isfinite().any() else 0.0
+    )
     tolerance = max(1e-5, size * 3e-7)
     same("rank", got[1], want[1])
     same("topk_ids", got[2], want[2])
@@ -132,7 +142,13 @@ def check_prefix(pair: tuple[Case, int]) -> None:
     }
     moved["rows"][0] = -1
     many = run(given | moved | {"k": max(k2, case.k)}, chunk=case.chunk, group=16)
-    for name, index in (("logprob", 0), ("rank", 1), ("topk_ids", 2), ("topk_logprobs", 3), ("logz", 4)):
+    for name, index in (
+        ("logprob", 0),
+        ("rank", 1),
+        ("topk_ids", 2),
+        ("topk_logprobs", 3),
+        ("logz", 4),
+    ):
         value = many[index][1:]
         same(name, value[:, : case.k] if index in (2, 3) else value, few[index][order])
     assert many[0][0].isnan() and many[1][0] == 0 and (many[2][0] == -1).all()
@@ -148,7 +164,8 @@ def test_whole_size_chunks(vocab: int) -> None:
     given = inputs(case)
     got = logprobs(**given)
     compare(
-        (got.logprob, got.rank, got.topk_ids, got.topk_logprobs, got.logz), logprobs_reference(**for_the_law(given))
+        (got.logprob, got.rank, got.topk_ids, got.topk_logprobs, got.logz),
+        logprobs_reference(**for_the_law(given)),
     )
 
 
@@ -204,7 +221,9 @@ def test_arguments_that_do_not_fit_are_refused(change: dict, error: type, text: 
 
 
 def test_no_entries() -> None:
-    got = logprobs(torch.zeros(0, 40, device=DEVICE), torch.zeros(0, dtype=torch.int64, device=DEVICE), 5)
+    got = logprobs(
+        torch.zeros(0, 40, device=DEVICE), torch.zeros(0, dtype=torch.int64, device=DEVICE), 5
+    )
     assert got.topk_ids.shape == (0, 5)
 
 
@@ -248,7 +267,9 @@ def check_far_rows() -> None:
     given = {"k": 5, "rows": None, "temperature": None, "cut_logit": None, "cut_id": None}
     near = values.bfloat16().to(DEVICE)
     want = logprobs_reference(logits=near, token_ids=tokens, **given)
-    compare(run({"logits": far_rows(values), "token_ids": tokens} | given, chunk=64, group=16), want)
+    compare(
+        run({"logits": far_rows(values), "token_ids": tokens} | given, chunk=64, group=16), want
+    )
 
 
 test_far_rows = check_far_rows

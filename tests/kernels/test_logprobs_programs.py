@@ -19,7 +19,9 @@ from tests.kernels.properties import DEVICE, for_the_law, same
 def test_rows_that_are_scored(monkeypatch: pytest.MonkeyPatch, at_once: int, chunks: int) -> None:
     monkeypatch.setattr(stream, "AT_ONCE", at_once)
     assert stream._chunks_per_program(2, 10) == chunks
-    case = test_logprobs.Case(2, 600, 20, torch.bfloat16, "normal", False, False, True, False, 64, at_once)
+    case = test_logprobs.Case(
+        2, 600, 20, torch.bfloat16, "normal", False, False, True, False, 64, at_once
+    )
     given = test_logprobs.inputs(case)
     got = test_logprobs.run(given, chunk=64, group=16)
     test_logprobs.compare(got, logprobs_reference(**for_the_law(given)))
@@ -28,7 +30,9 @@ def test_rows_that_are_scored(monkeypatch: pytest.MonkeyPatch, at_once: int, chu
 @pytest.mark.parametrize("strategy", [Strategy.BLOCK, Strategy.TARGET_MATCH])
 def test_rows_that_are_verified(monkeypatch: pytest.MonkeyPatch, strategy: Strategy) -> None:
     dense = None if strategy == Strategy.TARGET_MATCH else 70
-    case = verify_cases.Case(strategy, 2, 2, 70, dense, torch.bfloat16, "flat", 0.6, False, False, False, 16, 5)
+    case = verify_cases.Case(
+        strategy, 2, 2, 70, dense, torch.bfloat16, "flat", 0.6, False, False, False, 16, 5
+    )
     given = verify_cases.make_inputs(case)
     alone = verify_triton(given, chunk=16)
     monkeypatch.setattr(stats, "chunks_per_program", lambda rows, chunks, most: most)

@@ -106,7 +106,11 @@ def inputs(case: Case) -> dict[str, torch.Tensor | None]:
     ranks = ints(0, 99, rows, 2)
     if case.wild and case.wide and rows:
         odd = torch.tensor([2**31, -(2**31), 2**40 + 5, -2])
-        top[0, 1], sampled[0, 0], ranks[0, 0] = odd[case.seed % 4], odd[case.seed // 4 % 4], odd[case.seed // 16 % 4]
+        top[0, 1], sampled[0, 0], ranks[0, 0] = (
+            odd[case.seed % 4],
+            odd[case.seed // 4 % 4],
+            odd[case.seed // 16 % 4],
+        )
     scores = torch.randn(rows, case.available + 2, generator=gen)
     scores = torch.where(torch.rand(scores.shape, generator=gen) < 0.1, -torch.inf, scores)
     return {
@@ -126,7 +130,9 @@ def on_device(value: torch.Tensor | None) -> torch.Tensor | None:
     """A copy with the same strides: `.to` and `.clone` may make them dense."""
     if value is None:
         return None
-    return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=DEVICE).copy_(value)
+    return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=DEVICE).copy_(
+        value
+    )
 
 
 def arguments(case: Case, device: str) -> tuple[int, dict[str, object]]:
@@ -152,7 +158,9 @@ def check(case: Case) -> None:
         assert_carries(case, given, columns, got)
 
 
-def assert_carries(case: Case, given: dict[str, torch.Tensor | None], columns: int, packed: torch.Tensor) -> None:
+def assert_carries(
+    case: Case, given: dict[str, torch.Tensor | None], columns: int, packed: torch.Tensor
+) -> None:
     """What is read is what was given, slot by slot; said without the reference packer."""
     message = unpack_message(copy_to_host_now(packed), message_id=case.message_id)
     assert (message.running, message.message_flag) == (case.running, case.flag)
@@ -160,13 +168,19 @@ def assert_carries(case: Case, given: dict[str, torch.Tensor | None], columns: i
     for slot, count in enumerate(given["accept_num"].tolist()):
         if given["preempted"] is not None and bool(given["preempted"][slot]):
             count = PREEMPTED
-        elif given["prompt_lens"] is not None and given["seq_lens_decoder"][slot] < given["prompt_lens"][slot]:
+        elif (
+            given["prompt_lens"] is not None
+            and given["seq_lens_decoder"][slot] < given["prompt_lens"][slot]
+        ):
             count = 0
         assert message.token_counts[slot] == count
         first = int(given["cu_batch_token_offset"][slot])
         source, rows = slice(first, first + max(count, 0)), message.rows(slot)
         assert message.tokens[rows, 0].tolist() == given["sampled_token_ids"][source].tolist()
-        assert message.tokens[rows, 1:].tolist() == given["logprob_token_ids"][source, 1:columns].tolist()
+        assert (
+            message.tokens[rows, 1:].tolist()
+            == given["logprob_token_ids"][source, 1:columns].tolist()
+        )
         assert message.scores[rows].tolist() == given["logprob_scores"][source, :columns].tolist()
         assert message.ranks[rows].tolist() == given["logprob_ranks"][source].tolist()
 
@@ -234,9 +248,13 @@ def test_an_old_reader_of_a_new_message_fails_and_the_reverse() -> None:
     old = unpack_message(old_message(), layout=FIXED)
     assert (old.message_flag, old.token_counts[:2]) == (TARGET, [2, 0])
     # as many words as the fixed structure has, so that no length check can be what refuses it
-    new = torch.cat([packed([2], columns=21).cpu(), torch.zeros(FIXED.length({}), dtype=torch.int32)])
+    new = torch.cat(
+        [packed([2], columns=21).cpu(), torch.zeros(FIXED.length({}), dtype=torch.int32)]
+    )
     assert unpack_message(new).token_counts == [2]
-    with pytest.raises(MessageError, match=r"message_flag must be 3 or 4, got 5379: the message has another layout"):
+    with pytest.raises(
+        MessageError, match=r"message_flag must be 3 or 4, got 5379: the message has another layout"
+    ):
         unpack_message(new, layout=FIXED)
     with pytest.raises(MessageError, match="num_logprobs is 0: the writer did not send its width"):
         unpack_message(old_message())
@@ -304,10 +322,26 @@ def test_a_reader_takes_bytes_and_ignores_what_follows() -> None:
         ({"num_logprobs": 3}, ValueError, "num_logprobs must be in 1..2"),
         ({"message_id": 2}, ValueError, "message_id 2 is reserved"),
         ({"message_id": -1}, ValueError, "message_id must be in 1"),
-        ({"out": torch.zeros(4, dtype=torch.int32, device=DEVICE)}, ValueError, "at least 21 words, has 4"),
-        ({"running": torch.zeros(2, dtype=torch.bool, device=DEVICE)}, ValueError, "running must have shape"),
-        ({"prompt_lens": torch.zeros(3, dtype=torch.int64, device=DEVICE)}, ValueError, "go together"),
-        ({"preempted": torch.zeros(2, dtype=torch.bool, device=DEVICE)}, ValueError, "preempted must have shape"),
+        (
+            {"out": torch.zeros(4, dtype=torch.int32, device=DEVICE)},
+            ValueError,
+            "at least 21 words, has 4",
+        ),
+        (
+            {"running": torch.zeros(2, dtype=torch.bool, device=DEVICE)},
+            ValueError,
+            "running must have shape",
+        ),
+        (
+            {"prompt_lens": torch.zeros(3, dtype=torch.int64, device=DEVICE)},
+            ValueError,
+            "go together",
+        ),
+        (
+            {"preempted": torch.zeros(2, dtype=torch.bool, device=DEVICE)},
+            ValueError,
+            "preempted must have shape",
+        ),
     ],
 )
 def test_a_packer_refuses(change: dict[str, object], error: type, text: str) -> None:
@@ -320,12 +354,16 @@ def test_a_width_beyond_its_bits_is_refused() -> None:
     wide = number[:, None].expand(1, 65_536)
     count = torch.ones(1, dtype=torch.int32)
     with pytest.raises(ValueError, match=r"num_logprobs must be in 1..65535, got 65536"):
-        pack_message(number, wide, wide.float(), number, count, torch.tensor([0, 1], dtype=torch.int32))
+        pack_message(
+            number, wide, wide.float(), number, count, torch.tensor([0, 1], dtype=torch.int32)
+        )
 
 
 def test_packer_and_reader_follow_the_declared_layout(monkeypatch: pytest.MonkeyPatch) -> None:
     """Move every field of the declaration: both sides and the document move with it."""
-    other = Layout("other", (*CURRENT.header[2::-1], *CURRENT.header[3:]), "rows", CURRENT.group[::-1])
+    other = Layout(
+        "other", (*CURRENT.header[2::-1], *CURRENT.header[3:]), "rows", CURRENT.group[::-1]
+    )
     given = packed([1, 0, 2])
     for module in ("", ".triton", ".reference", ".layout"):
         monkeypatch.setattr(f"kernels.message{module}.CURRENT", other)
@@ -380,6 +418,24 @@ def test_on_a_gpu_no_sync_graph_and_one_compilation() -> None:
         copy_to_host(out, torch.empty(out.shape, dtype=torch.int32))
 
     def call(number: int) -> None:
-        check(Case(number, 4, 3 + number % 18, None, 3, TARGET, 1, True, True, True, True, True, False, False, 5))
+        check(
+            Case(
+                number,
+                4,
+                3 + number % 18,
+                None,
+                3,
+                TARGET,
+                1,
+                True,
+                True,
+                True,
+                True,
+                True,
+                False,
+                False,
+                5,
+            )
+        )
 
     assert_no_recompilation(module._message_pack_kernel, call, [1, 2, 16, 17, 64, 256, 300])

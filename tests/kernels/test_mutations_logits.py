@@ -9,7 +9,9 @@ import pytest
 from tests.kernels.mutations.logits import MUTATIONS, Mutation
 from tests.kernels.properties import DEVICE
 
-pytestmark = pytest.mark.skipif(DEVICE != "cpu", reason="the interpreter runs an edited kernel without compiling it")
+pytestmark = pytest.mark.skipif(
+    DEVICE != "cpu", reason="the interpreter runs an edited kernel without compiling it"
+)
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)

@@ -9,7 +9,9 @@ import pytest
 from tests.kernels.mutations.serving import MUTATIONS, Mutation
 from tests.kernels.properties import DEVICE
 
-pytestmark = pytest.mark.skipif(DEVICE != "cpu", reason="the interpreter shows an access out of bounds without harm")
+pytestmark = pytest.mark.skipif(
+    DEVICE != "cpu", reason="the interpreter shows an access out of bounds without harm"
+)
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)

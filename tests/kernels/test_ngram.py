@@ -120,7 +120,9 @@ def options(case: Case) -> dict[str, object]:
 
 def on_device(value: torch.Tensor) -> torch.Tensor:
     """A copy with the same strides: `.to` and `.clone` may make them dense."""
-    return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=DEVICE).copy_(value)
+    return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=DEVICE).copy_(
+        value
+    )
 
 
 def check(case: Case) -> None:
@@ -134,7 +136,11 @@ def check(case: Case) -> None:
         haystack = "one_history" if one_history else "prompt_first"
         ngram_propose(**moved, match=match, haystack=haystack, **options(case))
     propose_reference(
-        *given.values(), rightmost=case.rightmost, one_history=one_history, append=case.append, **options(case)
+        *given.values(),
+        rightmost=case.rightmost,
+        one_history=one_history,
+        append=case.append,
+        **options(case),
     )
     for name, value in given.items():
         same(name, moved[name], value)
@@ -148,13 +154,32 @@ def test_the_drawn_cases_have_something_to_find() -> None:
     drafts = rows = 0
     for seed in range(200):
         case = Case(
-            6, 33, 5, 3, False, True, False, False, seed % 2 == 1, 3, 1, seed % 3 == 0, seed % 5 == 0, None, False, seed
+            6,
+            33,
+            5,
+            3,
+            False,
+            True,
+            False,
+            False,
+            seed % 2 == 1,
+            3,
+            1,
+            seed % 3 == 0,
+            seed % 5 == 0,
+            None,
+            False,
+            seed,
         )
         given = inputs(case)
         one_history = case.one_history and not case.append
         before = given["seq_lens_this_time"].clone()
         propose_reference(
-            *given.values(), rightmost=case.rightmost, one_history=one_history, append=case.append, **options(case)
+            *given.values(),
+            rightmost=case.rightmost,
+            one_history=one_history,
+            append=case.append,
+            **options(case),
         )
         base = before if case.append else torch.ones(6, dtype=torch.int32)
         rows += 6
@@ -163,7 +188,13 @@ def test_the_drawn_cases_have_something_to_find() -> None:
 
 
 def example(
-    prompt: list[int], generated: list[int], *, append: bool = False, drafts: int = 5, room: int = 99, length: int = 64
+    prompt: list[int],
+    generated: list[int],
+    *,
+    append: bool = False,
+    drafts: int = 5,
+    room: int = 99,
+    length: int = 64,
 ) -> dict[str, torch.Tensor]:
     """One decoding request of which everything fits; `append` leaves slot 0 of the generated tokens unused."""
     row = prompt + ([77] if append else []) + generated
@@ -177,17 +208,25 @@ def example(
         "draft_tokens": [[last, 91, 92, 93, 94, 95]],
     }
     made = {name: torch.tensor(value, device=DEVICE) for name, value in given.items()}
-    for name, value in (("seq_lens_this_time", 1), ("seq_lens_encoder", 0), ("seq_lens_decoder", 9)):
+    for name, value in (
+        ("seq_lens_this_time", 1),
+        ("seq_lens_encoder", 0),
+        ("seq_lens_decoder", 9),
+    ):
         made[name] = torch.tensor([value], dtype=torch.int32, device=DEVICE)
     return made
 
 
-def proposed(given: dict[str, torch.Tensor], call: Callable[..., None] = ngram_propose, **kwargs: object) -> list[int]:
+def proposed(
+    given: dict[str, torch.Tensor], call: Callable[..., None] = ngram_propose, **kwargs: object
+) -> list[int]:
     """The drafts of a one-request batch."""
     call(**given, **({"max_ngram": 3} | kwargs))
     row = given["draft_tokens"][0].tolist()
     end = int(given["seq_lens_this_time"][0])
-    assert row[max(end, 1) :] == [NO_DRAFT] * (len(row) - max(end, 1)), "an old proposal was left behind"
+    assert row[max(end, 1) :] == [NO_DRAFT] * (len(row) - max(end, 1)), (
+        "an old proposal was left behind"
+    )
     return row[1:end]
 
 
@@ -221,7 +260,10 @@ def test_the_hybrid_continues_after_the_drafts_it_is_given() -> None:
     ("kwargs", "expected"),
     [
         ({}, [5, 1, 2, 6]),  # n=2 in the prompt, leftmost, and no further than the prompt's end
-        ({"match": "rightmost"}, [6]),  # the last place in the prompt, though the generated text has a later one
+        (
+            {"match": "rightmost"},
+            [6],
+        ),  # the last place in the prompt, though the generated text has a later one
         ({"haystack": "one_history"}, [5, 1, 2, 6, 9]),
         ({"haystack": "one_history", "match": "rightmost"}, [8, 1, 2]),
         ({"max_ngram": 1}, [5, 1, 2, 6]),
@@ -304,11 +346,19 @@ def test_arguments_that_do_not_fit_are_refused(change: dict, error: type, text: 
 
 
 def test_memory_that_cannot_be_written_is_refused() -> None:
-    given = {name: value.repeat(2, *[1] * (value.dim() - 1)) for name, value in example([1, 2], [1]).items()}
+    given = {
+        name: value.repeat(2, *[1] * (value.dim() - 1))
+        for name, value in example([1, 2], [1]).items()
+    }
     with pytest.raises(ValueError, match="its rows share memory"):
-        ngram_propose(**given | {"draft_tokens": given["draft_tokens"][:1].expand(2, -1)}, max_ngram=3)
+        ngram_propose(
+            **given | {"draft_tokens": given["draft_tokens"][:1].expand(2, -1)}, max_ngram=3
+        )
     with pytest.raises(ValueError, match="step_idx must be contiguous"):
-        ngram_propose(**given | {"step_idx": torch.zeros(4, dtype=torch.int64, device=DEVICE)[::2]}, max_ngram=3)
+        ngram_propose(
+            **given | {"step_idx": torch.zeros(4, dtype=torch.int64, device=DEVICE)[::2]},
+            max_ngram=3,
+        )
 
 
 def test_columns_of_counts_and_an_empty_batch() -> None:
@@ -325,7 +375,9 @@ def test_columns_of_counts_and_an_empty_batch() -> None:
 def test_on_a_gpu_no_sync_graph_and_one_compilation() -> None:
     from kernels.ngram import triton as module
 
-    case = Case(200, 1025, 6, 3, True, True, False, False, False, 3, 1, False, False, None, False, 3)
+    case = Case(
+        200, 1025, 6, 3, True, True, False, False, False, 3, 1, False, False, None, False, 3
+    )
     given = {name: on_device(value) for name, value in inputs(case).items()}
     fresh = {name: given[name].clone() for name in IO}
     assert_no_sync(lambda: ngram_propose(**given, max_ngram=3))
@@ -341,7 +393,9 @@ def test_on_a_gpu_no_sync_graph_and_one_compilation() -> None:
         same(name, given[name], eager[name])
     for kernel in (module._ngram_match_kernel, module._ngram_propose_kernel):
         assert_no_recompilation(
-            kernel, lambda n: check(replace(case, batch=n, max_ngram=1 + n % 5)), [33, 34, 64, 256, 300]
+            kernel,
+            lambda n: check(replace(case, batch=n, max_ngram=1 + n % 5)),
+            [33, 34, 64, 256, 300],
         )
         # rows that start on 16 bytes are read in another way than those that do not
         for lengths in ([64, 1024, 4096, 8000], [33, 1025, 4097]):

@@ -30,7 +30,15 @@ from kernels.sampling.reference import (
 from tests.kernels.conftest import gpu_only
 from tests.kernels.gpu_checks import assert_graph_replays, assert_no_recompilation, assert_no_sync
 from tests.kernels.logits import make_logits
-from tests.kernels.properties import DEVICE, bounded, close, examples, for_the_law, property_test, same
+from tests.kernels.properties import (
+    DEVICE,
+    bounded,
+    close,
+    examples,
+    for_the_law,
+    property_test,
+    same,
+)
 from tests.kernels.strategies import coin, independent, mostly
 
 MARGIN = 1e-5
@@ -95,7 +103,9 @@ def check(case: Case) -> None:
     limits = (given["top_k"] if case.top_k else None, given["top_p"] if case.top_p else None)
     home = for_the_law(given)
     limits_home = (home["top_k"] if case.top_k else None, home["top_p"] if case.top_p else None)
-    logit, token, margin = top_k_top_p_cut_reference(home["logits"], home["temperature"], *limits_home)
+    logit, token, margin = top_k_top_p_cut_reference(
+        home["logits"], home["temperature"], *limits_home
+    )
     got_logit, got_token = cut(case, logits, temperature, *limits)
     sure = margin > MARGIN
     same("cut_logit", got_logit.cpu()[sure], logit[sure])
@@ -125,7 +135,9 @@ def cut(case: Case, *arguments: torch.Tensor | None) -> tuple[torch.Tensor, torc
     block = 128 if case.seed % 8 == 0 else 512
     with pytest.MonkeyPatch.context() as patch:
         if DEVICE == "cpu" and case.seed % 4:
-            patch.setattr(module, "logprobs_triton", lambda *given, **sizes: logprobs_reference(*given))
+            patch.setattr(
+                module, "logprobs_triton", lambda *given, **sizes: logprobs_reference(*given)
+            )
         return module.top_k_top_p_cut_triton(*arguments, block=block, chunk=256, group=16)
 
 
@@ -135,7 +147,9 @@ test_cut_and_sample_match_the_reference = property_test(CASES)(check)
 def check_candidates(case: Case) -> None:
     given = inputs(case)
     count = 1 + case.seed % min(case.vocab, 9)
-    ids, scores, lens = top_p_candidates(given["logits"], given["temperature"], given["top_p"], count)
+    ids, scores, lens = top_p_candidates(
+        given["logits"], given["temperature"], given["top_p"], count
+    )
     home = for_the_law(given)
     _, _, best, best_logprobs, _ = logprobs_reference(
         home["logits"], None, count, None, home["temperature"], None, None
@@ -192,7 +206,9 @@ def check_expand(case: ExpandCase) -> None:
         case.increment,
     )
     names = ("seeds", "temperature", "top_k", "top_p", "next_seed")
-    for name, got, want in zip(names, expand_sampling_params(*given), expand_reference(*given), strict=True):
+    for name, got, want in zip(
+        names, expand_sampling_params(*given), expand_reference(*given), strict=True
+    ):
         same(name, got, want)
 
 
@@ -219,7 +235,9 @@ def test_top_k_keeps_k_tokens_on_ties() -> None:
 def check_ties_past_the_best_64() -> None:
     """The search through the whole row keeps k tokens too."""
     logits = torch.zeros(1, 100, device=DEVICE)
-    logit, token = top_k_top_p_cut(logits, torch.ones(1, device=DEVICE), torch.tensor([70], device=DEVICE))
+    logit, token = top_k_top_p_cut(
+        logits, torch.ones(1, device=DEVICE), torch.tensor([70], device=DEVICE)
+    )
     same("cut_logit", logit, torch.zeros(1))
     same("cut_id", token, torch.tensor([69]))
 

@@ -55,7 +55,9 @@ class ScheduleCase:
 
 def draw_schedule(rng: Random) -> ScheduleCase:
     return ScheduleCase(
-        batch=batch_of(rng) if DEVICE == "cuda" else rng.randint(1, 9),  # a program per slot is slow to interpret
+        batch=batch_of(rng)
+        if DEVICE == "cuda"
+        else rng.randint(1, 9),  # a program per slot is slow to interpret
         width=rng.randint(1, 7),
         room=rng.randint(-3, 300),
         seed=rng.getrandbits(31),
@@ -197,7 +199,9 @@ def on_device(value: torch.Tensor | None) -> torch.Tensor | None:
     """A copy with the same strides: `.to` and `.clone` may make them dense."""
     if value is None:
         return None
-    return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=DEVICE).copy_(value)
+    return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=DEVICE).copy_(
+        value
+    )
 
 
 def check_update_status(case: UpdateCase) -> None:
@@ -237,7 +241,8 @@ def state(**changes: object) -> dict[str, torch.Tensor]:
     int32 = ("accept_num", "seq_lens_this_time", "seq_lens_encoder", "seq_lens_decoder")
     dtypes |= dict.fromkeys(int32, torch.int32)
     return {
-        name: torch.tensor(value, dtype=dtypes.get(name, torch.int64), device=DEVICE) for name, value in given.items()
+        name: torch.tensor(value, dtype=dtypes.get(name, torch.int64), device=DEVICE)
+        for name, value in given.items()
     }
 
 
@@ -258,7 +263,11 @@ def test_an_end_token_cuts_the_step_and_stops_the_request() -> None:
     rollback, running = update_status(**given)
     assert given["accept_tokens"].tolist() == [[3, 98, -1, -1]]
     assert (given["accept_num"].tolist(), given["step_idx"].tolist()) == ([2], [4])
-    assert (given["stop_flags"].tolist(), running.tolist(), rollback.tolist()) == ([True], [False], [0])
+    assert (given["stop_flags"].tolist(), running.tolist(), rollback.tolist()) == (
+        [True],
+        [False],
+        [0],
+    )
     assert given["seq_lens_this_time"].tolist() == [0]
     assert given["seq_lens_decoder"].tolist() == [6], "kept for the message of this step"
     update_status(**given)
@@ -342,7 +351,9 @@ def test_the_next_launch() -> None:
     assert (idle.token_num, idle.real_bsz, idle.empty_run) == (12, 0, True)
     nobody = next_launch([0, 0], num_speculative_tokens=3, overlap=True, ep_token_nums=[0, 0])
     assert (nobody.token_num, nobody.empty_run) == (0, False)
-    split = next_launch([4, 3], num_speculative_tokens=3, overlap=False, tp_size=4, sequence_parallel=True)
+    split = next_launch(
+        [4, 3], num_speculative_tokens=3, overlap=False, tp_size=4, sequence_parallel=True
+    )
     assert (split.token_num, split.exact) == (8, False)
     with pytest.raises(ValueError, match="must not be negative"):
         next_launch([1], num_speculative_tokens=-1, overlap=True)
@@ -367,7 +378,11 @@ def test_update_arguments_that_do_not_fit_are_refused(change: dict, error: type,
 
 def test_memory_that_cannot_be_written_is_refused() -> None:
     given = state()
-    pair = {name: value.repeat(2, *[1] * (value.dim() - 1)) for name, value in given.items() if name != "end_tokens"}
+    pair = {
+        name: value.repeat(2, *[1] * (value.dim() - 1))
+        for name, value in given.items()
+        if name != "end_tokens"
+    }
     pair["end_tokens"] = given["end_tokens"]
     shared = pair["token_ids_all"][:1].expand(2, -1)
     with pytest.raises(ValueError, match="token_ids_all is written, and its rows share memory"):
@@ -402,10 +417,14 @@ def test_on_a_gpu_no_sync_graph_and_one_compilation() -> None:
     assert_graph_replays(lambda: gather_next_token(hidden, schedule))
     batches = [1, 2, 16, 17, 64, 256, 300]
     assert_no_recompilation(
-        module._output_schedule_kernel, lambda n: check_output_schedule(ScheduleCase(n, 4, n, n)), batches
+        module._output_schedule_kernel,
+        lambda n: check_output_schedule(ScheduleCase(n, 4, n, n)),
+        batches,
     )
     assert_no_recompilation(
         module._update_status_kernel,
-        lambda n: check_update_status(UpdateCase(n, 4, 8, 2, False, False, True, True, False, False, n)),
+        lambda n: check_update_status(
+            UpdateCase(n, 4, 8, 2, False, False, True, True, False, False, n)
+        ),
         batches,
     )

@@ -20,7 +20,9 @@ test_rejection_and_block_match_the_reference = property_test(RATIO_CASES)(check)
 test_greedy_target_match_and_topp_match_the_reference = property_test(EQUALITY_CASES)(check)
 
 
-def small(strategy: Strategy, drafts: list[int], best: list[int], **change: object) -> dict[str, object]:
+def small(
+    strategy: Strategy, drafts: list[int], best: list[int], **change: object
+) -> dict[str, object]:
     """One request whose target's best tokens are ``best``; drafts as given, 12 tokens, greedy."""
     logits = torch.zeros(len(best), 12, device=DEVICE)
     logits[torch.arange(len(best)), torch.tensor(best)] = 5.0
@@ -121,7 +123,21 @@ def test_on_a_gpu_no_sync_graph_and_one_compilation() -> None:
     from kernels.verify.triton import verify_triton
 
     def inputs(batch: int) -> Inputs:
-        case = Case(Strategy.REJECTION, batch, 4, 100, 100, torch.bfloat16, "normal", 0.7, False, False, False, 64, 2)
+        case = Case(
+            Strategy.REJECTION,
+            batch,
+            4,
+            100,
+            100,
+            torch.bfloat16,
+            "normal",
+            0.7,
+            False,
+            False,
+            False,
+            64,
+            2,
+        )
         return make_inputs(case)
 
     given = inputs(64)
@@ -136,5 +152,19 @@ def test_on_a_gpu_no_sync_graph_and_one_compilation() -> None:
 @gpu_only
 @pytest.mark.parametrize("strategy", [Strategy.REJECTION, Strategy.BLOCK])
 def test_a_real_vocabulary(strategy: Strategy) -> None:
-    case = Case(strategy, 24, 4, 151_936, 151_936, torch.bfloat16, "normal", 0.7, False, False, False, CHUNK, 11)
+    case = Case(
+        strategy,
+        24,
+        4,
+        151_936,
+        151_936,
+        torch.bfloat16,
+        "normal",
+        0.7,
+        False,
+        False,
+        False,
+        CHUNK,
+        11,
+    )
     compare(make_inputs(case), CHUNK)

@@ -51,7 +51,9 @@ def run(given: Inputs) -> tuple[torch.Tensor, torch.Tensor]:
     return verify_reference(given, chunk=CHUNK)[:2]
 
 
-def draw(logits: torch.Tensor, seeds: torch.Tensor, position: int, temperature: torch.Tensor, cut=None) -> torch.Tensor:
+def draw(
+    logits: torch.Tensor, seeds: torch.Tensor, position: int, temperature: torch.Tensor, cut=None
+) -> torch.Tensor:
     place = torch.full_like(seeds, position)
     if DEVICE == "cuda":
         from kernels.sampling.draw import sample_triton
@@ -68,7 +70,14 @@ def opposite(vocab: int, rows: int) -> tuple[torch.Tensor, torch.Tensor]:
     return target.to(DEVICE), draft.to(DEVICE)
 
 
-def make(strategy: Strategy, dense: bool, vocab: int, drafts: int, temperature: float, masked: bool = False) -> Inputs:
+def make(
+    strategy: Strategy,
+    dense: bool,
+    vocab: int,
+    drafts: int,
+    temperature: float,
+    masked: bool = False,
+) -> Inputs:
     """Every request at the same rows, each with its own seed."""
     target, draft = opposite(vocab, drafts + 1)
     draft = draft[:drafts]
@@ -212,9 +221,19 @@ def test_noise_has_no_coarse_steps() -> None:
 def test_philox_is_philox() -> None:
     """Known answers of the Random123 distribution."""
     zero = torch.zeros(1, dtype=torch.int64)
-    assert [int(w) for w in _random.philox(zero, (zero,) * 4)] == [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]
+    assert [int(w) for w in _random.philox(zero, (zero,) * 4)] == [
+        0x6627E8D5,
+        0xE169C58D,
+        0xBC57AC4C,
+        0x9B00DBD8,
+    ]
     ones = zero - 1
-    assert [int(w) for w in _random.philox(ones, (ones,) * 4)] == [0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD]
+    assert [int(w) for w in _random.philox(ones, (ones,) * 4)] == [
+        0x408F276D,
+        0x41C83B0E,
+        0xA20BC7C6,
+        0x6D5451FD,
+    ]
 
 
 def _topp(patch: pytest.MonkeyPatch, given: Inputs) -> Inputs:
@@ -223,7 +242,14 @@ def _topp(patch: pytest.MonkeyPatch, given: Inputs) -> Inputs:
     p = given.target_logits.double().softmax(1)
     best = p.topk(4, dim=1)
     lens = torch.full((len(p),), 4, dtype=torch.int32, device=DEVICE)
-    names = ("step_input_ids", "seq_lens_this_time", "step_idx", "max_dec_len", "seeds", "temperature")
+    names = (
+        "step_input_ids",
+        "seq_lens_this_time",
+        "step_idx",
+        "max_dec_len",
+        "seeds",
+        "temperature",
+    )
     given = replace(given, **{name: getattr(given, name)[:few] for name in names})
     given = replace(given, cu_seqlens_q_output=given.cu_seqlens_q_output[: few + 1])
     return replace(
@@ -239,7 +265,9 @@ def _shared_noise(patch: pytest.MonkeyPatch, given: Inputs) -> Inputs:
 
 def _no_residual(patch: pytest.MonkeyPatch, given: Inputs) -> Inputs:
     original = law._draw_target
-    patch.setattr(law, "_draw_target", lambda g, p, i, chunk: original(g, law._target(g, i), i, chunk))
+    patch.setattr(
+        law, "_draw_target", lambda g, p, i, chunk: original(g, law._target(g, i), i, chunk)
+    )
     return given
 
 

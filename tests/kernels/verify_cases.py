@@ -45,7 +45,9 @@ SHORT = [(2, 16), (8, 16), (16, 16), (31, 16), (33, 16), (33, 64), (100, 64)]
 LONG = [(65, 16), (100, 16)]
 
 
-def cases(batch: int = 4, strategies: tuple[Strategy, ...] = tuple(Strategy)) -> SearchStrategy[Case]:
+def cases(
+    batch: int = 4, strategies: tuple[Strategy, ...] = tuple(Strategy)
+) -> SearchStrategy[Case]:
     return independent(lambda rng: draw(rng, batch, strategies))
 
 
@@ -54,7 +56,10 @@ def draw(rng: Random, batch: int, strategies: tuple[Strategy, ...]) -> Case:
     kind = Random(rng.randrange(KINDS)) if GPU else rng
     strategy = kind.choice(strategies)
     if GPU:
-        sizes, (vocab, chunk) = (rng.randint(1, batch), kind.choice([2, 4])), (kind.choice([31, 96, 100]), 16)
+        sizes, (vocab, chunk) = (
+            (rng.randint(1, batch), kind.choice([2, 4])),
+            (kind.choice([31, 96, 100]), 16),
+        )
     else:
         sizes = mostly(rng, FEW, list(product(range(1, batch + 1), range(1, 7))))
         vocab, chunk = mostly(rng, SHORT, LONG)
@@ -93,7 +98,9 @@ def make_inputs(case: Case) -> Inputs:
     if case.temperature is not None:
         temperature = torch.full((batch,), case.temperature)
     step_idx = ints(0, 50, batch)
-    room = torch.where(ints(0, 3, batch) == 0, ints(0, width + 2, batch), 99)  # for tokens, until max_dec_len
+    room = torch.where(
+        ints(0, 3, batch) == 0, ints(0, width + 2, batch), 99
+    )  # for tokens, until max_dec_len
     flags = case.flags
     topp = case.strategy == Strategy.TOPP
     columns = min(vocab, int(ints(1, 6, 1)))
@@ -162,7 +169,11 @@ def _logits(case: Case, shape: tuple[int, ...], gen: torch.Generator) -> torch.T
 
 
 def _draft_ids(
-    case: Case, target: torch.Tensor, draft: torch.Tensor | None, cu: torch.Tensor, gen: torch.Generator
+    case: Case,
+    target: torch.Tensor,
+    draft: torch.Tensor | None,
+    cu: torch.Tensor,
+    gen: torch.Generator,
 ) -> torch.Tensor:
     """Drafts of every kind: the target's best, a likely token, anything, and ids that are no token."""
     batch, width = case.batch, case.width
@@ -172,7 +183,11 @@ def _draft_ids(
     if draft is not None and width > 1:
         declared = torch.cat([draft, draft[:, :1]], dim=1).cpu()
     noise = -torch.empty(declared.shape).exponential_(generator=gen).log()
-    likely = (declared.float().nan_to_num(-1e30, 1e30, -1e30) + noise).argmax(dim=2).clamp(max=case.vocab - 1)
+    likely = (
+        (declared.float().nan_to_num(-1e30, 1e30, -1e30) + noise)
+        .argmax(dim=2)
+        .clamp(max=case.vocab - 1)
+    )
     anything = torch.randint(-1, case.vocab + 2, (batch, width), generator=gen)
     kind = torch.rand(batch, width, generator=gen)
     ids = torch.where(kind < 0.4, best, likely)
@@ -207,7 +222,9 @@ def check(case: Case) -> None:
 def compare(given: Inputs, chunk: int) -> None:
     from kernels.verify.triton import verify_triton
 
-    tokens, count, margin = (part.cpu() for part in verify_reference(for_the_law(given), chunk=chunk))
+    tokens, count, margin = (
+        part.cpu() for part in verify_reference(for_the_law(given), chunk=chunk)
+    )
     got_tokens, got_count = (part.cpu() for part in verify_triton(given, chunk=chunk))
     assert got_tokens.dtype == torch.int64 and got_count.dtype == torch.int32
     sure = margin > MARGIN

@@ -21,13 +21,18 @@ def test_every_op_has_cases():
 
 @pytest.mark.parametrize("op", OPS)
 def test_an_op_is_right_by_its_reference(op, tmp_path):
-    assert main([op, "--device", "cuda" if HAS_GPU else "cpu", "--reference", "-o", str(tmp_path)]) == 0
+    assert (
+        main([op, "--device", "cuda" if HAS_GPU else "cpu", "--reference", "-o", str(tmp_path)])
+        == 0
+    )
     journal = parse((tmp_path / "events.jsonl").read_text("utf-8"))
     expected, outputs = (
         {path.stem: read(path.read_bytes()) for path in (tmp_path / side).iterdir()}
         for side in ("reference", "outputs")
     )
-    cases = judge(op, Law(journal.cases, expected, journal.lawless), Process(journal, Ending(), outputs))
+    cases = judge(
+        op, Law(journal.cases, expected, journal.lawless), Process(journal, Ending(), outputs)
+    )
     assert len(cases) >= 2
     assert {c.reason for c in cases if c.status not in (Status.OK, Status.UNSUPPORTED)} == set()
     assert {c.status for c in cases} & {Status.OK}

@@ -62,10 +62,19 @@ def test_an_op_that_cannot_be_imported_stands_for_its_cases():
 
 def test_changed_bits_are_sized():
     old, new = Tensor("U8", (2,), b"\1\2"), Tensor("U8", (2,), b"\1\7")
-    base, head = run(case(data=old.data), tensors={"op/a/o": old}), run(case(data=new.data), tensors={"op/a/o": new})
+    base, head = (
+        run(case(data=old.data), tensors={"op/a/o": old}),
+        run(case(data=new.data), tensors={"op/a/o": new}),
+    )
     (pair,) = compare(base, head).pairs
     (change,) = pair.changes
-    assert (pair.bit_equal, change.output, change.differing, change.elements, change.largest) == (False, "o", 1, 2, 5.0)
+    assert (pair.bit_equal, change.output, change.differing, change.elements, change.largest) == (
+        False,
+        "o",
+        1,
+        2,
+        5.0,
+    )
     assert not pair.worse
     (other,) = compare(base, run(case(data=b"\1\2\3\4"))).pairs[0].changes
     assert other.differing is None
@@ -82,7 +91,11 @@ def test_another_device_is_not_compared():
 
 
 def written(value):
-    told = lambda reason: None if reason is None else {"key": reason.key, "args": dict(reason.args), "zh": "", "en": ""}  # noqa: E731
+    told = lambda reason: (
+        None
+        if reason is None
+        else {"key": reason.key, "args": dict(reason.args), "zh": "", "en": ""}
+    )  # noqa: E731
     return json.loads(json.dumps(to_json(value, told)))
 
 

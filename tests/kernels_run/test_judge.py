@@ -15,7 +15,9 @@ from checks.kernelrun.tensors import Tensor
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3)
+    ),
     max_leaves=6,
 )
 EVENTS = [
@@ -32,11 +34,23 @@ EVENTS = [
     "roof",
     "size",
 ]
-FIELDS = ["case", "how", "seconds", "error", "versions", "device", "tolerance", "bytes", "bytes_per_second"]
+FIELDS = [
+    "case",
+    "how",
+    "seconds",
+    "error",
+    "versions",
+    "device",
+    "tolerance",
+    "bytes",
+    "bytes_per_second",
+]
 LINES = st.builds(
     lambda event, fields: json.dumps({"event": event, **fields}),
     st.sampled_from(EVENTS) | JSON,
-    st.dictionaries(st.sampled_from(FIELDS), JSON | st.just("a") | st.lists(st.floats(), max_size=3)),
+    st.dictionaries(
+        st.sampled_from(FIELDS), JSON | st.just("a") | st.lists(st.floats(), max_size=3)
+    ),
 )
 
 
@@ -107,7 +121,8 @@ def test_a_process_that_ended_early():
 
 def test_a_lost_device_ends_the_rest():
     cases = judged(
-        '{"event": "begin", "case": "a"}\n{"event": "lost", "case": "a", "error": "illegal"}\n', Ending(code=4)
+        '{"event": "begin", "case": "a"}\n{"event": "lost", "case": "a", "error": "illegal"}\n',
+        Ending(code=4),
     )
     assert said(cases["a"]) == (Status.CRASHED, "lost")
     assert said(cases["b"]) == (Status.CRASHED, "not-reached")
@@ -123,9 +138,15 @@ def test_broken_imports_and_errors():
 
 
 def test_a_process_cannot_add_or_drop_cases():
-    text = FULL + '{"event": "case", "case": "mine", "tolerance": {}}\n{"event": "done", "case": "mine"}\n'
+    text = (
+        FULL
+        + '{"event": "case", "case": "mine", "tolerance": {}}\n{"event": "done", "case": "mine"}\n'
+    )
     assert judged(text).keys() == {"a", "b"}
-    assert said(judged(FULL.splitlines()[0] + "\n" + FULL.splitlines()[1])["b"]) == (Status.CRASHED, "exit")
+    assert said(judged(FULL.splitlines()[0] + "\n" + FULL.splitlines()[1])["b"]) == (
+        Status.CRASHED,
+        "exit",
+    )
 
 
 @given(st.lists(LINES | st.text(max_size=20), max_size=8))
@@ -138,8 +159,18 @@ def test_no_journal_breaks_the_judge(lines):
 
 
 def test_numbers_that_no_float_holds_are_left_out():
-    device = {"large": 10**400, "nan": float("nan"), "inf": float("inf"), "small": 10**300, "on": True, "name": "x"}
-    start, case = ({"event": "start", "device": device}, {"event": "case", "case": "a", "tolerance": device})
+    device = {
+        "large": 10**400,
+        "nan": float("nan"),
+        "inf": float("inf"),
+        "small": 10**300,
+        "on": True,
+        "name": "x",
+    }
+    start, case = (
+        {"event": "start", "device": device},
+        {"event": "case", "case": "a", "tolerance": device},
+    )
     journal = parse(f"{json.dumps(start)}\n{json.dumps(case)}")
     assert journal.device == {"small": 10**300, "on": True, "name": "x"}
     assert journal.cases == {"a": {"small": 1e300}}

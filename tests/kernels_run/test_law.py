@@ -23,7 +23,12 @@ FILES = {
 
 
 def test_what_judges():
-    judged = {"kernels/__init__.py", "kernels/_device.py", "kernels/a/__init__.py", "kernels/a/triton.py"}
+    judged = {
+        "kernels/__init__.py",
+        "kernels/_device.py",
+        "kernels/a/__init__.py",
+        "kernels/a/triton.py",
+    }
     assert set(law(FILES)) == FILES.keys() - judged
     assert ops(FILES) == ("a",)
 
@@ -31,7 +36,12 @@ def test_what_judges():
 def test_edits_of_what_judges_are_named():
     assert edited(FILES, FILES) == ()
     assert edited(FILES, FILES | {"kernels/a/triton.py": b"x", "kernels/_device.py": b"x"}) == ()
-    for path in ("kernels/a/reference.py", "kernels/_random.py", "kernels/a/layout.py", "kernels/cases/a.py"):
+    for path in (
+        "kernels/a/reference.py",
+        "kernels/_random.py",
+        "kernels/a/layout.py",
+        "kernels/cases/a.py",
+    ):
         assert edited(FILES, FILES | {path: b"other"})[0] == path
     assert edited(FILES, FILES | {"kernels/cases/b.py": b""}) == ("kernels/cases/b.py",)
     without = {path: data for path, data in FILES.items() if path != "kernels/run/__main__.py"}
@@ -39,7 +49,10 @@ def test_edits_of_what_judges_are_named():
 
 
 def test_the_harness_of_one_over_the_ops_of_the_other():
-    head = {path: b"head" for path in FILES} | {"kernels/cases/extra.py": b"head", "kernels/a/new.py": b"head"}
+    head = {path: b"head" for path in FILES} | {
+        "kernels/cases/extra.py": b"head",
+        "kernels/a/new.py": b"head",
+    }
     made = under(FILES, head)
     assert made["kernels/a/triton.py"] == made["kernels/a/new.py"] == b"head"
     assert made["kernels/cases/a.py"] == FILES["kernels/cases/a.py"]

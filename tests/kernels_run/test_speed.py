@@ -44,14 +44,19 @@ def test_the_interval_holds_the_ratio_and_narrows():
 
 def test_what_one_pair_alone_shows_is_not_shown():
     steady = (1e-5,) * 10
-    found = ratio(Times("graph", (steady, steady)), Times("graph", (steady, tuple(1.5 * s for s in steady))))
+    found = ratio(
+        Times("graph", (steady, steady)), Times("graph", (steady, tuple(1.5 * s for s in steady)))
+    )
     assert (found.low, found.high) == pytest.approx((1.0, 1.5))
     assert found.pace is Pace.OPEN
 
 
 def test_inside_the_margin_is_the_same():
     steady = (1e-5,) * 10
-    assert ratio(Times("graph", (steady,)), Times("graph", (tuple(1.08 * s for s in steady),))).pace is Pace.SAME
+    assert (
+        ratio(Times("graph", (steady,)), Times("graph", (tuple(1.08 * s for s in steady),))).pace
+        is Pace.SAME
+    )
 
 
 def test_times_that_are_not_compared():

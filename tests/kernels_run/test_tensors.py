@@ -14,11 +14,19 @@ from safetensors.numpy import load
 
 from checks.kernelrun.tensors import Tensor, TensorError, difference, read, write
 
-KINDS = {"F32": "<f4", "F64": "<f8", "F16": "<f2", "I64": "<i8", "I32": "<i4", "U8": "u1", "BOOL": "?"}
+KINDS = {
+    "F32": "<f4",
+    "F64": "<f8",
+    "F16": "<f2",
+    "I64": "<i8",
+    "I32": "<i4",
+    "U8": "u1",
+    "BOOL": "?",
+}
 VALUES = st.sampled_from(sorted(KINDS)).flatmap(
-    lambda kind: arrays(KINDS[kind], array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4)).map(
-        lambda a: Tensor(kind, a.shape, a.tobytes())
-    )
+    lambda kind: arrays(
+        KINDS[kind], array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4)
+    ).map(lambda a: Tensor(kind, a.shape, a.tobytes()))
 )
 
 
@@ -95,7 +103,9 @@ def test_large_integers_differ_by_one():
 
 
 def test_rows_that_may_differ_are_left_out():
-    got, want = (Tensor("I64", (2, 2), struct.pack("<4q", *n)) for n in ((1, 2, 3, 4), (1, 2, 9, 9)))
+    got, want = (
+        Tensor("I64", (2, 2), struct.pack("<4q", *n)) for n in ((1, 2, 3, 4), (1, 2, 9, 9))
+    )
     assert difference(got, want, rows=np.array([True, False])).beyond == 0
     assert difference(got, want, rows=np.array([False, True])).beyond == 2
     # Outputs that have other rows than the mask are compared whole.

@@ -65,6 +65,8 @@ def test_zizmor_finds_nothing():
     if not zizmor.is_file():
         pytest.skip("zizmor is not installed")
     done = subprocess.run(
-        [zizmor, "--offline", "--min-severity=medium", ROOT / ".github"], capture_output=True, check=False
+        [zizmor, "--offline", "--min-severity=medium", ROOT / ".github"],
+        capture_output=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout.decode()

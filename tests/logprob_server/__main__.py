@@ -92,19 +92,28 @@ def entry(token: int, logprob: float, asked: dict[str, object]) -> dict[str, obj
     return {"token": text, "logprob": floored(logprob), "bytes": list(text.encode())}
 
 
-def chat_logprobs(output: Output, first: int, end: int, asked: dict[str, object]) -> dict[str, object]:
+def chat_logprobs(
+    output: Output, first: int, end: int, asked: dict[str, object]
+) -> dict[str, object]:
     content = []
     for i in range(first, end):
-        top = list(zip(output.topk_ids[i], output.topk_logprobs[i], strict=True))[: asked.get("top_logprobs", 0)]
+        top = list(zip(output.topk_ids[i], output.topk_logprobs[i], strict=True))[
+            : asked.get("top_logprobs", 0)
+        ]
         made = entry(output.tokens[i], output.logprobs[i], asked)
         content.append(made | {"top_logprobs": [entry(*pair, asked) for pair in top]})
     return {"content": content}
 
 
-def completion_logprobs(output: Output, first: int, end: int, asked: dict[str, object]) -> dict[str, object]:
+def completion_logprobs(
+    output: Output, first: int, end: int, asked: dict[str, object]
+) -> dict[str, object]:
     rows = range(first, end)
     k = asked["logprobs"]
-    tops = [dict(zip(output.topk_ids[i][:k], map(floored, output.topk_logprobs[i][:k]), strict=True)) for i in rows]
+    tops = [
+        dict(zip(output.topk_ids[i][:k], map(floored, output.topk_logprobs[i][:k]), strict=True))
+        for i in rows
+    ]
     return {
         "tokens": [shown(output.tokens[i], asked) for i in rows],
         "token_logprobs": [floored(output.logprobs[i]) for i in rows],
@@ -117,14 +126,21 @@ def choice(output: Output, first: int, end: int, asked: dict[str, object], strea
     """A choice of an answer, or of a chunk of one, that brings the tokens from `first` to `end`."""
     ids = output.tokens[first:end]
     text = "".join(TEXTS[token] for token in ids)
-    made: dict = {"index": 0, "finish_reason": output.finish_reason if end == len(output.tokens) else None}
+    made: dict = {
+        "index": 0,
+        "finish_reason": output.finish_reason if end == len(output.tokens) else None,
+    }
     body: dict = {"role": "assistant", "content": text}
     if "messages" in asked:
         made[("delta" if streamed else "message")] = body
-        made["logprobs"] = chat_logprobs(output, first, end, asked) if asked.get("logprobs") else None
+        made["logprobs"] = (
+            chat_logprobs(output, first, end, asked) if asked.get("logprobs") else None
+        )
     else:
         made["text"] = text
-        made["logprobs"] = completion_logprobs(output, first, end, asked) if "logprobs" in asked else None
+        made["logprobs"] = (
+            completion_logprobs(output, first, end, asked) if "logprobs" in asked else None
+        )
     if asked.get("return_token_ids") and "fastdeploy" in asked["model"]:
         (body if "messages" in asked else made)["completion_token_ids"] = ids
     elif asked.get("return_token_ids"):
@@ -132,9 +148,16 @@ def choice(output: Output, first: int, end: int, asked: dict[str, object], strea
     if asked.get("return_meta_info"):
         k = asked.get("top_logprobs", 0)
         made["meta_info"] = {
-            "output_token_logprobs": [[lp, t, None] for t, lp in zip(ids, output.logprobs[first:end], strict=True)],
+            "output_token_logprobs": [
+                [lp, t, None] for t, lp in zip(ids, output.logprobs[first:end], strict=True)
+            ],
             "output_top_logprobs": [
-                [[lp, t, None] for t, lp in list(zip(output.topk_ids[i], output.topk_logprobs[i], strict=True))[:k]]
+                [
+                    [lp, t, None]
+                    for t, lp in list(
+                        zip(output.topk_ids[i], output.topk_logprobs[i], strict=True)
+                    )[:k]
+                ]
                 for i in range(first, end)
             ],
         }
@@ -151,7 +174,9 @@ async def trouble(serving: Serving, prompt: object) -> Response | None:
     if serving.asked_before[str(prompt)] > int(times):
         return None
     if what.isdecimal():
-        return JSONResponse({"error": {"message": f"asked for a {what}"}}, int(what), {"Retry-After": "0"})
+        return JSONResponse(
+            {"error": {"message": f"asked for a {what}"}}, int(what), {"Retry-After": "0"}
+        )
     if what == "slow":
         await asyncio.sleep(3600)
 
@@ -160,7 +185,13 @@ async def trouble(serving: Serving, prompt: object) -> Response | None:
 
 async def broken(how: str) -> AsyncIterator[str]:
     """A stream that does not get to its end: torn, silent about it, with an error, or with its end too early."""
-    yield event({"choices": [] if how == "empty" else [{"index": 0, "delta": {}, "logprobs": {"content": []}}]})
+    yield event(
+        {
+            "choices": []
+            if how == "empty"
+            else [{"index": 0, "delta": {}, "logprobs": {"content": []}}]
+        }
+    )
     if how == "drop":
         raise ConnectionResetError
     if how == "error":
@@ -173,7 +204,9 @@ async def answer(http: HttpRequest) -> Response:
     serving: Serving = http.app.state.serving
     asked = await http.json()
     if asked["model"] == "locked" and http.headers.get("authorization") != "Bearer s3cret":
-        return JSONResponse({"error": {"message": f"wrong key: {http.headers.get('authorization')}"}}, 401)
+        return JSONResponse(
+            {"error": {"message": f"wrong key: {http.headers.get('authorization')}"}}, 401
+        )
     prompt = asked["messages"] if "messages" in asked else asked["prompt"]
     if (instead := await trouble(serving, prompt)) is not None:
         return instead
@@ -197,7 +230,9 @@ async def answer(http: HttpRequest) -> Response:
         async for step in steps:
             output = step[0]
         made = choice(output, 0, len(output.tokens), asked, False)
-        return JSONResponse(body | {"choices": [made], "usage": {"completion_tokens": len(output.tokens)}})
+        return JSONResponse(
+            body | {"choices": [made], "usage": {"completion_tokens": len(output.tokens)}}
+        )
 
     async def chunks() -> AsyncIterator[str]:
         chunk = body | {"object": "chat.completion.chunk" if "messages" in asked else kind}
@@ -222,7 +257,10 @@ def event(value: object) -> str:
 def main() -> None:
     torch.set_num_threads(1)
     listening = socket.create_server(("127.0.0.1", 0))
-    routes = [Route(f"/v1/{path}", answer, methods=["POST"]) for path in ("chat/completions", "completions")]
+    routes = [
+        Route(f"/v1/{path}", answer, methods=["POST"])
+        for path in ("chat/completions", "completions")
+    ]
     app = Starlette(routes=[*routes, Route("/troubled", troubled)])
     app.state.serving = Serving()
 

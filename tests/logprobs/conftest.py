@@ -33,8 +33,14 @@ class Process:
 
 def environment() -> dict[str, str]:
     """Nobody's proxy stands between these processes, and nobody's key goes out."""
-    kept = {n: v for n, v in os.environ.items() if "proxy" not in n.lower() and not n.startswith("SPECBOT_")}
-    kept.pop("TRITON_INTERPRET", None)  # the references answer: the server is no test of the kernels
+    kept = {
+        n: v
+        for n, v in os.environ.items()
+        if "proxy" not in n.lower() and not n.startswith("SPECBOT_")
+    }
+    kept.pop(
+        "TRITON_INTERPRET", None
+    )  # the references answer: the server is no test of the kernels
     return kept
 
 

@@ -10,8 +10,22 @@ from checks.logprobs.record import ABSENT
 from tests.logprobs.simulated import columns, swap
 
 ZEROS = {"tokens": 0, "logprobs": 0.0, "topk_ids": 0, "topk_logprobs": 0.0, "ranks": 0, "logz": 0.0}
-NO_ID = {"tokens": -1, "logprobs": 0.0, "topk_ids": -1, "topk_logprobs": 0.0, "ranks": 0, "logz": 0.0}
-ONE_ID = {"tokens": 9, "logprobs": -2.0, "topk_ids": 9, "topk_logprobs": -2.0, "ranks": 1, "logz": 3.0}
+NO_ID = {
+    "tokens": -1,
+    "logprobs": 0.0,
+    "topk_ids": -1,
+    "topk_logprobs": 0.0,
+    "ranks": 0,
+    "logz": 0.0,
+}
+ONE_ID = {
+    "tokens": 9,
+    "logprobs": -2.0,
+    "topk_ids": 9,
+    "topk_logprobs": -2.0,
+    "ranks": 1,
+    "logz": 3.0,
+}
 
 
 def head_of(base, change, where=slice(None)):
@@ -25,7 +39,9 @@ def gathered(record, source):
     ids, values = record.topk_ids[source], record.topk_logprobs[source]
     here = ids == record.tokens[:, None]
     found = np.where(here.any(axis=1), np.where(here, values, 0).sum(axis=1), values[:, -1] - 1)
-    return swap(record, topk_ids=ids, topk_logprobs=values, logprobs=found, logz=record.logz[source])
+    return swap(
+        record, topk_ids=ids, topk_logprobs=values, logprobs=found, logz=record.logz[source]
+    )
 
 
 def padded(record, rows, **row):
@@ -72,6 +88,10 @@ def origin(record, **changes):
 
 
 def cut(record, n):
-    accept = np.minimum(record.accept_num, np.maximum(n - (np.cumsum(record.accept_num) - record.accept_num), 0))
+    accept = np.minimum(
+        record.accept_num, np.maximum(n - (np.cumsum(record.accept_num) - record.accept_num), 0)
+    )
     names = ("tokens", "logprobs", "topk_ids", "topk_logprobs", "ranks", "logz")
-    return swap(record, accept_num=accept[accept > 0], **{name: getattr(record, name)[:n] for name in names})
+    return swap(
+        record, accept_num=accept[accept > 0], **{name: getattr(record, name)[:n] for name in names}
+    )

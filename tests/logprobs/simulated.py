@@ -26,7 +26,9 @@ class Logits:
     values: np.ndarray
 
     @classmethod
-    def random(cls, rng: np.random.Generator, requests: int = 40, tokens: int = 40, vocab: int = 60) -> Logits:
+    def random(
+        cls, rng: np.random.Generator, requests: int = 40, tokens: int = 40, vocab: int = 60
+    ) -> Logits:
         """The best of each row is between 8 and 16 and alone, so that it is greedy's choice with and without noise."""
         values = rng.normal(0, 2, (requests, tokens, vocab)).clip(-6, 6)
         best = rng.integers(0, vocab, (requests, tokens))
@@ -36,7 +38,10 @@ class Logits:
 
     def noisy(self, rng: np.random.Generator, ulps: float = 1.0, share: float = 1.0) -> Logits:
         """Every logit of a share of the rows an ulp of the best one up, down or as it was."""
-        step = rng.integers(-1, 2, self.values.shape) * (rng.random(self.values.shape[:2]) < share)[:, :, None]
+        step = (
+            rng.integers(-1, 2, self.values.shape)
+            * (rng.random(self.values.shape[:2]) < share)[:, :, None]
+        )
         return Logits(self.values + ulps * ULP * step)
 
 
@@ -110,10 +115,14 @@ def swap(record: Record, **changes: object) -> Record:
 
 def columns(record: Record, which: object) -> Record:
     """The record with some of its columns, or with all in another order; `which` as numpy takes it."""
-    return swap(record, topk_ids=record.topk_ids[:, which], topk_logprobs=record.topk_logprobs[:, which])
+    return swap(
+        record, topk_ids=record.topk_ids[:, which], topk_logprobs=record.topk_logprobs[:, which]
+    )
 
 
-def compared(base: list[Record], head: list[Record], aa: list[list[Record]] | None = None) -> Outcome:
+def compared(
+    base: list[Record], head: list[Record], aa: list[list[Record]] | None = None
+) -> Outcome:
     """The verdict on records that are paired by their place."""
     if aa is None:
         collector = Collector()

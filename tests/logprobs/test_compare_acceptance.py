@@ -16,7 +16,9 @@ def accepting(rate, requests, seed):
 def speculating(rate, requests=300, seed=1):
     values = Logits(bfloat16(np.random.default_rng(0).uniform(8, 11, (1, 200, 8))))
     one = records(values, k=2)[0]
-    return [swap(one, id=f"r{n}", accept_num=a) for n, a in enumerate(accepting(rate, requests, seed))]
+    return [
+        swap(one, id=f"r{n}", accept_num=a) for n, a in enumerate(accepting(rate, requests, seed))
+    ]
 
 
 def test_acceptance_down():

@@ -41,8 +41,12 @@ def test_every_id_that_both_have_is_found_wherever_it_stands(pairs, same_width):
         moved = [of_head[token] - of_base[token] for token in shared]
         assert found.count[n] == len(shared)
         assert max(-found.low[n], found.high[n]) == max(map(abs, moved), default=0)
-        gone = [of_base[t] - min(of_head.values()) for t in of_base.keys() - of_head.keys() if of_head]
-        new = [of_head[t] - min(of_base.values()) for t in of_head.keys() - of_base.keys() if of_base]
+        gone = [
+            of_base[t] - min(of_head.values()) for t in of_base.keys() - of_head.keys() if of_head
+        ]
+        new = [
+            of_head[t] - min(of_base.values()) for t in of_head.keys() - of_base.keys() if of_base
+        ]
         assert found.lost[n] == max([*gone, *new, -np.inf])
 
 

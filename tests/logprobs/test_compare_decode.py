@@ -44,7 +44,9 @@ def test_rows_of_the_step_that_are_gathered_one_too_far(record, base, monkeypatc
     right = Worker._score
 
     def wrong(self, logits, token_ids, rows, *rest):
-        return right(self, logits, token_ids, torch.where(rows >= 0, (rows + 1) % len(logits), rows), *rest)
+        return right(
+            self, logits, token_ids, torch.where(rows >= 0, (rows + 1) % len(logits), rows), *rest
+        )
 
     monkeypatch.setattr(Worker, "_score", wrong)
     for k in ("20", "5"):

@@ -48,14 +48,20 @@ def verdict(capsysbinary, *args):
 def test_exit_codes(save, base, capsysbinary):
     path = save("base", base)
     assert verdict(capsysbinary, path, path)[0] == 0
-    code, told = verdict(capsysbinary, path, save("head", [swap(r, ranks=r.ranks + 1) for r in base]))
+    code, told = verdict(
+        capsysbinary, path, save("head", [swap(r, ranks=r.ranks + 1) for r in base])
+    )
     assert (code, told["verdict"], told["safe"]) == (1, "regression", False)
 
 
 def test_one_request_that_differs_is_seen_among_equal_ones(save, base, capsysbinary):
     head = [swap(r, logprobs=r.logprobs - 1) if n == 40 else r for n, r in enumerate(base)]
     told = verdict(capsysbinary, save("base", base), save("head", head))[1]
-    assert (told["verdict"], told["counts"]["pairs"], told["counts"]["requests-over"]) == ("regression", 70, 1)
+    assert (told["verdict"], told["counts"]["pairs"], told["counts"]["requests-over"]) == (
+        "regression",
+        70,
+        1,
+    )
     assert told["examples"]["worst"][0]["request"] == "request-40"
 
 
@@ -64,7 +70,9 @@ def test_requests_in_another_order_give_the_same_report(save, base, logits, caps
     in_step = verdict(capsysbinary, save("base", base), save("head", head))
     order = np.random.default_rng(4).permutation(len(head))
     assert in_step[1]["verdict"] == "regression"
-    assert verdict(capsysbinary, save("base", base), save("head", [head[n] for n in order])) == in_step
+    assert (
+        verdict(capsysbinary, save("base", base), save("head", [head[n] for n in order])) == in_step
+    )
 
 
 def test_processes_give_the_same_report(save, base, logits, capsysbinary, monkeypatch):
@@ -120,10 +128,16 @@ def test_a_second_run_of_base(save, base, logits, capsysbinary):
 @pytest.mark.parametrize("form", ["terminal", "markdown"])
 def test_reports_for_people(save, base, logits, capsysbinary, language, form):
     head = records(logits.noisy(np.random.default_rng(3), 3))
-    head[3] = swap(head[3], topk_ids=base[3].topk_ids, topk_logprobs=base[2].topk_logprobs, ranks=head[3].ranks + 2)
+    head[3] = swap(
+        head[3],
+        topk_ids=base[3].topk_ids,
+        topk_logprobs=base[2].topk_logprobs,
+        ranks=head[3].ranks + 2,
+    )
     steps = [np.array([1, *([2] * 5), 1]) if n % 2 else r.accept_num for n, r in enumerate(base)]
     head = [
-        swap(r, accept_num=a, origin=replace(r.origin, engine_version="2")) for r, a in zip(head, steps, strict=True)
+        swap(r, accept_num=a, origin=replace(r.origin, engine_version="2"))
+        for r, a in zip(head, steps, strict=True)
     ]
     assert diff(save("base", base), save("head", head), "--lang", language, "--format", form) == 1
     out = capsysbinary.readouterr().out.decode()
@@ -147,7 +161,10 @@ def test_pictures_are_the_same_bytes_each_time(save, base, logits, tmp_path, cap
 
 def test_pictures_of_nothing(save, base, tmp_path, capsysbinary):
     other = [swap(r, origin=replace(r.origin, device="gpu-2")) for r in base]
-    assert diff(save("base", base), save("head", other), "--pictures", tmp_path / "p", "--lang", "en") == 1
+    assert (
+        diff(save("base", base), save("head", other), "--pictures", tmp_path / "p", "--lang", "en")
+        == 1
+    )
     assert "no data" in (tmp_path / "p" / "difference.svg").read_text()
 
 
@@ -157,9 +174,15 @@ BROKEN = {
     "in latin-1": lambda data: data.replace(b"request-1", b"r\xe9quest"),
     "no json": lambda data: data.replace(b'"tokens":[', b'"tokens":[,', 1),
     "of another kind": lambda data: b'{"choices": []}\n',
-    "with steps that do not add up": lambda data: data.replace(b'"accept_num":[1,', b'"accept_num":[2,', 1),
-    "with a number that is none": lambda data: re.sub(rb'"logprobs":\[[^,]*', b'"logprobs":["none"', data, count=1),
-    "with the NaN of Python": lambda data: re.sub(rb'"logprobs":\[[^,]*', b'"logprobs":[NaN', data, count=1),
+    "with steps that do not add up": lambda data: data.replace(
+        b'"accept_num":[1,', b'"accept_num":[2,', 1
+    ),
+    "with a number that is none": lambda data: re.sub(
+        rb'"logprobs":\[[^,]*', b'"logprobs":["none"', data, count=1
+    ),
+    "with the NaN of Python": lambda data: re.sub(
+        rb'"logprobs":\[[^,]*', b'"logprobs":[NaN', data, count=1
+    ),
     "compressed": gzip.compress,
     "empty": lambda data: b"",
 }

@@ -112,12 +112,18 @@ def test_one_mutation(base, name):
 
 def test_rows_of_another_request(base):
     head = [
-        swap(r, topk_ids=base[n - 1].topk_ids, topk_logprobs=base[n - 1].topk_logprobs) if n % 5 == 1 else r
+        swap(r, topk_ids=base[n - 1].topk_ids, topk_logprobs=base[n - 1].topk_logprobs)
+        if n % 5 == 1
+        else r
         for n, r in enumerate(base)
     ]
     outcome = compared(base, head)
     assert outcome.verdict is V.REGRESSION
-    assert any("request-1 ← request-0" in c.args["names"] for c in outcome.causes if c.key == "cause-row-of-other")
+    assert any(
+        "request-1 ← request-0" in c.args["names"]
+        for c in outcome.causes
+        if c.key == "cause-row-of-other"
+    )
 
 
 def test_swapped_requests(base):
@@ -139,7 +145,10 @@ def test_processed_where_raw_was_meant(logits, temperature):
     outcome = compared(heated, head)
     assert outcome.verdict is V.REGRESSION
     assert next(c for c in outcome.causes if c.key == "cause-processed").args["side"] == "head"
-    assert next(c for c in compared(head, heated).causes if c.key == "cause-processed").args["side"] == "base"
+    assert (
+        next(c for c in compared(head, heated).causes if c.key == "cause-processed").args["side"]
+        == "base"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -161,7 +170,10 @@ def test_a_narrow_table_without_the_second_best(base):
 
 
 def test_what_both_sides_have_wrong_is_equal(base):
-    odd = [one_row(r, logprobs=np.nan) if n % 2 else one_row(r, topk_logprobs=-np.inf) for n, r in enumerate(base)]
+    odd = [
+        one_row(r, logprobs=np.nan) if n % 2 else one_row(r, topk_logprobs=-np.inf)
+        for n, r in enumerate(base)
+    ]
     odd[0] = padded(odd[0], 2, **NO_ID)
     outcome = compared(odd, odd)
     assert outcome.verdict is V.IDENTICAL
@@ -172,5 +184,8 @@ def test_what_both_sides_have_wrong_is_equal(base):
                                   "ranks one more", "padding of -1", "another base of the logarithm"])  # fmt: skip
 def test_a_second_run_of_base_excuses_nothing_else(logits, base, name):
     change, where, *_ = EACH[name]
-    again, head = records(logits.noisy(np.random.default_rng(11))), records(logits.noisy(np.random.default_rng(2)))
+    again, head = (
+        records(logits.noisy(np.random.default_rng(11))),
+        records(logits.noisy(np.random.default_rng(2))),
+    )
     assert compared(base, head_of(head, change, where), [again]).verdict is V.REGRESSION

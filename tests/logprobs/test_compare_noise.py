@@ -115,7 +115,10 @@ def drawn(logits, seed):
     """Another token in row 5 of request 0."""
     made = [swap(r, sampling={"temperature": 1.0, "seed": seed}) for r in records(logits)]
     first = made[0]
-    return [one_row(first, tokens=first.topk_ids[5, 1], logprobs=first.topk_logprobs[5, 1]), *made[1:]]
+    return [
+        one_row(first, tokens=first.topk_ids[5, 1], logprobs=first.topk_logprobs[5, 1]),
+        *made[1:],
+    ]
 
 
 def test_another_draw(logits):
@@ -127,7 +130,9 @@ def test_another_draw(logits):
     assert (with_noise.verdict, with_noise.safe) == (V.TOKEN_DIVERGENCE, True)
 
 
-@pytest.mark.parametrize(("size", "verdict"), [(1e-4, V.WITHIN_NOISE), (0.2, V.INCONCLUSIVE), (4.0, V.REGRESSION)])
+@pytest.mark.parametrize(
+    ("size", "verdict"), [(1e-4, V.WITHIN_NOISE), (0.2, V.INCONCLUSIVE), (4.0, V.REGRESSION)]
+)
 def test_without_the_size_of_the_logits(base, size, verdict):
     unsized = [swap(r, logz=None) for r in base]
     random = rng()
@@ -140,7 +145,10 @@ def test_without_the_size_of_the_logits(base, size, verdict):
 
 
 def test_noise_beyond_two_ulp_needs_a_second_run_of_base(logits, base):
-    again, head = records(logits.noisy(rng(), 4)), records(logits.noisy(np.random.default_rng(2), 4))
+    again, head = (
+        records(logits.noisy(rng(), 4)),
+        records(logits.noisy(np.random.default_rng(2), 4)),
+    )
     assert compared(base, head).verdict is V.REGRESSION
     known = compared(base, head, [again])
     assert known.verdict is V.WITHIN_NOISE, known.reasons
@@ -150,7 +158,9 @@ def test_noise_beyond_two_ulp_needs_a_second_run_of_base(logits, base):
 def test_a_second_run_of_something_else_calibrates_nothing(base):
     other = [origin(r, device="gpu-2") for r in base]
     assert compared(base, base, [other]).verdict is V.NOT_COMPARABLE
-    wild = records(Logits.random(np.random.default_rng(99)), tokens=np.array([r.tokens for r in base]))
+    wild = records(
+        Logits.random(np.random.default_rng(99)), tokens=np.array([r.tokens for r in base])
+    )
     assert compared(base, base, [wild]).verdict is V.INCONCLUSIVE
 
 
@@ -163,6 +173,9 @@ def test_rows_after_another_token_are_not_compared(logits):
 
 def test_more_requests_over_the_tolerance_than_in_the_second_run_of_base(logits, base):
     again = records(logits.noisy(rng()))
-    moved = [swap(r, topk_logprobs=r.topk_logprobs + np.where(np.arange(5) == 4, 6 * ULP, 0)) for r in base]
+    moved = [
+        swap(r, topk_logprobs=r.topk_logprobs + np.where(np.arange(5) == 4, 6 * ULP, 0))
+        for r in base
+    ]
     head = [moved[n] if n < 20 else r for n, r in enumerate(base)]
     assert compared(base, head, [again]).verdict is V.REGRESSION

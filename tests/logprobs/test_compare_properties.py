@@ -19,7 +19,11 @@ from checks.logprobs.record import ABSENT, Origin, Record, prompt_hash
 from tests.logprobs.simulated import Logits, columns, compared, records, swap
 
 NUMBERS = st.one_of(
-    st.floats(-30, 0, width=32), st.just(float("-inf")), st.just(float("nan")), st.just(0.0), st.just(float("inf"))
+    st.floats(-30, 0, width=32),
+    st.just(float("-inf")),
+    st.just(float("nan")),
+    st.just(0.0),
+    st.just(float("inf")),
 )
 
 
@@ -27,7 +31,9 @@ NUMBERS = st.one_of(
 def any_record(draw, name="r"):
     """Any record that the reader lets through, sensible or not."""
     n, k = draw(st.integers(0, 6)), draw(st.integers(0, 4))
-    ids = draw(st.lists(st.lists(st.integers(-1, 6), min_size=k, max_size=k), min_size=n, max_size=n))
+    ids = draw(
+        st.lists(st.lists(st.integers(-1, 6), min_size=k, max_size=k), min_size=n, max_size=n)
+    )
     values = draw(st.lists(st.lists(NUMBERS, min_size=k, max_size=k), min_size=n, max_size=n))
     table = np.array(ids, np.int64).reshape(n, k)
     scores = np.array(values, np.float64).reshape(n, k)
@@ -59,7 +65,9 @@ def ints(draw, n, least, most):
 @settings(max_examples=60, deadline=None, derandomize=True)
 def test_what_is_equal_is_identical(found):
     outcome = compared(found, found)
-    assert outcome.verdict is (Verdict.IDENTICAL if outcome.tally.counts["rows"] else Verdict.INCONCLUSIVE)
+    assert outcome.verdict is (
+        Verdict.IDENTICAL if outcome.tally.counts["rows"] else Verdict.INCONCLUSIVE
+    )
 
 
 @given(any_record(), any_record())
@@ -148,7 +156,9 @@ def test_the_information_that_is_needed(alpha):
 
 def test_the_page_says_how_many_steps_are_needed():
     page = (Path(__file__).resolve().parents[2] / "checks/logprobs/compare/VERDICTS.md").read_text()
-    spreads, needed = (re.search(rf"^\| {row}[^|]*\|(.*)\|$", page, re.M)[1] for row in ("relative", "steps on"))
+    spreads, needed = (
+        re.search(rf"^\| {row}[^|]*\|(.*)\|$", page, re.M)[1] for row in ("relative", "steps on")
+    )
     variance = np.log(1 - DROP) ** 2 / (2 * information(FALSE_RED / 2))
     for spread, steps in zip(spreads.split("|"), needed.split("|"), strict=True):
         assert f"{round(2 * float(spread) ** 2 / variance):,}" == steps.strip()

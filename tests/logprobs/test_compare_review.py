@@ -39,13 +39,36 @@ def files(tmp_path_factory):
 
 
 def review(repo, out, *options):
-    code = main(["review", "--repo", str(repo), "--base", "base", "--fail-on", "never", "-o", str(out), *options])
+    code = main(
+        [
+            "review",
+            "--repo",
+            str(repo),
+            "--base",
+            "base",
+            "--fail-on",
+            "never",
+            "-o",
+            str(out),
+            *options,
+        ]
+    )
     assert code == 0
     return out.read_text()
 
 
 def findings(repo, tmp_path, base, head):
-    text = review(repo, tmp_path / "o", "--head", "head", "--records", str(base), str(head), "--format", "json")
+    text = review(
+        repo,
+        tmp_path / "o",
+        "--head",
+        "head",
+        "--records",
+        str(base),
+        str(head),
+        "--format",
+        "json",
+    )
     jsonschema.validate(json.loads(text), json.loads(SCHEMA.read_text()))
     return [f for f in json.loads(text)["findings"] if f["rule"] == RULE]
 
@@ -64,9 +87,19 @@ def test_wrong_values_make_it_a_bug(repo, files, tmp_path):
     assert "cause-rank-offset" in {m["key"] for m in found["evidence"][-1]["said"]}
 
 
-@pytest.mark.parametrize(("language", "said"), [("zh", "只有列数不同"), ("en", "Only the number of columns differs")])
+@pytest.mark.parametrize(
+    ("language", "said"), [("zh", "只有列数不同"), ("en", "Only the number of columns differs")]
+)
 def test_the_report_says_so(repo, files, tmp_path, language, said):
-    asked = ("--records", str(files / "base"), str(files / "head"), "--lang", language, "--format", "markdown")
+    asked = (
+        "--records",
+        str(files / "base"),
+        str(files / "head"),
+        "--lang",
+        language,
+        "--format",
+        "markdown",
+    )
     assert said in review(repo, tmp_path / "o", "--head", "head", *asked)
 
 

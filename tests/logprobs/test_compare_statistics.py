@@ -28,12 +28,25 @@ def run(x):
     """The rows of one run with these logits."""
     logz = np.log(np.exp(x).sum(axis=1)).astype(np.float32).astype(np.float64)
     order = np.argsort(-x, axis=1, kind="stable")[:, :K]
-    table = (np.take_along_axis(x, order, axis=1) - logz[:, None]).astype(np.float32).astype(np.float64)
+    table = (
+        (np.take_along_axis(x, order, axis=1) - logz[:, None]).astype(np.float32).astype(np.float64)
+    )
     ranks = (x >= np.take_along_axis(x, order[:, :1], axis=1)).sum(axis=1)
     length, requests = len(x), len(x) // TOKENS
     position = np.tile(np.arange(TOKENS), requests)
     start = starts(np.full(requests, TOKENS))
-    return Rows(start, order[:, 0], table[:, 0], ranks, logz, np.full(length, np.nan), order, table, position, position)
+    return Rows(
+        start,
+        order[:, 0],
+        table[:, 0],
+        ranks,
+        logz,
+        np.full(length, np.nan),
+        order,
+        table,
+        position,
+        position,
+    )
 
 
 def rounded(x, rng):
@@ -58,10 +71,14 @@ def parts(whole: Measured, pairs: int):
     ends = np.searchsorted(whole.request, np.arange(0, pairs + 1) * REQUESTS)
     for n in range(pairs):
         rows, requests = slice(ends[n], ends[n + 1]), slice(n * REQUESTS, (n + 1) * REQUESTS)
-        made = {name: getattr(whole, name)[rows] for name in ("row", "grade", "ulps", "moved", "rank", "unit")}
+        made = {
+            name: getattr(whole, name)[rows]
+            for name in ("row", "grade", "ulps", "moved", "rank", "unit")
+        }
         made |= {name: getattr(whole, name)[requests] for name in ("split", "split_row", "gap")}
         columns = replace(
-            whole.columns, **{f.name: getattr(whole.columns, f.name)[rows] for f in fields(whole.columns)}
+            whole.columns,
+            **{f.name: getattr(whole.columns, f.name)[rows] for f in fields(whole.columns)},
         )
         yield replace(whole, request=whole.request[rows] - n * REQUESTS, columns=columns, **made)
 
@@ -156,7 +173,11 @@ def sequence(rng, comparisons, requests, looks):
     any look."""
     base, head = (acceptances(rng, comparisons, requests, 12, 0.7) for _ in range(2))
     for n in range(comparisons):
-        found = [d.judged for look in looks for d in acceptance.decide(counts(base[n, :look], head[n, :look]))]
+        found = [
+            d.judged
+            for look in looks
+            for d in acceptance.decide(counts(base[n, :look], head[n, :look]))
+        ]
         yield Judged.DROP in found
 
 
@@ -197,7 +218,9 @@ def test_what_is_said_to_be_missing_is_about_what_is_missing():
         change = 0.05 if n % 2 else 0.0
         base = acceptances(rng, 1, 60, 12, 0.7)[0]
         head = (
-            lowered(rng, acceptances(rng, 1, 60, 12, 0.7)[0], change) if change else acceptances(rng, 1, 60, 12, 0.7)[0]
+            lowered(rng, acceptances(rng, 1, 60, 12, 0.7)[0], change)
+            if change
+            else acceptances(rng, 1, 60, 12, 0.7)[0]
         )
         open_ = acceptance.decide(counts(base, head))[0]
         if open_.judged is not Judged.UNDECIDED:

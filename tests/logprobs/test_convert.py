@@ -23,12 +23,16 @@ NAMED = st.integers(0, 2**31).map("token_id:{}".format)
 
 
 def cells(tokens):
-    return st.builds(lambda t, lp: {"token": t, "logprob": lp, "bytes": list(t.encode())}, tokens, LOGPROBS)
+    return st.builds(
+        lambda t, lp: {"token": t, "logprob": lp, "bytes": list(t.encode())}, tokens, LOGPROBS
+    )
 
 
 def contents(tokens):
     top = st.lists(cells(tokens), max_size=3)
-    return st.lists(st.builds(lambda c, t: c | {"top_logprobs": t}, cells(tokens), top), min_size=1, max_size=6)
+    return st.lists(
+        st.builds(lambda c, t: c | {"top_logprobs": t}, cells(tokens), top), min_size=1, max_size=6
+    )
 
 
 def only(data: object, asked: Asked = ASKED) -> Record:
@@ -37,7 +41,11 @@ def only(data: object, asked: Asked = ASKED) -> Record:
 
 
 def chat(content: list, **more: object) -> dict:
-    return {"id": "x", "object": "chat.completion", "choices": [{"index": 0, "logprobs": {"content": content}} | more]}
+    return {
+        "id": "x",
+        "object": "chat.completion",
+        "choices": [{"index": 0, "logprobs": {"content": content}} | more],
+    }
 
 
 def pieces(items: list, data) -> list[list]:
@@ -61,10 +69,16 @@ def test_a_streamed_chat_is_the_whole_one(content, data):
         | {"choices": [{"index": 0, "delta": {}, "logprobs": {"content": part} if part else None}]}
         for part in parts
     ]
-    chunks += [{"id": "x", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}, {"id": "x", "choices": []}]
+    chunks += [
+        {"id": "x", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
+        {"id": "x", "choices": []},
+    ]
     equal(only(stream(chunks), Asked(id="r")), whole)
     equal(only(chunks, Asked(id="r")), whole)
-    equal(only("\n".join(json.dumps(c, ensure_ascii=False) for c in chunks).encode(), Asked(id="r")), whole)
+    equal(
+        only("\n".join(json.dumps(c, ensure_ascii=False) for c in chunks).encode(), Asked(id="r")),
+        whole,
+    )
     assert only(stream(chunks)).accept_num.tolist() == [len(part) for part in parts if part]
     # what an e2e test stores is the `logprobs` object of each chunk
     plain = only([{"content": part, "refusal": None} for part in parts if part])
@@ -74,20 +88,39 @@ def test_a_streamed_chat_is_the_whole_one(content, data):
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.lists(st.tuples(WORDS, LOGPROBS, st.dictionaries(WORDS, LOGPROBS)), min_size=1, max_size=6), st.data())
+@given(
+    st.lists(st.tuples(WORDS, LOGPROBS, st.dictionaries(WORDS, LOGPROBS)), min_size=1, max_size=6),
+    st.data(),
+)
 def test_a_streamed_completion_is_the_whole_one(rows, data):
     def logprobs(part: list) -> dict:
-        tokens, scores, tops = (list(column) for column in zip(*part, strict=True)) if part else ([], [], [])
+        tokens, scores, tops = (
+            (list(column) for column in zip(*part, strict=True)) if part else ([], [], [])
+        )
         return {"tokens": tokens, "token_logprobs": scores, "top_logprobs": tops, "text_offset": []}
 
-    whole = only({"id": "x", "object": "text_completion", "choices": [{"index": 0, "logprobs": logprobs(rows)}]})
+    whole = only(
+        {
+            "id": "x",
+            "object": "text_completion",
+            "choices": [{"index": 0, "logprobs": logprobs(rows)}],
+        }
+    )
     chunks = [
-        {"id": "x", "object": "text_completion", "choices": [{"index": 0, "text": "", "logprobs": logprobs(part)}]}
+        {
+            "id": "x",
+            "object": "text_completion",
+            "choices": [{"index": 0, "text": "", "logprobs": logprobs(part)}],
+        }
         for part in pieces(rows, data)
     ]
     streamed = only(stream(chunks))
     assert whole.accept_num is None
-    assert whole.tokens.tolist() == [text_id(token.encode()) for token, _, _ in rows] == streamed.tokens.tolist()
+    assert (
+        whole.tokens.tolist()
+        == [text_id(token.encode()) for token, _, _ in rows]
+        == streamed.tokens.tolist()
+    )
     assert np.array_equal(whole.topk_ids, streamed.topk_ids)
     assert np.array_equal(whole.topk_logprobs, streamed.topk_logprobs, equal_nan=True)
 
@@ -99,8 +132,14 @@ def entry(token: str, logprob: float, *top: tuple[str, float], **more: object) -
 
 def test_tokens_named_by_id_are_those_ids():
     record = only(chat([entry("token_id:7", -0.5, ("token_id:7", -0.5), ("token_id:3", -9999.0))]))
-    assert (record.ids, record.tokens.tolist(), record.topk_ids.tolist()) == ("token", [7], [[7, 3]])
-    assert record.topk_logprobs.tolist() == [[-0.5, -math.inf]], "the floor that stands for -inf in JSON"
+    assert (record.ids, record.tokens.tolist(), record.topk_ids.tolist()) == (
+        "token",
+        [7],
+        [[7, 3]],
+    )
+    assert record.topk_logprobs.tolist() == [[-0.5, -math.inf]], (
+        "the floor that stands for -inf in JSON"
+    )
 
 
 @pytest.mark.parametrize("place", ["choice", "message"])
@@ -109,7 +148,11 @@ def test_ids_beside_the_texts_are_used_where_every_token_has_one(place, name):
     ids = {name: [11, 12]}
     beside = ids if place == "choice" else {"message": {"content": "ab"} | ids}
     alone = only(chat([entry("a", -1.0), entry("b", -2.0)], **beside))
-    assert (alone.ids, alone.tokens.tolist(), alone.texts) == ("token", [11, 12], {11: "a", 12: "b"})
+    assert (alone.ids, alone.tokens.tolist(), alone.texts) == (
+        "token",
+        [11, 12],
+        {11: "a", 12: "b"},
+    )
     # the top tokens have texts alone, and two kinds of ids could not be paired
     with_top = only(chat([entry("a", -1.0, ("c", -1.5)), entry("b", -2.0)], **beside))
     assert with_top.ids == "text"
@@ -120,7 +163,15 @@ def test_ids_beside_the_texts_are_used_where_every_token_has_one(place, name):
 
 def test_streamed_ids_are_put_together():
     chunks = [
-        {"id": "x", "choices": [{"delta": {"completion_token_ids": [i]}, "logprobs": {"content": [entry("a", -1.0)]}}]}
+        {
+            "id": "x",
+            "choices": [
+                {
+                    "delta": {"completion_token_ids": [i]},
+                    "logprobs": {"content": [entry("a", -1.0)]},
+                }
+            ],
+        }
         for i in (5, 6)
     ]
     assert only(stream(chunks)).tokens.tolist() == [5, 6]
@@ -131,10 +182,22 @@ def test_fields_about_something_else_are_passed_over():
     prompt = [None, {"9": {"logprob": -3.0, "rank": 2, "decoded_token": "H"}}]
     logprobs = {"tokens": ["token_id:7"], "token_logprobs": [-0.5], "text_offset": [0]}
     logprobs["top_logprobs"] = [{"token_id:7": -0.5, "token_id:3": -1.5}]
-    choice = {"index": 0, "text": "a", "logprobs": logprobs, "finish_reason": "length", "stop_reason": None}
+    choice = {
+        "index": 0,
+        "text": "a",
+        "logprobs": logprobs,
+        "finish_reason": "length",
+        "stop_reason": None,
+    }
     choice |= {"token_ids": [7], "prompt_token_ids": [9, 9], "prompt_logprobs": prompt}
-    record = only({"id": "x", "object": "text_completion", "choices": [choice], "kv_transfer_params": None})
-    assert (record.ids, record.tokens.tolist(), record.topk_ids.tolist()) == ("token", [7], [[7, 3]])
+    record = only(
+        {"id": "x", "object": "text_completion", "choices": [choice], "kv_transfer_params": None}
+    )
+    assert (record.ids, record.tokens.tolist(), record.topk_ids.tolist()) == (
+        "token",
+        [7],
+        [[7, 3]],
+    )
 
     drafts = {"content": [entry("d", -0.1), entry("e", -0.2)]}
     chunks = [
@@ -156,9 +219,16 @@ def test_sglang_gives_triples():
         "output_token_logprobs": [[-0.5, 7, "a"], [None, 8, None]],
         "output_top_logprobs": [[[-0.5, 7, None], [-1.5, 9, None]], None],
     }
-    for body in ({"text": "", "meta_info": meta}, {"choices": [{"meta_info": meta, "logprobs": {"content": []}}]}):
+    for body in (
+        {"text": "", "meta_info": meta},
+        {"choices": [{"meta_info": meta, "logprobs": {"content": []}}]},
+    ):
         record = only(body)
-        assert (record.ids, record.tokens.tolist(), record.finish_reason) == ("token", [7, 8], "length")
+        assert (record.ids, record.tokens.tolist(), record.finish_reason) == (
+            "token",
+            [7, 8],
+            "length",
+        )
         assert record.topk_ids.tolist() == [[7, 9], [ABSENT, ABSENT]]
         assert math.isnan(record.logprobs[1])
 
@@ -171,7 +241,9 @@ def test_what_only_bytes_tell_apart_stays_apart():
 def test_a_batch_is_called_by_its_own_ids_and_choices_by_their_number():
     body = chat([entry("a", -1.0)])
     body["choices"].append({"index": 1, "logprobs": {"content": [entry("b", -1.0)]}})
-    lines = [{"custom_id": f"q{n}", "response": {"status_code": 200, "body": body}} for n in range(2)]
+    lines = [
+        {"custom_id": f"q{n}", "response": {"status_code": 200, "body": body}} for n in range(2)
+    ]
     found = list(convert("\n".join(map(json.dumps, lines)).encode(), ASKED))
     assert [record.id for record in found] == ["q0", "q0#1", "q1", "q1#1"]
     two = stream([chat([entry("a", -1.0)])]) + stream([chat([entry("b", -1.0)])])
@@ -217,9 +289,15 @@ def test_what_is_no_answer_is_refused(data, key):
 
 META = {"output_token_logprobs": [[-0.5, 7, "a"]], "output_top_logprobs": [[[-0.5, 7, None]]]}
 COMPLETION = {"tokens": ["a"], "token_logprobs": [-1.0], "top_logprobs": [{"a": -1.0}]}
-CHUNK = {"id": "x", "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {"token_ids": [4]}}]}
+CHUNK = {
+    "id": "x",
+    "object": "chat.completion.chunk",
+    "choices": [{"index": 0, "delta": {"token_ids": [4]}}],
+}
 SHAPES = (
-    chat([entry("a", -1.0, ("token_id:3", -2.0))], message={"token_ids": [3]}, finish_reason="stop"),
+    chat(
+        [entry("a", -1.0, ("token_id:3", -2.0))], message={"token_ids": [3]}, finish_reason="stop"
+    ),
     {"choices": [{"logprobs": COMPLETION, "speculate_metrics": {"accepted_tokens": 1}}]},
     {"choices": [{"meta_info": META}]},
     {"meta_info": META | {"finish_reason": {"type": "stop"}, "id": "i"}},
@@ -235,7 +313,13 @@ JUNK = (None, True, 3, -1.5, "x", "token_id:x", [], [1], [[1]], {}, {"a": 1}, 2*
 def places(value: object, path: tuple = ()):
     """Every path into a JSON value."""
     yield path
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    inner = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     for key, item in inner:
         yield from places(item, (*path, key))
 
@@ -255,7 +339,10 @@ def test_junk_in_any_place_is_read_or_refused_and_nothing_else(shape):
     for path in places(shape):
         for junk in JUNK:
             broken = replaced(shape, path, junk)
-            for data in (json.dumps(broken).encode(), stream(broken if isinstance(broken, list) else [broken])):
+            for data in (
+                json.dumps(broken).encode(),
+                stream(broken if isinstance(broken, list) else [broken]),
+            ):
                 try:
                     list(convert(data, ASKED))
                 except ResponseError:

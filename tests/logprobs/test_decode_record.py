@@ -26,7 +26,11 @@ def test_another_width_changes_no_shared_column(recorded):
     """What seed 000's reviewer asked: the loop itself writes the same numbers, in fewer columns."""
     for narrow, wide in zip(recorded("--top-k", "3"), recorded("--top-k", "20"), strict=True):
         assert (narrow.k, wide.k) == (3, 20)
-        assert narrow.id == wide.id and narrow.prompt_sha256 == wide.prompt_sha256 and narrow.origin == wide.origin
+        assert (
+            narrow.id == wide.id
+            and narrow.prompt_sha256 == wide.prompt_sha256
+            and narrow.origin == wide.origin
+        )
         for name in ("tokens", "logprobs", "ranks", "logz", "accept_num"):
             assert np.array_equal(getattr(narrow, name), getattr(wide, name)), name
         assert np.array_equal(narrow.topk_ids, wide.topk_ids[:, :3])
@@ -34,7 +38,9 @@ def test_another_width_changes_no_shared_column(recorded):
 
 
 def test_a_record_is_whole_and_true_to_itself(recorded):
-    for record in recorded("--top-k", "4", "--temperature", "1.0", "--sample-top-k", "2", "--mode", "processed"):
+    for record in recorded(
+        "--top-k", "4", "--temperature", "1.0", "--sample-top-k", "2", "--mode", "processed"
+    ):
         assert len(record) == 6 == record.accept_num.sum() and record.accept_num[0] == 1
         assert np.isneginf(record.topk_logprobs[:, 2:]).all(), "only the best two could be drawn"
         assert set(record.ranks.tolist()) <= {1, 2}

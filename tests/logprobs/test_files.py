@@ -38,7 +38,9 @@ def test_an_answer_becomes_a_record_with_what_was_said_about_it(convert):
         "logits-dtype": "bfloat16",
     }
     options = [part for name, value in said.items() for part in (f"--{name}", value)]
-    code, out, err = convert(json.dumps(chat([entry("a", -1.0)])).encode(), *options, "--prompt", "Hi", "--id", "x")
+    code, out, err = convert(
+        json.dumps(chat([entry("a", -1.0)])).encode(), *options, "--prompt", "Hi", "--id", "x"
+    )
     assert (code, err) == (0, "")
     record = parse(out.encode())
     assert {name.replace("-", "_"): value for name, value in said.items()} == {
@@ -53,8 +55,12 @@ def test_records_go_between_their_two_forms_and_stay_the_same(convert):
     assert code == 0 and '"topk_ids":{"i4":"' in packed
     code, plain, _ = convert(packed.encode(), "--plain", "-o", "out")
     assert (code, plain) == (0, "")
-    assert '"topk_ids":[[1,2],[3]],"topk_logprobs":[[-0.5,"-inf"],["nan"]]' in Path("out").read_text()
-    for one, other in zip(read(lists.splitlines()), read(Path("out").read_bytes().splitlines()), strict=True):
+    assert (
+        '"topk_ids":[[1,2],[3]],"topk_logprobs":[[-0.5,"-inf"],["nan"]]' in Path("out").read_text()
+    )
+    for one, other in zip(
+        read(lists.splitlines()), read(Path("out").read_bytes().splitlines()), strict=True
+    ):
         equal(one, other)
         assert write(one) == write(other)
 
@@ -113,7 +119,9 @@ def test_a_file_that_is_not_there(convert, capsys):
 
 def test_every_reason_has_its_sentence_and_every_sentence_its_reason():
     """The keys are raised in `checks/`, where there are no words, and the words stand in `errors.toml`."""
-    source = "".join(path.read_text("utf-8") for path in sorted((ROOT / "checks/logprobs").glob("*.py")))
+    source = "".join(
+        path.read_text("utf-8") for path in sorted((ROOT / "checks/logprobs").glob("*.py"))
+    )
     said = tomllib.loads((ROOT / "templates/words/errors.toml").read_text("utf-8"))
     for prefix, errors in (("record-", "RecordError|FieldError"), ("response-", "ResponseError")):
         raised = set(re.findall(rf'(?:{errors})\(\s*"([a-z0-9-]+)"', source))

@@ -23,7 +23,11 @@ PAGE = Path(jsonl.__file__).parent / "FORMAT.md"
 FLOATS = st.floats(allow_nan=True, allow_infinity=True)
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 SCALARS = st.one_of(
-    st.integers(-(2**53), 2**53), st.booleans(), TEXT, st.none(), st.floats(allow_nan=False, allow_infinity=False)
+    st.integers(-(2**53), 2**53),
+    st.booleans(),
+    TEXT,
+    st.none(),
+    st.floats(allow_nan=False, allow_infinity=False),
 )
 
 
@@ -57,7 +61,9 @@ def made(draw) -> Record:
         accept_num=np.diff([0, *cut, n]).astype(np.int64),
         logz=draw(st.none() | st.just(floats(n))),
         max_logit=draw(st.none() | st.just(floats(n))),
-        origin=Origin(draw(TEXT), draw(st.sampled_from(MODES)), draw(TEXT), draw(TEXT), draw(TEXT), draw(TEXT)),
+        origin=Origin(
+            draw(TEXT), draw(st.sampled_from(MODES)), draw(TEXT), draw(TEXT), draw(TEXT), draw(TEXT)
+        ),
         sampling=draw(st.dictionaries(TEXT, SCALARS, max_size=2)),
         speculative=draw(st.dictionaries(TEXT, SCALARS, max_size=2)),
         ids=draw(st.sampled_from(("token", "text"))),
@@ -71,7 +77,9 @@ def equal(a: Record, b: Record) -> None:
         one, other = getattr(a, field.name), getattr(b, field.name)
         if isinstance(one, np.ndarray):
             assert one.dtype == other.dtype and one.shape == other.shape, field.name
-            assert one.tobytes() == other.tobytes() or np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
+            assert one.tobytes() == other.tobytes() or np.array_equal(
+                one, other, equal_nan=one.dtype.kind == "f"
+            )
         else:
             assert one == other, field.name
 
@@ -120,7 +128,10 @@ TABLE = {"topk_ids": [[1], [2]], "topk_logprobs": [[-0.5], [-1]]}
 
 
 def line(**changes: object) -> bytes:
-    return json.dumps({k: v for k, v in (GOOD | TABLE | changes).items() if v is not ...}).encode() + b"\n"
+    return (
+        json.dumps({k: v for k, v in (GOOD | TABLE | changes).items() if v is not ...}).encode()
+        + b"\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -200,7 +211,12 @@ def test_a_line_without_end_is_refused_and_not_swallowed(monkeypatch):
 
 
 def test_memory_does_not_grow_with_the_file():
-    one = line(tokens=[1] * 99, logprobs=[-0.5] * 99, topk_ids=[[1] * 20] * 99, topk_logprobs=[[-0.5] * 20] * 99)
+    one = line(
+        tokens=[1] * 99,
+        logprobs=[-0.5] * 99,
+        topk_ids=[[1] * 20] * 99,
+        topk_logprobs=[[-0.5] * 20] * 99,
+    )
 
     def peak(count: int) -> int:
         tracemalloc.start()
@@ -221,5 +237,10 @@ def test_the_page_names_every_field_and_its_examples_are_records():
     assert required == set(jsonl._REQUIRED)
     examples = re.search(r"```json\n(.*?)```", text, re.DOTALL)[1]
     first, second = read(examples.encode().splitlines(keepends=True))
-    assert (first.k, len(first), second.topk_ids[0, 1], second.logprobs[0]) == (2, 2, ABSENT, -np.inf)
+    assert (first.k, len(first), second.topk_ids[0, 1], second.logprobs[0]) == (
+        2,
+        2,
+        ABSENT,
+        -np.inf,
+    )
     assert str(ABSENT) in text

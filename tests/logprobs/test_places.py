@@ -11,10 +11,14 @@ from hypothesis import strategies as st
 from bot.logprobs import places as module
 from bot.logprobs.places import places, read_at
 
-PIECES = st.sampled_from([b"\n", b" ", b"\t", b"\r\n", b"\v\f", b"a", b"{}", b"abcdefgh", b" b ", b"\0", b"\xff"])
+PIECES = st.sampled_from(
+    [b"\n", b" ", b"\t", b"\r\n", b"\v\f", b"a", b"{}", b"abcdefgh", b" b ", b"\0", b"\xff"]
+)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150, deadline=None)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150, deadline=None
+)
 @given(pieces=st.lists(PIECES, max_size=30), buffer=st.integers(1, 9))
 def test_every_line_that_holds_something_and_no_other(
     pieces: list[bytes], buffer: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

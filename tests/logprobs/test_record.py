@@ -39,7 +39,9 @@ def recorded(vllm, tmp_path, capsys):
 
     def run(name, prompts, *options, url=vllm.url):
         path = tmp_path / "prompts"
-        path.write_text("".join((p if isinstance(p, str) else json.dumps(p)) + "\n" for p in prompts))
+        path.write_text(
+            "".join((p if isinstance(p, str) else json.dumps(p)) + "\n" for p in prompts)
+        )
         output = tmp_path / name
         given = ["--endpoint", url, "--prompts", str(path), "-o", str(output), *OPTIONS, *options]
         code = main(["logprobs", "record", *given])
@@ -64,15 +66,33 @@ def refused(result, *parts: str) -> None:
 
 
 def test_every_prompt_becomes_a_record(recorded):
-    code, found, err = recorded("a", TEXTS, "--top-logprobs", "4", "--seed", "7", "--engine", "vllm", "--mode", "raw")
+    code, found, err = recorded(
+        "a", TEXTS, "--top-logprobs", "4", "--seed", "7", "--engine", "vllm", "--mode", "raw"
+    )
     assert code == 0 and "4 requests" in err
     assert [r.id for r in found] == ["line-1", "line-2", "line-3", "line-4"]
     for record, text in zip(found, TEXTS, strict=True):
-        assert record.prompt == json.dumps([{"content": text, "role": "user"}], separators=(",", ":"))
+        assert record.prompt == json.dumps(
+            [{"content": text, "role": "user"}], separators=(",", ":")
+        )
         assert record.prompt_sha256 == prompt_hash(record.prompt)
-        assert (len(record), record.k, record.ids, record.finish_reason) == (5, 4, "token", "length")
-        assert record.sampling == {"max_tokens": 5, "temperature": 0.0, "seed": 7, "top_logprobs": 4}
-        assert (record.origin.model, record.origin.engine, record.origin.mode) == ("small", "vllm", "raw")
+        assert (len(record), record.k, record.ids, record.finish_reason) == (
+            5,
+            4,
+            "token",
+            "length",
+        )
+        assert record.sampling == {
+            "max_tokens": 5,
+            "temperature": 0.0,
+            "seed": 7,
+            "top_logprobs": 4,
+        }
+        assert (record.origin.model, record.origin.engine, record.origin.mode) == (
+            "small",
+            "vllm",
+            "raw",
+        )
         # greedy: each token is the best of its place
         assert np.array_equal(record.tokens, record.topk_ids[:, 0])
         assert np.array_equal(record.logprobs, record.topk_logprobs[:, 0])
@@ -81,10 +101,14 @@ def test_every_prompt_becomes_a_record(recorded):
 @pytest.mark.parametrize("api", ["chat", "completions"])
 def test_a_stream_says_what_the_whole_answer_says(recorded, api):
     whole = recorded("whole", TEXTS, "--api", api, "--engine", "vllm")[1]
-    streamed = recorded("streamed", TEXTS, "--api", api, "--engine", "vllm", "--stream", "--steps")[1]
+    streamed = recorded("streamed", TEXTS, "--api", api, "--engine", "vllm", "--stream", "--steps")[
+        1
+    ]
     for one, other in zip(whole, streamed, strict=True):
         assert one.accept_num is None
-        assert other.accept_num[0] == 1 and other.accept_num.sum() == 5, "the prefill's step, then the others"
+        assert other.accept_num[0] == 1 and other.accept_num.sum() == 5, (
+            "the prefill's step, then the others"
+        )
         assert np.array_equal(one.tokens, other.tokens)
         assert np.array_equal(one.topk_ids, other.topk_ids)
         assert np.array_equal(one.topk_logprobs, other.topk_logprobs)
@@ -120,7 +144,16 @@ def equal_but_id(one: Record, other: Record) -> None:
 
 
 def test_what_may_pass_is_asked_again(recorded):
-    troubles = ("!500x2", "!429x1", "!503x1", "!dropx1", "!silentx1", "!errorx1", "!earlyx1", "!emptyx1")
+    troubles = (
+        "!500x2",
+        "!429x1",
+        "!503x1",
+        "!dropx1",
+        "!silentx1",
+        "!errorx1",
+        "!earlyx1",
+        "!emptyx1",
+    )
     prompts = ["Hello", *troubles]
     code, found, _ = recorded("a", prompts, "--stream")
     assert code == 0
@@ -158,7 +191,12 @@ def test_a_server_that_stays_broken_ends_the_recording(recorded):
 def test_another_command_does_not_write_into_the_same_file(recorded, tmp_path):
     first = recorded("a", TEXTS)[1]
     data = (tmp_path / "a").read_bytes()
-    for options in (["--seed", "3"], ["--temperature", "0.5"], ["--top-logprobs", "2"], ["--device", "x"]):
+    for options in (
+        ["--seed", "3"],
+        ["--temperature", "0.5"],
+        ["--top-logprobs", "2"],
+        ["--device", "x"],
+    ):
         refused(recorded("a", TEXTS, *options), "another command", "`line-1`")
     refused(recorded("a", ["Hallo", *TEXTS[1:]]), "`prompt`")
     refused(recorded("a", TEXTS, "--stream", "--steps"), "`accept_num`")
@@ -208,7 +246,15 @@ def test_a_key_goes_out_and_is_written_nowhere(recorded, tmp_path, monkeypatch):
 def test_wrong_options_are_refused(recorded, tmp_path, options, part, capsys):
     prompts = tmp_path / "p"
     prompts.write_text("Hello\n")
-    given = ["--endpoint", "http://127.0.0.1:1", "--prompts", str(prompts), "-o", str(tmp_path / "o"), *OPTIONS]
+    given = [
+        "--endpoint",
+        "http://127.0.0.1:1",
+        "--prompts",
+        str(prompts),
+        "-o",
+        str(tmp_path / "o"),
+        *OPTIONS,
+    ]
     assert main(["logprobs", "record", *given, *options]) == 2
     err = capsys.readouterr().err
     assert part in err and err.count("\n") == 1 and ":word" not in err
@@ -226,7 +272,15 @@ def test_wrong_options_are_refused(recorded, tmp_path, options, part, capsys):
 )
 def test_wrong_prompts_are_refused(tmp_path, text, part, capsys):
     (tmp_path / "p").write_text(text)
-    given = ["--endpoint", "http://127.0.0.1:1", "--prompts", str(tmp_path / "p"), "-o", str(tmp_path / "o"), *OPTIONS]
+    given = [
+        "--endpoint",
+        "http://127.0.0.1:1",
+        "--prompts",
+        str(tmp_path / "p"),
+        "-o",
+        str(tmp_path / "o"),
+        *OPTIONS,
+    ]
     assert main(["logprobs", "record", *given]) == 2
     assert part in capsys.readouterr().err
 
@@ -241,7 +295,17 @@ def test_killed_twice_it_records_each_request_once(vllm, recorded, tmp_path):
     prompts = held_up("2", "3", "4", "5")
     (tmp_path / "prompts").write_text("".join(p + "\n" for p in prompts))
     output = tmp_path / "killed"
-    given = ["--endpoint", vllm.url, "--prompts", tmp_path / "prompts", "-o", output, *OPTIONS, "--concurrency", "2"]
+    given = [
+        "--endpoint",
+        vllm.url,
+        "--prompts",
+        tmp_path / "prompts",
+        "-o",
+        output,
+        *OPTIONS,
+        "--concurrency",
+        "2",
+    ]
     troubles = troubled(vllm)
     for whole in (2, 4):
         with started(given, tmp_path) as process:
@@ -249,7 +313,9 @@ def test_killed_twice_it_records_each_request_once(vllm, recorded, tmp_path):
             until(lambda w=whole: troubled(vllm) - troubles == {2: 2, 4: 6}[w])
             process.send_signal(signal.SIGKILL)
         lines = output.read_bytes().splitlines(keepends=True)
-        assert len(lines) == whole, "the run went on where the last one stopped, and did not come to its end"
+        assert len(lines) == whole, (
+            "the run went on where the last one stopped, and did not come to its end"
+        )
         output.write_bytes(b"".join([*lines, lines[0][: len(lines[0]) // whole]]))
     assert main(["logprobs", "record", *map(str, given)]) == 0
     recorded("whole", prompts)
@@ -266,7 +332,9 @@ def test_a_server_that_dies_is_followed_by_another(recorded, tmp_path):
             await_lines(output, 3)
             first.process.kill()
             _, err = process.communicate(timeout=60)
-    assert process.returncode == 2 and b"did not answer in 2 attempts" in err and err.count(b"\n") == 1
+    assert (
+        process.returncode == 2 and b"did not answer in 2 attempts" in err and err.count(b"\n") == 1
+    )
     assert len(records(output)) == 3
     # at another port, which is no other command; there, these wait again the first time
     code, found, err = recorded("o", prompts, "--timeout", "3", "--retries", "4")
@@ -277,7 +345,17 @@ def test_a_server_that_dies_is_followed_by_another(recorded, tmp_path):
 def test_ctrl_c_keeps_what_is_there_and_says_so(vllm, tmp_path):
     (tmp_path / "prompts").write_text("".join(p + "\n" for p in held_up("4", "5")))
     output = tmp_path / "o"
-    given = ["--endpoint", vllm.url, "--prompts", tmp_path / "prompts", "-o", output, *OPTIONS, "--concurrency", "2"]
+    given = [
+        "--endpoint",
+        vllm.url,
+        "--prompts",
+        tmp_path / "prompts",
+        "-o",
+        output,
+        *OPTIONS,
+        "--concurrency",
+        "2",
+    ]
     with started(given, tmp_path) as process:
         await_lines(output, 4)
         process.send_signal(signal.SIGINT)

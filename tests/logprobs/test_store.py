@@ -25,7 +25,16 @@ AT = "2026-01-02T03:04:05+00:00"
 def record(id: str = "a", origin: Origin = H200, last: float = -2.0) -> Record:
     table = np.array([[1, 2], [3, 4]])
     scores = np.array([[-0.5, -1.0], [-0.25, last]])
-    return Record(id, table[:, 0].copy(), scores[:, 0].copy(), table, scores, prompt_hash("p"), "p", origin=origin)
+    return Record(
+        id,
+        table[:, 0].copy(),
+        scores[:, 0].copy(),
+        table,
+        scores,
+        prompt_hash("p"),
+        "p",
+        origin=origin,
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +54,9 @@ def specbot(capsys):
 
 @pytest.fixture
 def accept(specbot):
-    def run(*records: Record, why: str = "first", more: tuple[str, ...] = ()) -> tuple[int, str, str]:
+    def run(
+        *records: Record, why: str = "first", more: tuple[str, ...] = ()
+    ) -> tuple[int, str, str]:
         Path("head.jsonl").write_bytes(b"".join(map(write, records)))
         return specbot("accept", "head.jsonl", "--store", "store", "--why", why, "--at", AT, *more)
 
@@ -60,18 +71,27 @@ def stored(key: Key) -> list[Record]:
 def test_a_baseline_moves_on_and_the_log_says_how(accept, specbot):
     assert accept(record())[0] == 0
     Path("verdict.json").write_text('{"verdict": "columns-only", "other": 1}')
-    code, out, _ = accept(record(last=-3.0), why="another width", more=("--who", "me", "--verdict", "verdict.json"))
+    code, out, _ = accept(
+        record(last=-3.0), why="another width", more=("--who", "me", "--verdict", "verdict.json")
+    )
     assert code == 0 and "H200 · engine 1.0 · small · raw" in out
     (found,) = stored(H200.key)
     equal(found, record(last=-3.0))
     folder = Path("store") / folder_of(H200.key)
     first, second = map(json.loads, (folder / "log.jsonl").read_text().splitlines())
-    assert (first["who"], first["why"], first["verdict"], first["old"]) == ("octocat", "first", None, None)
+    assert (first["who"], first["why"], first["verdict"], first["old"]) == (
+        "octocat",
+        "first",
+        None,
+        None,
+    )
     assert (second["who"], second["why"], second["accepted"]) == ("me", "another width", AT)
     assert second["verdict"]["verdict"] == "columns-only"
     assert second["old"] == first["new"] == hashlib.sha256(write(record())).hexdigest()
     assert {path.name for path in folder.iterdir()} == {"log.jsonl", f"{second['new']}.jsonl"}
-    assert [path.name for path in Path("store").iterdir()] == [folder.name], "nothing is left lying about"
+    assert [path.name for path in Path("store").iterdir()] == [folder.name], (
+        "nothing is left lying about"
+    )
     listed = specbot("baselines", "--store", "store")[1]
     for part in (
         "H200 · engine 1.0 · small · raw",
@@ -95,7 +115,8 @@ def test_the_same_records_again_are_no_move_in_either_form(accept, specbot):
 
 def test_keys_do_not_meet(accept):
     others = [
-        replace(H200, **change) for change in ({"device": "H100"}, {"mode": "processed"}, {"model": "H200 small"})
+        replace(H200, **change)
+        for change in ({"device": "H100"}, {"mode": "processed"}, {"model": "H200 small"})
     ]
     slash = replace(H200, model="../../etc/passwd")
     for number, origin in enumerate((H200, *others, slash)):
@@ -111,10 +132,17 @@ def test_a_key_that_is_not_there_names_the_nearest(accept):
     accept(record(origin=H200))
     accept(record(origin=replace(H200, engine_version="1.1")))
     accept(record(origin=far))
-    with pytest.raises(UserError) as caught, baseline_file("store", replace(H200, engine_version="1.2").key):
+    with (
+        pytest.raises(UserError) as caught,
+        baseline_file("store", replace(H200, engine_version="1.2").key),
+    ):
         pass
     assert caught.value.key == "baseline-none"
-    assert [near.split(" · ")[1] for near in caught.value.args_["near"]] == ["engine 1.0", "engine 1.1", "engine2 9"]
+    assert [near.split(" · ")[1] for near in caught.value.args_["near"]] == [
+        "engine 1.0",
+        "engine 1.1",
+        "engine2 9",
+    ]
 
 
 def test_an_interrupted_accept_leaves_the_old_baseline(accept):
@@ -134,7 +162,15 @@ def test_an_interrupted_accept_leaves_the_old_baseline(accept):
 
 def test_a_revision_in_git_is_read_and_not_written(accept, specbot):
     accept(record())
-    git = ("git", "-c", "user.name=S", "-c", "user.email=s@example.org", "-c", "commit.gpgsign=false")
+    git = (
+        "git",
+        "-c",
+        "user.name=S",
+        "-c",
+        "user.email=s@example.org",
+        "-c",
+        "commit.gpgsign=false",
+    )
     for arguments in (("init", "-q"), ("add", "store"), ("commit", "-qm", "baseline")):
         subprocess.run([*git, *arguments], check=True, capture_output=True)
     accept(record(last=-3.0), why="later")
@@ -200,7 +236,11 @@ def test_a_comparison_finds_its_base_under_the_key_of_head(accept, specbot):
     Path("head.jsonl").write_bytes(write(record(last=-3.0)))
     code, out, _ = specbot("diff", "--store", "store", "head.jsonl", "--format", "json")
     by_file = specbot(
-        "diff", str(Path("store") / baselines(open_store("store"))[0].file), "head.jsonl", "--format", "json"
+        "diff",
+        str(Path("store") / baselines(open_store("store"))[0].file),
+        "head.jsonl",
+        "--format",
+        "json",
     )
     assert (code, json.loads(out)["verdict"]) == (by_file[0], json.loads(by_file[1])["verdict"])
     Path("verdict.json").write_text(out)

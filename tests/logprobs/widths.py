@@ -20,7 +20,9 @@ OLD_STRIDE = 21
 SIZE = ("--requests", "8", "--max-tokens", "24")
 
 
-def strided(sampled: torch.Tensor, ids: torch.Tensor, scores: torch.Tensor, *rest: Any, **named: Any) -> torch.Tensor:
+def strided(
+    sampled: torch.Tensor, ids: torch.Tensor, scores: torch.Tensor, *rest: Any, **named: Any
+) -> torch.Tensor:
     """`pack_message`, reading row r of the table at r * 21, whatever its width."""
     rows, width = ids.shape
     at = torch.arange(rows)[:, None] * OLD_STRIDE + torch.arange(width)

@@ -54,7 +54,9 @@ def change_of(case: Case) -> ChangeSet:
         target_branch=pull.get("target_branch", ""),
         known=pull.get("known", case.pull is not None),
     )
-    return ChangeSet(MemoryTree(files.base), MemoryTree(files.head), tuple(_changes(files)), request)
+    return ChangeSet(
+        MemoryTree(files.base), MemoryTree(files.head), tuple(_changes(files)), request
+    )
 
 
 def _changes(files: Files) -> list[FileChange]:
@@ -68,13 +70,19 @@ def _changes(files: Files) -> list[FileChange]:
             continue
         status = "A" if base is None else "D" if head is None else "M" if old == path else "R"
         hunks = tuple(_hunks(base or "", head or ""))
-        changes.append(FileChange(status, old if base is not None else None, path if head is not None else None, hunks))
+        changes.append(
+            FileChange(
+                status, old if base is not None else None, path if head is not None else None, hunks
+            )
+        )
     return changes
 
 
 def _hunks(base: str, head: str) -> list[Hunk]:
     """Hunks as `git diff -U0` numbers them: an empty side starts at the line before it."""
-    matcher = difflib.SequenceMatcher(None, base.split("\n")[:-1], head.split("\n")[:-1], autojunk=False)
+    matcher = difflib.SequenceMatcher(
+        None, base.split("\n")[:-1], head.split("\n")[:-1], autojunk=False
+    )
     return [
         Hunk(b1 + (b2 > b1), b2 - b1, h1 + (h2 > h1), h2 - h1)
         for tag, b1, b2, h1, h2 in matcher.get_opcodes()
@@ -86,7 +94,10 @@ def problems(case: Case, check: Check, words: Render = render) -> list[str]:
     """One line for everything about `case` that is not as expected; empty when it passes."""
     change = change_of(case)
     config = load(case.config, tree=change.head)
-    found = [_Found(f, words(f.rule, f.message)) for f in review(change, config, (check,), pedantic=True).findings]
+    found = [
+        _Found(f, words(f.rule, f.message))
+        for f in review(change, config, (check,), pedantic=True).findings
+    ]
     out = _compare(case, found)
     for path, (is_diff, text) in case.fixed.items():
         out += _compare_fix(path, is_diff, text, found, change)
@@ -148,7 +159,9 @@ def _compare(case: Case, found: list[_Found]) -> list[str]:
             left.remove(hit)
         elif expected.kind == "todo-ok":
             text = f"[{expected.rule}] {_quoted(expected)}"
-            out.append(f"quiet now    {show(_place(expected))} {text}: right now (line {expected.at})")
+            out.append(
+                f"quiet now    {show(_place(expected))} {text}: right now (line {expected.at})"
+            )
         else:
             missing.append(expected)
     for expected in missing:
@@ -160,7 +173,9 @@ def _explain(expected: Expected, left: list[_Found]) -> str:
     """The line for a finding that did not come; where one came that is nearly it, that one is used
     up.
     """
-    wanted = f"{expected.severity:<10} {show(_place(expected))}  [{expected.rule}] {_quoted(expected)}"
+    wanted = (
+        f"{expected.severity:<10} {show(_place(expected))}  [{expected.rule}] {_quoted(expected)}"
+    )
     for found in left:
         if found.finding.rule != expected.rule:
             continue
@@ -178,7 +193,9 @@ def _explain(expected: Expected, left: list[_Found]) -> str:
     return f"{'missing':<12} {wanted}"
 
 
-def _compare_fix(path: str, is_diff: bool, text: str, found: list[_Found], change: ChangeSet) -> list[str]:
+def _compare_fix(
+    path: str, is_diff: bool, text: str, found: list[_Found], change: ChangeSet
+) -> list[str]:
     edits = [e for f in found if f.finding.fix for e in f.finding.fix.edits if e.path == path]
     before = (change.head.read(path) or b"").decode()
     after = apply(edits, change)[path].decode() if edits else before
@@ -192,7 +209,8 @@ def _compare_fix(path: str, is_diff: bool, text: str, found: list[_Found], chang
     out = [f"wrong fix    {path}: the file has no line {line!r}" for line in context]
     if got != want:
         out.append(
-            f"wrong fix    {path}:\n" + "\n".join(difflib.unified_diff(want, got, "expected", "made", lineterm=""))
+            f"wrong fix    {path}:\n"
+            + "\n".join(difflib.unified_diff(want, got, "expected", "made", lineterm=""))
         )
     return out
 

@@ -69,7 +69,9 @@ def read_rule_file(text: str) -> list[Case]:
         name = heading[2].strip()
         if heading[1] == "###":
             name = f"{_top(sections)}: {name}"
-        sections.append((_top(sections) if heading[1] == "###" else name, Case(name, line), heading[1] == "##"))
+        sections.append(
+            (_top(sections) if heading[1] == "###" else name, Case(name, line), heading[1] == "##")
+        )
     if common.asserts_something:
         raise RuleFileError(1, "expectations stand before the first `##` section")
     _check_sections(sections, prose)
@@ -90,7 +92,9 @@ def _top(sections: list[tuple[str, Case, bool]]) -> str:
 def _check_sections(sections: list[tuple[str, Case, bool]], prose: dict[str, bool]) -> None:
     tops = [(name, case) for name, case, is_top in sections if is_top]
     if [name for name, _ in tops[-2:]] != [MISSES, FALSE_POSITIVES]:
-        raise RuleFileError(1, f"the last two sections must be `## {MISSES}` and `## {FALSE_POSITIVES}`")
+        raise RuleFileError(
+            1, f"the last two sections must be `## {MISSES}` and `## {FALSE_POSITIVES}`"
+        )
     seen: set[str] = set()
     for _, case, _ in sections:
         if case.name in seen:
@@ -111,7 +115,9 @@ def _with_common(case: Case, common: Case) -> Case:
         common.files.was | case.files.was,
     )
     config = common.config if case.config is None else case.config
-    return replace(case, files=files, config=config, pull=case.pull if case.pull is not None else common.pull)
+    return replace(
+        case, files=files, config=config, pull=case.pull if case.pull is not None else common.pull
+    )
 
 
 def _items(text: str) -> list[Fence | tuple[int, str]]:
@@ -146,7 +152,9 @@ def _add(fence: Fence, case: Case) -> None:
         case ["toml", "pull"]:
             case.pull = _pull(fence)
         case ["expect"]:
-            case.expected += [expect_line(t, n) for n, t in enumerate(fence.text.split("\n"), fence.line + 1) if t]
+            case.expected += [
+                expect_line(t, n) for n, t in enumerate(fence.text.split("\n"), fence.line + 1) if t
+            ]
         case [language, *rest] if language in LANGUAGES and rest:
             _add_file(fence, case, language, rest)
         case _:
@@ -219,7 +227,9 @@ def _add_diff(fence: Fence, case: Case, path: str) -> None:
         code, notes = split_notes(line, fence.line + offset)
         mark, rest = (code[:1] or " "), code[1:]
         if mark not in " +-":
-            raise RuleFileError(fence.line + offset, "a line of a diff starts with a space, `+` or `-`")
+            raise RuleFileError(
+                fence.line + offset, "a line of a diff starts with a space, `+` or `-`"
+            )
         for side in {" ": ("base", "head"), "-": ("base",), "+": ("head",)}[mark]:
             sides[side].append(rest)
         side = "base" if mark == "-" else "head"

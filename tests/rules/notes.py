@@ -52,10 +52,15 @@ def split_notes(line: str, at: int) -> tuple[str, list[Expected | None]]:
         if kind is None:
             notes.append(None)
         else:
-            words = tuple(w.replace('\\"', '"') for w in re.findall(r'"((?:[^"\\]|\\.)*)"', note["words"] or ""))
+            words = tuple(
+                w.replace('\\"', '"')
+                for w in re.findall(r'"((?:[^"\\]|\\.)*)"', note["words"] or "")
+            )
             todo = kind.startswith("todo")
             severity = "" if todo else WORDS[kind]
-            notes.append(Expected(kind if todo else "finding", severity, note["rule"], "", 0, "", words, at))
+            notes.append(
+                Expected(kind if todo else "finding", severity, note["rule"], "", 0, "", words, at)
+            )
         line = line[:start].rstrip()
     return line, notes[::-1]
 
@@ -88,7 +93,9 @@ def expect_line(text: str, at: int) -> Expected:
     path, _, line = place.rpartition(":") if re.search(r":\d+$", place) else (place, "", "0")
     if side not in ("", "base", "head"):
         raise RuleFileError(at, f"no such side: {side!r}")
-    words = tuple(w.replace('\\"', '"') for w in re.findall(r'"((?:[^"\\]|\\.)*)"', found["words"] or ""))
+    words = tuple(
+        w.replace('\\"', '"') for w in re.findall(r'"((?:[^"\\]|\\.)*)"', found["words"] or "")
+    )
     return Expected(
         found["kind"] if todo else "finding",
         "" if todo else WORDS[found["kind"]],

@@ -31,7 +31,9 @@ class Toy:
                     fix = Fix((Edit(path, number, number, (line.replace("BAD", "GOOD"),)),))
                     yield self._finding(Severity.BUG, Location(path, number), line, fix)
         for hit in change.base.find("WORSE"):
-            yield self._finding(Severity.QUESTION, Location(hit.path, hit.line, side=Side.BASE), hit.text, None)
+            yield self._finding(
+                Severity.QUESTION, Location(hit.path, hit.line, side=Side.BASE), hit.text, None
+            )
         if change.pull.known and "BAD" in change.pull.title:
             yield self._finding(Severity.CONVENTION, Location("", 0), change.pull.title, None)
 
@@ -57,7 +59,14 @@ def case(*blocks: str, name: str = "a case") -> str:
 
 
 def test_the_expected_finding_passes() -> None:
-    assert run(case(block("cpp path=a.txt", 'int BAD;  // error: [toy.bad] "int BAD;"', "int x;  // ok"))) == []
+    assert (
+        run(
+            case(
+                block("cpp path=a.txt", 'int BAD;  // error: [toy.bad] "int BAD;"', "int x;  // ok")
+            )
+        )
+        == []
+    )
     assert run(case(block("python path=a.txt", 'BAD = 1  # bug: [toy.bad] "BAD" "bad line"'))) == []
 
 
@@ -75,7 +84,10 @@ def test_the_expected_finding_passes() -> None:
     ],
 )
 def test_what_is_not_as_expected_is_said(line: str, problem: str) -> None:
-    found = run(case(block("cpp path=a.txt", line), block("expect")) + case(block("text path=o", "x // ok"), name="b"))
+    found = run(
+        case(block("cpp path=a.txt", line), block("expect"))
+        + case(block("text path=o", "x // ok"), name="b")
+    )
     assert any(p.startswith(problem) for p in found), found
 
 
@@ -139,12 +151,16 @@ def test_the_base_the_whole_file_and_the_pull_request_can_be_expected() -> None:
 
 def test_fixes_are_compared() -> None:
     bad = block("cpp path=a.txt", "int x;", 'int BAD;  // error: [toy.bad] "BAD"')
-    assert run(case(bad, block("diff fixed path=a.txt", " int x;", "-int BAD;", "+int GOOD;"))) == []
+    assert (
+        run(case(bad, block("diff fixed path=a.txt", " int x;", "-int BAD;", "+int GOOD;"))) == []
+    )
     assert run(case(bad, block("cpp fixed path=a.txt", "int x;", "int GOOD;"))) == []
-    assert run(case(bad, block("diff fixed path=a.txt", "-int BAD;", "+int BEST;")))[0].startswith("wrong fix")
-    assert run(case(bad, block("diff fixed path=a.txt", " int y;", "-int BAD;", "+int GOOD;")))[0].startswith(
+    assert run(case(bad, block("diff fixed path=a.txt", "-int BAD;", "+int BEST;")))[0].startswith(
         "wrong fix"
     )
+    assert run(case(bad, block("diff fixed path=a.txt", " int y;", "-int BAD;", "+int GOOD;")))[
+        0
+    ].startswith("wrong fix")
     assert run(case(bad, block("cpp fixed path=b.txt", "x")))[0].startswith("no fix")
     assert run(case(bad, block("diff fixed path=a.txt")))[0].startswith("wrong fix")
 
@@ -166,7 +182,8 @@ def test_fixes_are_compared() -> None:
         (case("words") + TAIL, "has no fenced block"),
         (case(block("cpp path=a.txt", "x // ok")), "last two sections"),
         (
-            case(block("cpp path=a.txt", "x // ok")) + "## Known misses\n\n## Known false positives\nNone.\n",
+            case(block("cpp path=a.txt", "x // ok"))
+            + "## Known misses\n\n## Known false positives\nNone.\n",
             "is empty",
         ),
         (case(block("cpp path=a.txt", "x // ok")) * 2 + TAIL, "a second section"),
@@ -182,8 +199,12 @@ def test_a_file_that_breaks_the_rules_is_refused(text: str, problem: str) -> Non
 
 
 def test_todays_mistakes_are_cases_of_their_own() -> None:
-    misses = "\n## Known misses\n\n### a name\n\n" + block("cpp path=a.txt", "int bad; // todo-error: [toy.bad]")
-    wrong = "\n## Known false positives\n\n" + block("cpp path=a.txt", 'int BAD; // todo-ok: [toy.bad] "BAD"')
+    misses = "\n## Known misses\n\n### a name\n\n" + block(
+        "cpp path=a.txt", "int bad; // todo-error: [toy.bad]"
+    )
+    wrong = "\n## Known false positives\n\n" + block(
+        "cpp path=a.txt", 'int BAD; // todo-ok: [toy.bad] "BAD"'
+    )
     cases = read_rule_file(case(block("cpp path=a.txt", "x // ok")) + misses + wrong)
     assert [c.name for c in cases] == ["a case", "Known misses: a name", "Known false positives"]
     assert [problems(c, Toy(), words) for c in cases] == [[], [], []]
@@ -195,5 +216,7 @@ def test_blocks_before_the_first_section_belong_to_every_case() -> None:
 
 
 def test_a_longer_fence_holds_shorter_ones() -> None:
-    text = case("````markdown path=a.md", "```cpp", "int x;", "```", "````", block("text path=b", "x // ok"))
+    text = case(
+        "````markdown path=a.md", "```cpp", "int x;", "```", "````", block("text path=b", "x // ok")
+    )
     assert change_of(read_rule_file(text + TAIL)[0]).head.read("a.md") == b"```cpp\nint x;\n```\n"

@@ -24,7 +24,10 @@ def thread(*comments: Comment, path: str = "a.cc", **more: object) -> Thread:
         ("The extra copy costs latency on the overlap path.", "performance"),
         ("Please add a unit test for the mixed batch.", "test"),
         ("nit: naming, spec_method elsewhere", "style"),
-        ("Could this interface be an abstract one instead of a copy of the other? I would refactor.", "design"),
+        (
+            "Could this interface be an abstract one instead of a copy of the other? I would refactor.",
+            "design",
+        ),
         ("Which model did you try?", "other"),
     ],
 )
@@ -50,9 +53,15 @@ def test_how_a_thread_stands(made: Thread, state: str):
 def test_the_last_word_is_quoted_with_its_author():
     (topic,) = topics([thread(ASK, ANSWER, Comment("ann", "thanks!"))])
     assert topic.opening.author == "ann"
-    assert topic.opening.text == "row_lengths is read as int64 here, which is wrong: the buffer is int32."
+    assert (
+        topic.opening.text
+        == "row_lengths is read as int64 here, which is wrong: the buffer is int32."
+    )
     assert topic.conclusion is not None
-    assert (topic.conclusion.author, topic.conclusion.text) == ("bob", "It is widened by the caller.")
+    assert (topic.conclusion.author, topic.conclusion.text) == (
+        "bob",
+        "It is widened by the caller.",
+    )
 
 
 def test_nobody_answered():
@@ -84,8 +93,15 @@ def test_code_quotes_and_hidden_text_are_not_quoted():
 
 
 @given(st.lists(st.tuples(st.text(), st.booleans(), st.booleans(), st.booleans()), max_size=6))
-def test_any_text_gives_topics_with_known_kinds_and_states(said: list[tuple[str, bool, bool, bool]]):
-    made = topics([thread(Comment("a", text, by_author=who), resolved=r, outdated=o) for text, who, r, o in said])
+def test_any_text_gives_topics_with_known_kinds_and_states(
+    said: list[tuple[str, bool, bool, bool]],
+):
+    made = topics(
+        [
+            thread(Comment("a", text, by_author=who), resolved=r, outdated=o)
+            for text, who, r, o in said
+        ]
+    )
     assert len(made) <= len(said)
     for topic in made:
         assert topic.kind in KINDS

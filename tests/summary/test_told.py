@@ -45,7 +45,9 @@ def test_a_specialisation_that_was_only_spaced_anew_is_not_compared_with_the_gen
     ],
 )
 def test_comments_and_line_breaks_are_layout(after: str):
-    assert of("def put(rows):\n    return list(rows)\n", after) == ["`put`: nothing but layout and comments changed"]
+    assert of("def put(rows):\n    return list(rows)\n", after) == [
+        "`put`: nothing but layout and comments changed"
+    ]
 
 
 def test_another_string_is_more_than_layout():
@@ -55,7 +57,9 @@ def test_another_string_is_more_than_layout():
 
 def test_code_that_only_changed_its_layout_is_not_shown():
     spread = "def put(rows):\n    return list(\n        rows,\n        size=1,\n        width=2,\n    )\n"
-    done = analysed({PATH: "def put(rows):\n    return list(rows, size=1, width=2)\n"}, {PATH: spread})
+    done = analysed(
+        {PATH: "def put(rows):\n    return list(rows, size=1, width=2)\n"}, {PATH: spread}
+    )
     assert done.excerpts == ()
 
 
@@ -69,9 +73,7 @@ def test_names_exchanged_line_by_line_are_paired_in_their_order():
 
 
 def test_of_two_bindings_that_became_one_nobody_can_tell_which_it_replaced():
-    before = (
-        'PYBIND11_MODULE(ops, m) {\n  m.def("take_rows", &TakeRows, "t");\n\n  m.def("drop_rows", &DropRows, "d");\n}\n'
-    )
+    before = 'PYBIND11_MODULE(ops, m) {\n  m.def("take_rows", &TakeRows, "t");\n\n  m.def("drop_rows", &DropRows, "d");\n}\n'
     after = 'PYBIND11_MODULE(ops, m) {\n  m.def("copy_all_rows",\n        &CopyAllRows,\n        "c");\n}\n'
     said = of(before, after, "custom_ops/gpu_ops/bind.cc")
     assert not [s for s in said if "instead" in s or "stands where" in s]
@@ -120,20 +122,29 @@ def test_another_value_where_nobody_sets_it_touches_those_who_run_the_engine():
     assert "`strategy` of `RowsConfig` is `'match'` where nobody sets it, it was `'top'`" in said
     assert "`RowsConfig` has the new `eager`, which is `False` where nobody sets it" in said
     impacts = analysed({path: SETTINGS}, {path: after}).impacts
-    assert [i.who for i in impacts if i.claim.message.key.startswith("setting")] == ["operators", "operators"]
+    assert [i.who for i in impacts if i.claim.message.key.startswith("setting")] == [
+        "operators",
+        "operators",
+    ]
 
 
 def test_a_setting_that_was_worked_out_before_is_not_new():
     before = "class RowsConfig:\n    def __init__(self, depth):\n        self.depth = depth\n"
-    assert not [s for s in of(before, before.replace("= depth", "= 4")) if "nobody sets it" in s and "new" in s]
+    assert not [
+        s
+        for s in of(before, before.replace("= depth", "= 4"))
+        if "nobody sets it" in s and "new" in s
+    ]
 
 
 def test_a_new_way_out_is_told_for_all_that_have_it():
-    kernel = (
-        "__global__ void {}(int *out, const int *rows) {{\n  const int bi = rows[blockIdx.x];\n  out[bi] = 1;\n}}\n"
-    )
+    kernel = "__global__ void {}(int *out, const int *rows) {{\n  const int bi = rows[blockIdx.x];\n  out[bi] = 1;\n}}\n"
     both = kernel.format("take") + kernel.format("drop")
-    said = of(both, both.replace("  out[bi]", "  if (bi < 0) return;\n  out[bi]"), "custom_ops/gpu_ops/take.cu")
+    said = of(
+        both,
+        both.replace("  out[bi]", "  if (bi < 0) return;\n  out[bi]"),
+        "custom_ops/gpu_ops/take.cu",
+    )
     assert said == ["`take`, `drop` newly return where `bi < 0`"]
 
 
@@ -145,13 +156,13 @@ def test_a_way_out_that_was_written_anew_is_no_new_one():
 
 def test_waiting_in_a_loop_is_told():
     before = "def put(rows):\n    return rows\n"
-    said = of(before, "def put(rows):\n    while rows.ready != 1:\n        sleep(1)\n    return rows\n")
+    said = of(
+        before, "def put(rows):\n    while rows.ready != 1:\n        sleep(1)\n    return rows\n"
+    )
     assert "`put` newly loops while `rows.ready != 1`" in said
 
 
-BOX = (
-    "class Box:\n    def put(self, rows):\n        self.count = 1\n        self.spare.count = 2\n        return rows\n"
-)
+BOX = "class Box:\n    def put(self, rows):\n        self.count = 1\n        self.spare.count = 2\n        return rows\n"
 
 
 def test_state_is_new_only_where_the_function_did_not_name_it():
@@ -183,7 +194,10 @@ def test_what_a_function_that_it_calls_sets_for_it_is_not_lost():
 
 def test_a_statement_under_one_more_condition():
     before = "def put(box, rows):\n    box.count = rows\n    return rows\n"
-    said = of(before, before.replace("    box.count = rows\n", "    if is_wide():\n        box.count = rows\n"))
+    said = of(
+        before,
+        before.replace("    box.count = rows\n", "    if is_wide():\n        box.count = rows\n"),
+    )
     assert "`put` sets `box.count` only where `is_wide()` now" in said
 
 
@@ -203,7 +217,9 @@ def test_a_case_that_went_is_told_though_the_value_is_set_elsewhere():
 
 def test_a_value_that_is_set_in_fewer_cases_now_is_not_told_as_new():
     before = "def put(box, n):\n    box.rows[0] = 1\n    box.rows[n] = 2\n    return n\n"
-    said = of(before, before.replace("    box.rows[n] = 2\n", "    if n == 1:\n        box.rows[n] = 2\n"))
+    said = of(
+        before, before.replace("    box.rows[n] = 2\n", "    if n == 1:\n        box.rows[n] = 2\n")
+    )
     assert "`put` sets `box.rows` only where `n == 1` now" in said
     assert not [s for s in said if "now sets" in s]
 
@@ -237,7 +253,12 @@ def test_a_case_that_was_refused_and_is_not_any_more_is_a_risk_with_its_line():
 
 def test_a_case_that_is_still_refused_under_another_name_is_none():
     after = REFUSED.replace("self.kind", "self.sort").replace("make(", "build(")
-    assert analysed({PATH: REFUSED + "USED = Box().kind\n"}, {PATH: after + "USED = Box().sort\n"}).dropped == ()
+    assert (
+        analysed(
+            {PATH: REFUSED + "USED = Box().kind\n"}, {PATH: after + "USED = Box().sort\n"}
+        ).dropped
+        == ()
+    )
 
 
 CALLER = """def swap_rows(row, a, b):
@@ -262,7 +283,9 @@ def test_an_argument_that_stands_in_a_choice_now_did_not_go():
 def test_what_is_called_for_one_thing_after_another_says_which_went():
     each = "".join(f"    swap(box.{n}, a, b)\n" for n in ("rows", "lens", "flags", "marks"))
     before = f"def swap(row, a, b):\n    row[a] = row[b]\n\n\ndef put(box, a, b):\n{each}"
-    said = of(before, before.replace("    swap(box.flags, a, b)\n", "").replace("box.marks", "box.signs"))
+    said = of(
+        before, before.replace("    swap(box.flags, a, b)\n", "").replace("box.marks", "box.signs")
+    )
     assert said == [
         "`put` now calls `swap` for `box.signs` as well, and no longer calls `swap` for `box.flags`, `box.marks`"
     ]
@@ -280,8 +303,9 @@ def test_what_a_new_function_brings_into_its_file():
     }
     base["fastdeploy/other.py"] += "\n\ndef empty(rows):\n    return rows\n"
     after = "def put(rows):\n    return rows\n\n\ndef draw_rows(rows):\n    return verify_rows(np.empty(rows))\n"
-    assert "the new `draw_rows` calls `verify_rows`, which no function of its file called before" in told(
-        base, {**base, PATH: after}
+    assert (
+        "the new `draw_rows` calls `verify_rows`, which no function of its file called before"
+        in told(base, {**base, PATH: after})
     )
 
 
@@ -297,8 +321,12 @@ LONG = """def put(box):
 
 
 def test_one_operand_of_a_long_condition():
-    said = of(LONG, LONG.replace("or box.kind is not None", "or (box.kind is not None and box.deep)"))
-    assert said == ["`put`: in a condition, `box.kind is not None` is `(box.kind is not None and box.deep)` now"]
+    said = of(
+        LONG, LONG.replace("or box.kind is not None", "or (box.kind is not None and box.deep)")
+    )
+    assert said == [
+        "`put`: in a condition, `box.kind is not None` is `(box.kind is not None and box.deep)` now"
+    ]
 
 
 def test_code_that_another_function_calls_now_is_said_to_have_stood_elsewhere():
@@ -316,17 +344,25 @@ def test_test_cases_that_came_and_went():
         {path: "def test_old():\n    pass\n"},
         {path: "def test_new():\n    pass\n\n\nasync def test_more():\n    pass\n"},
     )
-    assert said == ["2 test cases are new: `test_new`, `test_more`", "1 test case is gone: `test_old`"]
+    assert said == [
+        "2 test cases are new: `test_new`, `test_more`",
+        "1 test case is gone: `test_old`",
+    ]
 
 
 def test_a_constant_that_went_from_one_file_is_told_with_the_file():
-    base = {"custom_ops/a.cc": "#define ROWS 256\nint a;\n", "custom_ops/msg.h": "#define ROWS 256\n"}
+    base = {
+        "custom_ops/a.cc": "#define ROWS 256\nint a;\n",
+        "custom_ops/msg.h": "#define ROWS 256\n",
+    }
     said = told(base, {**base, "custom_ops/a.cc": "int a;\n"})
     assert said == ["`custom_ops/a.cc` no longer defines `ROWS`, which was `#define ROWS 256`"]
 
 
 def test_a_state_that_is_set_in_several_places_is_told_where_it_changed():
-    before = "def put(rows, n):\n    if n:\n        rows[n] = 1\n        return\n    rows[n] = take(n)\n"
+    before = (
+        "def put(rows, n):\n    if n:\n        rows[n] = 1\n        return\n    rows[n] = take(n)\n"
+    )
     assert "`put` sets `rows[n]` to `take(n + 1)`, it was `take(n)`" in of(
         before, before.replace("take(n)", "take(n + 1)")
     )
@@ -361,12 +397,19 @@ def test_a_step_stays_small_enough_to_be_seen():
 
 @pytest.mark.parametrize(
     ("after", "more", "touched"),
-    [("rows, kind=None", "", []), ("rows, box, kind=None", ", and stands at another place", ["developers"])],
+    [
+        ("rows, kind=None", "", []),
+        ("rows, box, kind=None", ", and stands at another place", ["developers"]),
+    ],
 )
-def test_a_parameter_that_may_be_left_out_now_touches_who_passed_it_by_place(after: str, more: str, touched: list[str]):
+def test_a_parameter_that_may_be_left_out_now_touches_who_passed_it_by_place(
+    after: str, more: str, touched: list[str]
+):
     before = after.replace("box, kind=None", "kind, box").replace("=None", "")
     base, head = ({PATH: f"def put_rows({p}):\n    return rows\n"} for p in (before, after))
-    assert f"The parameter `kind` of `put_rows` may be left out now (`kind=None`){more}" in told(base, head)
+    assert f"The parameter `kind` of `put_rows` may be left out now (`kind=None`){more}" in told(
+        base, head
+    )
     assert [i.who for i in analysed(base, head).impacts] == touched
 
 
@@ -390,11 +433,22 @@ def test_what_two_files_say_alike_is_said_once_with_both_places():
 def test_a_sentence_that_tells_its_file_stands_once_for_each():
     other = "fastdeploy/worker/xpu_box.py"
     done = analysed({PATH: "ROWS = 4\n", other: "ROWS = 4\n"}, {PATH: "x = 1\n", other: "x = 1\n"})
-    gone = {sentence(c) for step in done.steps for c in step.claims if c.message.key == "constant-removed"}
-    assert gone == {f"`{path}` no longer defines `ROWS`, which was `ROWS = 4`" for path in (PATH, other)}
+    gone = {
+        sentence(c)
+        for step in done.steps
+        for c in step.claims
+        if c.message.key == "constant-removed"
+    }
+    assert gone == {
+        f"`{path}` no longer defines `ROWS`, which was `ROWS = 4`" for path in (PATH, other)
+    }
 
 
 def test_only_the_sentences_that_are_known_to_tell_their_file_do():
     words = tomllib.loads((TEMPLATES / "words" / "analysis.toml").read_text("utf-8"))
-    telling = {key for key, said in words.items() if any(re.search(r"\{\{ *path\b", text) for text in said.values())}
+    telling = {
+        key
+        for key, said in words.items()
+        if any(re.search(r"\{\{ *path\b", text) for text in said.values())
+    }
     assert telling == {"binding-repeated", "constant-removed"}

@@ -37,12 +37,16 @@ class Answer:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.unchanged", description=__doc__.split("\n\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.unchanged", description=__doc__.split("\n\n")[0]
+    )
     actions = parser.add_subparsers(dest="action", required=True)
     record_parser = actions.add_parser("record")
     record_parser.add_argument("out", type=Path)
     record_parser.add_argument("--repo", action="append", default=[], metavar="NAME=DIR")
-    record_parser.add_argument("--every", type=int, default=1, metavar="N", help="only every Nth change")
+    record_parser.add_argument(
+        "--every", type=int, default=1, metavar="N", help="only every Nth change"
+    )
     record_parser.add_argument("--jobs", type=int, default=2)
     compare_parser = actions.add_parser("compare")
     compare_parser.add_argument("before", type=Path)
@@ -72,7 +76,10 @@ def _reviews(repos: dict[str, str], every: int) -> Iterator[Answer]:
             continue
         for head in changes[name][::every]:
             pair = ("--repo", repos[name], "--base", f"{head}^", "--head", head)
-            yield Answer(f"review-{name}-{head[:12]}.json", ("review", *pair, "--format", "json", "--fail-on", "never"))
+            yield Answer(
+                f"review-{name}-{head[:12]}.json",
+                ("review", *pair, "--format", "json", "--fail-on", "never"),
+            )
 
 
 def _analyses(repos: dict[str, str], every: int) -> Iterator[Answer]:
@@ -92,7 +99,9 @@ def _ci_reports(out: Path) -> Iterator[Answer]:
         for language in ("en", "zh"):
             for kind in ("json", "markdown", "html"):
                 name = f"ci-{folder.name}.{language}.{kind}"
-                yield Answer(name, ("ci", "report", str(folder), "--lang", language, "--format", kind))
+                yield Answer(
+                    name, ("ci", "report", str(folder), "--lang", language, "--format", kind)
+                )
 
 
 def _write(out: Path, answer: Answer) -> None:
@@ -120,7 +129,9 @@ def compare(before: Path, after: Path) -> int:
 
 def _print_difference(name: str, old: str, new: str) -> None:
     print(f"--- {name}")
-    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), "before", "after", n=1, lineterm="")
+    lines = difflib.unified_diff(
+        old.splitlines(), new.splitlines(), "before", "after", n=1, lineterm=""
+    )
     for line in list(lines)[2:14]:
         print(f"    {line[:200]}")
 

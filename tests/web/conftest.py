@@ -37,7 +37,9 @@ class Site:
 def serve(archive: Archive, access: Access) -> Iterator[str]:
     listener = listening("127.0.0.1", 0)
     config = uvicorn.Config(
-        Starlette(routes=routes(archive, access, "https://github.example")), log_config=None, lifespan="off"
+        Starlette(routes=routes(archive, access, "https://github.example")),
+        log_config=None,
+        lifespan="off",
     )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
@@ -77,8 +79,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     repo = build(folder / "example", "first-push").repo
     job = {"clone": str(repo), "base": "base", "head": "head", "target": "release/1.4"}
     said = Comment("mallory", f"This is wrong: {HOSTILE}")
-    threads = [asdict(Thread((said,), "lantern/output/token_processor.py", 85, url="javascript:alert(1)"))]
-    made = pages({**job, "title": HOSTILE, "body": f"## Motivation\n{HOSTILE}\n", "threads": threads})
+    threads = [
+        asdict(Thread((said,), "lantern/output/token_processor.py", 85, url="javascript:alert(1)"))
+    ]
+    made = pages(
+        {**job, "title": HOSTILE, "body": f"## Motivation\n{HOSTILE}\n", "threads": threads}
+    )
     archive.keep_pull(pull(1, title=HOSTILE, verdict="block", bugs=4, suggestions=3))
     for kind, bodies in made.items():
         archive.keep_report(Report("octo/engine", 1, kind, f"{1:040x}", NOW, bodies, "block", 4, 3))
@@ -88,7 +94,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         state = "merged" if number % 3 == 0 else "open"
         archive.keep_pull(pull(number, state=state, verdict="pass" if number % 2 else "discuss"))
     archive.keep_pull(pull(500, repository="octo/secret", title="Hidden work", private=True))
-    archive.keep_report(Report("octo/secret", 500, "review", "a" * 40, NOW, {"zh": "<p>x</p>", "en": "<p>secret</p>"}))
+    archive.keep_report(
+        Report(
+            "octo/secret", 500, "review", "a" * 40, NOW, {"zh": "<p>x</p>", "en": "<p>secret</p>"}
+        )
+    )
     for url in serve(archive, Access(None)):
         yield Site(url, archive, engine)
 

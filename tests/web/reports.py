@@ -24,7 +24,9 @@ from checks.logprobs.compare import Outcome
 from tests.ci.runs import NOW, Files, job, run
 from tests.logprobs.simulated import Logits, compared, records, swap
 
-PUSHES = tuple(Push(f"{n:040x}", bugs, 4 - n % 3, n % 2) for n, bugs in enumerate((4, 4, 2, 1, 0), 1))
+PUSHES = tuple(
+    Push(f"{n:040x}", bugs, 4 - n % 3, n % 2) for n, bugs in enumerate((4, 4, 2, 1, 0), 1)
+)
 
 
 def ci(text: str) -> CIReport:
@@ -39,7 +41,14 @@ def ci(text: str) -> CIReport:
         job("1", "build", queued=at(0), started=at(2), completed=at(30), **fine),
         job("2", f"unit {text}", queued=at(30), started=at(41), completed=at(62), summary=text),
         job("3", "lint", queued=at(0), started=at(1), completed=at(3), **fine),
-        job("4", "e2e", queued=at(30), started=at(70), status=Status.IN_PROGRESS, conclusion=Conclusion.NONE),
+        job(
+            "4",
+            "e2e",
+            queued=at(30),
+            started=at(70),
+            status=Status.IN_PROGRESS,
+            conclusion=Conclusion.NONE,
+        ),
         job("5", "accuracy", queued=at(60), status=Status.QUEUED, conclusion=Conclusion.NONE),
     )
     return analyse(run(*jobs), Files(log=log))
@@ -53,7 +62,9 @@ def kernels(text: str, bandwidth: float | None = 3e12) -> Report:
     def case(name: str, seconds: float, status: Ran = Ran.OK) -> Case:
         tensor = Tensor("U8", (2,), b"\1\2")
         output = (Output("o", "U8", tensor.shape, tensor.digest, 0.5, 0.0),)
-        reason = None if status is Ran.OK else Reason("error", {"error": text, "kind": "RuntimeError"})
+        reason = (
+            None if status is Ran.OK else Reason("error", {"error": text, "kind": "RuntimeError"})
+        )
         times = Times("graph", tuple(tuple(seconds * random.normal(1, 0.03, 25)) for _ in range(2)))
         return Case("verify", name, status, reason, 0.0, output, times, bytes=40_000_000)
 
@@ -62,8 +73,15 @@ def kernels(text: str, bandwidth: float | None = 3e12) -> Report:
 
     names = ("greedy, B=64", "top-p, B=64", text)
     base = [case(n, 2e-5) for n in names] + [case("mixed", 3e-5)]
-    head = [case(n, 2e-5 * f) for n, f in zip(names, (1.0, 1.3, 0.8), strict=True)] + [case("mixed", 3e-5, Ran.ERROR)]
-    return Report("b" * 40, "a" * 40, (Judged("base", compare(side(*base), side(*head))),), (f"kernels/{text}.py",))
+    head = [case(n, 2e-5 * f) for n, f in zip(names, (1.0, 1.3, 0.8), strict=True)] + [
+        case("mixed", 3e-5, Ran.ERROR)
+    ]
+    return Report(
+        "b" * 40,
+        "a" * 40,
+        (Judged("base", compare(side(*base), side(*head))),),
+        (f"kernels/{text}.py",),
+    )
 
 
 def logprobs(text: str) -> Outcome:
@@ -73,7 +91,8 @@ def logprobs(text: str) -> Outcome:
     other = logits.noisy(random)
     other.values[0, 20:] += random.normal(0, 1, other.values[0, 20:].shape)
     base, head = (
-        [swap(r, id=f"{r.id} {text}") for r in records(values, seed=seed)] for values, seed in ((logits, 0), (other, 1))
+        [swap(r, id=f"{r.id} {text}") for r in records(values, seed=seed)]
+        for values, seed in ((logits, 0), (other, 1))
     )
     return compared(base, head)
 
@@ -85,5 +104,11 @@ def made(text: str) -> dict[str, tuple[tab_html.Bodies, str]]:
         "ci": (tab_html.of_ci(CIView(report)), tab_html.ci_verdict(report)),
         "kernels": (tab_html.of_kernels(pairs), tab_html.kernels_verdict(pairs)),
         "logprobs": (tab_html.of_logprobs({"run-against-base": outcome}), str(outcome.verdict)),
-        "history": ({name: html.body(findings_over_pushes(PUSHES, html.words_for(name))) for name in LANGUAGES}, ""),
+        "history": (
+            {
+                name: html.body(findings_over_pushes(PUSHES, html.words_for(name)))
+                for name in LANGUAGES
+            },
+            "",
+        ),
     }

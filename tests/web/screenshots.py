@@ -67,7 +67,10 @@ def main() -> int:
                 updated_at=now - number,
             )
             archive.keep_pull(shown)
-            where, how = ("lantern/engine", number), (verdict, shown.bugs, shown.suggestions, shown.questions)
+            where, how = (
+                ("lantern/engine", number),
+                (verdict, shown.bugs, shown.suggestions, shown.questions),
+            )
             for kind, texts in bodies.items():
                 archive.keep_report(Report(*where, kind, shown.head, now, texts, *how))
             stands = "failed" if counts["bug"] else "passed"
@@ -75,7 +78,9 @@ def main() -> int:
         first = 408 + sorted(VARIANTS).index("first-push")
         for url in serve(archive, Access(None)):
             with sync_playwright() as playwright:
-                browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+                browser = playwright.chromium.launch(
+                    executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
+                )
                 page = browser.new_page(viewport={"width": 1100, "height": 760}, locale="en-US")
                 for path, file in (("/", "board.png"), (f"/pr/lantern/engine/{first}", "pull.png")):
                     page.goto(url + path)
@@ -88,7 +93,11 @@ def _open_findings(made: Example) -> list[dict[str, Any]]:
     """What the review of a variant says about its code."""
     with opened(Git(made.repo), Range("base", "head"), PullRequest()) as change:
         text = format_named("json").render(reviewed(change), "en")
-    return [f for f in json.loads(text)["findings"] if not f["answered"] and f["severity"] != "convention"]
+    return [
+        f
+        for f in json.loads(text)["findings"]
+        if not f["answered"] and f["severity"] != "convention"
+    ]
 
 
 if __name__ == "__main__":

@@ -28,7 +28,9 @@ QUIET = (
 @pytest.fixture(scope="session")
 def browser(chromium: str) -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        made = playwright.chromium.launch(executable_path=chromium, args=[*QUIET, "--disable-sync", "--no-first-run"])
+        made = playwright.chromium.launch(
+            executable_path=chromium, args=[*QUIET, "--disable-sync", "--no-first-run"]
+        )
         yield made
         made.close()
 
@@ -42,7 +44,9 @@ def page(browser: Browser, site) -> Iterator[Page]:
     opened.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
     opened.on("pageerror", lambda error: wrong.append(str(error)))
     opened.on("dialog", lambda dialog: (wrong.append("a dialog"), dialog.dismiss()))
-    opened.on("request", lambda r: None if r.url.startswith((site.url, "data:")) else wrong.append(r.url))
+    opened.on(
+        "request", lambda r: None if r.url.startswith((site.url, "data:")) else wrong.append(r.url)
+    )
     yield opened
     context.close()
     assert wrong == []
@@ -57,8 +61,14 @@ def test_nothing_serious_for_axe(page: Page, path: str):
 
 
 def _serious(page: Page, options: dict[str, object]) -> list[str]:
-    found = Axe().run(page, options={"resultTypes": ["violations"], **options}).response["violations"]
-    return [f"{v['id']}: {v['nodes'][0]['html'][:120]}" for v in found if v["impact"] in ("serious", "critical")]
+    found = (
+        Axe().run(page, options={"resultTypes": ["violations"], **options}).response["violations"]
+    )
+    return [
+        f"{v['id']}: {v['nodes'][0]['html'][:120]}"
+        for v in found
+        if v["impact"] in ("serious", "critical")
+    ]
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -181,7 +191,9 @@ def test_one_file_to_send_opens_by_itself(browser: Browser, tmp_path: Path):
     opened = browser.new_page()
     wrong: list[str] = []
     opened.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
-    opened.on("request", lambda r: None if r.url.startswith(("file:", "data:")) else wrong.append(r.url))
+    opened.on(
+        "request", lambda r: None if r.url.startswith(("file:", "data:")) else wrong.append(r.url)
+    )
     opened.goto(file.as_uri())
     assert "<script>" in opened.inner_text("main") and opened.title() != "owned"
     opened.close()

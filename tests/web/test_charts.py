@@ -18,7 +18,9 @@ def test_nobodys_settings_change_a_picture(tmp_path: Path):
     """Matplotlib reads the `matplotlibrc` of the folder that it is started in, which may be a stranger's."""
     (tmp_path / "matplotlibrc").write_text("xtick.color: red\naxes.linewidth: 9\nfont.size: 30\n")
     command = [sys.executable, "-c", DRAW]
-    drawn = subprocess.run(command, cwd=tmp_path, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
+    drawn = subprocess.run(
+        command, cwd=tmp_path, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True
+    )
     assert drawn.stdout.strip() == stacked_bars(["a.py"], [("size", [2.0])], 10), drawn.stderr
 
 

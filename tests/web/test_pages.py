@@ -29,10 +29,16 @@ def client(site):
         yield made
 
 
-@pytest.mark.parametrize("path", ["/", "/pr/octo/engine/1", "/pr/octo/engine/2", "/rules", "/stats", "/nowhere/else"])
+@pytest.mark.parametrize(
+    "path", ["/", "/pr/octo/engine/1", "/pr/octo/engine/2", "/rules", "/stats", "/nowhere/else"]
+)
 def test_no_page_may_run_or_fetch_anything(client, path):
     answer = client.get(path)
-    policy = answer.headers.get("content-security-policy", "default-src 'none'") if answer.status_code == 404 else ""
+    policy = (
+        answer.headers.get("content-security-policy", "default-src 'none'")
+        if answer.status_code == 404
+        else ""
+    )
     policy = policy or answer.headers["content-security-policy"]
     assert "default-src 'none'" in policy and "script-src" not in policy and "unsafe" not in policy
 
@@ -55,11 +61,16 @@ def test_the_board_says_how_ci_of_the_very_head_stands_and_who_is_waited_for(sit
     for number, verdict in ((601, "failed"), (602, "running"), (603, "passed")):
         site.archive.keep_pull(pull(number, title=f"Waits {number}", verdict="discuss"))
         site.archive.keep_report(
-            Report("octo/engine", number, "ci", f"{number:040x}", NOW, {"zh": "", "en": ""}, verdict)
+            Report(
+                "octo/engine", number, "ci", f"{number:040x}", NOW, {"zh": "", "en": ""}, verdict
+            )
         )
-    site.archive.keep_report(Report("octo/engine", 603, "ci", "e" * 40, NOW + 9, {"zh": "", "en": ""}, "failed"))
+    site.archive.keep_report(
+        Report("octo/engine", 603, "ci", "e" * 40, NOW + 9, {"zh": "", "en": ""}, "failed")
+    )
     waits = {
-        name: client.get("/", params={"q": "Waits", "waiting": name}).text for name in ("author", "ci", "reviewer")
+        name: client.get("/", params={"q": "Waits", "waiting": name}).text
+        for name in ("author", "ci", "reviewer")
     }
     for number, name in ((601, "author"), (602, "ci"), (603, "reviewer")):
         assert [n for n, page in waits.items() if f"Waits {number}" in page] == [name]
@@ -73,7 +84,8 @@ def test_the_board_says_how_ci_of_the_very_head_stands_and_who_is_waited_for(sit
 
 
 @pytest.mark.parametrize(
-    ("asked", "spoken"), [("zh-CN,zh;q=0.9", "zh"), ("en-US", "en"), ("fr, zh;q=0.5", "zh"), ("de", "en")]
+    ("asked", "spoken"),
+    [("zh-CN,zh;q=0.9", "zh"), ("en-US", "en"), ("fr, zh;q=0.5", "zh"), ("de", "en")],
 )
 def test_the_browsers_language_is_spoken(client, asked, spoken):
     page = client.get("/", headers={"Accept-Language": asked})
@@ -97,8 +109,12 @@ def test_a_pull_request_has_its_reports(client, site):
 
 def test_what_was_said_at_an_earlier_head_stays(site, client):
     bodies = {"zh": "<p>早</p>", "en": "<p>said before</p>"}
-    site.archive.keep_report(Report("octo/engine", 9, "review", "e" * 40, NOW - 50, bodies, verdict="block"))
-    site.archive.keep_report(Report("octo/engine", 9, "review", f"{9:040x}", NOW, {"zh": "晚", "en": "said now"}))
+    site.archive.keep_report(
+        Report("octo/engine", 9, "review", "e" * 40, NOW - 50, bodies, verdict="block")
+    )
+    site.archive.keep_report(
+        Report("octo/engine", 9, "review", f"{9:040x}", NOW, {"zh": "晚", "en": "said now"})
+    )
     assert "said now" in client.get("/pr/octo/engine/9?tab=review").text
     history = client.get("/pr/octo/engine/9?tab=history").text
     old = next(e for e in site.archive.entries("octo/engine", 9) if e.head == "e" * 40)
@@ -121,7 +137,8 @@ def test_a_private_pull_request_looks_like_none(client):
 
 
 @pytest.mark.parametrize(
-    "path", ["/pr/octo/engine/99999999999", "/rules/nothing.here", "/login", "/login/back?state=x&code=y"]
+    "path",
+    ["/pr/octo/engine/99999999999", "/rules/nothing.here", "/login", "/login/back?state=x&code=y"],
 )
 def test_what_is_not_there(client, path):
     assert client.get(path).status_code == 404
@@ -133,7 +150,12 @@ class GitHub(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         said = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
         good = said.get("client_secret") == ["s3cret"] and said["code"][0] in ("ann", "bob")
-        self._answer(200, {"access_token": f"token-{said['code'][0]}"} if good else {"error": "bad_verification_code"})
+        self._answer(
+            200,
+            {"access_token": f"token-{said['code'][0]}"}
+            if good
+            else {"error": "bad_verification_code"},
+        )
 
     def do_GET(self) -> None:
         who = self.headers.get("Authorization", "").removeprefix("Bearer token-")
@@ -164,7 +186,9 @@ def guarded(tmp_path):
     server.shutdown()
 
 
-def signed_in(url: str, code: str, back: str = "/pr/octo/secret/500") -> tuple[httpx.Client, httpx.Response]:
+def signed_in(
+    url: str, code: str, back: str = "/pr/octo/secret/500"
+) -> tuple[httpx.Client, httpx.Response]:
     client = httpx.Client(base_url=url)
     begun = client.get("/login", params={"back": back})
     state = parse_qs(urlsplit(begun.headers["location"]).query)["state"][0]
@@ -174,7 +198,10 @@ def signed_in(url: str, code: str, back: str = "/pr/octo/secret/500") -> tuple[h
 def test_who_may_read_the_repository_sees_its_page(guarded):
     client, back = signed_in(guarded, "ann")
     assert back.headers["location"] == "/pr/octo/secret/500"
-    assert "httponly" in back.headers["set-cookie"].lower() and "token" not in back.headers["set-cookie"]
+    assert (
+        "httponly" in back.headers["set-cookie"].lower()
+        and "token" not in back.headers["set-cookie"]
+    )
     assert "Hidden work" in client.get("/pr/octo/secret/500").text
     assert "Hidden work" in client.get("/").text
     client.post("/logout")
@@ -214,13 +241,33 @@ def test_statistics_say_what_became_of_findings_how_fast_reports_were_and_what_g
     outcomes.reviewed("octo/other", 1, [finding("a")])
     for number, took in enumerate((2.0, 4.0, 30.0), 1):
         archive.keep_report(
-            Report("octo/engine", number, "review", "a" * 40, NOW, {"zh": "", "en": ""}, "pass", took=took)
+            Report(
+                "octo/engine",
+                number,
+                "review",
+                "a" * 40,
+                NOW,
+                {"zh": "", "en": ""},
+                "pass",
+                took=took,
+            )
         )
-    order = {"request": "r", "repository_id": 1, "number": 1, "head": "h", "base": "b", "workflow": "w", "minutes": 7}
+    order = {
+        "request": "r",
+        "repository_id": 1,
+        "number": 1,
+        "head": "h",
+        "base": "b",
+        "workflow": "w",
+        "minutes": 7,
+    }
     Records(engine).reserve(GpuRun(**order, at=NOW, run=None, order={}, command=0), 60, 60)
     for url in serve(archive, Access(None)):
         page = httpx.get(f"{url}/stats", headers={"Accept-Language": "en"}).text
-    cells = [re.findall(r"<td>(?:<[^>]+>)*([^<]*)", row) for row in re.findall(r"<tr>(.*?)</tr>", page, re.S)]
+    cells = [
+        re.findall(r"<td>(?:<[^>]+>)*([^<]*)", row)
+        for row in re.findall(r"<tr>(.*?)</tr>", page, re.S)
+    ]
     assert ["protocol.unmasked-pack", "6", "2", "1", "2", "40 %"] in cells
     assert ["Review", "3", "4.0 s", "27.4 s"] in cells
     assert ["2026-09", "1", "7"] in cells
@@ -254,7 +301,12 @@ def test_tables_are_made_once_when_several_start_at_once(tmp_path):
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.ID)
 def test_a_rule_s_page_has_its_four_parts_and_its_example_as_code(client, rule):
     page = client.get(f"/rules/{rule.ID}").text
-    assert re.findall(r"<h2[^>]*>(.*?)</h2>", page) == ["What it does", "Why it matters", "Example", "Known limits"]
+    assert re.findall(r"<h2[^>]*>(.*?)</h2>", page) == [
+        "What it does",
+        "Why it matters",
+        "Example",
+        "Known limits",
+    ]
     assert "<pre" in page.split("Example</h2>")[1].split("<h2")[0]
     assert "```" not in page and "\n## " not in re.sub(r"<pre.*?</pre>", "", page, flags=re.S)
 

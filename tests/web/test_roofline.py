@@ -31,7 +31,11 @@ def test_a_run_that_did_not_measure_it_has_a_sentence_instead():
 
 def test_its_axes_have_plain_numbers():
     """Matplotlib writes 2 × 10⁷ and 2 × 10¹."""
-    (picture, *_) = [b for b in roofline(reports.kernels("a word"), html.words_for("en")) if isinstance(b, Picture)]
+    (picture, *_) = [
+        b
+        for b in roofline(reports.kernels("a word"), html.words_for("en"))
+        if isinstance(b, Picture)
+    ]
     written = re.findall(r"<text[^>]*>([^<]+)</text>", picture.svg)
     assert {"20\N{NO-BREAK SPACE}M", "50\N{NO-BREAK SPACE}M", "10", "20"} <= set(written)
     assert not any("10^" in text or "mathdefault" in text for text in written)

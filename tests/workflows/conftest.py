@@ -69,7 +69,9 @@ class Bot:
 
     @property
     def database(self) -> str:
-        return self.settings.get("SPECBOT_DATABASE_URL", f"sqlite:///{self.directory}/data/specbot.sqlite")
+        return self.settings.get(
+            "SPECBOT_DATABASE_URL", f"sqlite:///{self.directory}/data/specbot.sqlite"
+        )
 
     def run(self, *args: str, **settings: str) -> subprocess.Popen[bytes]:
         """Start `specbot ARGS`."""
@@ -77,7 +79,11 @@ class Bot:
         env = kept | {"PYTHONPATH": str(ROOT)} | self.settings | settings
         with self.log.open("ab") as log:
             process = subprocess.Popen(
-                [sys.executable, "-m", "bot", *args], env=env, stdout=log, stderr=log, cwd=self.directory
+                [sys.executable, "-m", "bot", *args],
+                env=env,
+                stdout=log,
+                stderr=log,
+                cwd=self.directory,
             )
         self.processes.append(process)
         return process
@@ -91,7 +97,12 @@ class Bot:
 
     def ready(self) -> bool:
         try:
-            return httpx.get(f"{self.url}/readyz", trust_env=False, verify=False, timeout=5).status_code == 200
+            return (
+                httpx.get(
+                    f"{self.url}/readyz", trust_env=False, verify=False, timeout=5
+                ).status_code
+                == 200
+            )
         except httpx.HTTPError:
             return False
 

@@ -74,8 +74,12 @@ class Boundaries:
         """The boundaries that the chapter has, and what was wrong without any death."""
         begun = self._read
         wrong = self._told(chapter, 0)
-        steps = dict.fromkeys((str(kind), str(name)) for kind, name, *_ in self.steps[begun:] if kind in chapter.kinds)
-        return [Boundary(chapter, *step, when) for step in steps for when in ("before", "after")], wrong
+        steps = dict.fromkeys(
+            (str(kind), str(name)) for kind, name, *_ in self.steps[begun:] if kind in chapter.kinds
+        )
+        return [
+            Boundary(chapter, *step, when) for step in steps for when in ("before", "after")
+        ], wrong
 
     def struck(self, boundary: Boundary) -> list[str]:
         """What was wrong after a death there."""
@@ -116,7 +120,9 @@ class Boundaries:
             self.fake.rate_remaining = 10**9
             for run in self._book.gpu_waiting():
                 deliver(self.fake, self._book.gpu_ended(run), self._revived)
-            working = self._client.list_workflows(status=["ENQUEUED", "DELAYED", "PENDING"], load_input=False)
+            working = self._client.list_workflows(
+                status=["ENQUEUED", "DELAYED", "PENDING"], load_input=False
+            )
             left = [w.workflow_id for w in working if not w.workflow_id.startswith("ci-refresh-")]
             idle = not left and not self._book.gpu_waiting() and self._deaths >= deaths
             quiet = quiet + 1 if idle else 0
@@ -136,11 +142,15 @@ def _compared(chapter: Chapter, shown: dict[str, int]) -> list[str]:
 def missing(steps: list[list[str | int]]) -> list[str]:
     """Steps and workflows of the code that are not among those that were written down."""
     known = sites()
-    met = {site_of(str(path), int(line), str(name), known) for _, name, path, line in steps if name != END}
+    met = {
+        site_of(str(path), int(line), str(name), known)
+        for _, name, path, line in steps
+        if name != END
+    }
     lost = kinds() - {str(kind) for kind, *_ in steps}
-    return [f"no chapter has the step {s.name} of {s.path}:{s.first}" for s in sorted(known - met)] + [
-        f"no chapter has the workflow {kind}" for kind in sorted(lost)
-    ]
+    return [
+        f"no chapter has the step {s.name} of {s.path}:{s.first}" for s in sorted(known - met)
+    ] + [f"no chapter has the workflow {kind}" for kind in sorted(lost)]
 
 
 def tried(database: str, every: int = 1) -> tuple[list[str], int, int]:
@@ -155,5 +165,9 @@ def tried(database: str, every: int = 1) -> tuple[list[str], int, int]:
         for boundary in planned[::every]:
             found += trial.struck(boundary)
             if trial.done % 20 == 0:
-                print(f"killed at {trial.done} boundaries of {len(planned)}", file=sys.stderr, flush=True)
+                print(
+                    f"killed at {trial.done} boundaries of {len(planned)}",
+                    file=sys.stderr,
+                    flush=True,
+                )
         return found, len(planned), trial.done

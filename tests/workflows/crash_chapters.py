@@ -54,7 +54,9 @@ class Book:
                 old.state = "closed"
         self.told += 1
         name = f"b{self.told}"
-        self.repo.git.commit(name, {"engine/ops/step.py": f"{SMALL_HEAD}\nother({self.told})\n"}, parent=base)
+        self.repo.git.commit(
+            name, {"engine/ops/step.py": f"{SMALL_HEAD}\nother({self.told})\n"}, parent=base
+        )
         pull = people.open_pull(self.fake, self.repo, name, base=base, draft=draft, send=False)
         pull.association = "FIRST_TIMER" if first else "CONTRIBUTOR"
         return pull
@@ -64,7 +66,11 @@ class Book:
         yield self.fake.deliveries[-1]
 
     def gpu_waiting(self) -> list[WorkflowRun]:
-        return [run for run in self.repo.runs if run.event == "workflow_dispatch" and run.status != "completed"]
+        return [
+            run
+            for run in self.repo.runs
+            if run.event == "workflow_dispatch" and run.status != "completed"
+        ]
 
     def gpu_ended(self, run: WorkflowRun) -> Delivery:
         """The run that was asked for ends well, with what it was to bring."""
@@ -75,10 +81,18 @@ class Book:
 
     def seen(self, pull: Pull) -> Seen:
         """How often each thing stands on GitHub that the bot brought about there."""
-        made: Seen = Counter(reviews=len(pull.reviews), folded=len(pull.reviews) - len(pull.live_reviews()))
+        made: Seen = Counter(
+            reviews=len(pull.reviews), folded=len(pull.reviews) - len(pull.live_reviews())
+        )
         for comment in pull.comments:
             answer, ours = ANSWER.match(comment.body), comment.user is self.fake.bot
-            made["answers" if answer else "CI reports" if "specbot:ci" in comment.body else "greetings"] += ours
+            made[
+                "answers"
+                if answer
+                else "CI reports"
+                if "specbot:ci" in comment.body
+                else "greetings"
+            ] += ours
             made["reactions"] += len(comment.reactions)
             made[f"answer {answer[1]} {answer[2]}" if answer else ""] += 1
         for check in self.repo.check_runs:
@@ -88,8 +102,14 @@ class Book:
                 made["annotations twice"] += len(check.annotations) - len(places)
         made["dispatches"] = sum(d.inputs["head"] == pull.head_sha for d in self.repo.dispatches)
         made["reruns"] = len(self.repo.reruns)
-        twice = sum(count - 1 for name, count in made.items() if name.startswith("answer ") and count > 1)
-        kept = {name: count for name, count in made.items() if count and name and not name.startswith("answer ")}
+        twice = sum(
+            count - 1 for name, count in made.items() if name.startswith("answer ") and count > 1
+        )
+        kept = {
+            name: count
+            for name, count in made.items()
+            if count and name and not name.startswith("answer ")
+        }
         return Counter(kept | ({"answers twice": twice} if twice else {}))
 
 
@@ -128,7 +148,9 @@ def _talked(book: Book) -> tuple[Pull, Iterator[Delivery]]:
 def _asked(book: Book) -> tuple[Pull, Iterator[Delivery]]:
     pull = book.opened(draft=True)
     ran(book.repo, pull, failed("unit"), failed("lint"))
-    return pull, book.said(pull, "/help\n/explain it\n/re-run unit\n/skip kernel.host-sync it is wanted here")
+    return pull, book.said(
+        pull, "/help\n/explain it\n/re-run unit\n/skip kernel.host-sync it is wanted here"
+    )
 
 
 def _here(book: Book) -> tuple[Pull, Iterator[Delivery]]:
@@ -144,11 +166,18 @@ def _ci_asked(book: Book) -> tuple[Pull, Iterator[Delivery]]:
 
 def _ci(book: Book) -> tuple[Pull, Iterator[Delivery]]:
     pull = book.opened(draft=True)
-    run = ran(book.repo, pull, failed("unit"), Job("lint", status="in_progress", conclusion=None, completed_at=None))
+    run = ran(
+        book.repo,
+        pull,
+        failed("unit"),
+        Job("lint", status="in_progress", conclusion=None, completed_at=None),
+    )
     run.status, run.conclusion = "in_progress", None
     told = {"head_sha": pull.head_sha, "status": "completed", "conclusion": "failure", "steps": []}
     known = {"action": "completed", "workflow_job": told}
-    return pull, iter([people.webhook(book.fake, book.repo, "workflow_job", known, "ada", send=False)])
+    return pull, iter(
+        [people.webhook(book.fake, book.repo, "workflow_job", known, "ada", send=False)]
+    )
 
 
 def _closed(book: Book) -> tuple[Pull, Iterator[Delivery]]:
@@ -175,7 +204,12 @@ CHAPTERS = (
         {"answers": 1, "reactions": 1, _KERNELS: 1},
         _here,
     ),
-    Chapter("a CI report that is asked for", ("comment",), {"answers": 1, "reactions": 1, "CI reports": 1}, _ci_asked),
+    Chapter(
+        "a CI report that is asked for",
+        ("comment",),
+        {"answers": 1, "reactions": 1, "CI reports": 1},
+        _ci_asked,
+    ),
     Chapter("CI goes on", ("ci-commit", "ci-report"), {"CI reports": 1}, _ci),
     Chapter("closed", ("closed",), {}, _closed),
 )

@@ -45,7 +45,11 @@ def _strike(number: int, when: str) -> None:
 
 def _watch(folder: Path) -> None:
     """The end of a workflow counts as a step too: its result is written down as those are."""
-    record, end, lock = SystemDatabase.record_operation_result, SystemDatabase.update_workflow_outcome, threading.Lock()
+    record, end, lock = (
+        SystemDatabase.record_operation_result,
+        SystemDatabase.update_workflow_outcome,
+        threading.Lock(),
+    )
 
     def noted(database: SystemDatabase, workflow: str, name: str, place: tuple[str, int]) -> str:
         """When to die of it: before, after, or not at all."""

@@ -38,7 +38,11 @@ def sites() -> set[Site]:
 
 def kinds() -> set[str]:
     """Every workflow that the code defines."""
-    return {kind for file in sorted(_BOT.rglob("*.py")) for kind in _workflows(ast.parse(file.read_text("utf-8")))}
+    return {
+        kind
+        for file in sorted(_BOT.rglob("*.py"))
+        for kind in _workflows(ast.parse(file.read_text("utf-8")))
+    }
 
 
 def _workflows(tree: ast.AST) -> Iterator[str]:
@@ -48,14 +52,20 @@ def _workflows(tree: ast.AST) -> Iterator[str]:
 
 
 def _decorated(node: ast.AST) -> str:
-    if isinstance(node, ast.FunctionDef) and any(ast.unparse(d) == "step" for d in node.decorator_list):
+    if isinstance(node, ast.FunctionDef) and any(
+        ast.unparse(d) == "step" for d in node.decorator_list
+    ):
         return node.name
     return ""
 
 
 def _called(node: ast.AST) -> str:
     """`step("spoken", ...)` and `task.step(f"plan {number}", ...)`, not `progress.step()`."""
-    if not isinstance(node, ast.Call) or len(node.args) != 2 or ast.unparse(node.func) not in ("step", "task.step"):
+    if (
+        not isinstance(node, ast.Call)
+        or len(node.args) != 2
+        or ast.unparse(node.func) not in ("step", "task.step")
+    ):
         return ""
     return ast.unparse(node.args[0])
 

@@ -49,7 +49,9 @@ class Story:
             yield self.fake.deliveries[-1]
             ran(self.repo, pull, failed("unit"), failed("lint"))
             for body, commands in _SAID:
-                self.comments.append((people.comment(self.fake, self.repo, pull, "ada", body, send=False), commands))
+                self.comments.append(
+                    (people.comment(self.fake, self.repo, pull, "ada", body, send=False), commands)
+                )
                 yield self.fake.deliveries[-1]
             yield self._job_ended(pull)
             yield people.say(self.fake, self.repo, pull, "labeled", send=False)
@@ -57,12 +59,21 @@ class Story:
             yield from self.fake.deliveries[-PER_PULL + 2 : -PER_PULL + 4]
 
     def _job_ended(self, pull: Pull) -> Delivery:
-        told = {"head_sha": pull.head_sha, "status": "completed", "conclusion": "failure", "steps": []}
+        told = {
+            "head_sha": pull.head_sha,
+            "status": "completed",
+            "conclusion": "failure",
+            "steps": [],
+        }
         known = {"action": "completed", "workflow_job": told}
         return people.webhook(self.fake, self.repo, "workflow_job", known, "ada", send=False)
 
     def gpu_waiting(self) -> list[WorkflowRun]:
-        return [run for run in self.repo.runs if run.event == "workflow_dispatch" and run.status != "completed"]
+        return [
+            run
+            for run in self.repo.runs
+            if run.event == "workflow_dispatch" and run.status != "completed"
+        ]
 
     def gpu_runs(self) -> Iterator[Delivery]:
         """The GPU runs that were asked for end well."""
@@ -94,12 +105,19 @@ def wrong(story: Story) -> list[str]:
     asked = Counter(d.inputs["head"] for d in repo.dispatches)
     unsure = {p.head_sha for p in story.pulls if any("Nobody knows" in c.body for c in p.comments)}
     for pull in story.pulls:
-        if asked[pull.head_sha] != 1 and not (asked[pull.head_sha] == 0 and pull.head_sha in unsure):
+        if asked[pull.head_sha] != 1 and not (
+            asked[pull.head_sha] == 0 and pull.head_sha in unsure
+        ):
             found.append(f"#{pull.number}: {asked[pull.head_sha]} GPU runs")
     for comment, commands in story.comments:
         if [(user, what) for _, user, what in comment.reactions] != [(story.fake.bot, "eyes")]:
             found.append(f"comment {comment.id}: reactions {len(comment.reactions)}")
-        answers = Counter(m[2] for p in story.pulls for c in p.comments if (m := _mark(c)) and int(m[1]) == comment.id)
+        answers = Counter(
+            m[2]
+            for p in story.pulls
+            for c in p.comments
+            if (m := _mark(c)) and int(m[1]) == comment.id
+        )
         if answers != Counter(str(n) for n in range(commands)):
             found.append(f"comment {comment.id} {comment.body!r}: answers {dict(answers)}")
     return found
@@ -116,12 +134,16 @@ def _of_pull(story: Story, pull: Pull) -> Iterator[str]:
         yield "the same review twice"
     checks = [c for c in story.repo.check_runs if c.head_sha == pull.head_sha]
     # A review that was ordered anew, as when the bot looked before the webhook came, has a check run of its own.
-    if len({c.external_id for c in checks}) != len(checks) or "specbot/review" not in {c.name for c in checks}:
+    if len({c.external_id for c in checks}) != len(checks) or "specbot/review" not in {
+        c.name for c in checks
+    }:
         yield f"check runs {[(c.name, c.external_id) for c in checks]}"
     for check in checks:
         if check.status != "completed":
             yield f"{check.name} has not ended"
-        if len(check.annotations) != len({(a["path"], a["start_line"], a["title"]) for a in check.annotations}):
+        if len(check.annotations) != len(
+            {(a["path"], a["start_line"], a["title"]) for a in check.annotations}
+        ):
             yield f"{check.name} has annotations twice"
     reports = [c for c in pull.comments if "specbot:ci" in c.body]
     if len(reports) != 1:

@@ -62,8 +62,15 @@ class Zygote:
     def start(self, worker: str, strike: int = 0, when: str = "") -> None:
         """Begin a life as `worker`, which kills itself at its step number `strike`, where that is not 0."""
         kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-        environment = kept | {"PYTHONPATH": str(ROOT)} | self.bot.settings | {"SPECBOT_WORKER_ID": worker}
-        life = {"environment": environment, "log": str(self.bot.log), "strike": strike, "when": when}
+        environment = (
+            kept | {"PYTHONPATH": str(ROOT)} | self.bot.settings | {"SPECBOT_WORKER_ID": worker}
+        )
+        life = {
+            "environment": environment,
+            "log": str(self.bot.log),
+            "strike": strike,
+            "when": when,
+        }
         life["watch"] = self.watch
         assert self._process.stdin and self._process.stdout
         self._process.stdin.write(json.dumps(life) + "\n")
@@ -111,7 +118,9 @@ class Trial:
         teller = threading.Thread(target=self._tell, args=(story,), daemon=True)
         try:
             teller.start()
-            while not self._told or (self.ended.total() < self.kills and time.monotonic() < self.until):
+            while not self._told or (
+                self.ended.total() < self.kills and time.monotonic() < self.until
+            ):
                 self._life(zygote)
             zygote.start("one")
             self._end(story)
@@ -157,13 +166,18 @@ class Trial:
             if left[0] == 0:
                 kill()
 
-        return [self.fake.fault(m, "", strike, when=when, times=10**6) for m in ("GET", "POST", "PATCH", "PUT")]
+        return [
+            self.fake.fault(m, "", strike, when=when, times=10**6)
+            for m in ("GET", "POST", "PATCH", "PUT")
+        ]
 
     def _tell(self, story: Story) -> None:
         """The deliveries, spread evenly over the kills."""
         each = self.kills / (self.pulls * PER_PULL)
         for n, delivery in enumerate(story.told(self.pulls)):
-            while self.ended.total() < n * each and time.monotonic() < self.until and not self._stop:
+            while (
+                self.ended.total() < n * each and time.monotonic() < self.until and not self._stop
+            ):
                 time.sleep(0.02)
             self._deliver(delivery)
             for ended in list(story.gpu_runs()):
@@ -187,8 +201,12 @@ class Trial:
 
         def idle(client: DBOSClient) -> bool:
             self.fake.content_writes.clear()
-            left = client.list_workflows(status=["ENQUEUED", "DELAYED", "PENDING"], load_input=False)
-            return not story.gpu_waiting() and all(w.workflow_id.startswith("ci-refresh-") for w in left)
+            left = client.list_workflows(
+                status=["ENQUEUED", "DELAYED", "PENDING"], load_input=False
+            )
+            return not story.gpu_waiting() and all(
+                w.workflow_id.startswith("ci-refresh-") for w in left
+            )
 
         quiet = 0
         end = time.monotonic() + 400
@@ -214,7 +232,9 @@ def stage(database: str) -> Iterator[tuple[FakeGitHub, Bot]]:
         yield fake, bot
 
 
-def tried(kills: int, pulls: int, seed: int, database: str, seconds: float = 1e9) -> tuple[list[str], Counter[str]]:
+def tried(
+    kills: int, pulls: int, seed: int, database: str, seconds: float = 1e9
+) -> tuple[list[str], Counter[str]]:
     """What was wrong, and how the lives ended."""
     with stage(database) as (fake, bot):
         trial = Trial(fake, bot, kills, pulls, time.monotonic() + seconds, random.Random(seed))
@@ -222,15 +242,31 @@ def tried(kills: int, pulls: int, seed: int, database: str, seconds: float = 1e9
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.workflows.crashes", description=__doc__.split("\n\n")[0])
-    parser.add_argument("--kills", type=int, default=1000, metavar="N", help="how often (default 1000)")
-    parser.add_argument(
-        "--pulls", type=int, default=20, metavar="N", help=f"of {PER_PULL} deliveries each (default 20)"
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.workflows.crashes", description=__doc__.split("\n\n")[0]
     )
-    parser.add_argument("--seed", type=int, default=7, metavar="N", help="another seed, other moments (default 7)")
+    parser.add_argument(
+        "--kills", type=int, default=1000, metavar="N", help="how often (default 1000)"
+    )
+    parser.add_argument(
+        "--pulls",
+        type=int,
+        default=20,
+        metavar="N",
+        help=f"of {PER_PULL} deliveries each (default 20)",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=7, metavar="N", help="another seed, other moments (default 7)"
+    )
     parser.add_argument("--database", choices=("sqlite", "postgresql"), default="sqlite")
-    parser.add_argument("--seconds", type=float, default=1e9, metavar="S", help="no more kills after so long")
-    parser.add_argument("--boundaries", action="store_true", help="at every step's end in turn, and nowhere at random")
+    parser.add_argument(
+        "--seconds", type=float, default=1e9, metavar="S", help="no more kills after so long"
+    )
+    parser.add_argument(
+        "--boundaries",
+        action="store_true",
+        help="at every step's end in turn, and nowhere at random",
+    )
     args = parser.parse_args()
     # As Ctrl-C does: what was started is ended, and what was written is deleted.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
@@ -238,7 +274,10 @@ def main() -> int:
     if args.boundaries:
         return _boundaries(args.database)
     found, ended = tried(args.kills, args.pulls, args.seed, args.database, args.seconds)
-    took, ends = time.monotonic() - begun, ", ".join(f"{count} {kind}" for kind, count in sorted(ended.items()))
+    took, ends = (
+        time.monotonic() - begun,
+        ", ".join(f"{count} {kind}" for kind, count in sorted(ended.items())),
+    )
     told = f"{args.database}, seed {args.seed}: {args.pulls * PER_PULL} deliveries, killed {ended.total()} times"
     print(f"{told} ({ends}), {took:.0f} s")
     print("\n".join(found) or "nothing lost, nothing twice")

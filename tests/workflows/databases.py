@@ -27,7 +27,11 @@ def missing() -> str:
     if not all(map(shutil.which, ("initdb", "postgres", "psql"))):
         return "there is no PostgreSQL here"
     users = {one.pw_name for one in pwd.getpwall()}
-    return "" if os.getuid() or "postgres" in users else "PostgreSQL does not run as root, and there is no user for it"
+    return (
+        ""
+        if os.getuid() or "postgres" in users
+        else "PostgreSQL does not run as root, and there is no user for it"
+    )
 
 
 def _end_with_us() -> None:
@@ -40,7 +44,9 @@ def _end_with_us() -> None:
 def postgres() -> Iterator[str]:
     """The URL of an empty database on a server that lives as long as the `with`, and no longer than this process."""
     # PostgreSQL refuses to run as root.
-    user: dict[str, Any] = {} if os.getuid() else {"user": "postgres", "group": "postgres", "extra_groups": []}
+    user: dict[str, Any] = (
+        {} if os.getuid() else {"user": "postgres", "group": "postgres", "extra_groups": []}
+    )
     # Not in pytest's directory, which another user may not enter.
     directory = Path(tempfile.mkdtemp(prefix="specbot-postgres-"))
     if user:
@@ -51,7 +57,19 @@ def postgres() -> Iterator[str]:
     command = ["postgres", "-D", directory / "db", "-p", port, "-k", directory, "-c", "fsync=off"]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": directory}
     server = subprocess.Popen(command, preexec_fn=_end_with_us, **quiet, **user)
-    ready = ["psql", "-h", "127.0.0.1", "-p", port, "-U", "specbot", "-d", "postgres", "-c", "CREATE DATABASE specbot"]
+    ready = [
+        "psql",
+        "-h",
+        "127.0.0.1",
+        "-p",
+        port,
+        "-U",
+        "specbot",
+        "-d",
+        "postgres",
+        "-c",
+        "CREATE DATABASE specbot",
+    ]
     try:
         until(lambda: subprocess.run(ready, capture_output=True).returncode == 0)
         yield f"postgresql://specbot@127.0.0.1:{port}/specbot"

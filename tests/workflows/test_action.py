@@ -30,7 +30,9 @@ class Workflow:
         self.fake, self.repo, self.directory = fake, repo, directory
         self.runs = 0
 
-    def run(self, pull: Pull, *args: str, event: dict | None = None, depth: str = "", **permissions: str):
+    def run(
+        self, pull: Pull, *args: str, event: dict | None = None, depth: str = "", **permissions: str
+    ):
         """Run the step with a token that has `permissions`; gives the process, its output, and its summary."""
         self.runs += 1
         here = self.directory / str(self.runs)
@@ -47,25 +49,40 @@ class Workflow:
             "GITHUB_WORKSPACE": str(here / "checkout"),
         }
         command = [sys.executable, "-m", "bot.action", *args]
-        done = subprocess.run(command, env=env, cwd=here, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command, env=env, cwd=here, capture_output=True, text=True, check=False
+        )
         summary = here / "summary.md"
         return done, summary.read_text() if summary.exists() else ""
 
     def event(self, pull: Pull) -> dict:
         repository = {"full_name": self.repo.full_name}
-        return {"action": "synchronize", "pull_request": shapes.pull(self.repo, pull), "repository": repository}
+        return {
+            "action": "synchronize",
+            "pull_request": shapes.pull(self.repo, pull),
+            "repository": repository,
+        }
 
     def token(self, permissions: dict[str, str]) -> str:
         value = f"ghs_workflow{len(self.fake.tokens)}"
         scope = frozenset({self.repo.id})
-        self.fake.tokens[value] = Token(value, self.fake.installations[0].id, permissions, scope, time.time() + 3600)
+        self.fake.tokens[value] = Token(
+            value, self.fake.installations[0].id, permissions, scope, time.time() + 3600
+        )
         return value
 
     def checkout(self, folder: Path, pull: Pull, depth: str) -> None:
         subprocess.run(["git", "init", "-q", folder], check=True)
-        wanted = ["+refs/heads/*:refs/remotes/origin/*", f"+refs/pull/{pull.number}/head:refs/remotes/pull/head"]
+        wanted = [
+            "+refs/heads/*:refs/remotes/origin/*",
+            f"+refs/pull/{pull.number}/head:refs/remotes/pull/head",
+        ]
         source = self.repo.git.directory.as_uri()
-        subprocess.run(["git", "fetch", "-q", *([depth] if depth else []), source, *wanted], cwd=folder, check=True)
+        subprocess.run(
+            ["git", "fetch", "-q", *([depth] if depth else []), source, *wanted],
+            cwd=folder,
+            check=True,
+        )
 
 
 @pytest.fixture
@@ -78,21 +95,51 @@ def workflow(fake, tmp_path) -> Workflow:
 def pull(fake, workflow, example) -> Pull:
     """The bundled example's pull request, with bugs in it."""
     workflow.repo.git.adopt(example.repo, main=example.base, feature=example.head)
-    return people.open_pull(fake, workflow.repo, "feature", title=example.title, body=example.body, send=False)
+    return people.open_pull(
+        fake, workflow.repo, "feature", title=example.title, body=example.body, send=False
+    )
 
 
 def test_the_review_of_the_dry_run_is_posted_once(fake, workflow, pull, example, tmp_path):
     done, summary = workflow.run(pull, "--lang=en")
     assert (done.returncode, done.stderr) == (1, "")
     (tmp_path / "body.md").write_text(example.body)
-    command = [sys.executable, "-m", "bot", "review", "--repo", example.repo, "--base", example.base]
-    command += ["--head", example.head, "--title", example.title, "--body-file", tmp_path / "body.md"]
-    command += ["--target-branch", "main", "--format", "github", "--lang", "en", "--fail-on", "never"]
+    command = [
+        sys.executable,
+        "-m",
+        "bot",
+        "review",
+        "--repo",
+        example.repo,
+        "--base",
+        example.base,
+    ]
+    command += [
+        "--head",
+        example.head,
+        "--title",
+        example.title,
+        "--body-file",
+        tmp_path / "body.md",
+    ]
+    command += [
+        "--target-branch",
+        "main",
+        "--format",
+        "github",
+        "--lang",
+        "en",
+        "--fail-on",
+        "never",
+    ]
     printed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout
     (review,) = pull.reviews
     assert json.dumps(review.payload, ensure_ascii=False, indent=2).encode() + b"\n" == printed
     assert len(pull.threads) > 5
-    assert summary.startswith("The review was posted on the pull request.\n\n") and "protocol.unmasked-pack" in summary
+    assert (
+        summary.startswith("The review was posted on the pull request.\n\n")
+        and "protocol.unmasked-pack" in summary
+    )
     place = "::error file=tests/output/test_process_batch_output.py,line=38,endLine=38,title=protocol.stale-fixture::"
     assert any(line.startswith(place) for line in done.stdout.splitlines())
     assert all(line.startswith("::") for line in done.stdout.splitlines())
@@ -110,7 +157,9 @@ def small(fake, workflow) -> Pull:
     return people.open_pull(fake, workflow.repo, "feature", title="A change", send=False)
 
 
-def test_a_token_that_may_only_read_gives_the_summary_and_the_exit_code_all_the_same(workflow, pull):
+def test_a_token_that_may_only_read_gives_the_summary_and_the_exit_code_all_the_same(
+    workflow, pull
+):
     done, summary = workflow.run(pull, "--lang=zh", pull_requests="read", contents="read")
     assert (done.returncode, done.stderr) == (1, "")
     assert "::error file=" in done.stdout
@@ -120,7 +169,8 @@ def test_a_token_that_may_only_read_gives_the_summary_and_the_exit_code_all_the_
 
 def review_of(pull: Pull, *fingerprints: str) -> dict:
     comments = [
-        {"path": "engine/step.py", "line": 5, "side": "RIGHT", "body": finding_mark(f) + "Look"} for f in fingerprints
+        {"path": "engine/step.py", "line": 5, "side": "RIGHT", "body": finding_mark(f) + "Look"}
+        for f in fingerprints
     ]
     made = {"commit_id": pull.head_sha, "event": "COMMENT", "body": "Report", "comments": comments}
     return made | {"body": review_mark(made) + "Report"}
@@ -130,13 +180,21 @@ def review_of(pull: Pull, *fingerprints: str) -> dict:
 def test_what_is_fixed_is_resolved_where_the_token_may_and_folded_elsewhere(
     fake, workflow, small, monkeypatch, contents
 ):
-    monkeypatch.setenv("GITHUB_TOKEN", workflow.token({"pull_requests": "write", "contents": contents}))
+    monkeypatch.setenv(
+        "GITHUB_TOKEN", workflow.token({"pull_requests": "write", "contents": contents})
+    )
     monkeypatch.setenv("GITHUB_API_URL", fake.url)
     place, fingerprints = PullPlace("octo/lantern", 1), ["a" * 16, "b" * 16]
-    assert post(place, review_of(small, *fingerprints), [{"fingerprint": f} for f in fingerprints]) == "action.posted"
+    assert (
+        post(place, review_of(small, *fingerprints), [{"fingerprint": f} for f in fingerprints])
+        == "action.posted"
+    )
     sha = workflow.repo.git.commit("feature", {"engine/other.py": "x = 1\n"})
     people.push(fake, workflow.repo, small, sha, send=False)
-    assert post(place, review_of(small, fingerprints[1]), [{"fingerprint": fingerprints[1]}]) == "action.posted"
+    assert (
+        post(place, review_of(small, fingerprints[1]), [{"fingerprint": fingerprints[1]}])
+        == "action.posted"
+    )
     assert [r.minimized for r in small.reviews] == ["OUTDATED", None]
     if contents == "write":
         assert [t.resolved_by for t in small.threads] == [fake.bot, None]
@@ -146,7 +204,13 @@ def test_what_is_fixed_is_resolved_where_the_token_may_and_folded_elsewhere(
 
 def test_a_pull_request_that_went_on_is_left_alone(fake, workflow, small):
     event = workflow.event(small)
-    people.push(fake, workflow.repo, small, workflow.repo.git.commit("feature", {"b.py": "b = 1\n"}), send=False)
+    people.push(
+        fake,
+        workflow.repo,
+        small,
+        workflow.repo.git.commit("feature", {"b.py": "b = 1\n"}),
+        send=False,
+    )
     done, summary = workflow.run(small, event=event)
     assert done.returncode == 0
     assert summary.startswith("The pull request has a newer commit or was closed")
@@ -185,7 +249,13 @@ def test_a_mistake_is_one_sentence(workflow, small, args, event, said):
 
 
 def test_a_checkout_without_history_is_told(fake, workflow, small):
-    people.push(fake, workflow.repo, small, workflow.repo.git.commit("feature", {"b.py": "b = 1\n"}), send=False)
+    people.push(
+        fake,
+        workflow.repo,
+        small,
+        workflow.repo.git.commit("feature", {"b.py": "b = 1\n"}),
+        send=False,
+    )
     done, _ = workflow.run(small, depth="--depth=1")
     assert done.returncode == 2 and "shallow" in done.stderr
 
@@ -212,7 +282,11 @@ def test_no_text_becomes_a_command_of_its_own(path, title, message):
     head, _, data = printed[:-1].removeprefix("::").partition("::")
     fields = dict(field.split("=", 1) for field in head.removeprefix("error ").split(","))
     assert list(fields) == ["file", "line", "endLine", "title"]
-    assert (read_back(fields["file"]), read_back(fields["title"]), read_back(data)) == (path, title, message)
+    assert (read_back(fields["file"]), read_back(fields["title"]), read_back(data)) == (
+        path,
+        title,
+        message,
+    )
 
 
 def read_back(text: str) -> str:

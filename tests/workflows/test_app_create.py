@@ -28,7 +28,16 @@ class Creation:
     def __init__(self, fake: FakeGitHub, directory: Path, *args: str) -> None:
         env = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
         env |= {"PYTHONPATH": str(ROOT), "GITHUB_API_URL": fake.url, "GITHUB_SERVER_URL": fake.url}
-        command = [sys.executable, "-m", "bot", "app", "create", "--url", "https://bot.example", *args]
+        command = [
+            sys.executable,
+            "-m",
+            "bot",
+            "app",
+            "create",
+            "--url",
+            "https://bot.example",
+            *args,
+        ]
         pipe = subprocess.PIPE
         # What a shell starts in the background ignores Ctrl-C, and so would what is started from there.
         heeds = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
@@ -40,7 +49,9 @@ class Creation:
         self.browser = httpx.Client(trust_env=False, verify=False, timeout=60)
         self.page = self.browser.get(self.address)
         self.form = urlsplit(html.unescape(re.search(r'action="([^"]+)"', self.page.text)[1]))
-        self.manifest = json.loads(html.unescape(re.search(r'name="manifest" value="([^"]+)"', self.page.text)[1]))
+        self.manifest = json.loads(
+            html.unescape(re.search(r'name="manifest" value="([^"]+)"', self.page.text)[1])
+        )
         self.state = parse_qs(self.form.query)["state"][0]
 
     def back(self, **query: str) -> httpx.Response:
@@ -70,18 +81,33 @@ def create(fake, tmp_path) -> Iterator:
 def test_from_the_page_to_a_file_that_the_service_reads(fake, create, tmp_path, monkeypatch):
     fake.manifest_codes.add("c0de")
     run = create("--org", "octo", "--lang", "en")
-    assert f"{run.form.scheme}://{run.form.netloc}{run.form.path}" == f"{fake.url}/organizations/octo/settings/apps/new"
+    assert (
+        f"{run.form.scheme}://{run.form.netloc}{run.form.path}"
+        == f"{fake.url}/organizations/octo/settings/apps/new"
+    )
     assert run.manifest["hook_attributes"] == {"url": "https://bot.example/webhook", "active": True}
     assert run.manifest["public"] is False
-    wanted = {"actions": "write", "checks": "write", "contents": "read", "issues": "write", "metadata": "read"}
-    assert run.manifest["default_permissions"] == wanted | {"pull_requests": "write", "statuses": "read"}
+    wanted = {
+        "actions": "write",
+        "checks": "write",
+        "contents": "read",
+        "issues": "write",
+        "metadata": "read",
+    }
+    assert run.manifest["default_permissions"] == wanted | {
+        "pull_requests": "write",
+        "statuses": "read",
+    }
     assert {"issue_comment", "pull_request", "workflow_run"} <= set(run.manifest["default_events"])
     assert f"form-action {fake.url};" in run.page.headers["content-security-policy"]
 
     assert run.back(code="c0de", state="stolen").status_code == 400
     assert run.back(code="../../app", state=run.state).status_code == 400
     wrong = run.back(code="another", state=run.state)
-    assert wrong.status_code == 502 and "did not hand over the credentials of the new App: 404" in wrong.text
+    assert (
+        wrong.status_code == 502
+        and "did not hand over the credentials of the new App: 404" in wrong.text
+    )
     assert run.browser.get(run.manifest["redirect_url"].replace("/created", "/")).status_code == 404
     assert fake.manifest_codes == {"c0de"}
 
@@ -89,7 +115,13 @@ def test_from_the_page_to_a_file_that_the_service_reads(fake, create, tmp_path, 
     assert done.status_code == 200 and f"{fake.url}/apps/specbot/installations/new" in done.text
     code, out, err = run.end()
     assert code == 0 and f"{fake.url}/apps/specbot/installations/new" in out
-    for secret in (fake.webhook_secret, "c11ent-s3cret", fake.private_key.splitlines()[1], "c0de", run.state):
+    for secret in (
+        fake.webhook_secret,
+        "c11ent-s3cret",
+        fake.private_key.splitlines()[1],
+        "c0de",
+        run.state,
+    ):
         assert all(secret not in text for text in (run.said, out, err, done.text))
 
     file = tmp_path / "specbot.toml"
@@ -129,7 +161,9 @@ def test_a_mistake_is_one_sentence_and_no_file(specbot, tmp_path, monkeypatch, a
     Path("there.toml").write_text("kept")
     code, _, err = specbot("app", "create", *args)
     assert code == 2 and said in err and len(err.splitlines()) == 1
-    assert [p.name for p in tmp_path.iterdir()] == ["there.toml"] and Path("there.toml").read_text() == "kept"
+    assert [p.name for p in tmp_path.iterdir()] == ["there.toml"] and Path(
+        "there.toml"
+    ).read_text() == "kept"
 
 
 @pytest.fixture

@@ -111,7 +111,10 @@ def test_an_app_that_is_installed_nowhere(fake, doctor):
     ("status", "said"),
     [
         (500, "Of the last 1 webhooks 1 did not arrive, with status `500` (0: no connection)"),
-        (401, "refused for their signature: the App's webhook secret is not the one of the settings"),
+        (
+            401,
+            "refused for their signature: the App's webhook secret is not the one of the settings",
+        ),
     ],
 )
 def test_webhooks_that_failed(fake, repo, service, doctor, status, said):
@@ -126,7 +129,9 @@ def test_webhooks_that_failed(fake, repo, service, doctor, status, said):
 
 def test_a_webhook_that_nobody_answers(fake, doctor):
     fake.webhook_url = f"http://127.0.0.1:{free_port()}/webhook"
-    assert re.search("Nothing answers at the webhook's address .*ConnectError", missed(doctor()[1])[0])
+    assert re.search(
+        "Nothing answers at the webhook's address .*ConnectError", missed(doctor()[1])[0]
+    )
     fake.webhook_url = fake.webhook_url.replace("/webhook", "/hook")
     assert "should end in /webhook" in missed(doctor()[1])[0]
 
@@ -134,7 +139,11 @@ def test_a_webhook_that_nobody_answers(fake, doctor):
 def test_a_webhook_with_wrong_settings(fake, doctor):
     fake.webhook_config = {"content_type": "form", "insecure_ssl": "1"}
     said = missed(doctor()[1])
-    assert [re.search("json|no secret|TLS", line)[0] for line in said] == ["json", "no secret", "TLS"]
+    assert [re.search("json|no secret|TLS", line)[0] for line in said] == [
+        "json",
+        "no secret",
+        "TLS",
+    ]
 
 
 @pytest.mark.parametrize("offset", [-90, 90])
@@ -142,11 +151,15 @@ def test_a_clock_that_is_wrong(fake, doctor, offset):
     told = format_datetime(datetime.now(UTC) + timedelta(seconds=offset), usegmt=True)
     fake.fault("GET", "/rate_limit$", Answer(200, {}, {"date": told}))
     (said,) = missed(doctor()[1])
-    assert re.match(rf"Clock is (8[5-9]|9[0-5]) s {'behind' if offset > 0 else 'ahead of'} GitHub's", said)
+    assert re.match(
+        rf"Clock is (8[5-9]|9[0-5]) s {'behind' if offset > 0 else 'ahead of'} GitHub's", said
+    )
 
 
 def test_secrets_that_are_weak_open_or_not_the_apps(fake, doctor):
-    code, said = doctor(mode=0o644, webhook_secrets='["0123456789abcdef", "short"]', app_id="7", client_secret="")
+    code, said = doctor(
+        mode=0o644, webhook_secrets='["0123456789abcdef", "short"]', app_id="7", client_secret=""
+    )
     assert code == 1
     open_, weak, refused = missed(said)
     assert "others can read it" in open_ and "fewer than 16 characters" in weak
@@ -156,7 +169,10 @@ def test_secrets_that_are_weak_open_or_not_the_apps(fake, doctor):
 
 def test_databases(fake, doctor, tmp_path):
     (tmp_path / "file").write_text("")
-    assert "the folder is not writable" in missed(doctor(data_dir=f'"{tmp_path / "file" / "data"}"')[1])[0]
+    assert (
+        "the folder is not writable"
+        in missed(doctor(data_dir=f'"{tmp_path / "file" / "data"}"')[1])[0]
+    )
     assert not (tmp_path / "data").exists()
     url = f'"postgresql://specbot:pa55word@127.0.0.1:{free_port()}/specbot"'
     code, said = doctor(database_url=url)
@@ -169,7 +185,9 @@ def test_databases(fake, doctor, tmp_path):
 def test_github_that_does_not_answer_ends_its_part(fake, doctor, monkeypatch):
     monkeypatch.setenv("GITHUB_API_URL", f"http://127.0.0.1:{free_port()}")
     code, said = doctor()
-    assert code == 1 and len(missed(said)) == 1 and "does not answer: ConnectError" in missed(said)[0]
+    assert (
+        code == 1 and len(missed(said)) == 1 and "does not answer: ConnectError" in missed(said)[0]
+    )
 
 
 def test_settings_that_cannot_be_used_are_the_persons_mistake(doctor):

@@ -32,11 +32,17 @@ def opened(fake: FakeGitHub, repo: state.Repository, *, draft: bool = True) -> s
 def end(fake: FakeGitHub, repo: state.Repository, event: str, part: dict[str, object]) -> None:
     """The webhook `event` about `part`, which has ended. What is null or an object may differ from the API's, and is
     filled as the description of webhooks has it."""
-    told = {name: value for name, value in part.items() if value is not None and not isinstance(value, dict)}
+    told = {
+        name: value
+        for name, value in part.items()
+        if value is not None and not isinstance(value, dict)
+    }
     people.webhook(fake, repo, event, {"action": "completed", event: told}, "ada")
 
 
-def job_ended(fake: FakeGitHub, repo: state.Repository, run: state.WorkflowRun, one: state.Job) -> None:
+def job_ended(
+    fake: FakeGitHub, repo: state.Repository, run: state.WorkflowRun, one: state.Job
+) -> None:
     end(fake, repo, "workflow_job", shapes.job(run, one))
 
 
@@ -55,7 +61,13 @@ def engine(quick: Bot) -> state.Repository:
 def test_a_run_from_its_first_failure_to_its_rerun(quick, engine):
     fake, pull = quick.fake, opened(quick.fake, engine, draft=False)
     engine.rulesets["main"].append(("docs", None))
-    run_of(engine, job("lint", at=200), head_sha=engine.git.sha("main"), head_branch="main", event="push")
+    run_of(
+        engine,
+        job("lint", at=200),
+        head_sha=engine.git.sha("main"),
+        head_branch="main",
+        event="push",
+    )
     red, slow = job("unit", "failure", log=LOG, at=90), job("lint", None, at=1)
     run = run_of(engine, red, slow)
     job_ended(fake, engine, run, red)
@@ -85,7 +97,9 @@ def test_many_events_at_once_are_one_comment(quick, engine):
     fork.git.commit("patch", {"engine/step.py": "a = 3\n"}, parent="main")
     pull = people.open_pull(fake, engine, "patch", fork=fork, author="eve", draft=True, send=False)
     run = run_of(engine, job("unit", "failure", log=LOG), *(job(f"job {n}") for n in range(6)))
-    check = state.CheckRun("external", pull.head_sha, 99, "completed", "success", completed_at=ago(minutes=2))
+    check = state.CheckRun(
+        "external", pull.head_sha, 99, "completed", "success", completed_at=ago(minutes=2)
+    )
     engine.check_runs.append(check)
     status = state.Status(pull.head_sha, "jenkins", "success", fake.user("jenkins"))
     engine.statuses.append(status)
@@ -131,7 +145,12 @@ def test_while_jobs_run_the_report_is_made_again_by_itself(fake, bot, repo):
     run = run_of(repo, job("lint"), slow)
     job_ended(fake, repo, run, run.jobs[0])
     until(lambda: said(pull))
-    slow.status, slow.conclusion, slow.completed_at, slow.log = "completed", "failure", ago(minutes=0), LOG
+    slow.status, slow.conclusion, slow.completed_at, slow.log = (
+        "completed",
+        "failure",
+        ago(minutes=0),
+        LOG,
+    )
     until(lambda: UNIT in said(pull))
 
 

@@ -79,7 +79,9 @@ def test_a_secondary_limit_is_waited_for_as_long_as_github_says(client, fake, sl
 
 
 def test_a_secondary_limit_without_a_word_is_a_minute(client, fake, slept):
-    fake.fault("GET", "/pulls/1$", Answer(403, {"message": "You have exceeded a secondary rate limit."}))
+    fake.fault(
+        "GET", "/pulls/1$", Answer(403, {"message": "You have exceeded a secondary rate limit."})
+    )
     client.get(f"{REPO}/pulls/1")
     assert slept == [60.0]
 
@@ -117,7 +119,9 @@ def test_what_is_new_may_not_be_readable_yet(client, fake, slept):
 def test_all_pages(client, fake, repo):
     for n in range(230):
         people.comment(fake, repo, repo.pulls[1], "ada", f"comment {n}", send=False)
-    assert [c["body"] for c in client.pages(f"{REPO}/issues/1/comments")] == [f"comment {n}" for n in range(230)]
+    assert [c["body"] for c in client.pages(f"{REPO}/issues/1/comments")] == [
+        f"comment {n}" for n in range(230)
+    ]
 
 
 def test_an_unchanged_answer_costs_nothing(client, app, fake, repo):
@@ -132,7 +136,9 @@ def test_an_unchanged_answer_costs_nothing(client, app, fake, repo):
 def test_graphql_errors_are_errors(client, fake):
     with pytest.raises(GitHubError, match="Could not resolve"):
         client.graphql('{ repository(owner: "octo", name: "other") { nameWithOwner } }', {})
-    limited = Answer(200, {"errors": [{"type": "RATE_LIMITED", "message": "API rate limit exceeded"}]})
+    limited = Answer(
+        200, {"errors": [{"type": "RATE_LIMITED", "message": "API rate limit exceeded"}]}
+    )
     fake.fault("POST", "/graphql", limited)
     with pytest.raises(Limited):
         client.graphql("{ viewer { login } }", {})
@@ -171,7 +177,9 @@ def logs(fake: FakeGitHub, repo: Repository) -> tuple[Job, Artifact]:
     with zipfile.ZipFile(zipped, "w") as archive:
         archive.writestr("report.xml", "<testsuite/>")
     job, artifact = Job("test", log=b"2026 ok\n" * 1000), Artifact("report", zipped.getvalue())
-    repo.runs.append(WorkflowRun("CI", "ci.yml", "0" * 40, "feature", jobs=[job], artifacts=[artifact]))
+    repo.runs.append(
+        WorkflowRun("CI", "ci.yml", "0" * 40, "feature", jobs=[job], artifacts=[artifact])
+    )
     return job, artifact
 
 
@@ -222,15 +230,21 @@ def test_a_clone_has_the_past_where_that_is_asked_for(app, fake, repo, tmp_path)
     checkouts = Checkouts(tmp_path / "clones", fake.url)
     token = app.token(fake.installations[0].id, repo.id, ANALYSE)
     lines = ["first = 1\n", "second = 2\n", "third = 3\n"]
-    wrote = repo.git.commit("main", {":(exclude)old.py": "".join(lines), "other.py": "x = 1\n"}, "Write it (#7)")
-    repo.git.commit("main", {":(exclude)old.py": "".join(lines) + "fourth = 4\n", "other.py": "x = 2\n"})
+    wrote = repo.git.commit(
+        "main", {":(exclude)old.py": "".join(lines), "other.py": "x = 1\n"}, "Write it (#7)"
+    )
+    repo.git.commit(
+        "main", {":(exclude)old.py": "".join(lines) + "fourth = 4\n", "other.py": "x = 2\n"}
+    )
     head = repo.git.commit("later", {":(exclude)old.py": lines[0] + "fourth = 4\n"}, parent="main")
 
     def blamed(*, with_past: bool) -> bytes | None:
         clone, compared = checkouts.fetch("octo/engine", token, "main", head, with_past=with_past)
         other = repo.git.run("rev-parse", f"{wrote}:other.py")
         assert Git(clone).attempt("cat-file", "-e", other) is None
-        return Git(clone).attempt("blame", "-l", "-s", "-L", "2,3", compared.base, "--", ":(exclude)old.py")
+        return Git(clone).attempt(
+            "blame", "-l", "-s", "-L", "2,3", compared.base, "--", ":(exclude)old.py"
+        )
 
     assert blamed(with_past=False) is None
     assert (blamed(with_past=True) or b"").count(wrote.encode()) == 2

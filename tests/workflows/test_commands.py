@@ -14,7 +14,16 @@ import pytest
 from bot.kernels.results import RESULTS, text_of
 from checks.kernelrun.model import Case, Confinement, Run, Status
 from tests.fake_github import Answer, FakeGitHub, people, serving, shapes
-from tests.fake_github.state import Artifact, CheckRun, Comment, Delivery, Job, Pull, Repository, WorkflowRun
+from tests.fake_github.state import (
+    Artifact,
+    CheckRun,
+    Comment,
+    Delivery,
+    Job,
+    Pull,
+    Repository,
+    WorkflowRun,
+)
 from tests.fake_github.state import Status as CommitStatus
 from tests.workflows.conftest import SMALL_HEAD, Bot, ended, small, until
 
@@ -24,10 +33,14 @@ WORKFLOW = ".github/workflows/gpu-kernels.yml"
 def answers(fake: FakeGitHub, pull: Pull, comment: Comment) -> list[str]:
     """What the bot answered to `comment`, without its mark."""
     mark = re.compile(rf"<!-- specbot:answer {comment.id} \d+ -->\n\n")
-    return [mark.sub("", c.body) for c in pull.comments if c.user is fake.bot and mark.match(c.body)]
+    return [
+        mark.sub("", c.body) for c in pull.comments if c.user is fake.bot and mark.match(c.body)
+    ]
 
 
-def ask(fake: FakeGitHub, repo: Repository, pull: Pull, body: str, author: str = "ada", count: int = 1) -> str:
+def ask(
+    fake: FakeGitHub, repo: Repository, pull: Pull, body: str, author: str = "ada", count: int = 1
+) -> str:
     """Comment, and read the answers."""
     made = people.comment(fake, repo, pull, author, body)
     until(lambda: len(answers(fake, pull, made)) >= count)
@@ -45,7 +58,9 @@ def fork_pull(fake: FakeGitHub, repo: Repository, send: bool = False) -> Pull:
 
 def ran(repo: Repository, pull: Pull, *jobs: Job, name: str = "CI", **about: object) -> WorkflowRun:
     """A workflow run that has ended on the head."""
-    made = WorkflowRun(name, f".github/workflows/{name}.yml", pull.head_sha, pull.head_ref, jobs=list(jobs))
+    made = WorkflowRun(
+        name, f".github/workflows/{name}.yml", pull.head_sha, pull.head_ref, jobs=list(jobs)
+    )
     made.conclusion = "failure" if any(j.conclusion != "success" for j in jobs) else "success"
     for key, value in about.items():
         setattr(made, key, value)
@@ -53,7 +68,9 @@ def ran(repo: Repository, pull: Pull, *jobs: Job, name: str = "CI", **about: obj
     return made
 
 
-def failed(name: str, log: bytes = b"E   IndexError: list index out of range\n", **about: object) -> Job:
+def failed(
+    name: str, log: bytes = b"E   IndexError: list index out of range\n", **about: object
+) -> Job:
     made = Job(name, log, conclusion="failure")
     for key, value in about.items():
         setattr(made, key, value)
@@ -79,8 +96,12 @@ def test_help(live, engine, pull):
 def test_review_and_explain(live, engine, pull, example):
     repo = live.repository(f"octo/lantern{len(live.repositories)}")
     repo.git.adopt(example.repo, main=example.base, feature=example.head)
-    pull = people.open_pull(live, repo, "feature", title=example.title, body=example.body, send=False)
-    assert "no review of this pull request has ended yet" in ask(live, repo, pull, "/explain protocol.unmasked-pack")
+    pull = people.open_pull(
+        live, repo, "feature", title=example.title, body=example.body, send=False
+    )
+    assert "no review of this pull request has ended yet" in ask(
+        live, repo, pull, "/explain protocol.unmasked-pack"
+    )
     answer = ask(live, repo, pull, "/review", "mallory")
     assert pull.head_sha[:12] in answer
     until(lambda: ended(repo, pull.head_sha))
@@ -159,7 +180,13 @@ def test_jobs_that_running_again_does_not_help(live, engine, pull):
     body = "/re-run numbers\n/re-run old\n/re-run green\n/re-run slow\n/re-run gate"
     answer = ask(live, engine, pull, body, count=5)
     assert engine.reruns == []
-    for said in ("numbers were off", "older than 30 days", "has not failed", "has not ended", "a person's approval"):
+    for said in (
+        "numbers were off",
+        "older than 30 days",
+        "has not failed",
+        "has not ended",
+        "a person's approval",
+    ):
         assert said in answer
     ran(engine, pull, name="F", conclusion="startup_failure")
     assert "that takes a new commit" in ask(live, engine, pull, "/re-run F")
@@ -186,7 +213,11 @@ def results(base: str, head: str, worse: bool = False) -> bytes:
         for side in ("base", "head"):
             status = Status.CRASHED if worse and side == "head" else Status.OK
             run = Run(
-                {"specbot": "1"}, {"gpu": "H20"}, "h", Confinement("bwrap", True), (Case("verify", "small", status),)
+                {"specbot": "1"},
+                {"gpu": "H20"},
+                "h",
+                Confinement("bwrap", True),
+                (Case("verify", "small", status),),
             )
             file.writestr(f"under-base/{side}/{RESULTS}", text_of(run))
             file.writestr(f"under-base/{side}/outputs.safetensors", b"\x02\0\0\0\0\0\0\0{}")
@@ -194,21 +225,39 @@ def results(base: str, head: str, worse: bool = False) -> bytes:
 
 
 def finish(
-    fake: FakeGitHub, repo: Repository, run: WorkflowRun, conclusion: str, artifact: bytes | None, *, send: bool = True
+    fake: FakeGitHub,
+    repo: Repository,
+    run: WorkflowRun,
+    conclusion: str,
+    artifact: bytes | None,
+    *,
+    send: bool = True,
 ) -> Delivery:
     """The workflow run ends, and GitHub tells."""
     with fake.lock:
         run.status, run.conclusion = "completed", conclusion
         if artifact is not None:
             run.artifacts.append(Artifact(f"kernels-{run.display_title}", artifact))
-    names = ("id", "name", "display_title", "path", "event", "status", "conclusion", "run_attempt", "head_sha")
+    names = (
+        "id",
+        "name",
+        "display_title",
+        "path",
+        "event",
+        "status",
+        "conclusion",
+        "run_attempt",
+        "head_sha",
+    )
     told = {name: value for name, value in shapes.run(repo, run).items() if name in names}
     known = {"action": "completed", "workflow_run": told}
     return people.webhook(fake, repo, "workflow_run", known, "ada", send=send)
 
 
 def kernels(repo: Repository, pull: Pull) -> list[CheckRun]:
-    return [c for c in repo.check_runs if c.name == "specbot/kernels" and c.head_sha == pull.head_sha]
+    return [
+        c for c in repo.check_runs if c.name == "specbot/kernels" and c.head_sha == pull.head_sha
+    ]
 
 
 @pytest.fixture
@@ -222,7 +271,12 @@ def test_kernels_from_the_command_to_the_result(live, gpu, pull):
     (asked,) = gpu.dispatches
     assert asked.ref == "main" and asked.workflow == WORKFLOW
     base = gpu.git.sha("main")
-    inputs = {"base": base, "head": pull.head_sha, "ops": "verify,accept", "request": asked.inputs["request"]}
+    inputs = {
+        "base": base,
+        "head": pull.head_sha,
+        "ops": "verify,accept",
+        "request": asked.inputs["request"],
+    }
     assert asked.inputs == inputs
     assert asked.inputs["request"] in answer and "60 minutes at most" in answer
     (check,) = kernels(gpu, pull)
@@ -357,7 +411,11 @@ def test_killed_in_the_middle_of_a_command(fake, bot, repo):
     until(lambda: len(fake.asked("reactions/create-for-issue-comment")) >= 1)
     assert repo.reruns == [f"job/{run.jobs[0].id}"]
     assert len(repo.dispatches) == 1 and len(answers(fake, pull, made)) == 3
-    assert [a.split("\n")[0] for a in answers(fake, pull, made)] == ["`/re-run unit`", "`/kernels`", "`/help`"]
+    assert [a.split("\n")[0] for a in answers(fake, pull, made)] == [
+        "`/re-run unit`",
+        "`/kernels`",
+        "`/help`",
+    ]
 
 
 @pytest.fixture(scope="session")
@@ -393,10 +451,16 @@ def test_a_rule_that_is_left_out_and_a_first_contribution(live, engine, example)
     repo = live.repository(f"octo/lantern{len(live.repositories)}")
     repo.git.adopt(example.repo, main=example.base, feature=example.head)
     repo.roles |= {"ada": "write", "mallory": "read"}
-    pull = people.open_pull(live, repo, "feature", title=example.title, body=example.body, send=False)
+    pull = people.open_pull(
+        live, repo, "feature", title=example.title, body=example.body, send=False
+    )
     pull.association = "FIRST_TIME_CONTRIBUTOR"
-    assert "needs write access" in ask(live, repo, pull, "/skip protocol.unmasked-pack it is fine", "mallory")
-    assert "`protocol.unmasked-pack`" in ask(live, repo, pull, "/skip protocol.unmasked-pak it is fine")
+    assert "needs write access" in ask(
+        live, repo, pull, "/skip protocol.unmasked-pack it is fine", "mallory"
+    )
+    assert "`protocol.unmasked-pack`" in ask(
+        live, repo, pull, "/skip protocol.unmasked-pak it is fine"
+    )
     assert "give a reason" in ask(live, repo, pull, "/skip protocol.unmasked-pack")
     ask(live, repo, pull, "/skip protocol.unmasked-pack masked by the caller\n/review", count=2)
     until(lambda: ended(repo, pull.head_sha))

@@ -29,9 +29,7 @@ logprobs = "head.jsonl"
 paths = ["engine/ops/**"]
 """
 PASSED = b'<testsuite><testcase classname="tests.test_ops" name="test_a"/></testsuite>'
-FAILED = (
-    b'<testsuite><testcase classname="tests.test_ops" name="test_a"><failure message="got | 3"/></testcase></testsuite>'
-)
+FAILED = b'<testsuite><testcase classname="tests.test_ops" name="test_a"><failure message="got | 3"/></testcase></testsuite>'
 
 
 def records(last: float = -2.0) -> bytes:
@@ -39,7 +37,16 @@ def records(last: float = -2.0) -> bytes:
     scores = np.array([[-0.5, -1.0], [-0.25, last]])
     origin = Origin("small", "raw", "H200", "engine", "1.0", "bfloat16")
     return write(
-        Record("a", table[:, 0].copy(), scores[:, 0].copy(), table, scores, prompt_hash("p"), "p", origin=origin)
+        Record(
+            "a",
+            table[:, 0].copy(),
+            scores[:, 0].copy(),
+            table,
+            scores,
+            prompt_hash("p"),
+            "p",
+            origin=origin,
+        )
     )
 
 
@@ -80,19 +87,29 @@ def run(live, engine, pull):
 
 
 def test_tests_and_logprobs_are_reported_and_accepted(live, engine, pull, run):
-    assert "no GPU run of the head commit" in ask(live, engine, pull, "/baseline accept the first one")
-    assert run(report=PASSED, head=records()) == "There are logprob records and nothing to compare them with"
+    assert "no GPU run of the head commit" in ask(
+        live, engine, pull, "/baseline accept the first one"
+    )
+    assert (
+        run(report=PASSED, head=records())
+        == "There are logprob records and nothing to compare them with"
+    )
     assert "1 passed" in pull.comments[-1].body
-    assert "needs write access" in ask(live, engine, pull, "/baseline accept the first one", "mallory")
+    assert "needs write access" in ask(
+        live, engine, pull, "/baseline accept the first one", "mallory"
+    )
     assert "give a reason" in ask(live, engine, pull, "/baseline accept")
     assert "say `/baseline accept`" in ask(live, engine, pull, "/baseline drop it all")
     answer = ask(live, engine, pull, "/baseline accept the *first* one")
     assert "1 request, by `ada`, because: the \\*first\\* one" in answer
-    assert "specbot logprobs accept head.jsonl --store DIR --who ada --why 'the *first* one'" in answer
+    assert (
+        "specbot logprobs accept head.jsonl --store DIR --who ada --why 'the *first* one'" in answer
+    )
     assert "nothing changed" in ask(live, engine, pull, "/baseline accept the first one")
     assert run(report=PASSED, head=records()) == "The run on the GPU found nothing wrong"
     assert (
-        run(report=PASSED, head=records(last=-2.5)) == "Logprobs differ from what they were, and a person has to look"
+        run(report=PASSED, head=records(last=-2.5))
+        == "Logprobs differ from what they were, and a person has to look"
     )
     assert "against the accepted baseline" in pull.comments[-1].body
     answer = ask(live, engine, pull, "/baseline accept the kernel is more precise now")
@@ -104,7 +121,13 @@ def test_a_baseline_moved_by_who_was_killed_before_it_was_written_down(tmp_path)
     (tmp_path / "head.jsonl").write_bytes(records())
 
     def moved(order: str) -> dict[str, object]:
-        said = {"accepted": "2026-01-01T00:00:00Z", "who": "ada", "why": "better", "verdict": None, "order": order}
+        said = {
+            "accepted": "2026-01-01T00:00:00Z",
+            "who": "ada",
+            "why": "better",
+            "verdict": None,
+            "order": order,
+        }
         return move(tmp_path / "store", str(tmp_path / "head.jsonl"), said)
 
     first = moved("comment-1-0")
@@ -125,7 +148,14 @@ def test_what_was_to_come_and_did_not(run, pull):
 
 def test_who_asks_too_often_is_told_so(live, engine, pull):
     for _ in range(6):
-        ask(live, engine, pull, "/help\n/explain a\n/explain b\n/explain c\n/explain d", "grace", count=5)
+        ask(
+            live,
+            engine,
+            pull,
+            "/help\n/explain a\n/explain b\n/explain c\n/explain d",
+            "grace",
+            count=5,
+        )
     assert "more than 30 commands within an hour" in ask(live, engine, pull, "/help", "grace")
     assert "lists the commands" in ask(live, engine, pull, "/help", "mallory")
 
@@ -143,19 +173,30 @@ def test_what_touches_its_paths_runs_when_only_trusted_people_could_push_it(live
     assert [d.inputs["head"] for d in engine.dispatches] == [ours.head_sha]
     people.edit(live, engine, ours, title="Again")
     untouched = people.open_pull(live, engine, "own")
-    until(lambda: ended(engine, untouched.head_sha) and len(ours.live_reviews()) == 1 and len(ours.reviews) == 2)
+    until(
+        lambda: (
+            ended(engine, untouched.head_sha)
+            and len(ours.live_reviews()) == 1
+            and len(ours.reviews) == 2
+        )
+    )
     assert len(engine.dispatches) == 1 and not theirs.comments
 
 
 def test_the_page_shows_what_was_compared(running, live, engine, pull, run):
     ask(live, engine, pull, "/review")
-    assert run(report=PASSED, head=records()) == "There are logprob records and nothing to compare them with"
+    assert (
+        run(report=PASSED, head=records())
+        == "There are logprob records and nothing to compare them with"
+    )
     ask(live, engine, pull, "/baseline accept the first one")
     assert run(report=PASSED, head=records()) == "The run on the GPU found nothing wrong"
 
     def tab() -> str:
         there = f"{running.url}/pr/{engine.full_name}/{pull.number}?tab=logprobs"
-        return httpx.get(there, headers={"Accept-Language": "en"}, trust_env=False, verify=False).text
+        return httpx.get(
+            there, headers={"Accept-Language": "en"}, trust_env=False, verify=False
+        ).text
 
     until(lambda: "Logprobs against the accepted baseline" in tab())
     assert "Verdict: <code>identical</code>" in tab()

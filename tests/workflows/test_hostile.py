@@ -13,10 +13,26 @@ import pytest
 from tests.fake_github import FakeGitHub, people, shapes, webhooks
 from tests.fake_github.state import Comment, Pull, Repository, WorkflowRun
 from tests.workflows.conftest import Bot, until
-from tests.workflows.test_commands import WORKFLOW, answers, ask, failed, finish, fork_pull, kernels, ran, results
+from tests.workflows.test_commands import (
+    WORKFLOW,
+    answers,
+    ask,
+    failed,
+    finish,
+    fork_pull,
+    kernels,
+    ran,
+    results,
+)
 from tests.workflows.test_hostile_input import alive
 
-PRIVILEGED = ("actions/re-run", "actions/create-workflow-dispatch", "checks/rerequest", "checks/create", "pulls/create")
+PRIVILEGED = (
+    "actions/re-run",
+    "actions/create-workflow-dispatch",
+    "checks/rerequest",
+    "checks/create",
+    "pulls/create",
+)
 
 
 def done(fake: FakeGitHub, repo: Repository, since: int) -> list[str]:
@@ -34,7 +50,13 @@ def settled(fake: FakeGitHub, repo: Repository, pull: Pull) -> None:
 @pytest.fixture
 def victim(live, engine) -> Pull:
     """A pull request with a red job and a GPU workflow, by ada, who may write. mallory may read, eve nothing."""
-    engine.roles |= {"ada": "write", "grace": "read", "mallory": "read", "triager": "triage", "eve": "none"}
+    engine.roles |= {
+        "ada": "write",
+        "grace": "read",
+        "mallory": "read",
+        "triager": "triage",
+        "eve": "none",
+    }
     engine.workflows[WORKFLOW] = 5
     live.content_writes.clear()
     pull = people.open_pull(live, engine, "feature", send=False)
@@ -86,7 +108,10 @@ def test_who_may_not_write_starts_nothing(live, engine, victim, who):
 def event(live: FakeGitHub, engine: Repository, pull: Pull, **changes: Any) -> None:
     """The webhook of a comment that says `/re-run all-failed`, by ada, but for `changes`."""
     made = Comment(live.user("ada"), "/re-run all-failed\n/kernels")
-    known: dict[str, Any] = {"issue": shapes.issue(engine, pull), "comment": shapes.comment(engine, made)}
+    known: dict[str, Any] = {
+        "issue": shapes.issue(engine, pull),
+        "comment": shapes.comment(engine, made),
+    }
     known |= {"action": "created"}
     for path, value in changes.items():
         at = known
@@ -116,10 +141,18 @@ def test_what_was_renamed_or_claimed_is_not_believed(live, engine, victim):
     made = Comment(live.user("ada"), "/re-run all-failed")
     victim.comments.append(made)
     told = shapes.comment(engine, made) | {"user": impostor, "author_association": "OWNER"}
-    known = {"action": "created", "issue": shapes.issue(engine, victim), "comment": told, "sender": impostor}
+    known = {
+        "action": "created",
+        "issue": shapes.issue(engine, victim),
+        "comment": told,
+        "sender": impostor,
+    }
     people.webhook(live, engine, "issue_comment", known, "ada")
     until(lambda: answers(live, victim, made))
-    assert "you cannot read" in answers(live, victim, made)[0] or "needs write" in answers(live, victim, made)[0]
+    assert (
+        "you cannot read" in answers(live, victim, made)[0]
+        or "needs write" in answers(live, victim, made)[0]
+    )
     assert done(live, engine, since) == []
 
 
@@ -140,7 +173,9 @@ def forged(running: Bot, body: bytes, **headers: str) -> int:
     """The status of a webhook that GitHub did not send."""
     known = {"x-github-event": "issue_comment", "x-github-delivery": str(uuid.uuid4())}
     with httpx.Client(trust_env=False, verify=False, timeout=60) as http:
-        return http.post(f"{running.url}/webhook", content=body, headers=known | headers).status_code
+        return http.post(
+            f"{running.url}/webhook", content=body, headers=known | headers
+        ).status_code
 
 
 def signed(running: Bot, body: bytes, secret: str = "s3cret", **headers: str) -> int:
@@ -202,7 +237,10 @@ def test_a_fork_whose_branch_is_called_like_ours(live, engine, victim):
     """Its code is a stranger's though the branch has a name of ours, and though it changes the workflow and the
     configuration that would run it."""
     pull = fork_pull(live, engine)
-    evil = {WORKFLOW: "on: workflow_dispatch\n", ".specbot.toml": '[[gpu_job]]\nname = "x"\nworkflow = "evil.yml"\n'}
+    evil = {
+        WORKFLOW: "on: workflow_dispatch\n",
+        ".specbot.toml": '[[gpu_job]]\nname = "x"\nworkflow = "evil.yml"\n',
+    }
     sha = pull.head_repo.git.commit("feature", evil)
     people.push(live, engine, pull, sha, send=False)
     since = len(live.requests)
@@ -212,7 +250,11 @@ def test_a_fork_whose_branch_is_called_like_ours(live, engine, victim):
     assert done(live, engine, since) == []
     ask(live, engine, pull, f"/kernels {sha}")
     (asked,) = engine.dispatches
-    assert (asked.workflow, asked.ref, asked.inputs["base"]) == (WORKFLOW, "main", engine.git.sha("main"))
+    assert (asked.workflow, asked.ref, asked.inputs["base"]) == (
+        WORKFLOW,
+        "main",
+        engine.git.sha("main"),
+    )
 
 
 def test_an_author_without_write_on_our_own_branch(live, engine, victim):
@@ -224,7 +266,9 @@ def test_an_author_without_write_on_our_own_branch(live, engine, victim):
 
 def test_runs_that_are_not_ours_are_not_reported(live, engine, victim):
     """Somebody who may write starts the same workflow, with a result of their own."""
-    run = WorkflowRun(WORKFLOW, WORKFLOW, engine.git.sha("main"), "main", "workflow_dispatch", "queued", None)
+    run = WorkflowRun(
+        WORKFLOW, WORKFLOW, engine.git.sha("main"), "main", "workflow_dispatch", "queued", None
+    )
     run.display_title = str(uuid.uuid4())
     engine.runs.append(run)
     since = len(live.requests)
@@ -247,7 +291,12 @@ def test_marks_that_others_write_are_not_ours(live, engine, victim):
 
 def test_names_of_jobs_are_text(live, engine, victim):
     """A workflow of the pull request names its job to call somebody, to open a tag, to be our mark."""
-    names = ["@octo/all <img src=x>", "<!-- specbot:answer 1 0 -->", "`x` [y](https://evil.example)", "a | b #1"]
+    names = [
+        "@octo/all <img src=x>",
+        "<!-- specbot:answer 1 0 -->",
+        "`x` [y](https://evil.example)",
+        "a | b #1",
+    ]
     for name in names:
         ran(engine, victim, failed(name), name=name[:20])
     answer = ask(live, engine, victim, "/re-run all-failed")
@@ -269,7 +318,11 @@ def test_tokens_are_narrow(live, engine, victim):
     assert mine and all(t.permissions.get("actions", "read") == "read" for t in mine)
     assert all(t.repositories == frozenset({engine.id}) for t in mine)
     ask(live, engine, victim, "/re-run unit")
-    made = [t for v, t in list(live.tokens.items()) if v not in known and t.repositories == frozenset({engine.id})]
+    made = [
+        t
+        for v, t in list(live.tokens.items())
+        if v not in known and t.repositories == frozenset({engine.id})
+    ]
     strong = [t for t in made if t.permissions.get("actions") == "write"]
     assert [set(t.permissions) for t in strong] == [{"metadata", "actions"}]
 

@@ -25,7 +25,12 @@ ADA = {"login": "ada", "id": 7, "type": "User"}
 PAYLOAD: dict[str, Any] = {
     "action": "created",
     "issue": {"number": 3, "pull_request": {"url": ""}, "state": "open"},
-    "comment": {"id": 11, "body": "/re-run all-failed", "user": ADA, "created_at": "2026-01-01T00:00:00Z"},
+    "comment": {
+        "id": 11,
+        "body": "/re-run all-failed",
+        "user": ADA,
+        "created_at": "2026-01-01T00:00:00Z",
+    },
     "repository": {"id": 5, "full_name": "octo/engine"},
     "installation": {"id": 9},
     "sender": ADA,
@@ -78,9 +83,15 @@ def test_no_command_comes_of(what):
 
 @pytest.mark.parametrize("action", ["created", "edited", "deleted"])
 def test_what_people_say_is_told_to_the_page(action):
-    order = HANDLERS["issue_comment"]("guid", payload(action=action, comment__body="Does it spill?"))
+    order = HANDLERS["issue_comment"](
+        "guid", payload(action=action, comment__body="Does it spill?")
+    )
     assert order is not None
-    assert (order.workflow, order.id, order.partition) == ("discussion", "discussion-5-3", "octo/engine#3")
+    assert (order.workflow, order.id, order.partition) == (
+        "discussion",
+        "discussion-5-3",
+        "octo/engine#3",
+    )
     assert order.gathered, "ten comments in a minute are one page"
 
 
@@ -108,16 +119,31 @@ def test_a_replay_under_another_delivery_is_the_same_order():
 
 def test_what_author_association_says_is_not_read():
     kinds = ("OWNER", "MEMBER", "COLLABORATOR", "NONE")
-    orders = [HANDLERS["issue_comment"]("g", payload(comment__author_association=kind)) for kind in kinds]
+    orders = [
+        HANDLERS["issue_comment"]("g", payload(comment__author_association=kind)) for kind in kinds
+    ]
     assert all(order == orders[0] for order in orders)
     assert "association" not in json.dumps(orders[0].arguments if orders[0] else "")
 
 
-ODD: list[Any] = [{}, [], "x", 7, None, True, {"id": {}}, {"id": "1; DROP TABLE"}, {"id": 1e400}, [[[[]]]]]
+ODD: list[Any] = [
+    {},
+    [],
+    "x",
+    7,
+    None,
+    True,
+    {"id": {}},
+    {"id": "1; DROP TABLE"},
+    {"id": 1e400},
+    [[[[]]]],
+]
 
 
 @pytest.mark.parametrize("event", sorted(HANDLERS))
-@pytest.mark.parametrize("key", ["action", "issue", "comment", "repository", "installation", "sender", "workflow_run"])
+@pytest.mark.parametrize(
+    "key", ["action", "issue", "comment", "repository", "installation", "sender", "workflow_run"]
+)
 @pytest.mark.parametrize("value", ODD, ids=repr)
 def test_payloads_that_are_not_githubs(event, key, value):
     """No crash: they are logged as not understood, or there is nothing to do."""
@@ -269,7 +295,9 @@ def test_who_may(answer, wanted):
     assert level(Told(answer), "octo/engine", "ada", 7) is wanted  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("error", [Limited(403, ""), Unsure(0, ""), GitHubError(502, ""), GitHubError(0, "")], ids=repr)
+@pytest.mark.parametrize(
+    "error", [Limited(403, ""), Unsure(0, ""), GitHubError(502, ""), GitHubError(0, "")], ids=repr
+)
 def test_nobody_may_while_github_does_not_say(error):
     with pytest.raises(GitHubError):
         level(Told(error), "octo/engine", "ada", 7)  # type: ignore[arg-type]
@@ -298,12 +326,16 @@ SECRETS = [
 
 @pytest.mark.parametrize("secret", SECRETS)
 def test_secrets_in_what_github_says_are_not_said_on(secret):
-    for part in re.findall(r"[A-Za-z0-9_]{12,}", secret.replace("Authorization", "").replace("PRIVATE KEY", "")):
+    for part in re.findall(
+        r"[A-Za-z0-9_]{12,}", secret.replace("Authorization", "").replace("PRIVATE KEY", "")
+    ):
         if part not in ("access", "token"):
             assert part not in redact(f"GitHub said {secret} and more"), part
 
 
-@pytest.mark.parametrize("word", ["", "x" * 500, "[", "(", ".*", "\\", "单元", "🙂" * 100, "a" * 255])
+@pytest.mark.parametrize(
+    "word", ["", "x" * 500, "[", "(", ".*", "\\", "单元", "🙂" * 100, "a" * 255]
+)
 def test_any_word_has_names_near_it_or_none(word):
     assert set(nearest(word, ["unit", "单元测试", "a" * 300, "[gpu] (x)"])) <= {
         "unit",

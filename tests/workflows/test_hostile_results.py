@@ -22,7 +22,9 @@ from bot.kernels.results import text_of
 from checks.kernelrun.model import Case, Confinement, Run, Status
 
 WORDS = Words("en", Markdown())
-RUN = GpuRun("0b9e0b0e-0000-5000-8000-000000000000", 5, 3, "a" * 40, "b" * 40, "gpu.yml", 60, 0.0, 1, {}, 0)
+RUN = GpuRun(
+    "0b9e0b0e-0000-5000-8000-000000000000", 5, 3, "a" * 40, "b" * 40, "gpu.yml", 60, 0.0, 1, {}, 0
+)
 TOLD = json.dumps({"base": RUN.base, "head": RUN.head})
 
 
@@ -34,7 +36,9 @@ def archive(*entries: tuple[Any, bytes], method: int = zipfile.ZIP_STORED) -> by
     return made.getvalue()
 
 
-def good(summary: tuple[Any, bytes], *more: tuple[Any, bytes], method: int = zipfile.ZIP_STORED) -> bytes:
+def good(
+    summary: tuple[Any, bytes], *more: tuple[Any, bytes], method: int = zipfile.ZIP_STORED
+) -> bytes:
     """An archive with a summary and results that would do."""
     sides: list[tuple[Any, bytes]] = []
     for side in ("base", "head"):
@@ -115,8 +119,12 @@ BAD = {
     "a fifo": good((info("kernels.json", stat.S_IFIFO | 0o666), TOLD.encode())),
     "a socket": good((info("kernels.json", stat.S_IFSOCK | 0o666), TOLD.encode())),
     "encrypted": encrypted(),
-    "results that are no JSON": archive(("kernels.json", TOLD.encode()), ("under-base/base/results.json", b"x")),
-    "results that are deep": archive(("kernels.json", TOLD.encode()), ("under-base/base/results.json", b"[" * 200_000)),
+    "results that are no JSON": archive(
+        ("kernels.json", TOLD.encode()), ("under-base/base/results.json", b"x")
+    ),
+    "results that are deep": archive(
+        ("kernels.json", TOLD.encode()), ("under-base/base/results.json", b"[" * 200_000)
+    ),
     "an output that is none": archive(
         ("kernels.json", TOLD.encode()), ("under-base/base/outputs.safetensors", b"\xff" * 64)
     ),

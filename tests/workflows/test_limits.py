@@ -50,7 +50,11 @@ def waiting(bot: Bot) -> int:
 def test_the_hour_of_one_is_not_the_hour_of_another(fake, bot, repo, other):
     """One has used up its writes, with more commands waiting than a worker has places; another is answered, and the
     first is when its hours are over, by the worker that lives then."""
-    bot.settings |= {"SPECBOT_WRITES_PER_HOUR": "2", "SPECBOT_WORKER_ID": "first", "SPECBOT_DEAD_AFTER": "2"}
+    bot.settings |= {
+        "SPECBOT_WRITES_PER_HOUR": "2",
+        "SPECBOT_WORKER_ID": "first",
+        "SPECBOT_DEAD_AFTER": "2",
+    }
     bot.start()
     pull, theirs = opened(fake, repo), opened(fake, other)
     first = helped(fake, repo, pull)
@@ -72,7 +76,9 @@ def test_the_hour_of_one_is_not_the_hour_of_another(fake, bot, repo, other):
 def test_what_github_wants_of_one_it_does_not_want_of_another(fake, bot, repo, other):
     bot.start()
     pull, theirs = opened(fake, repo), opened(fake, other)
-    fake.secondary_limit("POST", f"{repo.full_name}/issues/.*/reactions", retry_after=3, times=10**6)
+    fake.secondary_limit(
+        "POST", f"{repo.full_name}/issues/.*/reactions", retry_after=3, times=10**6
+    )
     (limit,) = fake.faults
     later = [helped(fake, repo, pull) for _ in range(4)]
     until(lambda: limit.times < 10**6)

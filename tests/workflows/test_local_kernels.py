@@ -146,7 +146,11 @@ def engine(fake: FakeGitHub) -> Repository:
 def with_kernels(fake: FakeGitHub) -> Repository:
     """A repository with kernels, but without any workflow."""
     made = fake.repository(f"octo/engine{len(fake.repositories) or ''}")
-    files = {"kernels/cases/twice.py": "", "kernels/run/__main__.py": HARNESS, "kernels/run/__init__.py": ""}
+    files = {
+        "kernels/cases/twice.py": "",
+        "kernels/run/__main__.py": HARNESS,
+        "kernels/run/__init__.py": "",
+    }
     made.git.commit("main", files | {"kernels/__init__.py": "", "kernels/twice/__init__.py": GOOD})
     made.roles |= {"ada": "write", "mallory": "read"}
     return made
@@ -176,7 +180,11 @@ def ended(repo: Repository, pull: Pull) -> CheckRun:
 
     def over() -> bool:
         known = kernels(repo, pull)
-        return bool(known) and known[-1].status == "completed" and (known[-1].title or "") in pull.comments[-1].body
+        return (
+            bool(known)
+            and known[-1].status == "completed"
+            and (known[-1].title or "") in pull.comments[-1].body
+        )
 
     until(over)
     return kernels(repo, pull)[-1]
@@ -192,7 +200,10 @@ def test_from_the_command_to_the_result(here, ours):
     # Of the sixty minutes that were reserved one was used.
     assert "Asked for a comparison" in ask(fake, engine, pull, "/kernels nosuch")
     until(lambda: len(kernels(engine, pull)) == 2)
-    assert "did not end well" in (ended(engine, pull).title or "") and "`nosuch`" in pull.comments[-1].body
+    assert (
+        "did not end well" in (ended(engine, pull).title or "")
+        and "`nosuch`" in pull.comments[-1].body
+    )
     assert "no GPU time left for 60 minutes, of 61 in all" in ask(fake, engine, pull, "/kernels")
 
 
@@ -202,7 +213,9 @@ def test_the_code_has_neither_our_settings_nor_a_network(here, ours):
     pull = pull_with(fake, engine, LOOKS_AROUND.replace("PORT", str(here.port)))
     ask(fake, engine, pull, "/kernels")
     confined = confine.confinement("cpu").tool != "none"
-    assert ended(engine, pull).title == ("No kernel got worse" if confined else "A kernel got worse")
+    assert ended(engine, pull).title == (
+        "No kernel got worse" if confined else "A kernel got worse"
+    )
 
 
 def test_what_writes_too_much_is_ended(here, ours):
@@ -259,13 +272,24 @@ def test_a_push_before_its_turn(fake, bot, engine):
 
 def test_a_run_that_is_ended_leaves_nothing(engine, tmp_path, monkeypatch):
     """Where nobody wants it any more, and where it takes longer than its minutes."""
-    forever = {"kernels/cases/forever.py": "", "kernels/forever/__init__.py": "import time\ntime.sleep(3600)\n"}
+    forever = {
+        "kernels/cases/forever.py": "",
+        "kernels/forever/__init__.py": "import time\ntime.sleep(3600)\n",
+    }
     head = engine.git.commit("main", forever)
-    job = {"clone": str(engine.git.directory), "base": head, "head": head, "ops": ["forever"], "device": "cpu"}
+    job = {
+        "clone": str(engine.git.directory),
+        "base": head,
+        "head": head,
+        "ops": ["forever"],
+        "device": "cpu",
+    }
     job |= {"folder": str(tmp_path), "language": "en", "trusted": True, "hidden": []}
 
     def runs() -> bool:
-        return any(b"\0forever\0" in commandline(process) for process in Path("/proc").glob("[0-9]*"))
+        return any(
+            b"\0forever\0" in commandline(process) for process in Path("/proc").glob("[0-9]*")
+        )
 
     with pytest.raises(Stopped):
         in_child("kernels", job, lambda: not runs())

@@ -43,7 +43,12 @@ def client(app, fake, repo) -> Client:
 
 def payload(pull: Pull, *fingerprints: str, said: str = "Report", line: int = 8) -> dict:
     comments = [
-        {"path": "engine/step.py", "line": line, "side": "RIGHT", "body": finding_mark(f) + f"About {f[0]}"}
+        {
+            "path": "engine/step.py",
+            "line": line,
+            "side": "RIGHT",
+            "body": finding_mark(f) + f"About {f[0]}",
+        }
         for f in fingerprints
     ]
     made = {"commit_id": pull.head_sha, "event": "COMMENT", "body": said, "comments": comments}
@@ -69,10 +74,13 @@ def bodies(pull: Pull) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("contents", ["read", "write"])
-def test_a_new_review_says_what_is_new_folds_the_old_one_and_resolves_what_is_fixed(client, publish, fake, repo, pull):
+def test_a_new_review_says_what_is_new_folds_the_old_one_and_resolves_what_is_fixed(
+    client, publish, fake, repo, pull
+):
     assert publish(payload(pull, A, B))
     sha = repo.git.commit(
-        "feature", {"engine/step.py": repo.git.run("show", f"{pull.head_sha}:engine/step.py") + "\n#\n"}
+        "feature",
+        {"engine/step.py": repo.git.run("show", f"{pull.head_sha}:engine/step.py") + "\n#\n"},
     )
     people.push(fake, repo, pull, sha, send=False)
     assert publish(payload(pull, B, C))
@@ -88,7 +96,9 @@ def test_the_same_review_is_posted_once(client, publish, pull):
     assert [r.minimized for r in pull.reviews] == [None]
 
 
-def test_the_same_claim_at_two_places_is_two_comments_and_one_when_one_is_fixed(client, publish, pull):
+def test_the_same_claim_at_two_places_is_two_comments_and_one_when_one_is_fixed(
+    client, publish, pull
+):
     publish(payload(pull, A, A))
     assert bodies(pull) == [["About a", "About a"]]
     publish(payload(pull, A, said="Again"))
@@ -97,7 +107,9 @@ def test_the_same_claim_at_two_places_is_two_comments_and_one_when_one_is_fixed(
 
 
 @pytest.mark.parametrize("contents", ["read", "write"])
-def test_what_a_person_resolved_stays_resolved_and_a_fixed_finding_may_come_back(publish, contents, fake, pull):
+def test_what_a_person_resolved_stays_resolved_and_a_fixed_finding_may_come_back(
+    publish, contents, fake, pull
+):
     publish(payload(pull, A, B))
     pull.threads[0].resolved_by = fake.user("ada")
     publish(payload(pull, A, said="Second"))
@@ -186,7 +198,9 @@ def test_a_check_run_that_was_left_is_taken_up(client, publish, fake, repo, pull
     check.abandon(client, "octo/engine", run, "first", OUTPUT)
     assert repo.check_runs[0].status == "in_progress"
     check.finish(client, "octo/engine", run, "neutral", OUTPUT, notes(120))
-    assert [a["message"] for a in repo.check_runs[0].annotations] == [f"note {n}" for n in range(120)]
+    assert [a["message"] for a in repo.check_runs[0].annotations] == [
+        f"note {n}" for n in range(120)
+    ]
     other = check.begin(client, fake.app_id, "octo/engine", pull.head_sha, "third", OUTPUT)
     check.abandon(client, "octo/engine", other, "third", OUTPUT)
     assert [c.conclusion for c in repo.check_runs] == ["neutral", "skipped"]

@@ -16,8 +16,21 @@ from tests.workflows.test_local_kernels import ended, engine
 
 __all__ = ["engine"]  # a fixture
 
-TRIED = ("bwrap", "--ro-bind", "/", "/", "--proc", "/proc", "--unshare-net", "--unshare-pid", "true")
-WORKS = shutil.which("bwrap") and subprocess.run(TRIED, check=False, capture_output=True).returncode == 0
+TRIED = (
+    "bwrap",
+    "--ro-bind",
+    "/",
+    "/",
+    "--proc",
+    "/proc",
+    "--unshare-net",
+    "--unshare-pid",
+    "true",
+)
+WORKS = (
+    shutil.which("bwrap")
+    and subprocess.run(TRIED, check=False, capture_output=True).returncode == 0
+)
 
 # `double` gives 2 x, and a power of two more for each of these things that it could do.
 TRIES = """
@@ -69,8 +82,12 @@ def double(x):
 def test_what_a_stranger_can_do(fake, bot, engine, tmp_path, monkeypatch):
     """Nothing, of what this process can do."""
     outside = tmp_path / "outside"
-    source = TRIES.replace("KEY", repr(str(bot.directory / "key.pem"))).replace("PORT", str(bot.port))
-    source = source.replace("DATA", repr(str(bot.directory / "data"))).replace("OUTSIDE", repr(str(outside)))
+    source = TRIES.replace("KEY", repr(str(bot.directory / "key.pem"))).replace(
+        "PORT", str(bot.port)
+    )
+    source = source.replace("DATA", repr(str(bot.directory / "data"))).replace(
+        "OUTSIDE", repr(str(outside))
+    )
     bot.start(SPECBOT_LOCAL_KERNELS="cpu")
     pull = fork_pull(fake, engine)
     head = pull.head_repo.git.commit("feature", {"kernels/twice/__init__.py": source})
@@ -81,14 +98,18 @@ def test_what_a_stranger_can_do(fake, bot, engine, tmp_path, monkeypatch):
     here: dict[str, object] = {}
     exec(source, here)
     monkeypatch.setenv("SPECBOT_PORT", str(bot.port))
-    assert [what.__name__ for what in here["TRIES"] if here["can"](what)] == [t.__name__ for t in here["TRIES"]]
+    assert [what.__name__ for what in here["TRIES"] if here["can"](what)] == [
+        t.__name__ for t in here["TRIES"]
+    ]
 
 
 @pytest.mark.skipif(not Path("/dev/nvidiactl").exists(), reason="no GPU")
 def test_on_the_gpu(fake, bot, engine):
     """SpecBot's own kernels, one of them broken, and then mended."""
     kernels = {path: data.decode() for path, data in package.installed().items()}
-    engine.git.commit("main", {"kernels/cases/twice.py": None, "kernels/twice/__init__.py": None} | kernels)
+    engine.git.commit(
+        "main", {"kernels/cases/twice.py": None, "kernels/twice/__init__.py": None} | kernels
+    )
     path = "kernels/accept/__init__.py"
     engine.git.commit("own", {path: kernels[path] + WRONG_TOKEN}, parent="main")
     pull = people.open_pull(fake, engine, "own", send=False)

@@ -41,7 +41,9 @@ def once(repo: Repository, pull: Pull) -> None:
     assert len({r.body.splitlines()[0] for r in pull.reviews}) == len(pull.reviews)
     (check,) = [c for c in repo.check_runs if c.head_sha == pull.head_sha]
     assert check.status == "completed"
-    assert len(check.annotations) == len({(a["path"], a["start_line"], a["title"]) for a in check.annotations})
+    assert len(check.annotations) == len(
+        {(a["path"], a["start_line"], a["title"]) for a in check.annotations}
+    )
 
 
 def survive(bot: Bot, repo: Repository, pull: Pull) -> None:
@@ -90,7 +92,9 @@ def test_a_trial_that_is_killed_leaves_no_server():
         "import time\nfrom tests.workflows.databases import postgres\n"
         "with postgres() as url:\n    print(url, flush=True)\n    time.sleep(600)"
     )
-    with subprocess.Popen([sys.executable, "-c", trial], stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", trial], stdout=subprocess.PIPE, text=True, cwd=ROOT
+    ) as process:
         assert process.stdout
         engine = engine_for(process.stdout.readline().strip())
         with engine.connect() as connection:
@@ -182,7 +186,11 @@ def test_a_worker_that_dies_for_ever_is_taken_over(fake, bot, repo, database):
 
 def _elliptic() -> str:
     key = ec.generate_private_key(ec.SECP256R1())
-    form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    form = (
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
     return key.private_bytes(*form).decode()
 
 
@@ -195,7 +203,10 @@ def _elliptic() -> str:
         ({"SPECBOT_PRIVATE_KEY_FILE": "/nowhere"}, "/nowhere"),
         ({"SPECBOT_PRIVATE_KEY_FILE": None}, "SPECBOT_PRIVATE_KEY"),
         ({"SPECBOT_PRIVATE_KEY_FILE": None, "SPECBOT_PRIVATE_KEY": "s3cret"}, "no RSA private key"),
-        ({"SPECBOT_PRIVATE_KEY_FILE": None, "SPECBOT_PRIVATE_KEY": _elliptic()}, "no RSA private key"),
+        (
+            {"SPECBOT_PRIVATE_KEY_FILE": None, "SPECBOT_PRIVATE_KEY": _elliptic()},
+            "no RSA private key",
+        ),
         ({"SPECBOT_PORT": "99999"}, "port"),
         ({"SPECBOT_CONFIG_FILE": "/nowhere.toml"}, "/nowhere.toml"),
         ({"SPECBOT_LANGUAGE": "fr"}, "language"),
@@ -227,10 +238,19 @@ def test_the_usual_settings_keep_what_is_promised(bot, monkeypatch):
     """A dead worker is taken over within a minute, a lost webhook found every ten, a write a second and 400 an hour."""
     for name, value in bot.settings.items():
         monkeypatch.setenv(name, value)
-    for name in ("WRITE_GAP", "WRITES_PER_HOUR", "HEARTBEAT_EVERY", "RECONCILE_EVERY", "REDELIVER_EVERY"):
+    for name in (
+        "WRITE_GAP",
+        "WRITES_PER_HOUR",
+        "HEARTBEAT_EVERY",
+        "RECONCILE_EVERY",
+        "REDELIVER_EVERY",
+    ):
         monkeypatch.delenv(f"SPECBOT_{name}")
     usual = load(None)
-    assert usual.dead_after > 2 * usual.heartbeat_every and usual.dead_after + 2 * usual.heartbeat_every <= 60
+    assert (
+        usual.dead_after > 2 * usual.heartbeat_every
+        and usual.dead_after + 2 * usual.heartbeat_every <= 60
+    )
     assert usual.reconcile_every <= 540 and usual.redeliver_every <= 540
     assert (usual.ci_refresh_every, usual.endpoint.gap, usual.endpoint.hourly) == (1800, 1.0, 400)
 
@@ -238,7 +258,9 @@ def test_the_usual_settings_keep_what_is_promised(bot, monkeypatch):
 def test_settings_from_a_file(bot, tmp_path, monkeypatch):
     file = tmp_path / "specbot.toml"
     key = bot.directory / "key.pem"
-    file.write_text(f'app_id = 7\nprivate_key_file = "{key}"\nwebhook_secrets = ["a", "b"]\nport = 1234\n')
+    file.write_text(
+        f'app_id = 7\nprivate_key_file = "{key}"\nwebhook_secrets = ["a", "b"]\nport = 1234\n'
+    )
     monkeypatch.setenv("SPECBOT_PORT", "4321")
     settings = load(str(file))
     assert (settings.app_id, settings.port, len(settings.webhook_secrets)) == (7, 4321, 2)

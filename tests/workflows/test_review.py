@@ -24,9 +24,34 @@ def test_the_review_is_what_the_dry_run_prints(live, running, example, tmp_path)
     pull = people.open_pull(live, repo, "feature", title=example.title, body=example.body)
     until(lambda: ended(repo, pull.head_sha))
     (tmp_path / "body.md").write_text(example.body)
-    command = [sys.executable, "-m", "bot", "review", "--repo", example.repo, "--base", example.base]
-    command += ["--head", example.head, "--title", example.title, "--body-file", tmp_path / "body.md"]
-    command += ["--target-branch", "main", "--format", "github", "--lang", "en", "--fail-on", "never"]
+    command = [
+        sys.executable,
+        "-m",
+        "bot",
+        "review",
+        "--repo",
+        example.repo,
+        "--base",
+        example.base,
+    ]
+    command += [
+        "--head",
+        example.head,
+        "--title",
+        example.title,
+        "--body-file",
+        tmp_path / "body.md",
+    ]
+    command += [
+        "--target-branch",
+        "main",
+        "--format",
+        "github",
+        "--lang",
+        "en",
+        "--fail-on",
+        "never",
+    ]
     printed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout
     (review,) = pull.reviews
     assert json.dumps(review.payload, ensure_ascii=False, indent=2).encode() + b"\n" == printed
@@ -86,9 +111,13 @@ def test_github_has_a_bad_day(live, engine):
     path = f"/{engine.name}/"
     faults = [
         live.fault("GET", f"{path}pulls/1$", Answer(404, {"message": "Not Found"})),
-        live.fault("GET", f"{path}commits/.*/check-runs$", Answer(502, {"message": "Server Error"})),
+        live.fault(
+            "GET", f"{path}commits/.*/check-runs$", Answer(502, {"message": "Server Error"})
+        ),
         live.fault("POST", f"{path}check-runs$", "drop", when="after"),
-        live.fault("PATCH", f"{path}check-runs/", Answer(503, {"message": "Unavailable"}), when="after"),
+        live.fault(
+            "PATCH", f"{path}check-runs/", Answer(503, {"message": "Unavailable"}), when="after"
+        ),
     ]
     live.secondary_limit("POST", f"{path}pulls/1/reviews$", retry_after=1)
     pull = people.open_pull(live, engine, "feature")
@@ -134,7 +163,9 @@ def commandline(pid: int) -> bytes:
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are found in /proc")
-def test_an_analysis_that_breaks_is_said_on_the_check_and_breaks_nothing_else(live, running, engine):
+def test_an_analysis_that_breaks_is_said_on_the_check_and_breaks_nothing_else(
+    live, running, engine
+):
     pull = people.open_pull(live, engine, "feature")
     until(lambda: kill_reviews(running.processes[0].pid) or ended(engine, pull.head_sha))
     assert engine.check_runs[0].title == "The review failed, and it is SpecBot's fault"
@@ -151,7 +182,11 @@ def test_the_log_tells_deliveries_and_reviews_and_no_secret(live, running, engin
 
     def said(event: str) -> list[dict[str, str]]:
         lines = [json.loads(line) for line in running.log.read_text().splitlines()]
-        return [line for line in lines if line["event"] == event and line.get("delivery") == about["delivery"]]
+        return [
+            line
+            for line in lines
+            if line["event"] == event and line.get("delivery") == about["delivery"]
+        ]
 
     until(lambda: said("review ended"))
     assert said("review ended")[0].items() >= about.items()
@@ -166,12 +201,18 @@ def test_the_log_tells_deliveries_and_reviews_and_no_secret(live, running, engin
 def test_tokens_can_do_no_more_than_their_task(live, engine):
     pull = people.open_pull(live, engine, "feature")
     until(lambda: ended(engine, pull.head_sha))
-    granted = [t.permissions for t in list(live.tokens.values()) if t.repositories == frozenset({engine.id})]
+    granted = [
+        t.permissions
+        for t in list(live.tokens.values())
+        if t.repositories == frozenset({engine.id})
+    ]
     assert {"metadata": "read", "contents": "read", "pull_requests": "read"} in granted
     # What reads code writes nothing. The report on CI, which may have begun, reads what ran.
     assert not [p for p in granted if "contents" in p and "write" in p.values()]
     assert {p.get("actions", "read") for p in granted} == {"read"}
-    assert all(t.repositories for t in list(live.tokens.values()) if set(t.permissions) != {"metadata"})
+    assert all(
+        t.repositories for t in list(live.tokens.values()) if set(t.permissions) != {"metadata"}
+    )
 
 
 def test_a_review_has_its_pages(live, running, engine):
@@ -195,7 +236,9 @@ def test_a_review_has_its_pages(live, running, engine):
 def test_a_page_names_who_wrote_what_goes(live, running, engine):
     engine.git.commit("main", {"engine/step.py": SMALL_HEAD}, "Add another step (#7)")
     engine.git.commit("main", {"engine/step.py": SMALL_HEAD + "\n\nLAST = other(1)\n"})
-    head = engine.git.commit("fewer", {"engine/step.py": SMALL_BASE + "\n\nLAST = step(1)\n"}, parent="main")
+    head = engine.git.commit(
+        "fewer", {"engine/step.py": SMALL_BASE + "\n\nLAST = step(1)\n"}, parent="main"
+    )
     pull = people.open_pull(live, engine, "fewer")
     assert pull.head_sha == head
     address = f"/pr/{engine.full_name}/{pull.number}"
@@ -208,7 +251,16 @@ def test_a_page_names_who_wrote_what_goes(live, running, engine):
 def test_a_clone_is_indexed_after_its_pages(live, running, engine):
     pull = people.open_pull(live, engine, "feature")
     clone = hashlib.sha256(engine.full_name.encode()).hexdigest()[:32]
-    known = running.directory / "data" / "clones" / clone / "objects" / "info" / "commit-graphs" / "commit-graph-chain"
+    known = (
+        running.directory
+        / "data"
+        / "clones"
+        / clone
+        / "objects"
+        / "info"
+        / "commit-graphs"
+        / "commit-graph-chain"
+    )
     until(known.exists)
     assert ended(engine, pull.head_sha)
 
@@ -221,7 +273,15 @@ def test_the_discussion_on_a_page_is_renewed(bot, fake, repo):
     with httpx.Client(base_url=bot.url, headers={"Accept-Language": "en"}) as client:
         until(lambda: "Nobody has raised anything." in client.get(address).text)
         said = state.ReviewComment(
-            fake.user("bea"), "Is `other` called?", "engine/step.py", 9, "RIGHT", None, None, pull.head_sha, 1
+            fake.user("bea"),
+            "Is `other` called?",
+            "engine/step.py",
+            9,
+            "RIGHT",
+            None,
+            None,
+            pull.head_sha,
+            1,
         )
         pull.threads.append(state.Thread([said]))
         known = {"action": "created", "pull_request": {"number": pull.number, "state": "open"}}
@@ -229,7 +289,9 @@ def test_the_discussion_on_a_page_is_renewed(bot, fake, repo):
         until(lambda: "Is other called?" in client.get(address).text)
         assert "unresolved" in client.get(address).text
         pull.threads[0].resolved_by = fake.user("bea")
-        people.webhook(fake, repo, "pull_request_review_thread", known | {"action": "resolved"}, "bea")
+        people.webhook(
+            fake, repo, "pull_request_review_thread", known | {"action": "resolved"}, "bea"
+        )
         until(lambda: "unresolved" not in client.get(address).text)
         people.comment(fake, repo, pull, "bea", "Shall we merge before the freeze?")
         until(lambda: "Shall we merge before the freeze?" in client.get(address).text)

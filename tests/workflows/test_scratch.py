@@ -31,7 +31,9 @@ def lives(tmp_path):
 
     def live() -> tuple[subprocess.Popen[str], Path]:
         command = [sys.executable, "-c", LIFE, str(tmp_path)]
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
+        )
         started.append(process)
         return process, Path(process.stdout.readline().strip())
 

@@ -64,7 +64,13 @@ def opened(tmp_path: Path) -> bytes:
 
 
 def send(
-    web: TestClient, payload: bytes, *, event: str = "pull_request", guid: str = "", secret: str = "new", **more: object
+    web: TestClient,
+    payload: bytes,
+    *,
+    event: str = "pull_request",
+    guid: str = "",
+    secret: str = "new",
+    **more: object,
 ):
     fields = webhooks.headers(event, guid or str(uuid.uuid4()), payload, secret) | more
     return web.post("/webhook", content=payload, headers=fields)
@@ -82,7 +88,11 @@ def test_a_delivery_is_stored_and_enqueued(web, store, opened):
     answer = send(web, opened, guid="one")
     assert (answer.status_code, answer.json()) == (202, {"outcome": "accepted"})
     (workflow,) = store.client.list_workflows()
-    assert (workflow.workflow_id, workflow.status, workflow.queue_name) == ("review-one", "ENQUEUED", "reviews")
+    assert (workflow.workflow_id, workflow.status, workflow.queue_name) == (
+        "review-one",
+        "ENQUEUED",
+        "reviews",
+    )
     assert workflow.input["args"][0]["repository"] == "octo/engine"
     assert store.received("one")
 
@@ -133,7 +143,9 @@ def test_what_is_too_large_is_not_read_to_its_end(web, store):
     assert orders(store) == []
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b"\xff\xfe", b"[" * 90_000, b'{"a":' * 15_000])
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"[]", b"null", b"\xff\xfe", b"[" * 90_000, b'{"a":' * 15_000]
+)
 def test_what_is_signed_and_no_payload(web, store, body):
     assert send(web, body).status_code == 400
     assert orders(store) == []
@@ -147,7 +159,9 @@ def test_a_delivery_has_a_name(web, opened, headers):
 
 
 def test_unknown_events_and_actions_are_taken_and_ignored(web, store, opened):
-    assert send(web, b'{"zen": "Keep it logically awesome."}', event="ping").json() == {"outcome": "ignored"}
+    assert send(web, b'{"zen": "Keep it logically awesome."}', event="ping").json() == {
+        "outcome": "ignored"
+    }
     assert send(web, changed(opened, action="labeled")).json() == {"outcome": "ignored"}
     assert send(web, changed(opened, action="edited", changes={})).json() == {"outcome": "ignored"}
     draft = json.loads(opened)["pull_request"] | {"draft": True}
@@ -165,9 +179,15 @@ def test_a_payload_that_lacks_something_is_no_crash(web, store, opened, key):
 
 
 @given(body=st.binary(max_size=200), signature=st.text(max_size=80), event=st.text(max_size=20))
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 def test_no_bytes_from_outside_get_in(web, body, signature, event):
-    fields = {"x-hub-signature-256": signature.encode(), "x-github-event": event.encode(), "x-github-delivery": b"d"}
+    fields = {
+        "x-hub-signature-256": signature.encode(),
+        "x-github-event": event.encode(),
+        "x-github-delivery": b"d",
+    }
     try:
         request = web.build_request("POST", "/webhook", content=body, headers=fields)
     except (ValueError, httpx.InvalidURL):
@@ -232,17 +252,25 @@ def test_a_burst_is_stored_together_and_one_that_fails_fails_alone(store, opened
     sa.event.listen(store.engine, "commit", commits.append)
 
     async def burst() -> list[int]:
-        transport = httpx.ASGITransport(application(store, SECRETS, LARGEST), raise_app_exceptions=False)
+        transport = httpx.ASGITransport(
+            application(store, SECRETS, LARGEST), raise_app_exceptions=False
+        )
         async with httpx.AsyncClient(transport=transport, base_url="http://bot") as web:
             guids = [f"d{n % 150}" for n in range(200)]
             guids[70] = "bad"
             sent = [
-                web.post("/webhook", content=opened, headers=webhooks.headers("pull_request", guid, opened, "new"))
+                web.post(
+                    "/webhook",
+                    content=opened,
+                    headers=webhooks.headers("pull_request", guid, opened, "new"),
+                )
                 for guid in guids
             ]
             return [answer.status_code for answer in await asyncio.gather(*sent)]
 
-    with ThreadPoolExecutor(1) as apart:  # where no loop runs: a browser's tests leave theirs in this thread
+    with ThreadPoolExecutor(
+        1
+    ) as apart:  # where no loop runs: a browser's tests leave theirs in this thread
         statuses = apart.submit(asyncio.run, burst()).result()
     assert [n for n, status in enumerate(statuses) if status != 202] == [70]
     assert len(orders(store)) == 149
@@ -272,7 +300,9 @@ def test_a_commits_hundred_events_are_one_order(store, monkeypatch):
     monkeypatch.setattr(time, "time", lambda: 1_000_000.0)
     order = CommitOrder(1, 2, "octo/engine", "a" * 40).order()
     for burst in range(3):
-        assert all(store.receive([Delivery(f"{burst}-{n}", "workflow_job", order) for n in range(40)]))
+        assert all(
+            store.receive([Delivery(f"{burst}-{n}", "workflow_job", order) for n in range(40)])
+        )
     assert len(added) == 1 and added == orders(store)
     monkeypatch.setattr(time, "time", lambda: 1_000_060.0)
     assert store.receive([Delivery("later", "workflow_job", order)]) == [True]
@@ -298,5 +328,7 @@ def test_a_commits_hundred_events_are_one_order(store, monkeypatch):
 def test_what_is_new_to_review(action, more, reviewed, draft):
     pull = {"number": 3, "draft": draft, "state": "open", "merged_at": None}
     payload = {"action": action, "pull_request": pull, "installation": {"id": 1}} | more
-    order = HANDLERS["pull_request"]("d", payload | {"repository": {"id": 2, "full_name": "octo/engine"}})
+    order = HANDLERS["pull_request"](
+        "d", payload | {"repository": {"id": 2, "full_name": "octo/engine"}}
+    )
     assert (order is not None and order.workflow == "review") == (reviewed and not draft)

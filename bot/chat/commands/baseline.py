@@ -33,8 +33,15 @@ def run(task: Task) -> str:
     action, _, why = task.said.text.replace("\t", " ").partition(" ")
     moved = task.step(f"accept {task.number}", lambda: _accept(task, action, why.strip()))
     key = "baseline-accepted" if moved["new"] != moved["old"] else "baseline-already"
-    args = {"key": label(Key(**moved["key"])), "requests": moved["requests"], "who": moved["who"], "why": moved["why"]}
-    said = task.words(f"comments.{key}", **args, verdict=(moved["verdict"] or {}).get("verdict", ""))
+    args = {
+        "key": label(Key(**moved["key"])),
+        "requests": moved["requests"],
+        "who": moved["who"],
+        "why": moved["why"],
+    }
+    said = task.words(
+        f"comments.{key}", **args, verdict=(moved["verdict"] or {}).get("verdict", "")
+    )
     command = f"specbot logprobs accept {shlex.quote(moved['file'])} --store DIR --who {shlex.quote(moved['who'])}"
     code = task.here.words.style.code(f"{command} --why {shlex.quote(moved['why'])}")
     return f"{said}\n\n{task.words('comments.baseline-elsewhere', artifact=moved['artifact'])}\n\n{code}"
@@ -70,7 +77,9 @@ def _moved(found: GpuRun, archive: bytes, store: Path, said: Json) -> Json:
         head, base = kernel_result.written(found, files, Path(name))
         # The baseline's verdict, where there was one, else the base's.
         comparisons = list(compared(head, base, store).values())
-        return move(store, str(head), said | {"verdict": _verdict(comparisons[-1]) if comparisons else None})
+        return move(
+            store, str(head), said | {"verdict": _verdict(comparisons[-1]) if comparisons else None}
+        )
 
 
 def _verdict(comparison: Comparison) -> dict[str, str]:

@@ -33,7 +33,9 @@ def _wanted(task: Task) -> None:
 def _reported(task: Task) -> None:
     """One report after another, those that events bring included: two at a time could both write the comment."""
     asked, store = task.order, task.here.store
-    order = CIPull(asked.installation, asked.repository_id, asked.repository, asked.number).order(task.id)
+    order = CIPull(asked.installation, asked.repository_id, asked.repository, asked.number).order(
+        task.id
+    )
     store.enqueue(order)
     end = time.monotonic() + _USUAL
     while store.runs(order.id) and time.monotonic() < end:

@@ -41,18 +41,30 @@ def _explained(task: Task) -> str:
 def _names(finding: Json) -> set[str]:
     """What a finding goes by: its fingerprint, its rule, its place, and the tests that it predicts to fail."""
     place = finding["location"]
-    names = {finding["fingerprint"], finding["rule"], place["path"], f"{place['path']}:{place['start_line']}"}
+    names = {
+        finding["fingerprint"],
+        finding["rule"],
+        place["path"],
+        f"{place['path']}:{place['start_line']}",
+    }
     return names | {e["test"] for e in finding["evidence"] if e["type"] == "PredictedFailure"}
 
 
 def _one(task: Task, finding: Json) -> str:
     here, place = task.here, finding["location"]
     style, language = here.words.style, here.settings.language
-    where = style.code(f"{place['path']}:{place['start_line']}" if place["start_line"] else place["path"])
-    parts = [f"### {style.code(finding['rule'])} {where}", _rich(task, finding["message"][language])]
+    where = style.code(
+        f"{place['path']}:{place['start_line']}" if place["start_line"] else place["path"]
+    )
+    parts = [
+        f"### {style.code(finding['rule'])} {where}",
+        _rich(task, finding["message"][language]),
+    ]
     for table in ("detail", "advice"):
         if finding[table]:
-            parts += [_rich(task, text) for text in finding[table][language].split("\n\n") if text.strip()]
+            parts += [
+                _rich(task, text) for text in finding[table][language].split("\n\n") if text.strip()
+            ]
     parts += [_failure(task, e) for e in finding["evidence"] if e["type"] == "PredictedFailure"]
     return "\n\n".join(parts)
 
@@ -60,7 +72,9 @@ def _one(task: Task, finding: Json) -> str:
 def _failure(task: Task, evidence: Json) -> str:
     args = {name: evidence[name] for name in ("test", "expression", "value", "exception")}
     fixture = evidence["fixture"]
-    return task.words("comments.explain-test", fixture=f"{fixture['path']}:{fixture['start_line']}", **args)
+    return task.words(
+        "comments.explain-test", fixture=f"{fixture['path']}:{fixture['start_line']}", **args
+    )
 
 
 def _rich(task: Task, text: str) -> str:

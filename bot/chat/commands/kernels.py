@@ -22,7 +22,12 @@ def run(task: Task) -> str:
     sent = task.step(f"dispatch {task.number}", lambda: gpu_run.dispatch(task, plan, wanted))
     run = GpuRun(**plan["run"])
     task.step(f"check {task.number}", lambda: kernel_check.begin(task.here, task.order, run))
-    args = {"head": run.head[:12], "base": run.base[:12], "minutes": run.minutes, "request": run.request}
+    args = {
+        "head": run.head[:12],
+        "base": run.base[:12],
+        "minutes": run.minutes,
+        "request": run.request,
+    }
     said = task.words("comments.kernels-sent", **args)
     if not sent["url"]:
         return said

@@ -30,7 +30,9 @@ def run(task: Task) -> str:
     plan = task.step(f"plan {task.number}", lambda: _plan(task))
     lines = []
     for number, act in enumerate(plan["acts"]):
-        ended = task.step(f"act {task.number} {number}", lambda act=act: _act(task, act, plan["head"]))  # type: ignore[misc]
+        ended = task.step(
+            f"act {task.number} {number}", lambda act=act: _act(task, act, plan["head"])
+        )  # type: ignore[misc]
         lines.append(task.words(f"comments.{ended['key']}", **ended["args"]))
     lines += [task.words(f"comments.{no['key']}", **no["args"]) for no in plan["not"]]
     head = task.words("comments.rerun-head", head=plan["head"][:12])
@@ -81,7 +83,9 @@ def _acts(good: list[Ran], found: list[Ran], held: set[str]) -> Iterator[Json]:
             kind = "check" if one.job.kind is Kind.CHECK_RUN else "status"
             yield {"kind": kind, "id": one.job.id, "job": one.full, "name": one.job.name}
     for run, wanted in by_run.items():
-        failed = [one for one in found if one.run is not None and int(one.run["id"]) == run and one.failed]
+        failed = [
+            one for one in found if one.run is not None and int(one.run["id"]) == run and one.failed
+        ]
         yield from _of_run(run, wanted, failed, held)
 
 
@@ -139,7 +143,9 @@ def _sent(task: Task, act: Json, args: Json, head: str) -> Json:
     try:
         if act["kind"] == "status":
             return _hook(task, act, args, head)
-        task.client(_CHECKS).post(f"/repos/{task.order.repository}/check-runs/{act['id']}/rerequest", {})
+        task.client(_CHECKS).post(
+            f"/repos/{task.order.repository}/check-runs/{act['id']}/rerequest", {}
+        )
     except Limited:
         task.here.records.not_begun(f"{task.id}-{act['id']}")
         raise
@@ -163,7 +169,9 @@ def _hook(task: Task, act: Json, args: Json, head: str) -> Json:
     }
     try:
         with httpx.Client(timeout=15, trust_env=False) as http:
-            answer = http.post(hook.get_secret_value(), json=said, headers={"Idempotency-Key": task.id})
+            answer = http.post(
+                hook.get_secret_value(), json=said, headers={"Idempotency-Key": task.id}
+            )
     except httpx.HTTPError:
         return {"key": "rerun-unsure", "args": args}
     if not answer.is_success:

@@ -15,7 +15,9 @@ def run(task: Task) -> str:
     """Order the review; its check run and the review itself say what came of it."""
     head = task.step(f"head {task.number}", lambda: _head(task))
     order = task.order
-    wanted = ReviewOrder(f"review-{task.id}", order.installation, order.repository_id, order.repository, order.number)
+    wanted = ReviewOrder(
+        f"review-{task.id}", order.installation, order.repository_id, order.repository, order.number
+    )
     task.step(f"order {task.number}", lambda: task.here.store.enqueue(wanted.order()))
     return task.words("comments.reviewing", head=head[:12])
 

@@ -36,7 +36,12 @@ class CIView:
 def render(view: CIView, output: str, language: str) -> str:
     """The report as `terminal`, `markdown`, `json`, `html` or `github` (a comment's body), with secrets out."""
     if output == "json":
-        data = {"version": 1, "language": language, **json_v1.plain(view.report), "since": json_v1.plain(view.since)}
+        data = {
+            "version": 1,
+            "language": language,
+            **json_v1.plain(view.report),
+            "since": json_v1.plain(view.since),
+        }
         return redact(json.dumps(data, ensure_ascii=False, indent=2) + "\n")
     if output == "html":
         words = html.words_for(language)

@@ -105,7 +105,9 @@ def _evidence(evidence: Evidence, words: Words) -> str:
     if evidence.location is not None:
         said += words("ci.evidence-place", place=evidence.location)
     if evidence.line is not None and evidence.line.number:
-        said += words("ci.evidence-line", number=evidence.line.number, text=cut(evidence.line.text, _LONGEST))
+        said += words(
+            "ci.evidence-line", number=evidence.line.number, text=cut(evidence.line.text, _LONGEST)
+        )
     if evidence.past is not None:
         said += words("ci.evidence-past", **where(evidence.past, words))
     return said

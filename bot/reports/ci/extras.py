@@ -51,14 +51,22 @@ def coverage(found: PatchCoverage, words: Words) -> Iterator[Block]:
     if found.percent is None:
         lines.append(words("ci.coverage-none"))
     else:
-        args = {"covered": found.covered, "executable": found.executable, "percent": f"{found.percent:.1f}%"}
+        args = {
+            "covered": found.covered,
+            "executable": found.executable,
+            "percent": f"{found.percent:.1f}%",
+        }
         lines.append(words("ci.coverage-patch", **args))
     unknown = sum(f.state is CoverageState.UNKNOWN for f in found.files)
     if unknown:
         lines.append(words("ci.coverage-incomplete", count=unknown))
     if found.project is not None and found.base_project is not None:
         delta = f"{found.project - found.base_project:+.2f}"
-        project = {"project": f"{found.project:.2f}%", "base": f"{found.base_project:.2f}%", "delta": Ready(delta)}
+        project = {
+            "project": f"{found.project:.2f}%",
+            "base": f"{found.base_project:.2f}%",
+            "delta": Ready(delta),
+        }
         lines.append(words("ci.coverage-project", **project))
     elif found.project is not None:
         lines.append(words("ci.coverage-project-only", project=f"{found.project:.2f}%"))
@@ -73,17 +81,29 @@ def _flag(flag: FlagCoverage, words: Words) -> str:
     if flag.missing:
         return words("ci.coverage-flag-missing", flag=flag.flag)
     args = {"flag": flag.flag, "covered": flag.covered, "lines": flag.lines}
-    return words("ci.coverage-flag-carried", **args) if flag.carried_forward else words("ci.coverage-flag", **args)
+    return (
+        words("ci.coverage-flag-carried", **args)
+        if flag.carried_forward
+        else words("ci.coverage-flag", **args)
+    )
 
 
 def _file(file: FileCoverage, words: Words) -> tuple[str, ...]:
     if file.state is CoverageState.UNKNOWN:
         reason = words(f"ci.coverage-reason-{file.reason}")
         lines = f"{file.covered}/{file.executable}" if file.executable else f"{file.added}"
-        return words.style.code(file.path), lines, words("ci.coverage-unknown", reason=Ready(reason))
+        return (
+            words.style.code(file.path),
+            lines,
+            words("ci.coverage-unknown", reason=Ready(reason)),
+        )
     if not file.executable:
         return words.style.code(file.path), f"{file.added}", words("ci.coverage-reason-no-code")
-    missing = words.style.code(", ".join(_ranges(file.missing))) if file.missing else words("ci.coverage-all")
+    missing = (
+        words.style.code(", ".join(_ranges(file.missing)))
+        if file.missing
+        else words("ci.coverage-all")
+    )
     return words.style.code(file.path), f"{file.covered}/{file.executable}", missing
 
 
@@ -102,7 +122,10 @@ def _ranges(lines: tuple[int, ...]) -> list[str]:
 def past(report: CIReport, words: Words) -> Iterator[Block]:
     """Results elsewhere of the tests that failed here, the newest first."""
     tests = {f.test for job in report.failed for f in job.failures if f.test}
-    found = sorted((p for p in report.run.history if p.test in tests), key=lambda p: (p.test, -p.date.timestamp()))
+    found = sorted(
+        (p for p in report.run.history if p.test in tests),
+        key=lambda p: (p.test, -p.date.timestamp()),
+    )
     if not found:
         return
     yield Heading(2, words("ci.heading-history"))

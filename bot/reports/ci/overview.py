@@ -42,7 +42,14 @@ def overview(report: CIReport, words: Words) -> Iterator[Block]:
     )
     header = tuple(words(f"ci.{key}") for key in keys)
     runs = f"{totals.jobs + totals.reruns}({totals.reruns})"
-    counts = (totals.jobs, totals.passed, totals.failed, totals.running, totals.waiting, totals.skipped)
+    counts = (
+        totals.jobs,
+        totals.passed,
+        totals.failed,
+        totals.running,
+        totals.waiting,
+        totals.skipped,
+    )
     yield Table(header, ((runs, *map(str, counts)),))
 
 

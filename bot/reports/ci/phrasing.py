@@ -45,7 +45,10 @@ def root(failure: Failure, words: Words) -> str:
 
 def message(said: Message, words: Words, places: Sequence[str] = ()) -> str:
     """A sentence of the analysis; long values from a log are cut."""
-    args = {name: cut(value, _LONGEST) if isinstance(value, str) else value for name, value in said.args.items()}
+    args = {
+        name: cut(value, _LONGEST) if isinstance(value, str) else value
+        for name, value in said.args.items()
+    }
     if said.key.startswith("advice-"):
         args["places"] = list(places)
     if said.key == "note-no-change":
@@ -64,7 +67,9 @@ def advice(suggestions: Iterable[Suggestion], words: Words) -> tuple[str, ...]:
         _, places = found.setdefault(message(one.message, words), (one.message, []))
         if one.location is not None and one.location not in places:
             places.append(one.location)
-    return tuple(message(said, words, _places(places[:_MOST_PLACES])) for said, places in found.values())
+    return tuple(
+        message(said, words, _places(places[:_MOST_PLACES])) for said, places in found.values()
+    )
 
 
 def _places(locations: Sequence[Location]) -> list[str]:

@@ -24,7 +24,10 @@ def render(found: Sequence[Precision], output: str, language: str) -> str:
         rows = [{**json_v1.plain(p), "precision": p.precision} for p in found]
         return json.dumps({"version": 1, "verdicts": rows}, indent=2) + "\n"
     words = Words(language, Markdown() if output == "markdown" else Plain())
-    blocks = [Heading(1 if output == "markdown" else 2, words("ci.stats-title")), *_blocks(found, words)]
+    blocks = [
+        Heading(1 if output == "markdown" else 2, words("ci.stats-title")),
+        *_blocks(found, words),
+    ]
     return markdown.written(blocks) if output == "markdown" else terminal.shown(blocks)
 
 

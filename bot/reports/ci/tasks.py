@@ -10,7 +10,11 @@ from bot.reports.ci.phrasing import Level, advice, again, duration, links, name,
 from checks.ci.model import Job, Requirement
 from checks.ci.report import CIReport, FailedJob, Missing, Running
 
-_GROUPS = ((Requirement.REQUIRED, "required"), (Requirement.OPTIONAL, "optional"), (Requirement.UNKNOWN, "unknown"))
+_GROUPS = (
+    (Requirement.REQUIRED, "required"),
+    (Requirement.OPTIONAL, "optional"),
+    (Requirement.UNKNOWN, "unknown"),
+)
 _KEYS = ("state", "task", "took", "root-cause", "suggestion", "log", "again")
 
 
@@ -33,7 +37,10 @@ def _table(report: CIReport, jobs: list[Job], words: Words, level: Level) -> Tab
     told = [j for j in jobs if j.id in failed or j.id in missing or j.id in running]
     order = {id: n for n, id in enumerate([*failed, *missing, *running])}
     told.sort(key=lambda j: order[j.id])
-    rows = [_row(j, failed.get(j.id), missing.get(j.id), running.get(j.id), words) for j in told[: level.rows]]
+    rows = [
+        _row(j, failed.get(j.id), missing.get(j.id), running.get(j.id), words)
+        for j in told[: level.rows]
+    ]
     if len(told) > level.rows:
         rows.append(_count(words("ci.tasks-left-out", count=len(told) - level.rows)))
     rest = [j for j in jobs if j not in told]
@@ -49,7 +56,11 @@ def _count(text: str, sign: str = "") -> tuple[str, ...]:
 
 
 def _row(
-    job: Job, failed: FailedJob | None, missing: Missing | None, running: Running | None, words: Words
+    job: Job,
+    failed: FailedJob | None,
+    missing: Missing | None,
+    running: Running | None,
+    words: Words,
 ) -> tuple[str, ...]:
     why = what = ""
     took = duration(job.seconds, words)
@@ -60,7 +71,15 @@ def _row(
     elif running is not None:
         took = duration(running.elapsed, words)
         why = _estimate(running, words)
-    return (state(job, words), words.style.code(name(job)), took, why, what, links(job, words), again(job, words))
+    return (
+        state(job, words),
+        words.style.code(name(job)),
+        took,
+        why,
+        what,
+        links(job, words),
+        again(job, words),
+    )
 
 
 def _estimate(running: Running, words: Words) -> str:

@@ -45,4 +45,6 @@ def result(job: dict[str, Any]) -> dict[str, Any]:
 def _digest(report: CIReport, language: str) -> str:
     """Of the comment without the time of collection and without what changed since the last one."""
     timeless = replace(report, run=replace(report.run, collected=_NO_TIME))
-    return hashlib.sha256(comment(CIView(timeless), language).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return hashlib.sha256(
+        comment(CIView(timeless), language).encode("utf-8", "surrogatepass")
+    ).hexdigest()[:16]

@@ -28,7 +28,9 @@ class Refused(Exception):
     """The code is not ours, and nothing here would keep it from our files."""
 
 
-def archive(clone: Path, run: GpuRun, ops: list[str], settings: Settings, *, trusted: bool) -> bytes:
+def archive(
+    clone: Path, run: GpuRun, ops: list[str], settings: Settings, *, trusted: bool
+) -> bytes:
     """The results of both commits of `run` as a zip file; empty, which is no zip file, where they are more than an
     artifact may have.
 
@@ -36,7 +38,13 @@ def archive(clone: Path, run: GpuRun, ops: list[str], settings: Settings, *, tru
     than the minutes of the run.
     """
     with tempfile.TemporaryDirectory(prefix="specbot-gpu-") as name:
-        job: Json = {"clone": str(clone), "base": run.base, "head": run.head, "ops": ops, "folder": name}
+        job: Json = {
+            "clone": str(clone),
+            "base": run.base,
+            "head": run.head,
+            "ops": ops,
+            "folder": name,
+        }
         job |= {"device": settings.local_kernels, "language": settings.language, "trusted": trusted}
         job |= {"hidden": [str(path) for path in settings.hidden]}
         made = in_child("kernels", job, longest=60.0 * run.minutes)

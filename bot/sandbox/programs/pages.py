@@ -35,7 +35,10 @@ def pages(job: Json) -> Bodies:
     what people said, and `pushes`, what the reviews before this one found."""
 
     def bodies(view: AnalysisReport, words: Words) -> dict[str, str]:
-        pushes = [*(Push(**p) for p in job.get("pushes", ())), _push(view.report.review, job["head"])]
+        pushes = [
+            *(Push(**p) for p in job.get("pushes", ())),
+            _push(view.report.review, job["head"]),
+        ]
         return {
             "analysis": html.body(analysis.document(view, words, stacked_bars)),
             "review": html.body(document.document(view.report, words)),
@@ -47,7 +50,10 @@ def pages(job: Json) -> Bodies:
 
 def analysis_page(job: Json) -> Bodies:
     """`analysis` alone: the page on which there is what people say."""
-    return _made(job, lambda view, words: {"analysis": html.body(analysis.document(view, words, stacked_bars))})
+    return _made(
+        job,
+        lambda view, words: {"analysis": html.body(analysis.document(view, words, stacked_bars))},
+    )
 
 
 def _made(job: Json, bodies: Callable[[AnalysisReport, Words], dict[str, str]]) -> Bodies:
@@ -59,7 +65,9 @@ def _made(job: Json, bodies: Callable[[AnalysisReport, Words], dict[str, str]]) 
         review = partial(reviewed, change, skips=job.get("skips", ()))
         view = analysed(git, compared, change, review, threads)
         made = spread(lambda language: bodies(view, html.words_for(language)), LANGUAGES)
-    return {kind: {name: m[kind] for name, m in zip(LANGUAGES, made, strict=True)} for kind in made[0]}
+    return {
+        kind: {name: m[kind] for name, m in zip(LANGUAGES, made, strict=True)} for kind in made[0]
+    }
 
 
 def _thread(data: Json) -> Thread:

@@ -24,11 +24,18 @@ def result(job: dict[str, Any]) -> dict[str, Any]:
     try:
         with opened(Git(Path(job["clone"])), Range(job["base"], job["head"]), pull) as change:
             report = reviewed(change, skips=job["skips"])
-            texts = {name: format_named(name).render(report, job["language"]) for name in ("github", "json")}
+            texts = {
+                name: format_named(name).render(report, job["language"])
+                for name in ("github", "json")
+            }
             touched = _touched(change)
     except UserError as error:
         return {"error": error.as_data()}
-    return {"payload": json.loads(texts["github"]), "report": json.loads(texts["json"]), "gpu_jobs": touched}
+    return {
+        "payload": json.loads(texts["github"]),
+        "report": json.loads(texts["json"]),
+        "gpu_jobs": touched,
+    }
 
 
 def _touched(change: ChangeSet) -> list[str]:

@@ -21,7 +21,9 @@ def order(delivery: str, payload: Mapping[str, Any]) -> Order | None:
 def _talk(payload: Mapping[str, Any]) -> bool:
     """Whether the page of the pull request quotes it: words for bots are left out there."""
     said = str(payload["comment"]["body"] or "").strip()
-    told = payload["action"] in ("created", "edited", "deleted") and "pull_request" in payload["issue"]
+    told = (
+        payload["action"] in ("created", "edited", "deleted") and "pull_request" in payload["issue"]
+    )
     return told and said != "" and not said.startswith("/")
 
 
@@ -37,10 +39,14 @@ def _commands(payload: Mapping[str, Any]) -> Order | None:
         return None
     if person and payload["sender"]["id"] != person["id"]:
         return None
-    return said(comment, payload["repository"], int(issue["number"]), int(payload["installation"]["id"]))
+    return said(
+        comment, payload["repository"], int(issue["number"]), int(payload["installation"]["id"])
+    )
 
 
-def said(comment: Mapping[str, Any], repository: Mapping[str, Any], number: int, installation: int) -> Order | None:
+def said(
+    comment: Mapping[str, Any], repository: Mapping[str, Any], number: int, installation: int
+) -> Order | None:
     """The commands of GitHub's `comment` on pull request `number`; None where a person gave none."""
     person = comment["user"]
     if not person or person["type"] != "User" or comment.get("performed_via_github_app"):

@@ -13,6 +13,10 @@ def order(delivery: str, payload: Mapping[str, Any]) -> Order | None:
     run, repository = payload["workflow_run"], payload["repository"]
     if payload["action"] != "completed" or run["event"] != "workflow_dispatch":
         return None
-    stored = {"repository_id": int(repository["id"]), "run": int(run["id"]), "title": str(run["display_title"])}
+    stored = {
+        "repository_id": int(repository["id"]),
+        "run": int(run["id"]),
+        "title": str(run["display_title"]),
+    }
     number = f"{stored['repository_id']}-{stored['run']}-{int(run['run_attempt'])}"
     return Order("kernels-result", "comments", f"kernels-{number}", (stored,))

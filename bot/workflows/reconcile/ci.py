@@ -47,7 +47,10 @@ def compare(machine: Machine, installation: int, repository: Json) -> None:
             if news:
                 # What fails is tried again an hour later, and not at every look.
                 machine.store.enqueue(pull.order(f"missed-{news}-{int(time.time() // 3600)}"))
-                _log.info("ordered a CI report that no event brought", pull=f"{pull.repository}#{pull.number}")
+                _log.info(
+                    "ordered a CI report that no event brought",
+                    pull=f"{pull.repository}#{pull.number}",
+                )
     except GitHubError as error:
         _log.warning("checks could not be looked at", repository=here[2], error=str(error))
 
@@ -57,7 +60,9 @@ def _open(client: Client, repository: str, since: float) -> Iterator[Json]:
     owner, name = repository.split("/")
     after: str | None = None
     while True:
-        listed = client.graphql(_CHECKS, {"owner": owner, "name": name, "after": after})["repository"]["pullRequests"]
+        listed = client.graphql(_CHECKS, {"owner": owner, "name": name, "after": after})[
+            "repository"
+        ]["pullRequests"]
         for node in listed["nodes"]:
             if _moment(node["updatedAt"]) < since:
                 return

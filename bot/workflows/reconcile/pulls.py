@@ -55,11 +55,17 @@ def compare(machine: Machine) -> None:
         try:
             _compare_installation(machine, int(installation["id"]))
         except GitHubError as error:
-            _log.warning("an installation could not be looked at", installation=installation["id"], error=str(error))
+            _log.warning(
+                "an installation could not be looked at",
+                installation=installation["id"],
+                error=str(error),
+            )
 
 
 def _compare_installation(machine: Machine, installation: int) -> None:
-    for repository in machine.app.listing(installation).pages("/installation/repositories", "repositories"):
+    for repository in machine.app.listing(installation).pages(
+        "/installation/repositories", "repositories"
+    ):
         client = machine.app.client(installation, int(repository["id"]), ANALYSE)
         path = f"/repos/{repository['full_name']}/pulls"
         for pull in client.pages(path, state="open", sort="updated", direction="desc"):
@@ -78,8 +84,12 @@ def _compare_pull(machine: Machine, installation: int, repository: Json, pull: J
     # The same head is ordered once; hours later, when that order failed, once more.
     order = f"reconcile-{key.repository_id}-{key.number}-{head[:16]}-{int(time.time() // 3600)}"
     full_name = str(repository["full_name"])
-    machine.store.enqueue(ReviewOrder(order, installation, key.repository_id, full_name, key.number).order())
-    _log.info("ordered a review that no webhook brought", pull=f"{full_name}#{key.number}", head=head)
+    machine.store.enqueue(
+        ReviewOrder(order, installation, key.repository_id, full_name, key.number).order()
+    )
+    _log.info(
+        "ordered a review that no webhook brought", pull=f"{full_name}#{key.number}", head=head
+    )
 
 
 def _moment(text: str) -> float:

@@ -25,7 +25,11 @@ class Part:
 
     @property
     def constant(self) -> int | None:
-        return int(self.expr.value) if isinstance(self.expr, E.Const) and isinstance(self.expr.value, int) else None
+        return (
+            int(self.expr.value)
+            if isinstance(self.expr, E.Const) and isinstance(self.expr.value, int)
+            else None
+        )
 
 
 @node
@@ -142,7 +146,9 @@ def is_pack(parts: list[Part]) -> bool:
     """At least two fields at different shifts, one of them variable, none of them a plain flag constant alone."""
     shifts = [p.shift for p in parts]
     variable = [p for p in parts if p.constant is None]
-    return len(parts) > 1 and len(set(shifts)) == len(shifts) and max(shifts) > 0 and len(variable) > 1
+    return (
+        len(parts) > 1 and len(set(shifts)) == len(shifts) and max(shifts) > 0 and len(variable) > 1
+    )
 
 
 def by_or(expr: E.Expr) -> bool:

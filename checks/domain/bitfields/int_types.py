@@ -26,8 +26,19 @@ class IntType:
 
 INT = IntType(32, True)
 INT64 = IntType(64, True)
-_QUALIFIERS = frozenset({"const", "static", "constexpr", "volatile", "std", "inline", "__restrict__"})
-_SIZES = {"char": 8, "short": 16, "int": 32, "long": 64, "size_t": 64, "ssize_t": 64, "ptrdiff_t": 64, "bool": 1}
+_QUALIFIERS = frozenset(
+    {"const", "static", "constexpr", "volatile", "std", "inline", "__restrict__"}
+)
+_SIZES = {
+    "char": 8,
+    "short": 16,
+    "int": 32,
+    "long": 64,
+    "size_t": 64,
+    "ssize_t": 64,
+    "ptrdiff_t": 64,
+    "bool": 1,
+}
 
 
 def int_type(text: str) -> IntType | None:
@@ -41,7 +52,14 @@ def int_type(text: str) -> IntType | None:
         "inline",
         "__restrict__",
     }
-    sized = next((re.fullmatch(r"(u?)int(8|16|32|64)(_t)?", w) for w in words if w.startswith(("int", "uint"))), None)
+    sized = next(
+        (
+            re.fullmatch(r"(u?)int(8|16|32|64)(_t)?", w)
+            for w in words
+            if w.startswith(("int", "uint"))
+        ),
+        None,
+    )
     if sized and sized[2]:
         return IntType(int(sized[2]), not sized[1])
     signed = "unsigned" not in words and "size_t" not in words and "bool" not in words

@@ -11,7 +11,14 @@ from dataclasses import dataclass, field
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
-from checks.domain.bitfields.expressions import Pack, Unpack, packs, resolve, single_assignments, unpacks
+from checks.domain.bitfields.expressions import (
+    Pack,
+    Unpack,
+    packs,
+    resolve,
+    single_assignments,
+    unpacks,
+)
 from checks.domain.cpp_places import Place, place
 from checks.domain.messages import RECEIVE, SEND, Endpoint, Messages, op_argument
 from checks.domain.ops import OpCall, Ops, calls_of
@@ -49,7 +56,9 @@ def wires(change: ChangeSet, config: Config) -> Iterator[Wire]:
     ops = Ops.of(change)
     seen: set[tuple[str, str]] = set()
     for end in _touched(change, config, messages, ops):
-        group = sorted((end, *messages.peers(end)), key=lambda e: (e.unit.path, e.function.start_line))
+        group = sorted(
+            (end, *messages.peers(end)), key=lambda e: (e.unit.path, e.function.start_line)
+        )
         key = (group[0].unit.path, group[0].function.name)
         if key not in seen:
             seen.add(key)
@@ -79,7 +88,9 @@ def _feeding(function: Function, unit: Unit, change: ChangeSet) -> set[str]:
     if not imported or not (">>" in text or "&" in text):  # what a field is taken out by
         return set()
     altered = [u for u in unpacks(function) if change.touches(unit.path, u.line, u.line)]
-    read = [(E.dotted(u.word.base), u.guarded.guards) for u in altered if isinstance(u.word, E.Index)]
+    read = [
+        (E.dotted(u.word.base), u.guarded.guards) for u in altered if isinstance(u.word, E.Index)
+    ]
     if not read:
         return set()
     aliases = _attribute_aliases(unit, function.owner)
@@ -109,7 +120,12 @@ def _of_group(group: list[Endpoint], messages: Messages, ops: Ops) -> Iterator[W
 
 
 def _slot(at: Place | None, variable: str) -> Slot | None:
-    if at is None or at.root != variable or not isinstance(at.index, E.Const) or not isinstance(at.index.value, int):
+    if (
+        at is None
+        or at.root != variable
+        or not isinstance(at.index, E.Const)
+        or not isinstance(at.index.value, int)
+    ):
         return None
     return at.member, at.index.value
 
@@ -132,7 +148,9 @@ def _read(end: Endpoint, made: dict[Slot, Wire], messages: Messages, ops: Ops) -
 def _buffers(end: Endpoint, param: str, ops: Ops) -> Iterator[tuple[OpCall, str]]:
     """Calls of the receiver's op, with the dotted name of what they pass for `param`."""
     for name in end.ops:
-        infos = [i for i in ops.named(name) if i.unit.path == end.unit.path or i.function is not None]
+        infos = [
+            i for i in ops.named(name) if i.unit.path == end.unit.path or i.function is not None
+        ]
         for info in infos[:1]:
             kernel = info.function or end.function
             argument = op_argument(param, end.function, kernel)
@@ -161,7 +179,9 @@ def _python(call: OpCall, buffer: str, index: int) -> Iterator[Reader]:
         yield from (r for r, guards in found if _agree(wanted, _facts(guards, aliases)))
 
 
-def _reads(function: Function, unit: Unit, buffer: str, index: int) -> Iterator[tuple[Reader, tuple[E.Expr, ...]]]:
+def _reads(
+    function: Function, unit: Unit, buffer: str, index: int
+) -> Iterator[tuple[Reader, tuple[E.Expr, ...]]]:
     flat = list(flatten(function.body))
     local = single_assignments(flat)
     taken: set[str] = set()
@@ -192,7 +212,11 @@ def _whole(
 
 def _is_word(expr: E.Expr, buffer: str, index: int, local: dict[str, E.Expr]) -> bool:
     """Whether `expr` is `buffer[index]` or `buffer[index, 0]`, also through a local that holds the buffer."""
-    if not isinstance(expr, E.Index) or not isinstance(expr.indices[0], E.Const) or expr.indices[0].value != index:
+    if (
+        not isinstance(expr, E.Index)
+        or not isinstance(expr.indices[0], E.Const)
+        or expr.indices[0].value != index
+    ):
         return False
     if any(not isinstance(i, E.Const) for i in expr.indices):
         return False
@@ -207,7 +231,11 @@ def _attribute_aliases(unit: Unit, owner: str) -> dict[str, E.Expr]:
         stmt = guarded.stmt
         if isinstance(stmt, Assign) and stmt.value is not None:
             name, value = E.dotted(stmt.target), stmt.value
-            if isinstance(value, E.Binary) and value.op == "is-not" and value.right == E.Const(None):
+            if (
+                isinstance(value, E.Binary)
+                and value.op == "is-not"
+                and value.right == E.Const(None)
+            ):
                 value = value.left
             if name and E.dotted(value):
                 found[name] = value

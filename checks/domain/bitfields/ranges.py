@@ -29,11 +29,15 @@ class Ranges:
         flat = list(flatten(self.function.body))
         self._local = single_assignments(flat)
         for parameter in self.function.params:
-            self._types[parameter.name] = int_type(parameter.type) if "*" not in parameter.type else None
+            self._types[parameter.name] = (
+                int_type(parameter.type) if "*" not in parameter.type else None
+            )
         for guarded in flat:
             stmt = guarded.stmt
             if isinstance(stmt, Assign) and stmt.declares and isinstance(stmt.target, E.Name):
-                self._types[stmt.target.id] = int_type(stmt.declares) if "*" not in stmt.declares else None
+                self._types[stmt.target.id] = (
+                    int_type(stmt.declares) if "*" not in stmt.declares else None
+                )
             if (
                 isinstance(stmt, Assert)
                 and stmt.line < self.at.stmt.line
@@ -102,7 +106,12 @@ class Ranges:
 
 
 def _solve(
-    expr: E.Expr, key: str, facts: list[E.Expr], width: int, kind: IntType, name: Callable[[E.Expr], str]
+    expr: E.Expr,
+    key: str,
+    facts: list[E.Expr],
+    width: int,
+    kind: IntType,
+    name: Callable[[E.Expr], str],
 ) -> int | None:
     """The smallest value of `expr` beyond `width` bits that all `facts` allow; None when the solver finds none."""
     import z3
@@ -134,7 +143,11 @@ def _condition(fact: E.Expr, key: str, x: Any, name: Callable[[E.Expr], str]) ->
 
     match fact:
         case E.Binary(op="and", left=left, right=right):
-            terms = [t for t in (_condition(left, key, x, name), _condition(right, key, x, name)) if t is not None]
+            terms = [
+                t
+                for t in (_condition(left, key, x, name), _condition(right, key, x, name))
+                if t is not None
+            ]
             return z3.And(*terms) if terms else None
         case E.Binary(op="or", left=left, right=right):
             a, b = _condition(left, key, x, name), _condition(right, key, x, name)
@@ -147,7 +160,9 @@ def _condition(fact: E.Expr, key: str, x: Any, name: Callable[[E.Expr], str]) ->
             a, b = _term(left, key, x, name), _term(right, key, x, name)
             if a is None or b is None:
                 return None
-            return {"==": a == b, "!=": a != b, "<": a < b, "<=": a <= b, ">": a > b, ">=": a >= b}[op]
+            return {"==": a == b, "!=": a != b, "<": a < b, "<=": a <= b, ">": a > b, ">=": a >= b}[
+                op
+            ]
         case _:
             return None
 
@@ -158,7 +173,9 @@ def _term(e: E.Expr, key: str, x: Any, name: Callable[[E.Expr], str]) -> Any:
     match e:
         case E.Const(value=int() as value):
             return int(value)
-        case E.Binary(op="&", left=left, right=E.Const(value=int() as mask)) if mask & (mask + 1) == 0:
+        case E.Binary(op="&", left=left, right=E.Const(value=int() as mask)) if (
+            mask & (mask + 1) == 0
+        ):
             inner = _term(left, key, x, name)
             return inner % (mask + 1) if inner is not None else None
         case E.Binary(op="+" | "-" as op, left=left, right=right):

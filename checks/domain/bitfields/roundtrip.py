@@ -40,14 +40,20 @@ def refute(pack: Pack, unpack: Unpack, bits: int = 32) -> Refuted | None:
     """
     part = next((p for p in pack.parts if p.shift == unpack.shift), None)
     rooms = {p: room(pack, p, bits) for p in pack.parts}
-    if part is not None and unpack.mask is not None and part.shift == max(p.shift for p in pack.parts):
+    if (
+        part is not None
+        and unpack.mask is not None
+        and part.shift == max(p.shift for p in pack.parts)
+    ):
         rooms[part] = min(rooms[part], unpack.mask.bit_length())
     for values in _candidates(pack, part, rooms):
         word, got = _extract(pack, unpack, values, bits)
         wanted = values[pack.parts.index(part)] if part is not None else None
         if got != wanted:
             return Refuted(part, values, word, got)
-    return None if _exact(pack, unpack, part, rooms, bits) else _solve(pack, unpack, part, rooms, bits)
+    return (
+        None if _exact(pack, unpack, part, rooms, bits) else _solve(pack, unpack, part, rooms, bits)
+    )
 
 
 # One bit: the bits of the fields that are OR-ed into it, as (field, place); the one that is always set is `_SET`.
@@ -56,7 +62,9 @@ _SET: _Bit = frozenset({(-1, -1)})
 _CLEAR: _Bit = frozenset()
 
 
-def _exact(pack: Pack, unpack: Unpack, part: Part | None, rooms: dict[Part, int], bits: int) -> bool:
+def _exact(
+    pack: Pack, unpack: Unpack, part: Part | None, rooms: dict[Part, int], bits: int
+) -> bool:
     """Whether each bit that comes out is the one that went in, followed bit by bit: masks, shifts and ORs do nothing
     else, and bits of fields are independent, so that this is so for every value or not at all. It spares reading the
     solver, which is asked for the values where it is not so."""
@@ -65,7 +73,9 @@ def _exact(pack: Pack, unpack: Unpack, part: Part | None, rooms: dict[Part, int]
     for field, p in zip(fields, pack.parts, strict=True):
         for i in range(bits - p.shift):
             if p.mask is None or p.mask >> i & 1:
-                word[i + p.shift] = _SET if _SET in (field[i], word[i + p.shift]) else word[i + p.shift] | field[i]
+                word[i + p.shift] = (
+                    _SET if _SET in (field[i], word[i + p.shift]) else word[i + p.shift] | field[i]
+                )
     wide = word + [word[-1]] * (64 - bits)
     wanted = fields[pack.parts.index(part)] if part is not None else []
     for i in range(64):
@@ -91,7 +101,13 @@ def _candidates(pack: Pack, part: Part | None, rooms: dict[Part, int]) -> Iterat
             for p in pack.parts:
                 largest = (1 << rooms[p]) - 1
                 value = own if p is part else others
-                row.append(p.constant if p.constant is not None else largest if value is None else min(value, largest))
+                row.append(
+                    p.constant
+                    if p.constant is not None
+                    else largest
+                    if value is None
+                    else min(value, largest)
+                )
             yield tuple(row)
 
 
@@ -105,7 +121,9 @@ def _extract(pack: Pack, unpack: Unpack, values: tuple[int, ...], bits: int) -> 
     return signed, got & unpack.mask if unpack.mask is not None else got
 
 
-def _solve(pack: Pack, unpack: Unpack, part: Part | None, rooms: dict[Part, int], bits: int) -> Refuted | None:
+def _solve(
+    pack: Pack, unpack: Unpack, part: Part | None, rooms: dict[Part, int], bits: int
+) -> Refuted | None:
     import z3
 
     solver = z3.Solver()

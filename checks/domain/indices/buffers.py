@@ -39,7 +39,11 @@ class Site:
         """Parameter of the op (of `params`, where given) to buffer, without arguments that could not be followed."""
         near = self.hardware or facts.hardware
         pairs = [*zip(facts.params, self.call.args, strict=False), *self.call.keywords]
-        keys = {name: self.scope.key(expr, near) for name, expr in pairs if params is None or name in params}
+        keys = {
+            name: self.scope.key(expr, near)
+            for name, expr in pairs
+            if params is None or name in params
+        }
         return {name: key for name, key in keys.items() if key is not None}
 
     @cached_property
@@ -76,7 +80,9 @@ class Buffers:
     def of(self, op: str) -> list[Site]:
         """The calls of one op in product Python, in path and line order."""
         if op not in self._of:
-            self._of[op] = [s for s in self._in_files(self.library.holding("python", op)) if s.op == op]
+            self._of[op] = [
+                s for s in self._in_files(self.library.holding("python", op)) if s.op == op
+            ]
         return self._of[op]
 
     def mentioning(self, words: set[str]) -> list[Site]:
@@ -85,7 +91,9 @@ class Buffers:
         return [s for s in self._in_files(sorted(paths)) if words <= s.words]
 
     def _in_files(self, paths: list[str]) -> list[Site]:
-        return [s for p in paths if not self.library.config.is_test(p) for s in self.within(p, None)]
+        return [
+            s for p in paths if not self.library.config.is_test(p) for s in self.within(p, None)
+        ]
 
     def exclusive(self, one: Site, other: Site) -> bool:
         """Whether the functions of two calls are the two arms of one choice, so that a run takes only one of them."""
@@ -106,8 +114,14 @@ class Buffers:
                 continue
             for item in flatten(function.body):
                 if isinstance(item.stmt, If):
-                    arms = [{callee(c) for c in calls(arm)} for arm in (item.stmt.then, item.stmt.orelse)]
-                    if any(first in a and second in b and second not in a for a, b in (arms, arms[::-1])):
+                    arms = [
+                        {callee(c) for c in calls(arm)}
+                        for arm in (item.stmt.then, item.stmt.orelse)
+                    ]
+                    if any(
+                        first in a and second in b and second not in a
+                        for a, b in (arms, arms[::-1])
+                    ):
                         return True
         return False
 
@@ -116,7 +130,9 @@ class Buffers:
         starts = [at for op in self.library.ops for at in places(data, op.encode())]
         lines = sorted({data.count(b"\n", 0, at) + 1 for at in starts})
         holding = {id(f): f for n in lines if (f := unit.function_at(n)) is not None}
-        modules = _modules(unit, {kind.name for kind in self.library.config.hardware}) if holding else {}
+        modules = (
+            _modules(unit, {kind.name for kind in self.library.config.hardware}) if holding else {}
+        )
         for function in holding.values():
             scope = Scope(function, unit, self)
             for call in calls(function.body, lines):
@@ -130,26 +146,37 @@ class Buffers:
     def field(self, kind: str, name: str, hardware: str) -> str | None:
         """The buffer that objects of the class `kind` get as `name`, where all that are made on `hardware` agree."""
         made = self._fields[kind] if self.known(kind) else []
-        near = [fields for place, fields in made if place == hardware] or [fields for _, fields in made]
+        near = [fields for place, fields in made if place == hardware] or [
+            fields for _, fields in made
+        ]
         keys = {fields[name] for fields in near if name in fields}
         return keys.pop() if len(keys) == 1 else None
 
     def known(self, kind: str) -> bool:
         """Whether product code makes objects of the class `kind` with fields by name."""
         if kind not in self._fields:
-            made = self._made(kind) if kind.isidentifier() else ()  # `Dict[str, Tensor]` is never called
+            made = (
+                self._made(kind) if kind.isidentifier() else ()
+            )  # `Dict[str, Tensor]` is never called
             self._fields[kind] = [(place, fields) for place, fields in made if fields]
         return bool(self._fields[kind])
 
     def _made(self, kind: str) -> Iterator[tuple[str, dict[str, str]]]:
         for path in self.library.holding("python", kind):
-            if self.library.config.is_test(path) or f"{kind}(".encode() not in self.library.files[path]:
+            if (
+                self.library.config.is_test(path)
+                or f"{kind}(".encode() not in self.library.files[path]
+            ):
                 continue
             unit = self.library.unit(path)
             for function in unit.functions if unit else ():
-                if unit is None or f"{kind}(" not in unit.text(function.start_line, function.end_line):
+                if unit is None or f"{kind}(" not in unit.text(
+                    function.start_line, function.end_line
+                ):
                     continue
-                numbered = enumerate(unit.lines[function.start_line - 1 : function.end_line], function.start_line)
+                numbered = enumerate(
+                    unit.lines[function.start_line - 1 : function.end_line], function.start_line
+                )
                 lines = [n for n, text in numbered if f"{kind}(" in text]
                 scope = Scope(function, unit, self)
                 for call in calls(function.body, lines):
@@ -185,7 +212,9 @@ class Scope:
             case Attr(base=base, name=name):
                 return self.held(base, name, hardware)
             case Name(id=name) if depth < 4:
-                keys = {self.key(value, hardware, depth + 1) for value in self.locals.get(name, ())} - {None}
+                keys = {
+                    self.key(value, hardware, depth + 1) for value in self.locals.get(name, ())
+                } - {None}
                 return keys.pop() if len(keys) == 1 else None
             case _:
                 return None
@@ -204,7 +233,9 @@ class Scope:
 def calls(body: tuple[Stmt, ...], lines: Sequence[int] | None = None) -> Iterator[Call]:
     """Every call in `body`, in source order; with `lines`, which are sorted, of statements that hold one of them."""
     for item in flatten(body):
-        if lines is not None and bisect_left(lines, item.stmt.line) == bisect_right(lines, item.stmt.end_line):
+        if lines is not None and bisect_left(lines, item.stmt.line) == bisect_right(
+            lines, item.stmt.end_line
+        ):
             continue
         for part in ("value", "test", "iterable", "target"):
             expr = getattr(item.stmt, part, None)

@@ -39,7 +39,12 @@ def conventions(accesses: Iterable[Access]) -> list[Convention]:
     best: dict[tuple[str, str, str, str, str], Convention] = {}
     mixed: set[tuple[str, str, str, str, str]] = set()
     for access in accesses:
-        if access.kind == "compare" or not access.moves or access.high is None or access.buffer == access.index:
+        if (
+            access.kind == "compare"
+            or not access.moves
+            or access.high is None
+            or access.buffer == access.index
+        ):
             continue
         found = Convention(access.kind, access.buffer, access.index, access.high, access)
         old = best.get(found.same_place)
@@ -68,7 +73,10 @@ class Meeting:
     @property
     def settled(self) -> bool:
         """Whether the op brings its index up to date itself, so that index and buffer agree when it is done."""
-        return self.convention.role == "write" and self.facts.advance(self.convention.index) is not None
+        return (
+            self.convention.role == "write"
+            and self.facts.advance(self.convention.index) is not None
+        )
 
 
 class Product:
@@ -86,7 +94,11 @@ class Product:
             known = [(facts, of_op(facts)) for facts in self.library.facts(op, hardware)]
             sites = self.buffers.of(op) if any(found for _, found in known) else []
             self._meetings[key] = [
-                m for facts, found in known for s in sites if s.runs(facts) for m in self._at(facts, s, found)
+                m
+                for facts, found in known
+                for s in sites
+                if s.runs(facts)
+                for m in self._at(facts, s, found)
             ]
         return self._meetings[key]
 
@@ -101,13 +113,18 @@ class Product:
     def partners(self, meeting: Meeting) -> list[Meeting]:
         """The other side of `meeting`: writers for a reader and readers for a writer, on the same hardware."""
         words = {key.rsplit(".", 1)[-1] for key in (meeting.buffer, meeting.index)}
-        ops = [op for op in sorted({s.op for s in self.buffers.mentioning(words)}) if self._may_meet(op, meeting)]
+        ops = [
+            op
+            for op in sorted({s.op for s in self.buffers.mentioning(words)})
+            if self._may_meet(op, meeting)
+        ]
         wanted = "read" if meeting.convention.role == "write" else "write"
         found = [
             other
             for op in ops
             for other in self.meetings(op, meeting.facts.hardware)
-            if other.convention.role == wanted and (other.buffer, other.index) == (meeting.buffer, meeting.index)
+            if other.convention.role == wanted
+            and (other.buffer, other.index) == (meeting.buffer, meeting.index)
         ]
         return list({(m.facts.path, m.convention): m for m in reversed(found)}.values())[::-1]
 
@@ -116,12 +133,18 @@ class Product:
         wanted = {meeting.buffer, meeting.index}
         known = [facts for facts in self.library.facts(op, meeting.facts.hardware) if facts.indices]
         sites = self.buffers.of(op) if known else []
-        return any(wanted <= {*s.keys(facts).values()} for facts in known for s in sites if s.runs(facts))
+        return any(
+            wanted <= {*s.keys(facts).values()} for facts in known for s in sites if s.runs(facts)
+        )
 
     def writer(self, facts: OpFacts, convention: Convention) -> Meeting | None:
         """The op that settles the buffer which `convention` reads, where all such ops mean the same."""
         for meeting in self.meetings(facts.name):
             if meeting.facts is facts and meeting.convention == convention:
-                found = [w for w in self.partners(meeting) if w.settled and w.offset.loads == meeting.offset.loads]
+                found = [
+                    w
+                    for w in self.partners(meeting)
+                    if w.settled and w.offset.loads == meeting.offset.loads
+                ]
                 return found[0] if len({w.offset for w in found}) == 1 else None
         return None

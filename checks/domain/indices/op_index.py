@@ -66,7 +66,12 @@ class Library:
     """The files of one side of a change that hold an index as a word; all else of the tree is never read."""
 
     def __init__(
-        self, change: ChangeSet, side: Side, config: Config, watch: Watch, twin: Library | None = None
+        self,
+        change: ChangeSet,
+        side: Side,
+        config: Config,
+        watch: Watch,
+        twin: Library | None = None,
     ) -> None:
         """`twin` is the other side: what it found in files that did not change holds here too."""
         self.twin = twin
@@ -91,7 +96,9 @@ class Library:
         """Files of the language `kind` that hold any of `words` as a word."""
         needles = [w.encode() for w in words]
         return [
-            p for p, data in self.files.items() if language(p) == kind and any(holds_word(data, n) for n in needles)
+            p
+            for p, data in self.files.items()
+            if language(p) == kind and any(holds_word(data, n) for n in needles)
         ]
 
     def unit(self, path: str) -> Unit | None:
@@ -105,11 +112,17 @@ class Library:
             if language(path) == "cpp" and b"BUILD" in data:
                 for name in _REGISTERED.findall(data):
                     found.setdefault(name.decode(), []).append(path)
-        return {name: tuple(dict.fromkeys(paths)) for name, paths in found.items() if name != "name"}
+        return {
+            name: tuple(dict.fromkeys(paths)) for name, paths in found.items() if name != "name"
+        }
 
     def facts(self, name: str, hardware: str | None = None) -> list[OpFacts]:
         """What the op `name` does, one entry for each file (for `hardware`, where given) that registers it."""
-        paths = [p for p in self.ops.get(name, ()) if hardware is None or self.config.hardware_of(p) == hardware]
+        paths = [
+            p
+            for p in self.ops.get(name, ())
+            if hardware is None or self.config.hardware_of(p) == hardware
+        ]
         made = [self.facts_in(name, path) for path in paths]
         return [f for f in made if f is not None]
 
@@ -122,7 +135,9 @@ class Library:
     def _registered(self, name: str, path: str) -> OpFacts | None:
         unit = self.unit(path)
         op = next((o for o in unit.ops if o.name == name), None) if unit else None
-        host = next((f for f in unit.functions if f.name == op.kernel), None) if unit and op else None
+        host = (
+            next((f for f in unit.functions if f.name == op.kernel), None) if unit and op else None
+        )
         if op is None or host is None:
             return None
         names = _names(op, host)
@@ -131,10 +146,16 @@ class Library:
         hardware = self.config.hardware_of(path)
         uses = Uses((), (), frozenset({path}))  # where nothing is an index
         find = partial(self._uses, name, path, host, names) if watched else lambda: uses
-        return OpFacts(name, path, hardware, order, tuple(names.get(n, n) for n in watched), op.line, find)
+        return OpFacts(
+            name, path, hardware, order, tuple(names.get(n, n) for n in watched), op.line, find
+        )
 
     def _uses(self, name: str, path: str, host: Function, names: dict[str, str]) -> Uses:
-        twin = self.twin.facts_in(name, path) if self.twin and path in self.twin.ops.get(name, ()) else None
+        twin = (
+            self.twin.facts_in(name, path)
+            if self.twin and path in self.twin.ops.get(name, ())
+            else None
+        )
         if twin is not None and not twin.uses.paths & self._changed:
             return twin.uses
         self._seen = {path}
@@ -196,7 +217,11 @@ class Library:
         for other, data in self.files.items():
             if language(other) != "cpp" or other == path or self.config.hardware_of(other) != near:
                 continue
-            if name.encode() not in data or not opened.search(data) or other.endswith((".h", ".hpp")):
+            if (
+                name.encode() not in data
+                or not opened.search(data)
+                or other.endswith((".h", ".hpp"))
+            ):
                 continue
             unit = self.unit(other)
             found = _named(unit, name, arity) if unit else None
@@ -205,7 +230,9 @@ class Library:
         return None
 
 
-_EDGES = frozenset(bytes([c]) for c in b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
+_EDGES = frozenset(
+    bytes([c]) for c in b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
+)
 
 
 def places(data: bytes, word: bytes) -> Iterator[int]:
@@ -221,7 +248,9 @@ def places(data: bytes, word: bytes) -> Iterator[int]:
 def _named(unit: Unit, name: str, arity: int) -> Function | None:
     """The function of `unit` that a call with `arity` arguments can mean."""
     for function in unit.functions:
-        params = [p for p in function.params if p.name not in ("self", "cls") or unit.language == "cpp"]
+        params = [
+            p for p in function.params if p.name not in ("self", "cls") or unit.language == "cpp"
+        ]
         least = sum(p.default is None and p.kind == "positional" for p in params)
         if function.name == name and least <= arity <= len(params):
             return function

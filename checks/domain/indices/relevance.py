@@ -40,7 +40,13 @@ def touched(change: ChangeSet, config: Config, watch: Watch) -> Touched:
         names = set(_functions(change, file, words))
         if not names:
             continue
-        group = found.cpp if kind == "cpp" else found.tests if config.is_test(file.path) else found.product
+        group = (
+            found.cpp
+            if kind == "cpp"
+            else found.tests
+            if config.is_test(file.path)
+            else found.product
+        )
         group[file.path] = names
     return found
 
@@ -83,7 +89,9 @@ def ops_of(library: Library, path: str, names: set[str]) -> set[str]:
             ops = {op for op, places in library.ops.items() if other in places}
             found |= ops
             unit = None if ops else library.unit(other)
-            nearer |= {f.name for f in unit.functions if _mentions(f, wave, library)} if unit else set()
+            nearer |= (
+                {f.name for f in unit.functions if _mentions(f, wave, library)} if unit else set()
+            )
         wave = nearer
     return found
 

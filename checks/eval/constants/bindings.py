@@ -8,7 +8,18 @@ from collections import defaultdict
 from checks.lang.ir.expr import Attr, Binary, Call, Const, Expr, Name, Sequence, Unary, dotted, walk
 from checks.lang.ir.node import node
 from checks.lang.ir.source_file import Constant, Function, Unit
-from checks.lang.ir.stmt import Assert, Assign, Define, ExprStmt, For, If, Raise, Return, Stmt, flatten
+from checks.lang.ir.stmt import (
+    Assert,
+    Assign,
+    Define,
+    ExprStmt,
+    For,
+    If,
+    Raise,
+    Return,
+    Stmt,
+    flatten,
+)
 
 
 @node
@@ -44,7 +55,9 @@ def bindings(function: Function) -> dict[str, list[Bound]]:
     return {name: places for name, places in found.items() if name not in outer}
 
 
-def _assign(target: Expr, value: Expr | None, line: int, declares: str, found: dict[str, list[Bound]]) -> None:
+def _assign(
+    target: Expr, value: Expr | None, line: int, declares: str, found: dict[str, list[Bound]]
+) -> None:
     if isinstance(target, Sequence):
         same = isinstance(value, Sequence) and len(value.items) == len(target.items)
         for i, part in enumerate(target.items):

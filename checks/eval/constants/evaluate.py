@@ -143,7 +143,9 @@ class Evaluator:
     def _key(self, index: ir.Expr) -> object:
         if not isinstance(index, ir.Slice):
             return self.value(index)
-        ends = [None if e is None else self.value(e) for e in (index.lower, index.upper, index.step)]
+        ends = [
+            None if e is None else self.value(e) for e in (index.lower, index.upper, index.step)
+        ]
         return slice(*ends) if known(ends) else UNKNOWN
 
     def _collection(self, expr: ir.Expr) -> object:
@@ -187,7 +189,9 @@ class Evaluator:
         result: list[object] = []
         for item in items:
             env = {**self.env, target.id: item}
-            inner = Evaluator(self.rules, env, self.types, self.resolve, self.bound | {target.id}, self.depth)
+            inner = Evaluator(
+                self.rules, env, self.types, self.resolve, self.bound | {target.id}, self.depth
+            )
             for condition in conditions:
                 truth = self.rules.truth(inner.value(condition))
                 if truth is UNKNOWN:

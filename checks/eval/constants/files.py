@@ -96,7 +96,8 @@ def _nearest(start: str, paths: list[str]) -> list[str]:
     def shared(path: str) -> int:
         there = path.split("/")[:-1]
         return next(
-            (i for i, (a, b) in enumerate(zip(here, there, strict=False)) if a != b), min(len(here), len(there))
+            (i for i, (a, b) in enumerate(zip(here, there, strict=False)) if a != b),
+            min(len(here), len(there)),
         )
 
     most = max(map(shared, paths), default=0)

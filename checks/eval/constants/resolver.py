@@ -117,9 +117,13 @@ class Resolver:
             places = self._places(function).get(name)
             if places is not None:
                 inside = partial(Source, name, unit=unit, function=function, owner=function.owner)
-                return self.agree([inside(p.value, type=p.type, line=p.line) for p in places], frame)
+                return self.agree(
+                    [inside(p.value, type=p.type, line=p.line) for p in places], frame
+                )
             function = around(function, unit)
-        if unit.language == "cpp" and is_template_parameter(name, frame.function, frame.owner, unit):
+        if unit.language == "cpp" and is_template_parameter(
+            name, frame.function, frame.owner, unit
+        ):
             return UNKNOWN
         found: list[Constant | None] = []
         if frame.owner and (unit.language == "cpp" or frame.function is None):
@@ -153,7 +157,9 @@ class Resolver:
         sources = [self.source(c) for c in found]
         word = f"self.{name}"
         for method in frame.unit.functions:
-            text = frame.unit.text(method.start_line, method.end_line) if method.owner == owner else ""
+            text = (
+                frame.unit.text(method.start_line, method.end_line) if method.owner == owner else ""
+            )
             for place in self._places(method).get(word, []) if word in text else []:
                 inside = partial(Source, name, unit=frame.unit, function=method, owner=owner)
                 sources.append(inside(place.value, type="", line=place.line))
@@ -169,7 +175,9 @@ class Resolver:
         found = self.scopes.constants(frame.unit, name, frame.name)
         macros = [c for c in found if c is not None and c.params is not None]
         site = frame.site or frame.unit
-        sources = [self.source(c, dict(zip(c.params or (), args, strict=False)), site) for c in macros]
+        sources = [
+            self.source(c, dict(zip(c.params or (), args, strict=False)), site) for c in macros
+        ]
         if not macros:
             functions = self.scopes.functions(frame.unit, name, frame.name)
             sources = [self._returned(f, args) for f in functions]

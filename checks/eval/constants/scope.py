@@ -45,7 +45,9 @@ class Scopes:
         """The functions at file level that `name` may mean in `unit`."""
         return self._find(unit, name, function, _functions)
 
-    def _find(self, unit: Unit, name: str, function: str, pick: Callable[[Unit, str], list[T]]) -> list[T | None]:
+    def _find(
+        self, unit: Unit, name: str, function: str, pick: Callable[[Unit, str], list[T]]
+    ) -> list[T | None]:
         if unit.language == "python":
             return self._python(unit, name, function, pick, 0)
         return [*self._cpp(unit, name, pick)]
@@ -117,7 +119,9 @@ class Scopes:
     def member(self, space: Space, name: str, depth: int = 0) -> list[Constant | None]:
         """The class-level definitions of `name` in a class, else in its bases."""
         unit, owner = space
-        found: list[Constant | None] = [c for c in unit.constants if c.owner == owner and c.name == name]
+        found: list[Constant | None] = [
+            c for c in unit.constants if c.owner == owner and c.name == name
+        ]
         if found or depth >= _DEEPEST:
             return found
         for one in unit.classes:
@@ -127,7 +131,9 @@ class Scopes:
                         found += self.member(above, name, depth + 1)
         return found
 
-    def spaces(self, unit: Unit, parts: list[str], function: str, depth: int = 0) -> list[Space | None]:
+    def spaces(
+        self, unit: Unit, parts: list[str], function: str, depth: int = 0
+    ) -> list[Space | None]:
         """The modules and classes that the dotted name `parts` may mean in `unit`."""
         if depth >= _DEEPEST or not parts:
             return []
@@ -138,7 +144,9 @@ class Scopes:
             found += self._imported(unit, one, parts, depth)
         return found
 
-    def _imported(self, unit: Unit, one: Import, parts: list[str], depth: int) -> list[Space | None]:
+    def _imported(
+        self, unit: Unit, one: Import, parts: list[str], depth: int
+    ) -> list[Space | None]:
         """What `parts` means by way of the import `one`; empty where that binds another name."""
         if one.name:
             if (one.alias or one.name) != parts[0]:
@@ -165,7 +173,9 @@ class Scopes:
 
 def _visible(unit: Unit, function: str) -> list[Import]:
     """The imports of `unit` that hold in the function named `function`: the file's and its own."""
-    return [i for i in unit.imports if not i.function or f"{function}.".startswith(f"{i.function}.")]
+    return [
+        i for i in unit.imports if not i.function or f"{function}.".startswith(f"{i.function}.")
+    ]
 
 
 def _constants(unit: Unit, name: str) -> list[Constant]:

@@ -75,7 +75,10 @@ def spread(indices: list[Index], depth: int) -> list[Index]:
 
 def _cut(index: slice, size: V) -> tuple[int, int, int, Origins] | None:
     parts = [scalar(p) if isinstance(p, V) else V(p) for p in (index.start, index.stop, index.step)]
-    if not all(p.value is None or (isinstance(p.value, int) and not isinstance(p.value, bool)) for p in parts):
+    if not all(
+        p.value is None or (isinstance(p.value, int) and not isinstance(p.value, bool))
+        for p in parts
+    ):
         return None
     if parts[2].value == 0:
         return None
@@ -91,7 +94,9 @@ def assign(array: Array, indices: list[Index], value: V) -> None:
     if not isinstance(target.value, Array):
         fixed = [i for i in indices if isinstance(i, V)]
         if len(fixed) == len(array.shape) and all(isinstance(scalar(i).value, int) for i in fixed):
-            place = tuple(int(scalar(i).value) % max(d, 1) for i, d in zip(fixed, array.dims, strict=True))
+            place = tuple(
+                int(scalar(i).value) % max(d, 1) for i, d in zip(fixed, array.dims, strict=True)
+            )
             array.put(place, scalar(value) if not isinstance(scalar(value).value, Array) else ANY)
         else:
             array.forget()
@@ -106,10 +111,18 @@ def fill(target: Array, value: V) -> None:
         return
     source = scalar(value)
     same = isinstance(source.value, Array) and source.value.size == target.size
-    flat = [source.value.get(p) for p in source.value.places()] if same and isinstance(source.value, Array) else None
+    flat = (
+        [source.value.get(p) for p in source.value.places()]
+        if same and isinstance(source.value, Array)
+        else None
+    )
     if flat is None and isinstance(source.value, Array | PyList):
         flat = [ANY] * target.size
-    cells = repeat(source.also(value.origins)) if flat is None else (v.also(value.origins) for v in flat)
+    cells = (
+        repeat(source.also(value.origins))
+        if flat is None
+        else (v.also(value.origins) for v in flat)
+    )
     for place, cell in zip(target.places(), cells, strict=False):
         target.put(place, cell)
 
@@ -178,7 +191,9 @@ def _shape(v: V) -> list[V] | None:
         return [V(0, v.value.length)]
     inner = [_shape(i) for i in v.value.items]
     first = inner[0]
-    if first is None or any(i is None or [d.value for d in i] != [d.value for d in first] for i in inner):
+    if first is None or any(
+        i is None or [d.value for d in i] != [d.value for d in first] for i in inner
+    ):
         return None
     return [V(len(inner), v.value.length), *first]
 
@@ -215,5 +230,7 @@ def elementwise(a: V, b: V | None, op: Any) -> V:
         return v.value.get(place) if isinstance(v.value, Array) else v
 
     for place in first.places():
-        result.put(place, op(cell(a, place), cell(b, place)) if b is not None else op(cell(a, place)))
+        result.put(
+            place, op(cell(a, place), cell(b, place)) if b is not None else op(cell(a, place))
+        )
     return V(result, a.origins | (b.origins if b is not None else NOWHERE))

@@ -33,11 +33,18 @@ class Calls(Expressions):
     """Entering what is called."""
 
     def call_expr(self, e: E.Call) -> V:
-        if isinstance(e.func, E.Attr) and e.func.name in WRITERS and isinstance(e.func.base, E.Index) and e.args:
+        if (
+            isinstance(e.func, E.Attr)
+            and e.func.name in WRITERS
+            and isinstance(e.func.base, E.Index)
+            and e.args
+        ):
             return self._write(e, e.func, e.func.base)
         func = self.eval(e.func)
         if E.starred(e):
-            return self.unknown_call(func, [self.eval(a.operand if isinstance(a, E.Unary) else a) for a in e.args])
+            return self.unknown_call(
+                func, [self.eval(a.operand if isinstance(a, E.Unary) else a) for a in e.args]
+            )
         args = [self.eval(a) for a in e.args]
         words = {k: self.eval(v) for k, v in e.keywords} if e.keywords else {}
         return self.call(func, args, words)
@@ -76,7 +83,11 @@ class Calls(Expressions):
         name = native.name
         if name == "object.__new__" and args and isinstance(args[0].value, ClassRef):
             return self._new(args[0].value)
-        if name in ("int", "float", "len") and len(args) == 1 and (own := self.special(args[0], f"__{name}__")):
+        if (
+            name in ("int", "float", "len")
+            and len(args) == 1
+            and (own := self.special(args[0], f"__{name}__"))
+        ):
             return self.call_function(own, [], {})
         if name in ("hasattr", "getattr", "setattr"):
             return self._reflect(name, args)
@@ -146,7 +157,9 @@ class Calls(Expressions):
             raise GaveUp
         if not self.program.modules.followed(ref):
             return self.unknown_call(V(ref), [*args, *words.values()])
-        names = self._bind(function, ([ref.bound] if ref.bound is not None else []) + args, words, ref.unit)
+        names = self._bind(
+            function, ([ref.bound] if ref.bound is not None else []) + args, words, ref.unit
+        )
         frame = self.entering(function, ref.unit, names, ref.scope)
         self.frames.append(frame)
         try:
@@ -161,13 +174,19 @@ class Calls(Expressions):
             self.frames.pop()
         return ANY if frame.maybe else result
 
-    def _bind(self, function: Function, args: list[V], words: dict[str, V], unit: Unit) -> dict[str, V]:
+    def _bind(
+        self, function: Function, args: list[V], words: dict[str, V], unit: Unit
+    ) -> dict[str, V]:
         positional = [p.name for p in function.params if p.kind == "positional"]
         if len(args) > len(positional) and not _takes_any(function, "args"):
             detail = f"{function.name}() takes {len(positional)} arguments, got {len(args)}"
             raise Raised("TypeError", detail, self._header(function, unit))
         names = dict(zip(positional, args, strict=False))
-        known = {p.name for p in function.params if p.kind in ("positional", "keyword")} if words else set()
+        known = (
+            {p.name for p in function.params if p.kind in ("positional", "keyword")}
+            if words
+            else set()
+        )
         for name, value in words.items():
             if name in known and name not in names:
                 names[name] = value

@@ -9,7 +9,18 @@ from typing import Any
 
 from checks.eval.interpreter import arrays, natives
 from checks.eval.interpreter.names import Names
-from checks.eval.interpreter.values import ANY, Array, GaveUp, Instance, PyDict, PyList, Raised, V, truth, unknown
+from checks.eval.interpreter.values import (
+    ANY,
+    Array,
+    GaveUp,
+    Instance,
+    PyDict,
+    PyList,
+    Raised,
+    V,
+    truth,
+    unknown,
+)
 from checks.lang.ir import expr as E
 
 
@@ -70,7 +81,9 @@ class Expressions(Names):
         if known is None:
             second = self.eval(right)
             decided = truth(second)
-            stops = decided is not None and decided == (op == "or") and isinstance(second.value, bool)
+            stops = (
+                decided is not None and decided == (op == "or") and isinstance(second.value, bool)
+            )
             return second if stops else unknown(first, second)
         return self.eval(right) if known == (op == "and") else first
 
@@ -106,7 +119,11 @@ class Expressions(Names):
         finally:
             frame.names.clear()
             frame.names.update(saved)
-        return V(PyList(made, source.value.length if isinstance(source.value, PyList) else source.origins))
+        return V(
+            PyList(
+                made, source.value.length if isinstance(source.value, PyList) else source.origins
+            )
+        )
 
     def index(self, e: E.Expr) -> arrays.Index:
         if isinstance(e, E.Slice):
@@ -130,9 +147,17 @@ class Expressions(Names):
         match owner.value:
             case Instance():
                 getter = self.special(owner, "__getitem__")
-                return self.call_function(getter, [key_of(places)], {}) if getter is not None else unknown(owner)
+                return (
+                    self.call_function(getter, [key_of(places)], {})
+                    if getter is not None
+                    else unknown(owner)
+                )
             case Array() as array:
-                return arrays.view(array, places).also(owner.origins) if plain(places) else unknown(owner)
+                return (
+                    arrays.view(array, places).also(owner.origins)
+                    if plain(places)
+                    else unknown(owner)
+                )
             case PyList(items=list() as items) if len(places) == 1:
                 return self._list_item(owner, items, places[0])
             case PyDict() as mapping if len(places) == 1 and isinstance(places[0], V):
@@ -150,11 +175,17 @@ class Expressions(Names):
     def _list_item(self, owner: V, items: list[V], place: arrays.Index) -> V:
         length = owner.value.length
         if isinstance(place, slice):
-            parts = [arrays.scalar(p) if isinstance(p, V) else V(None) for p in (place.start, place.stop, place.step)]
+            parts = [
+                arrays.scalar(p) if isinstance(p, V) else V(None)
+                for p in (place.start, place.stop, place.step)
+            ]
             if any(p.value is not None and type(p.value) is not int for p in parts):
                 return unknown(owner, *parts)
             cut = items[slice(*(p.value for p in parts))]
-            return V(PyList(cut, length.union(*(p.origins for p in parts)), owner.value.kind), owner.origins)
+            return V(
+                PyList(cut, length.union(*(p.origins for p in parts)), owner.value.kind),
+                owner.origins,
+            )
         if not isinstance(place, V):
             return unknown(owner)
         index = arrays.scalar(place)
@@ -166,7 +197,11 @@ class Expressions(Names):
         return items[index.value]
 
 
-_UNARY: dict[str, Callable[[Any], Any]] = {"-": operator.neg, "+": operator.pos, "~": operator.invert}
+_UNARY: dict[str, Callable[[Any], Any]] = {
+    "-": operator.neg,
+    "+": operator.pos,
+    "~": operator.invert,
+}
 
 # By the hundred thousand: a `match` over the classes takes three times as long.
 _HANDLERS: dict[type[E.Expr], Callable[[Expressions, Any], V]] = {

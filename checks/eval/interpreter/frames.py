@@ -77,7 +77,9 @@ class State:
     def frame(self) -> Frame:
         return self.frames[-1]
 
-    def entering(self, function: Function, unit: Unit, names: dict[str, V], scope: dict[str, V] | None = None) -> Frame:
+    def entering(
+        self, function: Function, unit: Unit, names: dict[str, V], scope: dict[str, V] | None = None
+    ) -> Frame:
         """The frame of a call of `function`, which stands in `unit`."""
         altered = self.changed(unit.path, function.start_line, function.end_line)
         return Frame(unit, function, names, scope, fixture=self.is_test(unit.path), altered=altered)

@@ -52,7 +52,9 @@ class Machine(Patches):
         for parameter in function.params:
             fixture = next(filter(is_fixture, unit.functions_named.get(parameter.name, ())), None)
             if fixture is not None:
-                names[parameter.name] = self._quietly(lambda f=fixture: self.call_function(FuncRef(f, unit), [], {}))  # type: ignore[misc]
+                names[parameter.name] = self._quietly(
+                    lambda f=fixture: self.call_function(FuncRef(f, unit), [], {})
+                )  # type: ignore[misc]
         try:
             self.block(function.body)
         except Return:
@@ -68,7 +70,9 @@ class Machine(Patches):
             return known[key].resume(self)
         me = V(Instance(cls, open=True))
         for prepare in ("setUp", "setup_method"):
-            found = next((f for f in cls.unit.functions if f.qualname == f"{cls.cls.name}.{prepare}"), None)
+            found = next(
+                (f for f in cls.unit.functions if f.qualname == f"{cls.cls.name}.{prepare}"), None
+            )
             if found is not None:
                 self._quietly(lambda f=found: self.call_function(FuncRef(f, cls.unit, me), [], {}))  # type: ignore[misc]
         if shared and self.budget < budget:
@@ -147,7 +151,11 @@ class Machine(Patches):
     def _defined(self, stmt: S.Define) -> None:
         name = stmt.name
         frame = self.frame
-        inner = [f for f in frame.unit.functions if f.name == name and frame.function.covers(f.start_line)]
+        inner = [
+            f
+            for f in frame.unit.functions
+            if f.name == name and frame.function.covers(f.start_line)
+        ]
         found = V(FuncRef(inner[0], frame.unit, None, frame.names)) if len(inner) == 1 else ANY
         frame.names[name] = found
 
@@ -247,7 +255,11 @@ class Machine(Patches):
         """`body` may or may not run: forget what it writes."""
         for guarded in S.flatten(body):
             stmt = guarded.stmt
-            targets = [stmt.target] if isinstance(stmt, S.Assign | S.For) and stmt.target is not None else []
+            targets = (
+                [stmt.target]
+                if isinstance(stmt, S.Assign | S.For) and stmt.target is not None
+                else []
+            )
             for target in targets:
                 try:
                     self.store(target, ANY)
@@ -278,12 +290,17 @@ class Machine(Patches):
             return natives.sequence(self.eval(stmt.iterable))
         if stmt.stop is None:
             return None
-        bounds = [self.eval(e) if e is not None else V(d) for e, d in ((stmt.start, 0), (stmt.stop, 0), (stmt.step, 1))]
+        bounds = [
+            self.eval(e) if e is not None else V(d)
+            for e, d in ((stmt.start, 0), (stmt.stop, 0), (stmt.step, 1))
+        ]
         return natives.sequence(natives.call(Native("range"), bounds, {}))
 
     def _with(self, stmt: S.With) -> None:
         undo = self.patched(stmt.items)
-        tolerant = (stmt.kind == "try" and stmt.parts) or any(TOLERANT.search(_text(i)) for i in stmt.items)
+        tolerant = (stmt.kind == "try" and stmt.parts) or any(
+            TOLERANT.search(_text(i)) for i in stmt.items
+        )
         try:
             if not tolerant:
                 self.block(stmt.body)
@@ -327,12 +344,18 @@ _HANDLERS: dict[type[S.Stmt], Callable[[Machine, Any], None]] = {
 
 
 def _assigned(body: tuple[S.Stmt, ...]) -> set[str]:
-    return {name for g in S.flatten(body) if isinstance(g.stmt, S.Assign) for name in E.names(g.stmt.target)}
+    return {
+        name
+        for g in S.flatten(body)
+        if isinstance(g.stmt, S.Assign)
+        for name in E.names(g.stmt.target)
+    }
 
 
 def _may_leave(body: tuple[S.Stmt, ...]) -> bool:
     return any(
-        isinstance(g.stmt, S.Return | S.Raise) or (isinstance(g.stmt, S.Jump) and g.stmt.kind in ("break", "continue"))
+        isinstance(g.stmt, S.Return | S.Raise)
+        or (isinstance(g.stmt, S.Jump) and g.stmt.kind in ("break", "continue"))
         for g in S.flatten(body)
     )
 

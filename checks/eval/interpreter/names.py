@@ -43,7 +43,11 @@ class Names(State):
             return self._constant(unit, name) if len(constants) == 1 else ANY
         imports = unit.imports_named.get(name, ())
         if len(imports) != 1 or imports[0].function:
-            local = [i for i in imports if function and i.function and i.function in (function.name, function.qualname)]
+            local = [
+                i
+                for i in imports
+                if function and i.function and i.function in (function.name, function.qualname)
+            ]
             imports = local or [i for i in imports if not i.function]
         if imports:
             return self._imported(imports[0], unit) if len(imports) == 1 else ANY
@@ -58,7 +62,9 @@ class Names(State):
             self._importing.add(key)
             found = self.global_name(module.unit, item.name)
             self._importing.discard(key)
-            if found.known and not (isinstance(found.value, Native) and found.value.name in natives.BUILTINS):
+            if found.known and not (
+                isinstance(found.value, Native) and found.value.name in natives.BUILTINS
+            ):
                 return found
         return self.program.imported(item, unit)
 
@@ -75,7 +81,11 @@ class Names(State):
         """`e` as it stands in `unit`, outside of any function."""
         if isinstance(e, E.Const):
             return self.eval(e)
-        self.frames.append(Frame(unit, self.program.modules.top(unit), names or {}, fixture=self.is_test(unit.path)))
+        self.frames.append(
+            Frame(
+                unit, self.program.modules.top(unit), names or {}, fixture=self.is_test(unit.path)
+            )
+        )
         try:
             return self.eval(e)
         except (Raised, Return, Jump):
@@ -95,7 +105,11 @@ class Names(State):
                     return v
                 return self.program.member(module, name)
             case ClassRef() as cls:
-                return V(Native("object.__new__")) if name == "__new__" else self._class_attribute(cls, name, None)
+                return (
+                    V(Native("object.__new__"))
+                    if name == "__new__"
+                    else self._class_attribute(cls, name, None)
+                )
             case Native(name=text):
                 return V(Native(f"{text}.{name}", owner.value.self_))
             case Array() as array:
@@ -168,11 +182,26 @@ class Names(State):
         if key not in self.constants:
             self.constants[key] = ANY
             if constant.value is not None:
-                self.constants[key] = self.in_module(ref.unit, constant.value, dict(self.program.modules.inner(ref)))
+                self.constants[key] = self.in_module(
+                    ref.unit, constant.value, dict(self.program.modules.inner(ref))
+                )
         return self.constants[key]
 
     def _method(self, function: Function, ref: ClassRef, me: V | None) -> V:
-        if any(m in ("property", "cached_property", "functools.cached_property") for m in function.marks):
-            return self.call_function(FuncRef(function, ref.unit, me), [], {}) if me is not None else ANY
-        bound = None if "staticmethod" in function.marks else V(ref) if "classmethod" in function.marks else me
+        if any(
+            m in ("property", "cached_property", "functools.cached_property")
+            for m in function.marks
+        ):
+            return (
+                self.call_function(FuncRef(function, ref.unit, me), [], {})
+                if me is not None
+                else ANY
+            )
+        bound = (
+            None
+            if "staticmethod" in function.marks
+            else V(ref)
+            if "classmethod" in function.marks
+            else me
+        )
         return V(FuncRef(function, ref.unit, bound))

@@ -59,7 +59,11 @@ def call(native: Native, args: list[V], words: Keywords) -> V:
 def _array(name: str, args: list[V], words: Keywords) -> V:
     if name in ("zeros", "ones", "empty", "full"):
         return _filled(name, args, words)
-    if name in ("zeros_like", "ones_like", "empty_like", "full_like") and args and isinstance(args[0].value, Array):
+    if (
+        name in ("zeros_like", "ones_like", "empty_like", "full_like")
+        and args
+        and isinstance(args[0].value, Array)
+    ):
         fill = (
             args[1]
             if name == "full_like" and len(args) > 1
@@ -83,9 +87,15 @@ def _filled(name: str, args: list[V], words: Keywords) -> V:
         values = [*args, *(words[k] for k in ("fill_value",) if k in words)]
         fill = words.get("fill_value", values[-1] if values else ANY)
         args = args[:-1] if "fill_value" not in words and len(args) > 1 else args
-    sizes = [given] if given is not None else [a for a in args if not isinstance(a.value, str | Native)]
+    sizes = (
+        [given] if given is not None else [a for a in args if not isinstance(a.value, str | Native)]
+    )
     dims = arrays.shape_of(sizes[:1] if sizes and isinstance(sizes[0].value, PyList) else sizes)
-    return V(Array.full(tuple(dims), arrays.scalar(fill))) if dims is not None and sizes else unknown(*args)
+    return (
+        V(Array.full(tuple(dims), arrays.scalar(fill)))
+        if dims is not None and sizes
+        else unknown(*args)
+    )
 
 
 def _arange(args: list[V]) -> V:
@@ -95,7 +105,9 @@ def _arange(args: list[V]) -> V:
     items = range(*(n.value for n in numbers[:3]))
     if len(items) > LARGEST:
         return unknown(*args)
-    return arrays.from_list(V(PyList([V(i) for i in items], frozenset().union(*(n.origins for n in numbers)))))
+    return arrays.from_list(
+        V(PyList([V(i) for i in items], frozenset().union(*(n.origins for n in numbers))))
+    )
 
 
 def method(owner: V, name: str, args: list[V], words: Keywords) -> V:
@@ -109,7 +121,16 @@ def method(owner: V, name: str, args: list[V], words: Keywords) -> V:
             return _dict_method(mapping, name, args)
         case int() | float() if name in ("item", "tolist", "numpy", "astype", "clone"):
             return owner
-        case str() if name in ("split", "strip", "lower", "upper", "startswith", "endswith", "join", "replace"):
+        case str() if name in (
+            "split",
+            "strip",
+            "lower",
+            "upper",
+            "startswith",
+            "endswith",
+            "join",
+            "replace",
+        ):
             return _string(owner, name, args)
         case _:
             return unknown(owner, *args)
@@ -124,7 +145,11 @@ def _array_method(owner: V, array: Array, name: str, args: list[V]) -> V:
         return arrays.scalar(owner) if array.size == 1 else unknown(owner)
     if name in ("reshape", "view"):
         dims = arrays.shape_of(args)
-        return arrays.reshape(array, dims).also(owner.origins) if dims is not None else unknown(owner, *args)
+        return (
+            arrays.reshape(array, dims).also(owner.origins)
+            if dims is not None
+            else unknown(owner, *args)
+        )
     if name in ("flatten", "ravel"):
         return arrays.reshape(array, [V(-1)])
     if name in ("fill_", "set_tensor", "set_value", "copy_", "fill") and args:
@@ -144,7 +169,12 @@ def _list_method(items: PyList, name: str, args: list[V]) -> V:
         return ANY
     if name == "append":
         known.append(args[0])
-    elif name == "extend" and args and isinstance(args[0].value, PyList) and args[0].value.items is not None:
+    elif (
+        name == "extend"
+        and args
+        and isinstance(args[0].value, PyList)
+        and args[0].value.items is not None
+    ):
         known.extend(args[0].value.items)
     elif name == "pop" and not args:
         if not known:
@@ -155,7 +185,9 @@ def _list_method(items: PyList, name: str, args: list[V]) -> V:
     elif name == "clear":
         known.clear()
     else:
-        items.items = None if name in ("insert", "remove", "sort", "reverse", "extend", "pop") else known
+        items.items = (
+            None if name in ("insert", "remove", "sort", "reverse", "extend", "pop") else known
+        )
         return ANY
     return NONE
 
@@ -222,7 +254,9 @@ def _number(kind: Callable[[Any], Any]) -> Callable[[list[V], Keywords], V]:
 
 def _bool(args: list[V], _: Keywords) -> V:
     known = truth(args[0]) if args else False
-    return V(known, args[0].origins if args else frozenset()) if known is not None else unknown(*args)
+    return (
+        V(known, args[0].origins if args else frozenset()) if known is not None else unknown(*args)
+    )
 
 
 def sequence(v: V) -> list[V] | None:
@@ -277,13 +311,19 @@ def _reduce(name: str) -> Callable[[list[V], Keywords], V]:
         values = [arrays.scalar(i) for i in items]
         if any(not isinstance(v.value, int | float) for v in values):
             return unknown(*args)
-        return V(function([v.value for v in values]), frozenset().union(*(v.origins for v in values)))
+        return V(
+            function([v.value for v in values]), frozenset().union(*(v.origins for v in values))
+        )
 
     return reduce
 
 
 def _abs(args: list[V], _: Keywords) -> V:
-    return V(abs(args[0].value), args[0].origins) if isinstance(args[0].value, int | float) else unknown(*args)
+    return (
+        V(abs(args[0].value), args[0].origins)
+        if isinstance(args[0].value, int | float)
+        else unknown(*args)
+    )
 
 
 def _dict(args: list[V], words: Keywords) -> V:
@@ -351,7 +391,11 @@ def binary(op: str, a: V, b: V) -> V:
         return V(UNKNOWN, origins)
     if isinstance(a.value, Array) or isinstance(b.value, Array):
         plain = all(isinstance(v.value, (*SCALARS, Array)) for v in (a, b))
-        return arrays.elementwise(a, b, lambda x, y: binary(op, x, y)) if plain else V(UNKNOWN, origins)
+        return (
+            arrays.elementwise(a, b, lambda x, y: binary(op, x, y))
+            if plain
+            else V(UNKNOWN, origins)
+        )
     if isinstance(a.value, PyList) or isinstance(b.value, PyList):
         return _lists(op, a, b)
     if not isinstance(a.value, SCALARS) or not isinstance(b.value, SCALARS) or op not in _BINARY:
@@ -371,13 +415,19 @@ def _identity(op: str, a: V, b: V) -> V:
         return unknown(a, b)
     if a.value is None or b.value is None or isinstance(a.value, bool) or isinstance(b.value, bool):
         open_ = any(isinstance(v.value, Native) for v in (a, b))
-        return unknown(a, b) if open_ else V((a.value is b.value) == (op == "is"), a.origins | b.origins)
+        return (
+            unknown(a, b)
+            if open_
+            else V((a.value is b.value) == (op == "is"), a.origins | b.origins)
+        )
     return unknown(a, b)
 
 
 def _member(op: str, a: V, b: V) -> V:
     match b.value:
-        case PyList(items=list() as items) if a.known and all(isinstance(i.value, SCALARS) for i in [a, *items]):
+        case PyList(items=list() as items) if a.known and all(
+            isinstance(i.value, SCALARS) for i in [a, *items]
+        ):
             return V((a.value in [i.value for i in items]) == (op == "in"), a.origins)
         case PyDict(items=known, open=False) if isinstance(a.value, SCALARS):
             return V((a.value in known) == (op == "in"), a.origins)

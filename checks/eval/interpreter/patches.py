@@ -36,7 +36,9 @@ class Patches(Calls):
                 continue
             key = self._target(item)
             new = (
-                self.eval(item.args[-1]) if key and len(item.args) > (2 if E.callee(item) == "object" else 1) else None
+                self.eval(item.args[-1])
+                if key and len(item.args) > (2 if E.callee(item) == "object" else 1)
+                else None
             )
             if key is None:
                 self.eval(item)
@@ -60,8 +62,16 @@ class Patches(Calls):
         name = E.dotted(call.func) or ""
         if name.endswith("patch.object") and len(call.args) > 1:
             owner, attr = self.eval(call.args[0]).value, self.eval(call.args[1]).value
-            return _key(owner, attr) if isinstance(owner, ModuleRef | ClassRef) and isinstance(attr, str) else None
-        if name.endswith("patch") and call.args and isinstance(target := self.eval(call.args[0]).value, str):
+            return (
+                _key(owner, attr)
+                if isinstance(owner, ModuleRef | ClassRef) and isinstance(attr, str)
+                else None
+            )
+        if (
+            name.endswith("patch")
+            and call.args
+            and isinstance(target := self.eval(call.args[0]).value, str)
+        ):
             return self._named_by(target)
         return None
 

@@ -72,7 +72,9 @@ class Modules:
     def top(self, unit: Unit) -> Function:
         """What stands for the function in which the statements of a file run."""
         if unit.path not in self._tops:
-            self._tops[unit.path] = Function("<module>", "<module>", unit.path, (), 0, 0, lambda: ())
+            self._tops[unit.path] = Function(
+                "<module>", "<module>", unit.path, (), 0, 0, lambda: ()
+            )
         return self._tops[unit.path]
 
     def inner(self, ref: ClassRef) -> dict[str, V]:
@@ -80,7 +82,11 @@ class Modules:
         key = (ref.unit.path, ref.cls.start_line)
         if key not in self._inner:
             prefix = f"{ref.cls.name}."
-            inside = (c for c in ref.unit.classes if c.name.startswith(prefix) and "." not in c.name[len(prefix) :])
+            inside = (
+                c
+                for c in ref.unit.classes
+                if c.name.startswith(prefix) and "." not in c.name[len(prefix) :]
+            )
             self._inner[key] = {c.name[len(prefix) :]: V(ClassRef(c, ref.unit)) for c in inside}
         return self._inner[key]
 
@@ -119,7 +125,10 @@ def _suspends(text: str) -> bool:
     """Whether `yield` or `await` stands on a line, before any comment."""
     if "yield" not in text and "await" not in text:
         return False
-    return any("#" not in text[text.rfind("\n", 0, m.start()) + 1 : m.start()] for m in _LAZY.finditer(text))
+    return any(
+        "#" not in text[text.rfind("\n", 0, m.start()) + 1 : m.start()]
+        for m in _LAZY.finditer(text)
+    )
 
 
 def _sets_any(text: str) -> bool:

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from checks.eval.interpreter.values import Array, FuncRef, Instance, Native, Origin, PyDict, PyList, Store, V
+from checks.eval.interpreter.values import (
+    Array,
+    FuncRef,
+    Instance,
+    Native,
+    Origin,
+    PyDict,
+    PyList,
+    Store,
+    V,
+)
 from checks.lang.ir.node import node
 
 if TYPE_CHECKING:
@@ -31,7 +41,9 @@ class SetUp:
     def left(cls, state: State, me: V, budget: int) -> SetUp:
         """What a set-up left behind in `state`, which had `budget` before it."""
         overrides, spent = state.program.overrides, budget - state.budget
-        return cls(me, state.constants, overrides, state.trace, state.stores, state.unknowns, spent).copy()
+        return cls(
+            me, state.constants, overrides, state.trace, state.stores, state.unknowns, spent
+        ).copy()
 
     def resume(self, state: State) -> V:
         """Have `state` be as it was left; gives the test's object."""
@@ -44,8 +56,14 @@ class SetUp:
     def copy(self) -> SetUp:
         """The same with objects of its own, which share among themselves what these share."""
         copies = _Copies()
-        me, constants, overrides = copies.of(self.me), copies.each(self.constants), copies.each(self.overrides)
-        return SetUp(me, constants, overrides, [*self.trace], {**self.stores}, self.unknowns, self.spent)
+        me, constants, overrides = (
+            copies.of(self.me),
+            copies.each(self.constants),
+            copies.each(self.overrides),
+        )
+        return SetUp(
+            me, constants, overrides, [*self.trace], {**self.stores}, self.unknowns, self.spent
+        )
 
 
 class _Copies:
@@ -97,13 +115,17 @@ class _Copies:
 
     def _function(self, old: FuncRef) -> FuncRef:
         bound = None if old.bound is None else self.of(old.bound)
-        return FuncRef(old.function, old.unit, bound, None if old.scope is None else self.each(old.scope))
+        return FuncRef(
+            old.function, old.unit, bound, None if old.scope is None else self.each(old.scope)
+        )
 
     def _native(self, old: Native) -> Native:
         return old if old.self_ is None else Native(old.name, self.of(old.self_))
 
     def _slice(self, old: slice) -> slice:
-        return slice(*[self.of(p) if isinstance(p, V) else p for p in (old.start, old.stop, old.step)])
+        return slice(
+            *[self.of(p) if isinstance(p, V) else p for p in (old.start, old.stop, old.step)]
+        )
 
 
 _HANDLERS: dict[type, Callable[[_Copies, Any], Any]] = {

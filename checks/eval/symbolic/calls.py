@@ -12,14 +12,31 @@ from checks.lang.ir.source_file import Function
 
 # Methods that give the same elements again: another view, type or place of them.
 SAME = frozenset(
-    {"data", "data_ptr", "get", "cuda", "cpu", "to", "clone", "copy", "copy_to", "contiguous", "detach", "numpy"}
+    {
+        "data",
+        "data_ptr",
+        "get",
+        "cuda",
+        "cpu",
+        "to",
+        "clone",
+        "copy",
+        "copy_to",
+        "contiguous",
+        "detach",
+        "numpy",
+    }
     | {"ravel", "reshape", "flatten", "squeeze", "view", "astype", "cast", "tolist"}
 )
 CASTS = frozenset(("int", "float", "long", "size_t", "int32_t", "int64_t", "np.int32", "np.int64"))
 # Block copies: (source argument, destination argument). memcpy is C's; the others move between Kunlun's global, shared
 # and local memory, `GM2SM_ASYNC(source, destination, bytes)`.
 COPIES = {"memcpy": (1, 0)} | {
-    f"{a}2{b}{how}": (0, 1) for a in ("GM", "SM", "LM") for b in ("GM", "SM", "LM") if a != b for how in ("", "_ASYNC")
+    f"{a}2{b}{how}": (0, 1)
+    for a in ("GM", "SM", "LM")
+    for b in ("GM", "SM", "LM")
+    if a != b
+    for how in ("", "_ASYNC")
 }
 # Algorithms over ranges: (read or write, argument that starts the range, first of the two that give its length).
 RANGES: dict[str, tuple[tuple[str, int, int], ...]] = {
@@ -43,7 +60,9 @@ class Calls(Places):
             if isinstance(base, Pointer):
                 if expr.func.name == "item":
                     return self.load(base, expr.line, state)
-                return base if expr.func.name in SAME else symbol("opaque", f"{base.buffer}.{name}()")
+                return (
+                    base if expr.func.name in SAME else symbol("opaque", f"{base.buffer}.{name}()")
+                )
         if name in COPIES and len(expr.args) >= 2:
             return self.copied(expr, state)
         args = [self.value(a, state) for a in expr.args]
@@ -77,9 +96,15 @@ class Calls(Places):
         if isinstance(source, Pointer) and source.buffer in state.cells:
             got = state.cells[source.buffer]
         elif isinstance(source, Pointer):
-            self.record("read", source.buffer, source.offset, _last(source, extent), expr.line, state)
+            self.record(
+                "read", source.buffer, source.offset, _last(source, extent), expr.line, state
+            )
             got = symbol("load", f"{source.buffer}[{source.offset}]", source.buffer)
-        if isinstance(dst, Name) and isinstance(source, Pointer) and not isinstance(target, Pointer):
+        if (
+            isinstance(dst, Name)
+            and isinstance(source, Pointer)
+            and not isinstance(target, Pointer)
+        ):
             # A local array is from now on the part of the buffer that was copied into it.
             state.env[dst.id] = source
         elif isinstance(target, Reference):
@@ -89,16 +114,24 @@ class Calls(Places):
             state.set_cell(target.buffer, form if form is not None else self.later(target.buffer))
             self.advanced(target.buffer, expr.line)
         elif isinstance(target, Pointer):
-            self.record("write", target.buffer, target.offset, _last(target, extent), expr.line, state)
+            self.record(
+                "write", target.buffer, target.offset, _last(target, extent), expr.line, state
+            )
         return None
 
-    def ranged(self, ranges: tuple[tuple[str, int, int], ...], args: list[Value], line: int, state: State) -> None:
+    def ranged(
+        self, ranges: tuple[tuple[str, int, int], ...], args: list[Value], line: int, state: State
+    ) -> None:
         """Note what an algorithm over `[first, last)` reads and writes."""
         for kind, start, length in ranges:
             if len(args) <= max(start, length + 1):
                 continue
             place, first, last = args[start], args[length], args[length + 1]
-            if isinstance(place, Pointer) and isinstance(first, Pointer) and isinstance(last, Pointer):
+            if (
+                isinstance(place, Pointer)
+                and isinstance(first, Pointer)
+                and isinstance(last, Pointer)
+            ):
                 size = last.offset - first.offset
                 if first.buffer == last.buffer:
                     end = (place.offset + size).plus(-1)
@@ -118,7 +151,12 @@ class Calls(Places):
                 return self.number(self.value(expr, state), state)
 
     def inline(
-        self, function: Function, args: list[Value], words: dict[str, Value], template: str, state: State
+        self,
+        function: Function,
+        args: list[Value],
+        words: dict[str, Value],
+        template: str,
+        state: State,
     ) -> Value:
         """Run `function` on these arguments, in this state; its result, where every way out gives the same."""
         inner = State({}, state.cells, state.writes, list(state.limits))
@@ -142,7 +180,9 @@ def _last(place: Pointer, extent: Linear | None) -> Linear | None:
     return (place.offset + extent).plus(-1) if extent is not None else None
 
 
-def bind(function: Function, args: list[Value], words: dict[str, Value], template: str) -> dict[str, Value]:
+def bind(
+    function: Function, args: list[Value], words: dict[str, Value], template: str
+) -> dict[str, Value]:
     """The parameters of `function` with these arguments; integer template arguments too."""
     params = [p.name for p in function.params if p.name not in ("self", "cls")]
     bound = dict(zip(params, args, strict=False))
@@ -151,5 +191,7 @@ def bind(function: Function, args: list[Value], words: dict[str, Value], templat
     if template and heads:
         wanted = re.findall(r"(?:int|size_t|unsigned|int64_t|uint32_t)\s+(\w+)", heads[0])
         given = [t.strip() for t in template.split(",")]
-        bound.update({n: number(int(t)) for n, t in zip(wanted, given, strict=False) if t.isdigit()})
+        bound.update(
+            {n: number(int(t)) for n, t in zip(wanted, given, strict=False) if t.isdigit()}
+        )
     return bound

@@ -79,7 +79,9 @@ class Conditions(Machine):
         for step in steps:
             loose = _loose(step)
             # A limit says something of what the form varies with, or nothing at all.
-            bounded = [step - limit for limit in state.limits if loose & {*limit.terms}] if loose else []
+            bounded = (
+                [step - limit for limit in state.limits if loose & {*limit.terms}] if loose else []
+            )
             found += [f for f in bounded if not _loose(f)]
         # A condition says more than the bounds of a loop do, where the two cannot be compared.
         if not steps[-1].symbols("loop") and not (found and _loose(steps[-1])):

@@ -15,7 +15,19 @@ from checks.eval.symbolic.machine import Watch
 from checks.eval.symbolic.values import Access, Pending, Pointer, State, Table, Value
 from checks.lang.ir.expr import Const, Expr, Index, Name, Sequence, dotted, names, walk
 from checks.lang.ir.source_file import Function
-from checks.lang.ir.stmt import Assert, Assign, ExprStmt, For, If, Jump, Raise, Return, Stmt, With, flatten
+from checks.lang.ir.stmt import (
+    Assert,
+    Assign,
+    ExprStmt,
+    For,
+    If,
+    Jump,
+    Raise,
+    Return,
+    Stmt,
+    With,
+    flatten,
+)
 
 
 class Interpreter(Loops):
@@ -135,7 +147,9 @@ class Interpreter(Loops):
             if len({(p.buffer, p.row) for p in pointers}) == 1:
                 return replace(pointers[0], offset=self.unknown(name))
         if all(isinstance(v, Linear) for v in values):
-            sources = {s.source for v in values if isinstance(v, Linear) and (s := v.index()) is not None}
+            sources = {
+                s.source for v in values if isinstance(v, Linear) and (s := v.index()) is not None
+            }
             return self.later(sources.pop()) if len(sources) == 1 else self.unknown(name)
         return None
 
@@ -147,7 +161,13 @@ class Interpreter(Loops):
         targets = stmt.target.items if isinstance(stmt.target, Sequence) else (stmt.target,)
         parts = stmt.value.items if isinstance(stmt.value, Sequence) and len(targets) > 1 else ()
         for i, target in enumerate(targets):
-            part = self.value(parts[i], state) if i < len(parts) else value if len(targets) == 1 else None
+            part = (
+                self.value(parts[i], state)
+                if i < len(parts)
+                else value
+                if len(targets) == 1
+                else None
+            )
             self.store(target, stmt.op, part, stmt.line, state)
 
     def store(self, target: Expr, op: str, value: Value, line: int, state: State) -> None:
@@ -173,13 +193,19 @@ class Interpreter(Loops):
         before = len(state.writes)
         self.record("write", place.buffer, low, high, line, state)
         first = self.computed(target, line, state)
-        state.writes[before:] = [replace(w, access=replace(w.access, first=first)) for w in state.writes[before:]]
+        state.writes[before:] = [
+            replace(w, access=replace(w.access, first=first)) for w in state.writes[before:]
+        ]
 
     def computed(self, target: Expr, line: int, state: State) -> int:
         """The line, a few above at most, where the subscript of `target` was computed."""
         used = {n for i in target.indices for n in names(i)} if isinstance(target, Index) else set()
-        moving = {n for n in used if isinstance(v := state.env.get(n), Linear) and v.symbols("index")}
-        return min((n for v in moving if line - 8 <= (n := state.lines.get(v, line)) <= line), default=line)
+        moving = {
+            n for n in used if isinstance(v := state.env.get(n), Linear) and v.symbols("index")
+        }
+        return min(
+            (n for v in moving if line - 8 <= (n := state.lines.get(v, line)) <= line), default=line
+        )
 
     def finish(self, writes: Iterable[Pending]) -> None:
         self.accesses += [replace(w.access, high=offset(w.high)) for w in writes]
@@ -199,7 +225,9 @@ def keys_of(function: Function) -> dict[str, set[str]]:
             expr = getattr(item.stmt, part, None)
             for inner in walk(expr) if expr is not None else ():
                 match inner:
-                    case Index(base=Name(id=name), indices=(Const(value=str(key)),)) if name in params:
+                    case Index(base=Name(id=name), indices=(Const(value=str(key)),)) if (
+                        name in params
+                    ):
                         found.setdefault(name, set()).add(key)
                     case _:
                         pass

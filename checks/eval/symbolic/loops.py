@@ -20,7 +20,9 @@ class Loops(Evaluator):
         carried = assigned(stmt.body, carried=True)[0]
         changed |= {v for s in stmt.body for v in _postfixes(s)}
         grows = {n for n in changed if _only_grows(n, stmt.body)}
-        start = self.number(self.value(stmt.start, state), state) if stmt.start is not None else None
+        start = (
+            self.number(self.value(stmt.start, state), state) if stmt.start is not None else None
+        )
         stop = self.number(self.value(stmt.stop, state), state) if stmt.stop is not None else None
         if stmt.iterable is not None:
             self.value(stmt.iterable, state)
@@ -42,7 +44,11 @@ class Loops(Evaluator):
         if stmt.test is not None:
             self.value(stmt.test, body)
             body.limits += self.limits(stmt.test, body, holds=True)
-        for name in (e.id for e in walk(stmt.target) if isinstance(e, Name)) if stmt.target is not None else ():
+        for name in (
+            (e.id for e in walk(stmt.target) if isinstance(e, Name))
+            if stmt.target is not None
+            else ()
+        ):
             body.env[name] = self.counter(name, stmt, start, stop)
 
     def counter(self, name: str, stmt: For, start: Linear | None, stop: Linear | None) -> Linear:
@@ -88,7 +94,13 @@ def _negative(step: Expr | None) -> bool:
 
 def _postfixes(stmt: Stmt) -> set[str]:
     exprs = [getattr(stmt, name, None) for name in ("test", "value", "target")]
-    found = {p for e in exprs if e is not None for x in walk(e) if isinstance(x, Unknown) and (p := postfix(x))}
+    found = {
+        p
+        for e in exprs
+        if e is not None
+        for x in walk(e)
+        if isinstance(x, Unknown) and (p := postfix(x))
+    }
     for part in ("body", "then", "orelse"):
         for inner in getattr(stmt, part, ()):
             found |= _postfixes(inner)
@@ -100,7 +112,12 @@ def _only_grows(name: str, body: Iterable[Stmt]) -> bool:
     for stmt in body:
         match stmt:
             case Assign(target=Name(id=target), op=op, value=value) if target == name:
-                if op != "+=" or not isinstance(value, Const) or not isinstance(value.value, int) or value.value < 0:
+                if (
+                    op != "+="
+                    or not isinstance(value, Const)
+                    or not isinstance(value.value, int)
+                    or value.value < 0
+                ):
                     return False
             case If(then=then, orelse=orelse):
                 if not _only_grows(name, (*then, *orelse)):

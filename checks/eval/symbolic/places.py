@@ -15,7 +15,11 @@ class Places(Conditions):
 
     def shifted(self, place: Pointer, shift: Linear, line: int) -> Pointer:
         """`place` moved by `shift`; where that brings the index in, the place is remembered."""
-        where = (self.path, line, self.stack[-1].name) if shift.symbols("index") and self.stack else place.where
+        where = (
+            (self.path, line, self.stack[-1].name)
+            if shift.symbols("index") and self.stack
+            else place.where
+        )
         return replace(place, offset=place.offset + shift, where=where)
 
     def place(self, expr: Expr, state: State) -> Pointer | None:
@@ -43,7 +47,11 @@ class Places(Conditions):
             return held
         part = parts[-1]
         if isinstance(part, Slice):
-            low = self.number(self.value(part.lower, state), state) if part.lower is not None else number(0)
+            low = (
+                self.number(self.value(part.lower, state), state)
+                if part.lower is not None
+                else number(0)
+            )
         else:
             low = self.number(self.value(part, state), state)
         return self.shifted(held, low, part.line) if low is not None else None
@@ -54,7 +62,9 @@ class Places(Conditions):
         if not isinstance(part, Slice):
             return place.offset, place.offset
         base = self.value(expr.base, state) if isinstance(expr, Index) else None
-        upper = self.number(self.value(part.upper, state), state) if part.upper is not None else None
+        upper = (
+            self.number(self.value(part.upper, state), state) if part.upper is not None else None
+        )
         if upper is None or not isinstance(base, Pointer):
             return place.offset, None
         return place.offset, (base.offset + upper).plus(-1)
@@ -63,7 +73,11 @@ class Places(Conditions):
         base = self.value(expr.base, state)
         if isinstance(base, Table):
             key = expr.indices[0]
-            return base.get(key.value) if isinstance(key, Const) and isinstance(key.value, str) else None
+            return (
+                base.get(key.value)
+                if isinstance(key, Const) and isinstance(key.value, str)
+                else None
+            )
         if not isinstance(base, Pointer):
             for index in expr.indices:
                 self.value(index, state)

@@ -96,7 +96,9 @@ class State:
             return
         shift = old - value
         self.writes = [
-            Pending(w.access, w.high + shift if w.high is not None else None) if w.access.index == name else w
+            Pending(w.access, w.high + shift if w.high is not None else None)
+            if w.access.index == name
+            else w
             for w in self.writes
         ]
 
@@ -123,7 +125,11 @@ def assigned(body: Sequence_[Stmt], *, carried: bool = False) -> tuple[set[str],
                 _merge(names, places, assigned(then, carried=carried))
                 _merge(names, places, assigned(orelse, carried=carried))
             case For(body=inner, target=target):
-                names |= {e.id for e in walk(target) if isinstance(e, Name)} if target is not None else set()
+                names |= (
+                    {e.id for e in walk(target) if isinstance(e, Name)}
+                    if target is not None
+                    else set()
+                )
                 _merge(names, places, assigned(inner))
             case With(body=inner, parts=parts):
                 for block in (inner, *parts):

@@ -17,7 +17,9 @@ _NUMBERS = re.compile(
     r"(?:std::)?(?:u?int(?:8|16|32|64)?_t|u?intptr_t|s?size_t|ptrdiff_t|bool|char|short|int|long|float|double|unsigned"
     r"|signed|uint|half|__half|float16|bfloat16|__nv_bfloat16|nv_bfloat16)"
 )
-_ASSERTS = re.compile(r"assert|(?:[A-Z0-9]+_)*(?:D?CHECK|ENFORCE|[A-Z]*ASSERT|EXPECT)(?:_[A-Z0-9]+)*")
+_ASSERTS = re.compile(
+    r"assert|(?:[A-Z0-9]+_)*(?:D?CHECK|ENFORCE|[A-Z]*ASSERT|EXPECT)(?:_[A-Z0-9]+)*"
+)
 _COMPARES = {"EQ": "==", "NE": "!=", "LT": "<", "LE": "<=", "GT": ">", "GE": ">="}
 _PLAIN = frozenset({"assert", "ASSERT", "CHECK", "DCHECK", "ENFORCE", "ASSERT_TRUE", "EXPECT_TRUE"})
 _CONTEXTS = frozenset({"ctx", "context", "ctx_", "xpu_ctx"})
@@ -99,7 +101,9 @@ def assertion(expr: Expr) -> tuple[Expr, str] | None:
         return Binary(_COMPARES[words[-1]], args[0], args[1], line=expr.line), macro
     if words[-2:] == ["NOT", "NULL"] and args:
         return Binary("!=", args[0], Const(None), line=expr.line), macro
-    plain = macro in _PLAIN or (len(words) < 3 and words[-1].endswith(("CHECK", "ENFORCE", "ASSERT")))
+    plain = macro in _PLAIN or (
+        len(words) < 3 and words[-1].endswith(("CHECK", "ENFORCE", "ASSERT"))
+    )
     return (args[0] if plain and args else expr), macro
 
 

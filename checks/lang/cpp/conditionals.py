@@ -46,7 +46,9 @@ def resolve(code: bytes, quiet: bytes) -> tuple[bytes, tuple[tuple[int, int], ..
         budget -= group.directives[-1][1] - group.directives[0][0]
         if budget < 0:
             break
-        if any(start <= group.directives[0][0] < end for start, end in gone) or not _cuts(quiet, group):
+        if any(start <= group.directives[0][0] < end for start, end in gone) or not _cuts(
+            quiet, group
+        ):
             continue
         arms = group.arms
         kept = max(arms, key=lambda arm: len(quiet[slice(*arm)].split()))

@@ -112,7 +112,9 @@ def _labelled(body: Node | None) -> list[Node]:
     stack = list(reversed(named(body))) if body is not None else []
     while stack:
         one = stack.pop()
-        if one.type.startswith("preproc_") and any(c.type == "case_statement" for c in one.children):
+        if one.type.startswith("preproc_") and any(
+            c.type == "case_statement" for c in one.children
+        ):
             stack.extend(reversed([c for c in named(one) if c.type.endswith("_statement")]))
         else:
             found.append(one)
@@ -175,7 +177,9 @@ def _for(ctx: Context, node: Node) -> Stmts:
     before: Stmts = ()
     if initializer is not None:
         plain = initializer.type == "declaration"
-        before = lower_stmt(ctx, initializer) if plain else lower_effect(ctx, initializer, initializer)
+        before = (
+            lower_stmt(ctx, initializer) if plain else lower_effect(ctx, initializer, initializer)
+        )
     condition = node.child_by_field_name("condition")
     test = _repeated(ctx, condition) if condition is not None else Const(True)
     update = node.child_by_field_name("update")

@@ -43,7 +43,9 @@ _DECLARATORS = frozenset(
     }
 )
 _PARTS = _NAMES | _DECLARATORS
-_STORAGE = re.compile(r"\b(?:static|extern|register|mutable|thread_local|typename|struct|class|union|enum)\b\s*")
+_STORAGE = re.compile(
+    r"\b(?:static|extern|register|mutable|thread_local|typename|struct|class|union|enum)\b\s*"
+)
 _PRIMITIVE = frozenset({"primitive_type", "sized_type_specifier"})
 
 
@@ -169,5 +171,6 @@ def _vexing(ctx: Context, one: Declared) -> tuple[Expr, ...] | None:
     if listed is None or not named(listed):
         return None
     return tuple(
-        expression(ctx.data[part.start_byte : part.end_byte], ctx.line(part), ctx.depth) for part in named(listed)
+        expression(ctx.data[part.start_byte : part.end_byte], ctx.line(part), ctx.depth)
+        for part in named(listed)
     )

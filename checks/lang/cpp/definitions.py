@@ -16,7 +16,9 @@ from checks.lang.ir.source_file import Class, Constant, Declaration, Function, I
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_PREPROCESSOR = frozenset({"preproc_if", "preproc_ifdef", "preproc_elif", "preproc_elifdef", "preproc_else"})
+_PREPROCESSOR = frozenset(
+    {"preproc_if", "preproc_ifdef", "preproc_elif", "preproc_elifdef", "preproc_else"}
+)
 _TYPES = frozenset({"struct_specifier", "class_specifier", "union_specifier", "enum_specifier"})
 
 
@@ -81,7 +83,9 @@ def _container(ctx: Context, node: Node, scope: Scope) -> list[tuple[Node, Scope
     if kind == "namespace_definition":
         name = node.child_by_field_name("name")
         names = (*scope.names, ctx.text(name)) if name is not None else scope.names
-        return _inside(node.child_by_field_name("body"), Scope(names, "", scope.marks, None, scope.guard))
+        return _inside(
+            node.child_by_field_name("body"), Scope(names, "", scope.marks, None, scope.guard)
+        )
     if kind == "linkage_specification":
         marks = (*scope.marks, 'extern "C"')
         inner = Scope(scope.names, scope.owner, marks, None, scope.guard)
@@ -134,7 +138,9 @@ def _declaration(ctx: Context, node: Node, scope: Scope, found: Found) -> list[t
     return inside
 
 
-def _type(ctx: Context, node: Node, scope: Scope, found: Found, alias: str) -> list[tuple[Node, Scope]]:
+def _type(
+    ctx: Context, node: Node, scope: Scope, found: Found, alias: str
+) -> list[tuple[Node, Scope]]:
     """A struct, class, union or enum; its methods are visited next."""
     body = node.child_by_field_name("body")
     if body is None:
@@ -151,7 +157,11 @@ def _type(ctx: Context, node: Node, scope: Scope, found: Found, alias: str) -> l
     if members or node.type != "class_specifier":
         found.structs.append(Struct(qualified, members, found.path, *ends))
     bases = types.bases(ctx, node)
-    if bases or node.type == "class_specifier" or any(c.type == "function_definition" for c in body.children):
+    if (
+        bases
+        or node.type == "class_specifier"
+        or any(c.type == "function_definition" for c in body.children)
+    ):
         found.classes.append(Class(qualified, bases, found.path, *ends))
     inner = Scope((*scope.names, name) if name else scope.names, qualified, (), None, scope.guard)
     return _inside(body, inner)
@@ -165,5 +175,7 @@ def _alias(ctx: Context, node: Node, scope: Scope, found: Found) -> list[tuple[N
     if kind.type in _TYPES:
         return _type(ctx, kind, scope, found, ctx.text(name))
     text = ctx.span(kind.start_byte, kind.end_byte)
-    found.constants.append(Constant(ctx.text(name), None, found.path, ctx.line(node), "alias", scope.owner, type=text))
+    found.constants.append(
+        Constant(ctx.text(name), None, found.path, ctx.line(node), "alias", scope.owner, type=text)
+    )
     return []

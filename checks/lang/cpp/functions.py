@@ -87,7 +87,11 @@ def split_name(text: str) -> tuple[str, str]:
 
 def _template_text(ctx: Context, template: Node) -> str:
     params = template.child_by_field_name("parameters")
-    return f"template{ctx.span(params.start_byte, params.end_byte)}" if params is not None else "template<>"
+    return (
+        f"template{ctx.span(params.start_byte, params.end_byte)}"
+        if params is not None
+        else "template<>"
+    )
 
 
 def _returns(ctx: Context, spec: str, head: Node) -> str:
@@ -103,7 +107,12 @@ def declaration(ctx: Context, node: Node, one: Declared, start: Node, path: str)
     head = one.function if one.function is not None else one.node
     returns = _returns(ctx, ctx.span(node.start_byte, head.start_byte), head)
     return Declaration(
-        name, path, ctx.line(start), ctx.end_line(node), returns, find_params=lambda: parameters(ctx, head)
+        name,
+        path,
+        ctx.line(start),
+        ctx.end_line(node),
+        returns,
+        find_params=lambda: parameters(ctx, head),
     )
 
 

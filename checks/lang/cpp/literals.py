@@ -8,7 +8,9 @@ from checks.lang.ir.expr import Const, Expr, Unary, Unknown
 
 _INTEGER = re.compile(r"(0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)((?:[uUlLzZ])*)")
 _FLOAT = re.compile(r"((?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)([fFlL]|[bB]?[fF]\d+)?")
-_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]+|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-7]{1,3}|\r?\n|.)", re.DOTALL)
+_ESCAPE = re.compile(
+    r"\\(x[0-9a-fA-F]+|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-7]{1,3}|\r?\n|.)", re.DOTALL
+)
 _SIMPLE = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 _RAW = re.compile(r'(?:u8|[uUL])?R"([^()\\\s"]{0,16})\((.*)\)\1"', re.DOTALL)
 
@@ -20,7 +22,9 @@ def number(text: str, line: int) -> Expr:
         return negative(number(digits[1:].lstrip(), line), line)
     if match := _INTEGER.fullmatch(digits):
         body = match[1]
-        base = {"x": 16, "b": 2}.get(body[1:2].lower(), 8 if len(body) > 1 and body[0] == "0" else 10)
+        base = {"x": 16, "b": 2}.get(
+            body[1:2].lower(), 8 if len(body) > 1 and body[0] == "0" else 10
+        )
         try:
             return Const(int(body, base), match[2].lower(), line=line)
         except ValueError:  # `08`, or more digits than Python converts
@@ -45,7 +49,9 @@ def string(text: str) -> str:
     if raw := _RAW.fullmatch(text):
         return raw[2]
     start = text.find('"')
-    body = text[start + 1 : -1] if text.endswith('"') and len(text) > start + 1 else text[start + 1 :]
+    body = (
+        text[start + 1 : -1] if text.endswith('"') and len(text) > start + 1 else text[start + 1 :]
+    )
     return unescape(body)
 
 

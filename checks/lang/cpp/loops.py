@@ -88,7 +88,9 @@ def _step(update: Stmt) -> Expr | None:
             if left == target:
                 return right
             return left if right == target else None
-        case Assign(target=target, op="=", value=Binary(op="-", left=left, right=right)) if left == target:
+        case Assign(target=target, op="=", value=Binary(op="-", left=left, right=right)) if (
+            left == target
+        ):
             return _negative(right)
         case _:
             return None
@@ -128,7 +130,9 @@ def _start(before: tuple[Stmt, ...], name: str) -> tuple[Expr | None, tuple[Stmt
     stay: list[Stmt] = []
     for stmt in before:
         match stmt:
-            case Assign(target=Name(id=found), op="=", value=value) if found == name and value is not None:
+            case Assign(target=Name(id=found), op="=", value=value) if (
+                found == name and value is not None
+            ):
                 start = value
                 if stmt.declares is not None:
                     stay.append(

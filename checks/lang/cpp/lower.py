@@ -79,7 +79,9 @@ def _with_lambdas(ctx: Context, body: Stmts) -> Stmts:
         case (Assign(target=target), *_):
             item = (target,)
     inner = (
-        With(w.kind, w.body, items=item, line=w.line, end_line=w.end_line) for w in ctx.lambdas if isinstance(w, With)
+        With(w.kind, w.body, items=item, line=w.line, end_line=w.end_line)
+        for w in ctx.lambdas
+        if isinstance(w, With)
     )
     return (*ctx.before, *inner, *body)
 
@@ -98,7 +100,9 @@ def lower_lambda(ctx: Context, node: Node) -> With:
         params = parameters(ctx, head) if head is not None else ()
         where = ends(ctx, node)
         declares = tuple(
-            Assign(Name(p.name, line=p.line), "=", None, p.type, line=p.line, end_line=p.line) for p in params if p.name
+            Assign(Name(p.name, line=p.line), "=", None, p.type, line=p.line, end_line=p.line)
+            for p in params
+            if p.name
         )
         body = lower_block(ctx, node.child_by_field_name("body"))
         return With("lambda", (*declares, *body), **where)

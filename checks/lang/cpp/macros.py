@@ -118,7 +118,9 @@ def _opens_block(plain: bytes, brace: int) -> bool:
     return False
 
 
-def _unwrap(plain: bytes, code: bytearray, start: int, opened: int, shape: _Shape, blocks: Blocks) -> None:
+def _unwrap(
+    plain: bytes, code: bytearray, start: int, opened: int, shape: _Shape, blocks: Blocks
+) -> None:
     """Blank the macro's name, plain arguments and brackets; what stays are its statements."""
     code[start:opened] = blank(bytes(code[start:opened]))
     code[shape.closed - 1 : shape.closed] = b" "

@@ -58,7 +58,9 @@ _ALWAYS = (
         rb"|__host__)\b))"
     ),
     re.compile(rb"(?:class|struct) ([A-Z][A-Z0-9_]+)(?=\s+\w+\s*(?:final\s*)?[:{])"),
-    re.compile(rb"t(?<!\wt)(?:ypename(?=\s+(?:::|\w))(?!\s+\w+\s*[,>=])|emplate(?=\s+(?:class|struct)\s))"),
+    re.compile(
+        rb"t(?<!\wt)(?:ypename(?=\s+(?:::|\w))(?!\s+\w+\s*[,>=])|emplate(?=\s+(?:class|struct)\s))"
+    ),
 )
 # `SOME_NAMESPACE_BEGIN` on a line of its own, behind the end of the one before it.
 _ALONE = re.compile(rb"\n[A-Z_][A-Z0-9_]{3,}+(?=[ \t\r]*(?:\n|\Z))(?!\s*[,}=({])")

@@ -40,7 +40,9 @@ def _sizeof(ctx: Context, node: Node) -> Expr:
     if target is None:
         return ctx.unknown(node)
     line = ctx.line(node)
-    argument = Name(squeeze(ctx.text(target)), line=line) if target is kind else lower_expr(ctx, target)
+    argument = (
+        Name(squeeze(ctx.text(target)), line=line) if target is kind else lower_expr(ctx, target)
+    )
     return Call(Name(word, line=line), (argument,), line=line)
 
 

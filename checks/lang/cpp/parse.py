@@ -60,7 +60,9 @@ def _read(code: bytes, quiet: bytes) -> tuple[Node, bytes, Lines]:
     if plain == code:
         return root, code, ()
     other = tree(plain).root_node
-    lines = tuple((code.count(b"\n", 0, start) + 2, code.count(b"\n", 0, end)) for start, end in gone)
+    lines = tuple(
+        (code.count(b"\n", 0, start) + 2, code.count(b"\n", 0, end)) for start, end in gone
+    )
     before = broken_ranges(Context(code, code), root)
     after = broken_ranges(Context(plain, plain, dropped=lines), other)
     if _size(after) < _size(before):

@@ -41,7 +41,9 @@ def include(ctx: Context, node: Node, guard: str) -> Import:
     return Import(text, "", "", ctx.line(node), guard)
 
 
-def inner_defines(ctx: Context, root: Node, quiet: bytes, path: str, seen: set[int]) -> list[Constant]:
+def inner_defines(
+    ctx: Context, root: Node, quiet: bytes, path: str, seen: set[int]
+) -> list[Constant]:
     """The `#define`s that a walk over the top level does not meet: those inside functions. `seen` are lines."""
     found: list[Constant] = []
     line, counted = ctx.first_line, 0

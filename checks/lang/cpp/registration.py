@@ -60,7 +60,9 @@ def _op(ctx: Context, call: Node, path: str) -> Op | None:
         _strings(_first(ctx, parts.get("Outputs"))),
         _strings(_first(ctx, parts.get("Attrs"))),
         _pairs(_first(ctx, parts.get("SetInplaceMap"))),
-        _function(kernel.args[0]) if isinstance(kernel, Call) and kernel.args else _function(kernel),
+        _function(kernel.args[0])
+        if isinstance(kernel, Call) and kernel.args
+        else _function(kernel),
         macro,
     )
 
@@ -155,7 +157,9 @@ def _binding(ctx: Context, call: Node, path: str) -> Binding | None:
     def names() -> tuple[str, ...]:
         return tuple([word for item in items[2:] if (word := _argument(own, item))])
 
-    return Binding(squeeze(str(name.value)), function, path, line, ctx.end_line(call), find_args=names)
+    return Binding(
+        squeeze(str(name.value)), function, path, line, ctx.end_line(call), find_args=names
+    )
 
 
 def _argument(ctx: Context, item: Node) -> str:

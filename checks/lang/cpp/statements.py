@@ -23,7 +23,9 @@ def _compound(ctx: Context, node: Node) -> Stmts:
     macro = ctx.blocks.get(node.start_byte)
     if macro is None:
         return (With("block", inside, **ends(ctx, node)),)
-    call = expression(_emptied(ctx, node, macro), ctx.first_line + ctx.data.count(b"\n", 0, macro[0]))
+    call = expression(
+        _emptied(ctx, node, macro), ctx.first_line + ctx.data.count(b"\n", 0, macro[0])
+    )
     return (With("lambda", inside, items=(call,), **ends(ctx, node)),)
 
 
@@ -86,7 +88,9 @@ def lower_declaration(ctx: Context, node: Node) -> Stmts:
     """A declaration, one assignment per declarator."""
     if any(c.is_error for c in node.children):
         return opaque(ctx, node)
-    static = any(c.type == "storage_class_specifier" and ctx.text(c) == "static" for c in node.children)
+    static = any(
+        c.type == "storage_class_specifier" and ctx.text(c) == "static" for c in node.children
+    )
     found: list[Stmt] = []
     for one in declared(ctx, node):
         if not one.names:

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _FIELDS = frozenset({"field_declaration", "declaration"})
-_ARMS = frozenset({"preproc_if", "preproc_ifdef", "preproc_elif", "preproc_elifdef", "preproc_else"})
+_ARMS = frozenset(
+    {"preproc_if", "preproc_ifdef", "preproc_elif", "preproc_elifdef", "preproc_else"}
+)
 
 
 def members(ctx: Context, body: Node) -> tuple[Member, ...]:
@@ -38,7 +40,9 @@ def members(ctx: Context, body: Node) -> tuple[Member, ...]:
 
 
 def _static(ctx: Context, node: Node) -> bool:
-    return any(c.type == "storage_class_specifier" and ctx.text(c) == "static" for c in node.children)
+    return any(
+        c.type == "storage_class_specifier" and ctx.text(c) == "static" for c in node.children
+    )
 
 
 def bases(ctx: Context, node: Node) -> tuple[str, ...]:
@@ -84,7 +88,11 @@ def _next(last: Expr | None, line: int) -> Expr:
 
 def constant(ctx: Context, node: Node, one: Declared, path: str, owner: str) -> Constant | None:
     """A `constexpr` or `const` value; `kind` says which."""
-    words = {ctx.text(c) for c in node.children if c.type in ("type_qualifier", "storage_class_specifier")}
+    words = {
+        ctx.text(c)
+        for c in node.children
+        if c.type in ("type_qualifier", "storage_class_specifier")
+    }
     if not words & {"constexpr", "const", "consteval", "constinit"}:
         return None
     default = node.child_by_field_name("default_value")
@@ -92,4 +100,6 @@ def constant(ctx: Context, node: Node, one: Declared, path: str, owner: str) -> 
     kind = "constexpr" if "constexpr" in words else "const"
     if value is None:
         return None
-    return Constant(squeeze(one.names[0]), value, path, ctx.line(one.node), kind, owner, type=one.type)
+    return Constant(
+        squeeze(one.names[0]), value, path, ctx.line(one.node), kind, owner, type=one.type
+    )

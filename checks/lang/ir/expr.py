@@ -268,11 +268,15 @@ _Sub = Callable[[Expr], Expr]
 def _call(e: Call, sub: _Sub) -> Expr:
     words = tuple([(k, sub(v)) for k, v in e.keywords])
     launch = tuple([sub(a) for a in e.launch])
-    return Call(sub(e.func), tuple([sub(a) for a in e.args]), words, launch, e.template, line=e.line)
+    return Call(
+        sub(e.func), tuple([sub(a) for a in e.args]), words, launch, e.template, line=e.line
+    )
 
 
 def _slice(e: Slice, sub: _Sub) -> Expr:
-    return Slice(*[None if part is None else sub(part) for part in (e.lower, e.upper, e.step)], line=e.line)
+    return Slice(
+        *[None if part is None else sub(part) for part in (e.lower, e.upper, e.step)], line=e.line
+    )
 
 
 _REBUILD: dict[type[Expr], Callable[[Any, _Sub], Expr]] = {

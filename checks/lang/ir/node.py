@@ -35,16 +35,27 @@ def _constructor(all_fields: tuple[Field[Any], ...]) -> Callable[..., None]:
     """`__init__`, with each field a parameter and its default one of the function's."""
     order = sorted(all_fields, key=lambda f: bool(f.kw_only))
     plain = [f for f in order if not f.kw_only]
-    code = _numbered(len(plain), len(order) - len(plain), tuple([f.default_factory is not MISSING for f in order]))
+    code = _numbered(
+        len(plain),
+        len(order) - len(plain),
+        tuple([f.default_factory is not MISSING for f in order]),
+    )
     names = {f"_{n}": f.name for n, f in enumerate(order)}
     code = code.replace(
         co_varnames=tuple([names.get(n, n) for n in code.co_varnames]),
         co_names=tuple([names.get(n, n) for n in code.co_names]),
     )
     makers = {f"make_{n}": f.default_factory for n, f in enumerate(order)}
-    given = {f.name: f.default for f in order if f.default is not MISSING or f.default_factory is not MISSING}
+    given = {
+        f.name: f.default
+        for f in order
+        if f.default is not MISSING or f.default_factory is not MISSING
+    }
     made = FunctionType(
-        code, {"MISSING": MISSING, **makers}, "__init__", tuple([given[f.name] for f in plain if f.name in given])
+        code,
+        {"MISSING": MISSING, **makers},
+        "__init__",
+        tuple([given[f.name] for f in plain if f.name in given]),
     )
     made.__kwdefaults__ = {f.name: given[f.name] for f in order if f.kw_only and f.name in given}
     return made
@@ -59,7 +70,9 @@ def _numbered(plain: int, named: int, factories: tuple[bool, ...]) -> CodeType:
         parameters += ["*", *[f"_{n}" for n in range(plain, plain + named)]]
     body = ["pass"]
     for n, made in enumerate(factories):
-        body.append(f"self._{n} = make_{n}() if _{n} is MISSING else _{n}" if made else f"self._{n} = _{n}")
+        body.append(
+            f"self._{n} = make_{n}() if _{n} is MISSING else _{n}" if made else f"self._{n} = _{n}"
+        )
     source = f"def __init__({', '.join(parameters)}):\n " + "\n ".join(body)
     made_code: dict[str, Any] = {}
     exec(source, made_code)  # of numbers alone
@@ -85,7 +98,9 @@ def _restore(self: Any, state: tuple[Any, ...]) -> None:
     cls.__setstate__(self, state)
 
 
-def _comparison(cls: type, names: list[str]) -> tuple[Callable[[Any, object], Any], Callable[[Any], int]]:
+def _comparison(
+    cls: type, names: list[str]
+) -> tuple[Callable[[Any, object], Any], Callable[[Any], int]]:
     """`__eq__` and `__hash__` over the fields `names`."""
     key: Callable[[Any], Any] = attrgetter(*names) if names else lambda _: ()
 

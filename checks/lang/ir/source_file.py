@@ -202,8 +202,12 @@ class Unit:
     imports: tuple[Import, ...] = ()
     skipped: Ranges = ()
     top: tuple[Stmt, ...] = ()
-    find_comments: Callable[[], tuple[Comment, ...]] = field(default=tuple, repr=False, compare=False)
-    _texts: dict[tuple[int, int], str] = field(default_factory=dict, init=False, repr=False, compare=False)
+    find_comments: Callable[[], tuple[Comment, ...]] = field(
+        default=tuple, repr=False, compare=False
+    )
+    _texts: dict[tuple[int, int], str] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
     _made: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:

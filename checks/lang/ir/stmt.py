@@ -156,7 +156,9 @@ def _flat(body: tuple[Stmt, ...]) -> list[Guarded]:
     return found
 
 
-def _flatten(body: tuple[Stmt, ...], guards: tuple[Expr, ...], loops: tuple[For, ...], found: list[Guarded]) -> None:
+def _flatten(
+    body: tuple[Stmt, ...], guards: tuple[Expr, ...], loops: tuple[For, ...], found: list[Guarded]
+) -> None:
     for stmt in body:
         found.append(Guarded(stmt, guards, loops))
         match stmt:
@@ -208,7 +210,16 @@ def unreached(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
             return
 
 
-_OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">", "in": "not-in", "not-in": "in"}
+_OPPOSITE = {
+    "==": "!=",
+    "!=": "==",
+    "<": ">=",
+    ">=": "<",
+    ">": "<=",
+    "<=": ">",
+    "in": "not-in",
+    "not-in": "in",
+}
 
 
 def negate(test: Expr) -> Expr:

@@ -114,7 +114,9 @@ class Definitions:
         inner = _Scope(f"{qualname}.", function=qualname, guards=scope.guards)
         self._block(node.body, inner)
 
-    def _inside(self, node: _Definition, qualname: str, start: int) -> tuple[Callable[[], Body], Callable[[], Ranges]]:
+    def _inside(
+        self, node: _Definition, qualname: str, start: int
+    ) -> tuple[Callable[[], Body], Callable[[], Ranges]]:
         """What gives the body of `node`, lowered, and its lines that did not parse."""
         if self.again is not None:
             place = (qualname, node.lineno, end(node))
@@ -130,10 +132,16 @@ class Definitions:
     def _params(self, args: ast.arguments) -> tuple[Param, ...]:
         plain = [*args.posonlyargs, *args.args]
         missing: list[ast.expr | None] = [None] * (len(plain) - len(args.defaults))
-        result = [self._param(a, d, "positional") for a, d in zip(plain, [*missing, *args.defaults], strict=False)]
+        result = [
+            self._param(a, d, "positional")
+            for a, d in zip(plain, [*missing, *args.defaults], strict=False)
+        ]
         if args.vararg:
             result.append(self._param(args.vararg, None, "args"))
-        result += [self._param(a, d, "keyword") for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=False)]
+        result += [
+            self._param(a, d, "keyword")
+            for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=False)
+        ]
         if args.kwarg:
             result.append(self._param(args.kwarg, None, "kwargs"))
         return tuple(result)
@@ -160,10 +168,14 @@ class Definitions:
         for target, value, type_ in self._values(node):
             if isinstance(target, ast.Name):
                 self.constants.append(
-                    Constant(target.id, value, self.path, target.lineno, kind, scope.owner, type=type_)
+                    Constant(
+                        target.id, value, self.path, target.lineno, kind, scope.owner, type=type_
+                    )
                 )
 
-    def _values(self, node: ast.Assign | ast.AnnAssign | ast.AugAssign) -> list[tuple[ast.expr, Expr | None, str]]:
+    def _values(
+        self, node: ast.Assign | ast.AnnAssign | ast.AugAssign
+    ) -> list[tuple[ast.expr, Expr | None, str]]:
         """(target, value, annotation) of each name that `node` sets."""
         lower = self.statements.expressions.lower
         if isinstance(node, ast.AnnAssign):
@@ -180,13 +192,17 @@ class Definitions:
     def _import(self, node: ast.Import, scope: _Scope) -> None:
         guard = " and ".join(scope.guards)
         for alias in node.names:
-            self.imports.append(Import(alias.name, "", alias.asname or "", node.lineno, guard, scope.function))
+            self.imports.append(
+                Import(alias.name, "", alias.asname or "", node.lineno, guard, scope.function)
+            )
 
     def _import_from(self, node: ast.ImportFrom, scope: _Scope) -> None:
         module = "." * node.level + (node.module or "")
         guard = " and ".join(scope.guards)
         for alias in node.names:
-            self.imports.append(Import(module, alias.name, alias.asname or "", node.lineno, guard, scope.function))
+            self.imports.append(
+                Import(module, alias.name, alias.asname or "", node.lineno, guard, scope.function)
+            )
 
     def _text(self, node: ast.expr | None) -> str:
         return "" if node is None else self.statements.source.segment(node)

@@ -178,15 +178,22 @@ class Expressions:
 
     def comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Expr:
         kind = {ast.ListComp: "list", ast.SetComp: "set"}.get(type(node), "generator")
-        return Comprehension(kind, self.perhaps(node.elt), self._clauses(node.generators), line=node.lineno)
+        return Comprehension(
+            kind, self.perhaps(node.elt), self._clauses(node.generators), line=node.lineno
+        )
 
     def dict_comprehension(self, node: ast.DictComp) -> Expr:
-        pair = Sequence("tuple", (self.perhaps(node.key), self.perhaps(node.value)), line=node.lineno)
+        pair = Sequence(
+            "tuple", (self.perhaps(node.key), self.perhaps(node.value)), line=node.lineno
+        )
         return Comprehension("dict", pair, self._clauses(node.generators), line=node.lineno)
 
-    def _clauses(self, generators: list[ast.comprehension]) -> tuple[tuple[Expr, Expr, tuple[Expr, ...]], ...]:
+    def _clauses(
+        self, generators: list[ast.comprehension]
+    ) -> tuple[tuple[Expr, Expr, tuple[Expr, ...]], ...]:
         return tuple(
-            (self.perhaps(g.target), self.perhaps(g.iter), tuple([self.perhaps(i) for i in g.ifs])) for g in generators
+            (self.perhaps(g.target), self.perhaps(g.iter), tuple([self.perhaps(i) for i in g.ifs]))
+            for g in generators
         )
 
     def starred(self, node: ast.Starred) -> Expr:

@@ -13,7 +13,20 @@ from collections.abc import Callable, Mapping
 from itertools import chain
 
 from checks.lang.ir.expr import Attr, Call, Const, Expr, Name, Unary, Unknown, dotted, walk
-from checks.lang.ir.stmt import Assert, Assign, Define, ExprStmt, For, If, Jump, Opaque, Raise, Return, Stmt, With
+from checks.lang.ir.stmt import (
+    Assert,
+    Assign,
+    Define,
+    ExprStmt,
+    For,
+    If,
+    Jump,
+    Opaque,
+    Raise,
+    Return,
+    Stmt,
+    With,
+)
 from checks.lang.python.expressions import OPERATORS, Expressions
 from checks.lang.python.patterns import Cases
 from checks.lang.python.text import Source
@@ -172,7 +185,9 @@ class Statements:
         parts = [self.block(handler.body) for handler in node.handlers]
         if node.finalbody:
             parts.append(self.block(node.finalbody))
-        caught = tuple([self.expressions.lower(h.type) for h in node.handlers if h.type is not None])
+        caught = tuple(
+            [self.expressions.lower(h.type) for h in node.handlers if h.type is not None]
+        )
         return (With("try", body, tuple(parts), caught, line=node.lineno, end_line=end(node)),)
 
     def match(self, node: ast.Match) -> Body:

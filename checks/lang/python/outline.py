@@ -122,7 +122,9 @@ def _defining(code: str, indent: str) -> str:
     parts: list[str] = []
     done = 0
     for start, end in pairwise(starts):
-        if code.startswith("@", start + len(indent)) or bisect_left(spots, start) < bisect_left(spots, end):
+        if code.startswith("@", start + len(indent)) or bisect_left(spots, start) < bisect_left(
+            spots, end
+        ):
             if done < start:
                 parts.append(_nothing(code[done:start], indent))
             parts.append(outline(code[start:end]))

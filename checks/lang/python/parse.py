@@ -25,7 +25,11 @@ def parse_python(path: str, data: bytes, wanted: Wanted = NOTHING) -> Unit:
     """
     source = read(data)
     text = "\n".join(source.lines)
-    module = _parsed(outline(text, _places(source, wanted.lines))) if wanted.lines and not source.damaged else None
+    module = (
+        _parsed(outline(text, _places(source, wanted.lines)))
+        if wanted.lines and not source.damaged
+        else None
+    )
     if module is None:
         wanted = NOTHING
         module = None if source.damaged else _parsed(outline(text)) or _parsed(text)
@@ -62,7 +66,9 @@ def _whole(path: str, source: Source) -> Unit:
         found = recover(source)
         module, replaced = found.module, found.broken
         broken = sorted({*found.ranges, *broken})
-    return _unit(Definitions(path, Statements(source, replaced), None, tuple(broken)), module, tuple(broken))
+    return _unit(
+        Definitions(path, Statements(source, replaced), None, tuple(broken)), module, tuple(broken)
+    )
 
 
 def _unit(definitions: Definitions, module: ast.Module, broken: Ranges) -> Unit:

@@ -69,7 +69,9 @@ class _Repair:
         """Whether a statement at the margin stands inside an indented block: one that slipped out of it."""
         if self.syntax.simple.get(line) != (line, line):
             return False
-        before = next((t for t in reversed(self.lines[max(0, line - 50) : line - 1]) if t.strip()), "")
+        before = next(
+            (t for t in reversed(self.lines[max(0, line - 50) : line - 1]) if t.strip()), ""
+        )
         after = next((t for t in self.lines[line : line + 50] if t.strip()), "")
         return _indent(before) > 0 and _indent(after) > 0
 
@@ -97,7 +99,11 @@ class _Repair:
         """Cut a piece again, where the text alone says that a definition starts at the margin."""
         # Line n stands at index n - 1; a decorator stays with what it decorates.
         before = zip(range(first + 1, last + 1), self.original[first - 1 :], strict=False)
-        cuts = [n for n, old in before if _MARGIN.match(self.original[n - 1]) and not old.startswith("@")]
+        cuts = [
+            n
+            for n, old in before
+            if _MARGIN.match(self.original[n - 1]) and not old.startswith("@")
+        ]
         if not cuts:
             return self._outline(first, last)
         edges = [first, *cuts, last + 1]
@@ -124,7 +130,9 @@ class _Repair:
     def _stray(self, line: int, first: int) -> int:
         """The line above `line` where that one alone is out of its block: the lines on both sides
         of it are indented at least as much as `line`. 0 where it is `line` that is out of place."""
-        above = [n for n in range(line - 1, max(first, line - 50) - 1, -1) if self.lines[n - 1].strip()]
+        above = [
+            n for n in range(line - 1, max(first, line - 50) - 1, -1) if self.lines[n - 1].strip()
+        ]
         if len(above) < 2:
             return 0
         here, before = _indent(self.lines[line - 1]), _indent(self.lines[above[1] - 1])
@@ -152,7 +160,9 @@ class _Repair:
         """A whole statement for a header without a block, keeping the name that it defines."""
         header = _HEADER.match(self.lines[line - 1])
         if header is not None and header[2] and header[1] in ("def", "class"):
-            return f"{header[1]} {header[2]}{'(*args, **kwargs)' if header[1] == 'def' else ''}: pass"
+            return (
+                f"{header[1]} {header[2]}{'(*args, **kwargs)' if header[1] == 'def' else ''}: pass"
+            )
         return "pass"
 
     def _replace(self, first: int, last: int, text: str) -> bool:
@@ -171,7 +181,11 @@ class _Repair:
 
     def _flatten(self, first: int, last: int) -> bool:
         """Replace the deepest statement of a piece that is nested too deeply for Python."""
-        inside = [(d, n) for n, d in self.syntax.depths.items() if first <= n <= last and n not in self.broken]
+        inside = [
+            (d, n)
+            for n, d in self.syntax.depths.items()
+            if first <= n <= last and n not in self.broken
+        ]
         if not inside:
             return False
         _, line = max(inside)

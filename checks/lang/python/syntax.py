@@ -18,7 +18,9 @@ _SIMPLE = frozenset(
 )  # fmt: skip
 _PYTHON_2 = frozenset({"print_statement", "exec_statement"})
 _DEFINITIONS = frozenset({"function_definition", "class_definition"})
-_CONTINUES = frozenset({"elif_clause", "else_clause", "except_clause", "finally_clause", "ERROR", "comment"})
+_CONTINUES = frozenset(
+    {"elif_clause", "else_clause", "except_clause", "finally_clause", "ERROR", "comment"}
+)
 
 
 @node

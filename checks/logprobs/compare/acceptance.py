@@ -111,9 +111,13 @@ def _counted(requests: list[Ints]) -> Ints:
     steps = np.concatenate([steps[1:] for steps in requests])
     of = np.repeat(np.arange(len(requests)), [max(len(steps) - 1, 0) for steps in requests])
     of, steps = of[steps > 0], steps[steps > 0]
-    as_many = np.bincount(of * size + np.minimum(steps, size - 1), minlength=len(requests) * size).reshape(-1, size)
+    as_many = np.bincount(
+        of * size + np.minimum(steps, size - 1), minlength=len(requests) * size
+    ).reshape(-1, size)
     counted = np.empty((len(requests), size - 1, 2), np.int64)
-    counted[..., 0] = as_many[:, :0:-1].cumsum(axis=1)[:, ::-1]  # steps with at least 1, 2, ... tokens
+    counted[..., 0] = as_many[:, :0:-1].cumsum(axis=1)[
+        :, ::-1
+    ]  # steps with at least 1, 2, ... tokens
     counted[..., 1] = counted[:, :1, 0]
     counted[:, 0, 0] = np.bincount(of, weights=steps, minlength=len(requests))
     return counted
@@ -121,7 +125,10 @@ def _counted(requests: list[Ints]) -> Ints:
 
 def decide(accepted: Accepted) -> list[Decision]:
     """Tokens a step first, then each draft position that either side ever accepted. All false reds together: 1 %."""
-    used = [0, *(p for p in range(1, POSITIONS + 1) if accepted.total[p, 0] or accepted.total[p, 2])]
+    used = [
+        0,
+        *(p for p in range(1, POSITIONS + 1) if accepted.total[p, 0] or accepted.total[p, 2]),
+    ]
     share = FALSE_RED / 2
     alphas = [share, *(share / (len(used) - 1) for _ in used[1:])]
     return [_decide(accepted, p, alpha) for p, alpha in zip(used, alphas, strict=True)]
@@ -143,7 +150,9 @@ def _decide(accepted: Accepted, place: int, alpha: float) -> Decision:
     if not accepted.differing:
         return Decision(base, head, steps_base, steps_head, Judged.EQUAL, 1.0, 1.0, 0)
     # Half an acceptance more on either side keeps a position that was never accepted from being infinitely worse.
-    theta = log((tokens_head + 0.5) / max(steps_head, 1)) - log((tokens_base + 0.5) / max(steps_base, 1))
+    theta = log((tokens_head + 0.5) / max(steps_head, 1)) - log(
+        (tokens_base + 0.5) / max(steps_base, 1)
+    )
     spread = max(_variance(accepted, place), 1e-12)
     held = _THETA**2 / (2 * spread)
     ratio = _THETA / spread * (theta - _THETA / 2)
@@ -159,7 +168,14 @@ def _decide(accepted: Accepted, place: int, alpha: float) -> Decision:
         more = ceil(factor * max(steps_base, steps_head))
     bound = 1.96 * sqrt(spread)
     return Decision(
-        base, head, steps_base, steps_head, judged, float(np.exp(theta - bound)), float(np.exp(theta + bound)), more
+        base,
+        head,
+        steps_base,
+        steps_head,
+        judged,
+        float(np.exp(theta - bound)),
+        float(np.exp(theta + bound)),
+        more,
     )
 
 

@@ -21,7 +21,9 @@ def note(tally: Tally, measured: Measured, names: Sequence[str]) -> None:
     """Count what was measured, request by request; `names` [R] are the requests' ids."""
     counts, grade = tally.counts, measured.grade
     counts["rows"] += len(grade)
-    for name, found in zip(_GRADES, np.bincount(grade, minlength=len(_GRADES)).tolist(), strict=True):
+    for name, found in zip(
+        _GRADES, np.bincount(grade, minlength=len(_GRADES)).tolist(), strict=True
+    ):
         counts[name] += found
     tally.widths[measured.base.k, measured.head.k] += len(names)
     size = len(names)
@@ -39,7 +41,9 @@ def note(tally: Tally, measured: Measured, names: Sequence[str]) -> None:
     place = measured.base.place[measured.row]
     tally.places.add(place_of(measured.base.position[measured.row]), measured.ulps, over)
     known = place >= 0
-    tally.step_places.add(np.minimum(place[known], STEP_PLACES - 1), measured.ulps[known], over[known])
+    tally.step_places.add(
+        np.minimum(place[known], STEP_PLACES - 1), measured.ulps[known], over[known]
+    )
     _note_splits(tally, measured, names)
     _note_signs(tally, measured, size)
     _note_ranks(tally, measured, names)
@@ -72,7 +76,9 @@ def _note_splits(tally: Tally, measured: Measured, names: Sequence[str]) -> None
     tally.counts["requests-real"] += sum(found[kind] for kind in REAL_SPLITS)
     split = measured.split.tolist()
     order = sorted((kind not in _REAL, names[r], r) for r, kind in enumerate(split) if kind)
-    tally.keep("split", [_split(measured, r, names[r], float(near)) for near, _, r in order[:SHOWN]])
+    tally.keep(
+        "split", [_split(measured, r, names[r], float(near)) for near, _, r in order[:SHOWN]]
+    )
 
 
 def _split(measured: Measured, request: int, name: str, first: float) -> Worst:
@@ -119,7 +125,9 @@ def _note_ranks(tally: Tally, measured: Measured, names: Sequence[str]) -> None:
         ranks = float(base.ranks[row]), float(head.ranks[row])
         first = -float(abs(measured.rank[n]))
         name = names[measured.request[n]]
-        examples.append(Worst(first, name, int(base.position[row]), "rank", token, *ranks, 0.0, token, token))
+        examples.append(
+            Worst(first, name, int(base.position[row]), "rank", token, *ranks, 0.0, token, token)
+        )
     tally.keep("rank", examples)
 
 
@@ -130,7 +138,9 @@ def _note_worst(tally: Tally, measured: Measured, names: Sequence[str]) -> None:
     least = np.sort(measured.ulps[differ])[-min(SHOWN, len(differ))]
     chosen = differ[measured.ulps[differ] >= least][: 4 * SHOWN]
     known = tally.examples.get("worst", [])
-    found = [n for n in chosen.tolist() if len(known) < SHOWN or _before(measured, n, names, known[-1])]
+    found = [
+        n for n in chosen.tolist() if len(known) < SHOWN or _before(measured, n, names, known[-1])
+    ]
     tally.keep("worst", [_worst(measured, n, names) for n in found])
 
 
@@ -153,7 +163,10 @@ def _worst(measured: Measured, n: int, names: Sequence[str]) -> Worst:
         kind, token = "missing", _lost_id(measured, row)
     elif of_columns > of_chosen:
         token = _furthest(base, head, row)
-    values = _value(base.ids[row], base.values[row], token), _value(head.ids[row], head.values[row], token)
+    values = (
+        _value(base.ids[row], base.values[row], token),
+        _value(head.ids[row], head.values[row], token),
+    )
     if kind == "value" and of_chosen >= of_columns:
         values = float(base.logprobs[row]), float(head.logprobs[row])
     name = names[measured.request[n]]

@@ -22,7 +22,9 @@ _TORN, _EXACT = 1e-3, 2e-5
 _SLOPE = 0.02  # how near two slopes, or a slope and a temperature, have to be to be the same
 
 
-def note_causes(tally: Tally, measured: Measured, pairs: Sequence[tuple[Record, Record]], tolerance: float) -> None:
+def note_causes(
+    tally: Tally, measured: Measured, pairs: Sequence[tuple[Record, Record]], tolerance: float
+) -> None:
     """Count the rows that each explanation explains."""
     over = np.flatnonzero((measured.grade == Grade.OVER) | (measured.grade == Grade.UNSURE))
     _zeros(tally, measured)
@@ -86,13 +88,21 @@ def _nan(rows: Rows, at: Ints) -> Bools:
 
 
 def _lines(
-    tally: Tally, measured: Measured, over: Ints, pairs: Sequence[tuple[Record, Record]], tolerance: float
+    tally: Tally,
+    measured: Measured,
+    over: Ints,
+    pairs: Sequence[tuple[Record, Record]],
+    tolerance: float,
 ) -> None:
     """Rows in which head is base plus a constant, or base times a slope plus a constant."""
     shared = min(measured.base.k, measured.head.k)
     row = measured.row[over]
     x, y = measured.base.values[row, :shared], measured.head.values[row, :shared]
-    same = (measured.base.ids[row, :shared] == measured.head.ids[row, :shared]) & np.isfinite(x) & np.isfinite(y)
+    same = (
+        (measured.base.ids[row, :shared] == measured.head.ids[row, :shared])
+        & np.isfinite(x)
+        & np.isfinite(y)
+    )
     enough = same.sum(axis=1) >= _FEWEST_COLUMNS
     over, x, y, same = over[enough], x[enough], y[enough], same[enough]
     if not len(over):
@@ -108,7 +118,13 @@ def _lines(
     with np.errstate(invalid="ignore", divide="ignore"):
         slope = (dx * dy).sum(axis=1) / (dx * dx).sum(axis=1)
         rest = np.abs(dy - slope[:, None] * dx).max(axis=1)
-    scaled = (rest <= noise * np.maximum(1, slope)) & (np.abs(slope - 1) > _SLOPE) & (slope > 0) & ~constant & (n > 3)
+    scaled = (
+        (rest <= noise * np.maximum(1, slope))
+        & (np.abs(slope - 1) > _SLOPE)
+        & (slope > 0)
+        & ~constant
+        & (n > 3)
+    )
     tally.counts["scaled"] += int(scaled.sum())
     tally.slope(slope[scaled].tolist())
     heat = np.array([temperature(base, head) for base, head in pairs])[measured.request[over]]
@@ -117,7 +133,9 @@ def _lines(
         tally.counts["tempered-base"] += int((scaled & (np.abs(slope / heat - 1) < _SLOPE)).sum())
 
 
-def _other_rows(tally: Tally, measured: Measured, over: Ints, names: list[str], tolerance: float) -> None:
+def _other_rows(
+    tally: Tally, measured: Measured, over: Ints, names: list[str], tolerance: float
+) -> None:
     """Rows of head that are another row of base: same ids in the same order, same values within the tolerance."""
     base, head = measured.base, measured.head
     shared = min(base.k, head.k)
@@ -137,15 +155,24 @@ def _other_rows(tally: Tally, measured: Measured, over: Ints, names: list[str], 
     source, at = anywhere[hit], row[hit]
     own_request = of_request[source] == request[hit]
     offsets, found = np.unique((source - at)[own_request], return_counts=True)
-    tally.rows_of.update({f"{offset:+d}": rows for offset, rows in zip(offsets.tolist(), found.tolist(), strict=True)})
+    tally.rows_of.update(
+        {
+            f"{offset:+d}": rows
+            for offset, rows in zip(offsets.tolist(), found.tolist(), strict=True)
+        }
+    )
     others = np.unique(np.stack([request[hit], of_request[source]])[:, ~own_request], axis=1)
     tally.rows_of["other"] += int((~own_request).sum())
-    tally.name("rows-of-other", [f"{names[mine]} ← {names[other]}" for mine, other in others.T.tolist()])
+    tally.name(
+        "rows-of-other", [f"{names[mine]} ← {names[other]}" for mine, other in others.T.tolist()]
+    )
 
 
 def _signature(ids: Ints) -> Ints:
     """A number of each row's ids and their order: [n]."""
-    weights = np.array([pow(0x9E3779B97F4A7C15, j + 1, 1 << 63) for j in range(ids.shape[1])], np.int64)
+    weights = np.array(
+        [pow(0x9E3779B97F4A7C15, j + 1, 1 << 63) for j in range(ids.shape[1])], np.int64
+    )
     with np.errstate(over="ignore"):
         return np.asarray((ids * weights).sum(axis=1))
 
@@ -171,7 +198,9 @@ def _found(wanted: Ints, known: Ints, row: Ints) -> Ints:
     return np.where(signatures[mine] == wanted, found, -1)
 
 
-def _mark(tally: Tally, measured: Measured, over: Ints, pairs: Sequence[tuple[Record, Record]]) -> None:
+def _mark(
+    tally: Tally, measured: Measured, over: Ints, pairs: Sequence[tuple[Record, Record]]
+) -> None:
     """Remember the answers that differ, to find each among those of the other side."""
     real = np.flatnonzero(measured.split >= min(REAL_SPLITS))
     if not len(real) and not len(over):

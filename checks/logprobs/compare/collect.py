@@ -10,7 +10,13 @@ import numpy as np
 from checks.logprobs.compare import acceptance
 from checks.logprobs.compare.annotate import note
 from checks.logprobs.compare.causes import note_causes
-from checks.logprobs.compare.comparable import conflicts, dtype, name_origins, same_drafting, temperature
+from checks.logprobs.compare.comparable import (
+    conflicts,
+    dtype,
+    name_origins,
+    same_drafting,
+    temperature,
+)
 from checks.logprobs.compare.measure import Requests, aligned, measure
 from checks.logprobs.compare.padding import KINDS, Stripped, strip
 from checks.logprobs.compare.rows import rows_of, units
@@ -60,7 +66,9 @@ class Collector:
 
     def _add(self, pairs: list[Pair]) -> None:
         other_length = np.array([len(b) != len(h) for b, h in pairs])
-        base, head = (strip(rows_of([pair[side] for pair in pairs]), other_length) for side in (0, 1))
+        base, head = (
+            strip(rows_of([pair[side] for pair in pairs]), other_length) for side in (0, 1)
+        )
         names = [pair[0].id for pair in pairs]
         self.tally.counts["pairs"] += len(pairs)
         for side, stripped, records in (("base", base, 0), ("head", head, 1)):
@@ -81,7 +89,9 @@ class Collector:
     def _count_side(self, side: str, stripped: Stripped, records: list[Record]) -> None:
         counts = self.tally.counts
         counts[f"rows-{side}"] += len(stripped.kind)
-        for name, found in zip(KINDS, np.bincount(stripped.kind, minlength=len(KINDS)).tolist(), strict=True):
+        for name, found in zip(
+            KINDS, np.bincount(stripped.kind, minlength=len(KINDS)).tolist(), strict=True
+        ):
             if name and found:
                 counts[f"padding-{side}-{name}"] += found
         at = np.flatnonzero(stripped.kind)[:SHOWN]
@@ -90,7 +100,10 @@ class Collector:
             of = np.searchsorted(start, at, side="right") - 1
             self.tally.keep(
                 f"padding-{side}",
-                [_padded(records[r], int(i - start[r]), int(stripped.kind[i])) for r, i in zip(of, at, strict=True)],
+                [
+                    _padded(records[r], int(i - start[r]), int(stripped.kind[i]))
+                    for r, i in zip(of, at, strict=True)
+                ],
             )
         counts[f"ragged-{side}"] += int((stripped.rows.ids[:, -1:] == ABSENT).sum()) - sum(
             len(r) for r in records if not r.k and stripped.rows.k

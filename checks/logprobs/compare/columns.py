@@ -106,7 +106,9 @@ def _paired(base: Ints, head: Ints, values: Floats, reach: int) -> _Paired:
         head = np.where(found_h, _NOTHING, head)
     at = np.full(base.shape, -1, np.int16, order="F")
     twice = np.zeros(len(base), np.bool_)
-    for shift in sorted(range(max(-reach, 1 - base.shape[1]), min(reach + 1, head.shape[1])), key=abs):
+    for shift in sorted(
+        range(max(-reach, 1 - base.shape[1]), min(reach + 1, head.shape[1])), key=abs
+    ):
         left = slice(max(0, -shift), min(base.shape[1], head.shape[1] - shift))
         right = slice(left.start + shift, left.stop + shift)
         same = base[:, left] == head[:, right]
@@ -143,7 +145,9 @@ def _last(rows: Rows) -> Floats:
     """The smallest logprob of each row's best k. The chosen token does not count: many engines add it as a column."""
     if rows.k == 1:
         return rows.values[:, 0]
-    others = np.where((rows.ids == rows.tokens[:, None]) | (rows.ids == ABSENT), np.nan, rows.values)
+    others = np.where(
+        (rows.ids == rows.tokens[:, None]) | (rows.ids == ABSENT), np.nan, rows.values
+    )
     return np.asarray(np.fmin.reduce(others, axis=1))
 
 

@@ -37,7 +37,9 @@ def explanations(tally: Tally) -> tuple[Message, ...]:
 def swapped(tally: Tally) -> list[tuple[str, str]]:
     """Requests of head with the answer that another request has in base."""
     base, head = tally.marks["base"], tally.marks["head"]
-    return sorted((head[mark], base[mark]) for mark in base.keys() & head.keys() if head[mark] != base[mark])
+    return sorted(
+        (head[mark], base[mark]) for mark in base.keys() & head.keys() if head[mark] != base[mark]
+    )
 
 
 def padded(tally: Tally, side: str) -> dict[str, int]:
@@ -64,7 +66,10 @@ def _padding(tally: Tally) -> Iterator[Message]:
         for kind, rows in padded(tally, side).items():
             first = next((w for w in tally.examples[f"padding-{side}"] if w.kind == kind), None)
             where = {"request": first.request, "position": first.position} if first else {}
-            yield Message("cause-padding", {"side": side, "kind": kind, "rows": rows, "first": bool(first), **where})
+            yield Message(
+                "cause-padding",
+                {"side": side, "kind": kind, "rows": rows, "first": bool(first), **where},
+            )
 
 
 def _swapped(tally: Tally) -> Iterator[Message]:
@@ -75,10 +80,14 @@ def _swapped(tally: Tally) -> Iterator[Message]:
 
 
 def _rows(tally: Tally) -> Iterator[Message]:
-    order = sorted((item for item in tally.rows_of.items() if item[1]), key=lambda item: (-item[1], item[0]))
+    order = sorted(
+        (item for item in tally.rows_of.items() if item[1]), key=lambda item: (-item[1], item[0])
+    )
     for offset, rows in order[:3]:
         if offset == "other":
-            yield Message("cause-row-of-other", {"rows": rows, "names": tally.names.get("rows-of-other", [])})
+            yield Message(
+                "cause-row-of-other", {"rows": rows, "names": tally.names.get("rows-of-other", [])}
+            )
         else:
             yield Message("cause-row", {"offset": offset, "rows": rows})
 
@@ -86,7 +95,10 @@ def _rows(tally: Tally) -> Iterator[Message]:
 def _lines(tally: Tally) -> Iterator[Message]:
     wrong, counts = _wrong(tally), tally.counts
     if systematic(tally) and counts["whole"] >= _MOST * (counts["noise"] + wrong):
-        yield Message("cause-renormalised", {"rows": counts["whole"], "up": counts["whole-up"] * 2 > counts["whole"]})
+        yield Message(
+            "cause-renormalised",
+            {"rows": counts["whole"], "up": counts["whole-up"] * 2 > counts["whole"]},
+        )
     if wrong < _FEWEST_ROWS:
         return
     if counts["constant"] >= _MOST * wrong:
@@ -94,7 +106,11 @@ def _lines(tally: Tally) -> Iterator[Message]:
         yield Message("cause-renormalised", {"rows": counts["constant"], "up": up})
     if counts["scaled"] < _MOST * wrong:
         return
-    slopes = {"low": round(tally.slopes[0], 3), "high": round(tally.slopes[1], 3), "rows": counts["scaled"]}
+    slopes = {
+        "low": round(tally.slopes[0], 3),
+        "high": round(tally.slopes[1], 3),
+        "rows": counts["scaled"],
+    }
     for side in ("head", "base"):
         if counts[f"tempered-{side}"] >= _MOST * counts["scaled"]:
             yield Message("cause-processed", {"side": side, **slopes})
@@ -109,13 +125,21 @@ def _ranks(tally: Tally) -> Iterator[Message]:
         return
     delta, rows = max(tally.ranks.items(), key=lambda item: (item[1], item[0]))
     if rows >= _MOST * wrong and rows >= _FEWEST_ROWS:
-        yield Message("cause-rank-offset", {"delta": f"{delta:+d}", "rows": rows, "of": tally.counts["ranked"]})
+        yield Message(
+            "cause-rank-offset",
+            {"delta": f"{delta:+d}", "rows": rows, "of": tally.counts["ranked"]},
+        )
 
 
 def _signs(tally: Tally) -> Iterator[Message]:
     up, down, rows = tally.counts["sign-up"], tally.counts["sign-down"], tally.counts["rows"]
     if systematic(tally):
-        args = {"up": up, "down": down, "share": f"{100 * (up + down) / rows:.2g}", "one": tally.counts["sign-one-ulp"]}
+        args = {
+            "up": up,
+            "down": down,
+            "share": f"{100 * (up + down) / rows:.2g}",
+            "one": tally.counts["sign-one-ulp"],
+        }
         yield Message("cause-systematic", args)
     elif max(up, down) >= 8 and min(up, down) == 0:
         yield Message("cause-one-sided", {"rows": max(up, down)})
@@ -146,7 +170,10 @@ def _widths(tally: Tally) -> Iterator[Message]:
         yield Message("cause-unsorted", {"rows": unsorted})
     for (base, head), requests in sorted(tally.widths.items()):
         if base != head:
-            yield Message("cause-width", {"base": base, "head": head, "requests": requests, "fewer": head < base})
+            yield Message(
+                "cause-width",
+                {"base": base, "head": head, "requests": requests, "fewer": head < base},
+            )
     base, head = tally.counts["ragged-base"], tally.counts["ragged-head"]
     if base != head:
         yield Message("cause-ragged", {"base": base, "head": head})

@@ -76,12 +76,16 @@ def aligned(base: Rows, head: Rows) -> tuple[Rows, Rows]:
     shared = np.minimum(base.lengths, head.lengths)
     start = starts(shared)
     return tuple(  # type: ignore[return-value]
-        side if len(side) == start[-1] else side.take(np.repeat(side.start[:-1], shared) + ramps(shared), start)
+        side
+        if len(side) == start[-1]
+        else side.take(np.repeat(side.start[:-1], shared) + ramps(shared), start)
         for side in (base, head)
     )
 
 
-def measure(base: Rows, head: Rows, requests: Requests, uneven: Bools, tolerance: float) -> Measured:
+def measure(
+    base: Rows, head: Rows, requests: Requests, uneven: Bools, tolerance: float
+) -> Measured:
     """Compare aligned rows. `uneven` [R] are requests that went on at one side; `tolerance` is in ulps."""
     lengths = base.lengths
     request = np.repeat(np.arange(len(lengths)), lengths)
@@ -90,7 +94,9 @@ def measure(base: Rows, head: Rows, requests: Requests, uneven: Bools, tolerance
     request = request[row]
     at_split = row == first[request]
     whole = len(row) == len(base)
-    shown_base, shown_head = (side if whole else side.take(row, side.start) for side in (base, head))
+    shown_base, shown_head = (
+        side if whole else side.take(row, side.start) for side in (base, head)
+    )
     least, most = requests.least[row], requests.most[row]
 
     columns = compare_columns(shown_base, shown_head)
@@ -159,7 +165,9 @@ def _splits(
     near = _NEAR * tolerance * requests.most[row]
     both = np.exp(base.logprobs[row]) + np.exp(head.logprobs[row])
     far = np.abs(difference(base.logprobs[row], head.logprobs[row]))
-    kind = np.where(np.isnan(seen), Split.UNKNOWN, np.where(seen <= near, Split.NEAR_TIE, Split.REAL))
+    kind = np.where(
+        np.isnan(seen), Split.UNKNOWN, np.where(seen <= near, Split.NEAR_TIE, Split.REAL)
+    )
     # A token outside of the columns is at least that far below the last one, and two ties share a probability.
     kind[np.isnan(seen) & ((bound > near) | (far > near) | (both > np.exp(near)))] = Split.REAL
     drawn = ~requests.greedy[which]

@@ -68,7 +68,9 @@ def _repeated(rows: Rows) -> Bools:
     down to one token looks the same at every place."""
     same = np.zeros(len(rows), np.bool_)
     near = (rows.tokens[1:] == rows.tokens[:-1]) & (rows.logprobs[1:] == rows.logprobs[:-1])
-    maybe = np.flatnonzero(near & np.isfinite(rows.values[1:, 0]) & np.isfinite(rows.values[1:, 1])) + 1
+    maybe = (
+        np.flatnonzero(near & np.isfinite(rows.values[1:, 0]) & np.isfinite(rows.values[1:, 1])) + 1
+    )
     first = np.zeros(len(rows) + 1, np.bool_)
     first[rows.start] = True
     maybe = maybe[~first[maybe]]

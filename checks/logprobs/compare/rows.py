@@ -16,7 +16,16 @@ from checks.logprobs.record import ABSENT, Floats, Ints, Record
 
 Bools: TypeAlias = NDArray[np.bool_]
 
-_MANTISSA = {"bfloat16": 7, "bf16": 7, "float16": 10, "fp16": 10, "half": 10, "float32": 23, "fp32": 23, "float": 23}
+_MANTISSA = {
+    "bfloat16": 7,
+    "bf16": 7,
+    "float16": 10,
+    "fp16": 10,
+    "half": 10,
+    "float32": 23,
+    "fp32": 23,
+    "float": 23,
+}
 _COARSEST, _FINEST = 7, 23
 # Where no log-sum-exp says how large the logits are: no model's best logit is expected outside of these.
 _SMALLEST_LOGIT, _LARGEST_LOGIT = 1.0, 64.0
@@ -55,7 +64,10 @@ class Rows:
         """Some of the rows, in the order of `index`, as requests that begin at `start`."""
         fields = {name: getattr(self, name).T for name in self.__slots__ if name != "start"}
         # not "raise", which makes one more copy
-        return Rows(start, **{name: values.take(index, axis=-1, mode="clip").T for name, values in fields.items()})
+        return Rows(
+            start,
+            **{name: values.take(index, axis=-1, mode="clip").T for name, values in fields.items()},
+        )
 
 
 def rows_of(records: Sequence[Record]) -> Rows:
@@ -63,8 +75,12 @@ def rows_of(records: Sequence[Record]) -> Rows:
     start = starts([len(r) for r in records])
     width = max(r.k for r in records)
 
-    def joined(read: Callable[[Record], NDArray[Any] | None], absent: float, dtype: type) -> NDArray[Any]:
-        return np.concatenate([np.full(len(r), absent, dtype) if (p := read(r)) is None else p for r in records])
+    def joined(
+        read: Callable[[Record], NDArray[Any] | None], absent: float, dtype: type
+    ) -> NDArray[Any]:
+        return np.concatenate(
+            [np.full(len(r), absent, dtype) if (p := read(r)) is None else p for r in records]
+        )
 
     return Rows(
         start,

@@ -24,7 +24,28 @@ SHOWN = 10
 _PER_OCTAVE, _LOWEST, _HIGHEST = 8, -8, 24
 BINS = (_HIGHEST - _LOWEST) * _PER_OCTAVE + 2
 # Places in the text are counted one by one first, then together.
-_EDGES = np.array([*range(16), 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 2048, 4096, 8192, 16384])
+_EDGES = np.array(
+    [
+        *range(16),
+        16,
+        24,
+        32,
+        48,
+        64,
+        96,
+        128,
+        192,
+        256,
+        384,
+        512,
+        768,
+        1024,
+        2048,
+        4096,
+        8192,
+        16384,
+    ]
+)
 PLACES = len(_EDGES)
 STEP_PLACES = 9
 """Places within a step that are counted, the rest with the last."""
@@ -74,7 +95,9 @@ class Places:
         self.rows += np.bincount(place, minlength=size)
         self.differ += np.bincount(place[ulps > 0], minlength=size)
         self.over += np.bincount(place, weights=over, minlength=size).astype(np.int64)
-        self.sum += np.bincount(place, weights=np.rint(capped * _PARTS), minlength=size).astype(np.int64)
+        self.sum += np.bincount(place, weights=np.rint(capped * _PARTS), minlength=size).astype(
+            np.int64
+        )
         np.maximum.at(self.most, place, ulps)
 
     @property
@@ -142,7 +165,9 @@ class Tally:
     def mark(self, side: str, marks: dict[int, str]) -> None:
         """Keep what tells whole answers apart, of the requests that differ: the 4,096 smallest marks."""
         known = self.marks[side] | marks
-        self.marks[side] = {k: known[k] for k in heapq.nsmallest(4096, known)} if len(known) > 4096 else known
+        self.marks[side] = (
+            {k: known[k] for k in heapq.nsmallest(4096, known)} if len(known) > 4096 else known
+        )
 
     def slope(self, slopes: Iterable[float]) -> None:
         """Keep the smallest and largest slope."""
@@ -157,7 +182,9 @@ def binned(ulps: Floats) -> Ints:
     """Bin of each number of ulps: [n]."""
     with np.errstate(divide="ignore"):
         octave = np.log2(np.minimum(ulps, MOST_ULPS * 2))
-    return np.asarray(np.clip(np.floor((octave - _LOWEST) * _PER_OCTAVE) + 1, 0, BINS - 1), np.int64)
+    return np.asarray(
+        np.clip(np.floor((octave - _LOWEST) * _PER_OCTAVE) + 1, 0, BINS - 1), np.int64
+    )
 
 
 def edge(bin_: int) -> float:

@@ -63,7 +63,9 @@ def decide(tally: Tally, aa: Tally | None = None) -> Outcome:
     tolerance = NOISE_ULPS if aa is None else calibrated(aa)
     decisions = tuple(acceptance.decide(tally.accepted)) if tally.accepted.requests else ()
     verdict, safe, reasons = _judge(tally, aa, decisions, tolerance)
-    return Outcome(verdict, safe, tuple(reasons), explanations(tally), decisions, tolerance, tally, aa)
+    return Outcome(
+        verdict, safe, tuple(reasons), explanations(tally), decisions, tolerance, tally, aa
+    )
 
 
 def _judge(
@@ -84,7 +86,9 @@ def _judge(
     verdict = _harmless(tally)
     said = [Message(f"reason-{verdict}", _numbers(tally))]
     if tally.accepted.differing:
-        said.append(Message("reason-acceptance-kept", {"change": f"{100 * decisions[0].change:+.1f}"}))
+        said.append(
+            Message("reason-acceptance-kept", {"change": f"{100 * decisions[0].change:+.1f}"})
+        )
     return verdict, True, said
 
 
@@ -121,7 +125,9 @@ def _conflicts(tally: Tally, aa: Tally | None) -> list[Message]:
 
 def _conflict(message: str, tally: Tally, name: str) -> Message:
     base, head = tally.said[f"conflict-{name}"][0]
-    return Message(message, {"field": name, "base": base, "head": head, "requests": tally.conflicts[name]})
+    return Message(
+        message, {"field": name, "base": base, "head": head, "requests": tally.conflicts[name]}
+    )
 
 
 def _wrong(tally: Tally, aa: Tally | None, tolerance: float) -> list[Message]:
@@ -129,10 +135,20 @@ def _wrong(tally: Tally, aa: Tally | None, tolerance: float) -> list[Message]:
     known = 0 if aa is None else int(aa.request_ulps[int(binned(np.array([tolerance]))[0]) :].sum())
     if _more(aa, known, counts["requests-over"], counts["pairs"]):
         args = {"rows": counts["over"], "of": counts["rows"], "requests": counts["requests-over"]}
-        found.append(Message("reason-over", args | {"tolerance": f"{tolerance:.3g}", "most": ulps_text(tally.most)}))
+        found.append(
+            Message(
+                "reason-over",
+                args | {"tolerance": f"{tolerance:.3g}", "most": ulps_text(tally.most)},
+            )
+        )
     elif aa is not None and tally.most > _CAP * max(aa.most, NOISE_ULPS):
         found.append(Message("reason-far", {"most": ulps_text(tally.most), "aa": f"{aa.most:.3g}"}))
-    if _more(aa, 0 if aa is None else aa.counts["requests-rank"], counts["requests-rank"], counts["pairs"]):
+    if _more(
+        aa,
+        0 if aa is None else aa.counts["requests-rank"],
+        counts["requests-rank"],
+        counts["pairs"],
+    ):
         found.append(Message("reason-rank", {"rows": counts["rank"], "of": counts["ranked"]}))
     rows = {side: sum(padded(tally, side).values()) for side in ("base", "head")}
     if rows["base"] != rows["head"]:
@@ -143,7 +159,9 @@ def _wrong(tally: Tally, aa: Tally | None, tolerance: float) -> list[Message]:
     if pairs := swapped(tally):
         found.append(Message("reason-swapped", {"requests": len(pairs)}))
     if systematic(tally):
-        found.append(Message("reason-systematic", {"up": counts["sign-up"], "down": counts["sign-down"]}))
+        found.append(
+            Message("reason-systematic", {"up": counts["sign-up"], "down": counts["sign-down"]})
+        )
     return found
 
 
@@ -158,7 +176,12 @@ def _dropped(decisions: tuple[Decision, ...]) -> list[Message]:
 
 def _real(tally: Tally, aa: Tally | None) -> list[Message]:
     counts = tally.counts
-    if not _more(aa, 0 if aa is None else aa.counts["requests-real"], counts["requests-real"], counts["pairs"]):
+    if not _more(
+        aa,
+        0 if aa is None else aa.counts["requests-real"],
+        counts["requests-real"],
+        counts["pairs"],
+    ):
         return []
     kinds = ("split-real", "split-drawn-equal", "split-length")
     return [Message(f"reason-{kind}", {"requests": counts[kind]}) for kind in kinds if counts[kind]]
@@ -167,24 +190,50 @@ def _real(tally: Tally, aa: Tally | None) -> list[Message]:
 def _open(tally: Tally, aa: Tally | None, decisions: tuple[Decision, ...]) -> list[Message]:
     counts, found = tally.counts, []
     if not counts["rows"]:
-        found.append(Message("reason-nothing", {"base": counts["only-base"], "head": counts["only-head"]}))
+        found.append(
+            Message("reason-nothing", {"base": counts["only-base"], "head": counts["only-head"]})
+        )
     elif counts["only-base"] or counts["only-head"]:
-        found.append(Message("reason-only", {"base": counts["only-base"], "head": counts["only-head"]}))
+        found.append(
+            Message("reason-only", {"base": counts["only-base"], "head": counts["only-head"]})
+        )
     if counts["unsure"]:
-        found.append(Message("reason-unsure", {"rows": counts["unsure"], "most": ulps_text(tally.most)}))
-    if _more(aa, 0 if aa is None else aa.counts["split-unknown"], counts["split-unknown"], counts["pairs"]):
+        found.append(
+            Message("reason-unsure", {"rows": counts["unsure"], "most": ulps_text(tally.most)})
+        )
+    if _more(
+        aa,
+        0 if aa is None else aa.counts["split-unknown"],
+        counts["split-unknown"],
+        counts["pairs"],
+    ):
         found.append(Message("reason-split-unknown", {"requests": counts["split-unknown"]}))
     if aa is not None and quantile(aa.ulps, _CALIBRATED_AT) > _WILDEST:
         found.append(Message("reason-aa-wild", {"most": ulps_text(aa.most)}))
     if decisions and decisions[0].judged is Judged.UNDECIDED:
         length = decisions[0]
-        args = {"base": f"{length.base:.4g}", "head": f"{length.head:.4g}", "change": f"{100 * length.change:+.1f}"}
-        found.append(Message("reason-acceptance-open", args | {"more": length.more, "steps": length.steps_head}))
+        args = {
+            "base": f"{length.base:.4g}",
+            "head": f"{length.head:.4g}",
+            "change": f"{100 * length.change:+.1f}",
+        }
+        found.append(
+            Message(
+                "reason-acceptance-open", args | {"more": length.more, "steps": length.steps_head}
+            )
+        )
     return found
 
 
 def _near(tally: Tally) -> list[Message]:
-    kinds = ("split-near-tie", "split-drawn", "split-unknown", "split-real", "split-drawn-equal", "split-length")
+    kinds = (
+        "split-near-tie",
+        "split-drawn",
+        "split-unknown",
+        "split-real",
+        "split-drawn-equal",
+        "split-length",
+    )
     counts = tally.counts
     return [Message(f"reason-{kind}", {"requests": counts[kind]}) for kind in kinds if counts[kind]]
 

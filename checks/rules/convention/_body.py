@@ -10,7 +10,14 @@ from collections.abc import Iterator
 from checks.rules.convention import _fill
 from checks.rules.convention._boxes import Claim, Kind, claims
 from checks.rules.convention._draft import Draft
-from checks.rules.convention._markdown import Section, box_text, is_boilerplate, normal, strip_comments, tick
+from checks.rules.convention._markdown import (
+    Section,
+    box_text,
+    is_boilerplate,
+    normal,
+    strip_comments,
+    tick,
+)
 from checks.rules.convention._titles import parse
 from checks.rules.convention.proposal import Line, Paste
 

@@ -31,7 +31,10 @@ _PATTERNS: tuple[tuple[Kind, str], ...] = (
     (Kind.ACCURACY, r"\baccuracy\b|\bprecision\b|精度"),
     (Kind.FORMAT, r"\bpre-?commit\b|\bformat|\blint"),
     # A box on a test plan or on test results says nothing about new tests.
-    (Kind.TESTS, r"\bunit[ -]?tests?\b|\b(add|added|write|new)\b[^.]{0,30}\btests?\b|单测|(添加|补充|新增).{0,6}测试"),
+    (
+        Kind.TESTS,
+        r"\bunit[ -]?tests?\b|\b(add|added|write|new)\b[^.]{0,30}\btests?\b|单测|(添加|补充|新增).{0,6}测试",
+    ),
     (Kind.DOCS, r"\bdocs?\b|\bdocumentation\b|文档"),
 )
 

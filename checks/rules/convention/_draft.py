@@ -15,7 +15,15 @@ from checks.rules.convention import _tags
 from checks.rules.convention._effects import changed_sources, changed_tests
 from checks.rules.convention._markdown import Section, normal, split, strip_comments, written
 from checks.rules.convention._template import Template, find
-from checks.rules.convention._titles import Title, is_slip, key, nearest, parse, same, without_references
+from checks.rules.convention._titles import (
+    Title,
+    is_slip,
+    key,
+    nearest,
+    parse,
+    same,
+    without_references,
+)
 
 _TEST = re.compile(r"\b(unit[ -]?)?(tests?|tested)\b|\bUTs?\b|单测|测试|用例", re.I)
 _WHY = re.compile(
@@ -101,7 +109,9 @@ class Draft:
         if not allowed:
             return self.impact_tags
         open_list = self.template.takes_new_tags
-        return [t for t in self.impact_tags if t in allowed or (open_list and not is_slip(t, allowed))]
+        return [
+            t for t in self.impact_tags if t in allowed or (open_list and not is_slip(t, allowed))
+        ]
 
     @property
     def reason_for_no_tests(self) -> str:
@@ -109,19 +119,27 @@ class Draft:
         is none.
         """
         for section in self.sections:
-            if _TEST.search(section.name) and not re.search(r"accura|精度|perf|bench", section.name, re.I):
+            if _TEST.search(section.name) and not re.search(
+                r"accura|精度|perf|bench", section.name, re.I
+            ):
                 said = self.says(section)
                 if said and normal(said[0]) not in ("n/a", "na", "无"):
                     return said[0].strip()
         for line in self.own_lines:
-            if _TEST.search(line) and _WHY.search(line) and not re.match(r"\s*[-*+]\s+\[[ xX]\]", line):
+            if (
+                _TEST.search(line)
+                and _WHY.search(line)
+                and not re.match(r"\s*[-*+]\s+\[[ xX]\]", line)
+            ):
                 return line.strip()
         return ""
 
     @cached_property
     def shares(self) -> dict[str, float]:
         """How much of the change lies in files that belong to each tag."""
-        return _tags.evidence(self.change, self.config, self.template.tags or tuple(self.impact_tags))
+        return _tags.evidence(
+            self.change, self.config, self.template.tags or tuple(self.impact_tags)
+        )
 
     @cached_property
     def only(self) -> str:
@@ -158,7 +176,9 @@ class Draft:
 
     def _better_tags(self) -> list[str]:
         allowed, most = self.template.tags, self.config.title.most_tags
-        kept = list(dict.fromkeys(filter(None, (self._known_tag(t, allowed) for t in self.impact_tags))))
+        kept = list(
+            dict.fromkeys(filter(None, (self._known_tag(t, allowed) for t in self.impact_tags)))
+        )
         if len(kept) > most:
             return _tags.choose(kept, allowed, self.shares, most)
         if not kept and self.config.title.require_tag:

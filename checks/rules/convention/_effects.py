@@ -59,7 +59,11 @@ def changed_sources(change: ChangeSet, config: Config) -> list[FileChange]:
 
 def changed_tests(change: ChangeSet, config: Config) -> list[FileChange]:
     """Test code added or changed; a deleted test tests nothing."""
-    return [f for f in change.files if config.is_test(f.path) and f.status != "D" and _does_something(change, f)]
+    return [
+        f
+        for f in change.files
+        if config.is_test(f.path) and f.status != "D" and _does_something(change, f)
+    ]
 
 
 def _does_something(change: ChangeSet, file: FileChange) -> bool:
@@ -72,7 +76,10 @@ def _does_something(change: ChangeSet, file: FileChange) -> bool:
         (Side.HEAD, file.head_path, file.head_lines()),
         (Side.BASE, file.base_path, file.base_lines()),
     )
-    return any(path is not None and _has_code(change.unit(path, side), lines) for side, path, lines in sides)
+    return any(
+        path is not None and _has_code(change.unit(path, side), lines)
+        for side, path, lines in sides
+    )
 
 
 def _has_code(unit: Unit | None, lines: set[int]) -> bool:
@@ -113,7 +120,11 @@ def _compared(
         before = had.get((kind, target), after)
         if before != after:
             yield from _rewrite(kind, function, target, before, after)
-    new = [(k, text) for k, text in has.items() if k[0] == "value" and k not in had and len(text) <= LONGEST_CODE]
+    new = [
+        (k, text)
+        for k, text in has.items()
+        if k[0] == "value" and k not in had and len(text) <= LONGEST_CODE
+    ]
     known = set_before() if new else set()
     for key, after in new:
         if key not in known:
@@ -171,7 +182,9 @@ def _keyed(stmt: Stmt, unit: Unit) -> tuple[Key, str] | None:
         case Assign(op="=", value=value) if value is not None:
             text = _header(unit, stmt)
             target, equals, right = text.partition(" = ")
-            return (("value", target), _bare(right)) if equals and not _SEVERAL.search(text) else None
+            return (
+                (("value", target), _bare(right)) if equals and not _SEVERAL.search(text) else None
+            )
         case For(target=Name(id=name)):
             return ("loop", name), _header(unit, stmt)
         case If():

@@ -66,7 +66,9 @@ def _modifications(draft: Draft) -> Iterator[str | Line]:
     found = draft.facts
     changes = {f.path: f for f in draft.change.files}
     # Product code first: it is what a description is read for.
-    ordered = sorted(found.files, key=lambda f: (f.kind != "source", f.kind in ("test", "e2e"), f.path))
+    ordered = sorted(
+        found.files, key=lambda f: (f.kind != "source", f.kind in ("test", "e2e"), f.path)
+    )
     for file in ordered[:MOST_FILES]:
         yield from _file(file, changes[file.path], found, draft)
     if len(ordered) > MOST_FILES:
@@ -101,7 +103,9 @@ def _file(file: FileFact, change: FileChange, found: Facts, draft: Draft) -> Ite
     yield from _details(file, change, own, found, draft)
 
 
-def _details(file: FileFact, change: FileChange, own: list[FunctionFact], found: Facts, draft: Draft) -> Iterator[Line]:
+def _details(
+    file: FileFact, change: FileChange, own: list[FunctionFact], found: Facts, draft: Draft
+) -> Iterator[Line]:
     for function in own:
         if function.what == "signature":
             yield from _signature(function)
@@ -131,7 +135,11 @@ def _signature(function: FunctionFact) -> Iterator[Line]:
         "lost": lost[:MOST_NAMES],
         "more": max(len(gained) - MOST_NAMES, 0) + max(len(lost) - MOST_NAMES, 0),
     }
-    if gained or lost or list(map(_squeezed, function.old_params)) != list(map(_squeezed, function.new_params)):
+    if (
+        gained
+        or lost
+        or list(map(_squeezed, function.old_params)) != list(map(_squeezed, function.new_params))
+    ):
         yield Line(Message("paste-signature", args), "  - ")
 
 
@@ -195,7 +203,9 @@ def _commands(draft: Draft) -> Iterator[str | Line]:
     # End-to-end tests need a model and a machine; they are named only where there is nothing else.
     scripts = [p for p in named if not draft.config.is_e2e(p)] or named
     if scripts:
-        yield "\n".join(("```bash", f"python -m pytest {' '.join(sorted(scripts)[:MOST_NAMES])}", "```"))
+        yield "\n".join(
+            ("```bash", f"python -m pytest {' '.join(sorted(scripts)[:MOST_NAMES])}", "```")
+        )
     else:
         yield Line(Message("paste-no-command" if draft.sources else "paste-no-usage"))
 
@@ -203,6 +213,12 @@ def _commands(draft: Draft) -> Iterator[str | Line]:
 def _accuracy(draft: Draft) -> Line:
     if not draft.sources:
         return Line(Message("paste-accuracy-untouched"))
-    names = [_short(f.name) for f in draft.facts.functions if f.what != "removed" and not f.name.isupper()]
+    names = [
+        _short(f.name)
+        for f in draft.facts.functions
+        if f.what != "removed" and not f.name.isupper()
+    ]
     more = max(len(names) - MOST_IN_SENTENCE, 0)
-    return Line(Message("paste-accuracy-open", {"names": names[:MOST_IN_SENTENCE], "more": more}), PENDING)
+    return Line(
+        Message("paste-accuracy-open", {"names": names[:MOST_IN_SENTENCE], "more": more}), PENDING
+    )

@@ -34,7 +34,10 @@ def evidence(change: ChangeSet, config: Config, allowed: Iterable[str]) -> dict[
     weights = {f.path: _weight(f.path, f.added + f.removed, config) for f in change.files}
     total = sum(weights.values()) or 1.0
     named = {path: place(path, config) for path in weights}
-    return {tag: sum(w * belongs(named[path], tag) for path, w in weights.items()) / total for tag in allowed}
+    return {
+        tag: sum(w * belongs(named[path], tag) for path, w in weights.items()) / total
+        for tag in allowed
+    }
 
 
 def _weight(path: str, lines: int, config: Config) -> float:
@@ -113,11 +116,15 @@ def _stem(word: str, token: str) -> bool:
     return common >= min(_SHORTEST_STEM, len(word)) and common >= shorter - 2
 
 
-def choose(tags: list[str], allowed: tuple[str, ...], share: dict[str, float], most: int) -> list[str]:
+def choose(
+    tags: list[str], allowed: tuple[str, ...], share: dict[str, float], most: int
+) -> list[str]:
     """At most `most` of the author's `tags`, in the author's order: listed ones before others, then
     those that more of the change belongs to.
     """
-    ranked = sorted(tags, key=lambda t: (t not in allowed, -round(share.get(t, 0.0), 3), tags.index(t)))
+    ranked = sorted(
+        tags, key=lambda t: (t not in allowed, -round(share.get(t, 0.0), 3), tags.index(t))
+    )
     kept = set(ranked[:most])
     return [t for t in tags if t in kept]
 

@@ -109,7 +109,11 @@ def find(tree: Tree, config: Config, body: str = "") -> Template:
     """
     given = config.description.template
     paths = [given] if given else _usual(tree.paths())
-    texts = {p: data.decode("utf-8", "replace").replace("\r\n", "\n") for p in paths if (data := tree.read(p))}
+    texts = {
+        p: data.decode("utf-8", "replace").replace("\r\n", "\n")
+        for p in paths
+        if (data := tree.read(p))
+    }
     templates = [Template(p, text, config) for p, text in texts.items()]
     if len(templates) > 1:
         lines = {normal(line) for line in body.split("\n")}
@@ -125,14 +129,18 @@ def _usual(paths: tuple[str, ...]) -> list[str]:
     """
     near = [PurePosixPath(p) for p in paths if STEM in p.casefold() and p.count("/") <= 2]
     for place in PLACES:
-        single = [p for p in near if str(p.parent).casefold() == place and p.stem.casefold() == STEM]
+        single = [
+            p for p in near if str(p.parent).casefold() == place and p.stem.casefold() == STEM
+        ]
         if single:
             return [str(single[0])]
     for place in PLACES:
         folder = [
             p
             for p in near
-            if p.parent.name.casefold() == STEM and str(p.parent.parent).casefold() == place and p.suffix == ".md"
+            if p.parent.name.casefold() == STEM
+            and str(p.parent.parent).casefold() == place
+            and p.suffix == ".md"
         ]
         if folder:
             return [str(p) for p in folder]
@@ -147,7 +155,11 @@ def listed_tags(text: str) -> tuple[str, ...]:
     for line in text.split("\n"):
         plain = line.replace("`[", "[").replace("]`", "]")
         names = [n.strip() for n in re.findall(r"\[([^\[\]\n()`]*\w[^\[\]\n()`]*)\](?!\()", plain)]
-        quoted = re.findall(r"`([^`\n]+)`", line) if re.search(r"\btags?\b[^`]*[:：]", line, re.I) else []
+        quoted = (
+            re.findall(r"`([^`\n]+)`", line)
+            if re.search(r"\btags?\b[^`]*[:：]", line, re.I)
+            else []
+        )
         for group in (names, quoted):
             if len({key(n) for n in group}) >= FEWEST_TAGS and box_text(line) is None:
                 found += group

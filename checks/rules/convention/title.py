@@ -67,9 +67,15 @@ def _problems(written: Draft) -> Iterator[Message]:
     if not tags and rules.require_tag:
         yield Message("no-tag")
     for tag in tags:
-        if allowed and tag not in allowed and (is_slip(tag, allowed) or not written.template.takes_new_tags):
+        if (
+            allowed
+            and tag not in allowed
+            and (is_slip(tag, allowed) or not written.template.takes_new_tags)
+        ):
             near = same(tag, allowed) or nearest(tag, allowed)
-            yield Message("unknown-tag", {"tag": f"[{tag}]", "nearest": f"[{near}]" if near else ""})
+            yield Message(
+                "unknown-tag", {"tag": f"[{tag}]", "nearest": f"[{near}]" if near else ""}
+            )
     if len(tags) > rules.most_tags:
         yield Message("too-many", {"tags": tuple(f"[{t}]" for t in tags), "most": rules.most_tags})
 

@@ -31,18 +31,37 @@ def decided(delta: Delta, rule: str) -> Iterator[Finding]:
 def _setter(delta: Delta, at: int, name: str, value: E.Attr) -> Assign | None:
     """The only assignment of `name`, which always comes before the test and gives it `value`."""
     bound = [
-        n for n, g in enumerate(delta.flat) if isinstance(g.stmt, Assign | For) and name in names_in(g.stmt.target)
+        n
+        for n, g in enumerate(delta.flat)
+        if isinstance(g.stmt, Assign | For) and name in names_in(g.stmt.target)
     ]
-    if len(bound) != 1 or bound[0] >= at or any(name in names_in(loop.target) for loop in delta.flat[at].loops):
+    if (
+        len(bound) != 1
+        or bound[0] >= at
+        or any(name in names_in(loop.target) for loop in delta.flat[at].loops)
+    ):
         return None
     here, first = delta.flat[at], delta.flat[bound[0]]
     stmt = first.stmt
-    if not isinstance(stmt, Assign) or stmt.op != "=" or stmt.value is None or not same(stmt.value, value):
+    if (
+        not isinstance(stmt, Assign)
+        or stmt.op != "="
+        or stmt.value is None
+        or not same(stmt.value, value)
+    ):
         return None
-    between = delta.unit.text(stmt.end_line + 1, here.stmt.line - 1) if here.stmt.line > stmt.end_line + 1 else ""
+    between = (
+        delta.unit.text(stmt.end_line + 1, here.stmt.line - 1)
+        if here.stmt.line > stmt.end_line + 1
+        else ""
+    )
     if "(" in between or f".{value.name}" in between or first.loops != here.loops:
         return None  # what is called may set it
-    return stmt if isinstance(stmt.target, E.Name) and first.guards == here.guards[: len(first.guards)] else None
+    return (
+        stmt
+        if isinstance(stmt.target, E.Name) and first.guards == here.guards[: len(first.guards)]
+        else None
+    )
 
 
 def _finding(delta: Delta, test: If, setter: Assign, equal: bool, rule: str) -> Finding:

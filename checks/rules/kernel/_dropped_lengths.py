@@ -50,16 +50,24 @@ def _counted(rows: str, after: int, delta: Delta) -> int | None:
         if stmt.line < after:
             continue
         match stmt:
-            case ExprStmt(value=E.Call(func=E.Attr(base=E.Name(id=into), name="extend" | "append"), args=(given,))):
+            case ExprStmt(
+                value=E.Call(
+                    func=E.Attr(base=E.Name(id=into), name="extend" | "append"), args=(given,)
+                )
+            ):
                 if E.names(given) & holders:
                     holders.add(into)
-            case Assign(target=E.Name(id=into), value=value) if value is not None and stmt.line > after:
+            case Assign(target=E.Name(id=into), value=value) if (
+                value is not None and stmt.line > after
+            ):
                 line = _lengths_of(value, holders)
                 if line is not None:
                     return line
                 if isinstance(value, E.Name | E.Binary) and E.names(value) & holders:
                     holders.add(into)
-            case Assign(value=value) if value is not None and (line := _lengths_of(value, holders)) is not None:
+            case Assign(value=value) if (
+                value is not None and (line := _lengths_of(value, holders)) is not None
+            ):
                 return line
     return None
 
@@ -76,14 +84,18 @@ def _lengths_of(value: E.Expr, holders: set[str]) -> int | None:
     return None
 
 
-def _source(call: E.Call, delta: Delta, change: ChangeSet, config: Config) -> tuple[Function, Unit, Return] | None:
+def _source(
+    call: E.Call, delta: Delta, change: ChangeSet, config: Config
+) -> tuple[Function, Unit, Return] | None:
     """The function behind `call` (or behind the parameter that is called) that pads and returns lengths."""
     name = E.callee(call)
     wanted = {name}
     if isinstance(call.func, E.Name) and name in {p.name for p in delta.head.params}:
         wanted = _passed(name, delta, change, config)
     for word in sorted(wanted):
-        paths = {h.path for h in change.head.find(word) if h.text.lstrip().startswith(f"def {word}(")}
+        paths = {
+            h.path for h in change.head.find(word) if h.text.lstrip().startswith(f"def {word}(")
+        }
         for path in sorted(paths):
             unit = change.unit(path) if not config.is_test(path) else None
             for function in unit.named(word) if unit is not None else ():
@@ -103,7 +115,9 @@ def _passed(param: str, delta: Delta, change: ChangeSet, config: Config) -> set[
     place = [p.name for p in head.params].index(param)
     found: set[str] = set()
     hits = change.head.find(head.name)
-    for path in sorted({h.path for h in hits if language(h.path) == "python" and not config.is_test(h.path)})[:4]:
+    for path in sorted(
+        {h.path for h in hits if language(h.path) == "python" and not config.is_test(h.path)}
+    )[:4]:
         unit = change.unit(path)
         for function in unit.functions if unit is not None else ():
             if unit is None or head.name not in _text(unit, function):
@@ -124,7 +138,12 @@ def _returns_lengths(function: Function) -> Return | None:
 
 
 def _finding(
-    rule: str, rows: str, stmt: Assign, again: int, source: tuple[Function, Unit, Return], delta: Delta
+    rule: str,
+    rows: str,
+    stmt: Assign,
+    again: int,
+    source: tuple[Function, Unit, Return],
+    delta: Delta,
 ) -> Finding:
     function, unit, back = source
     at = Location(unit.path, back.line)
@@ -133,7 +152,9 @@ def _finding(
         severity=Severity.BUG,
         confidence=Confidence.HIGH,
         location=Location(delta.unit.path, again),
-        message=Message("lengths", {"rows": rows, "function": function.name, "at": at, "line": stmt.line}),
+        message=Message(
+            "lengths", {"rows": rows, "function": function.name, "at": at, "line": stmt.line}
+        ),
         symbol=delta.head.qualname,
         subject=f"{rows} {function.name}",
         evidence=(Definition(function.name, at, unit.text(back.line).strip()),),

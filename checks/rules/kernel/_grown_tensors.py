@@ -30,7 +30,11 @@ def grown(delta: Delta, change: ChangeSet, config: Config, rule: str) -> Iterato
         if not isinstance(stmt, Assign) or not isinstance(stmt.target, E.Name):
             continue
         shape = made(stmt.value)
-        if shape is None or not delta.touched(stmt.line, stmt.end_line) or not largest(shape[0], local):
+        if (
+            shape is None
+            or not delta.touched(stmt.line, stmt.end_line)
+            or not largest(shape[0], local)
+        ):
             continue
         if _was_exact(stmt.target.id, delta) and not _cut_somewhere(stmt.target.id, delta):
             found.append((stmt, shape[1], shape[0]))
@@ -53,13 +57,21 @@ def _cut_somewhere(name: str, delta: Delta) -> bool:
         for top in expressions(guarded.stmt):
             for e in E.walk(top):
                 base = cut(e)
-                if base is not None and E.root(base) == name and isinstance(guarded.stmt, Assign | Return | ExprStmt):
+                if (
+                    base is not None
+                    and E.root(base) == name
+                    and isinstance(guarded.stmt, Assign | Return | ExprStmt)
+                ):
                     return True
     return False
 
 
 def _report(
-    found: list[tuple[Assign, str, E.Expr]], delta: Delta, change: ChangeSet, config: Config, rule: str
+    found: list[tuple[Assign, str, E.Expr]],
+    delta: Delta,
+    change: ChangeSet,
+    config: Config,
+    rule: str,
 ) -> Iterator[Finding]:
     names = [stmt.target.id for stmt, _, _ in found if isinstance(stmt.target, E.Name)]
     filler, takers = _users(set(names), delta)
@@ -105,7 +117,8 @@ def _users(names: set[str], delta: Delta) -> tuple[str, list[str]]:
             continue
         for e in E.walk(stmt.value):
             given = isinstance(e, E.Call) and any(
-                isinstance(a, E.Name) and a.id in names for a in (*e.args, *(v for _, v in e.keywords))
+                isinstance(a, E.Name) and a.id in names
+                for a in (*e.args, *(v for _, v in e.keywords))
             )
             if not given or not isinstance(e, E.Call):
                 continue
@@ -132,10 +145,17 @@ def _no_longer_cut(change: ChangeSet, config: Config) -> Iterator[Related]:
     for delta in deltas(change, config):
         if not delta.python:
             continue
-        old = [g.stmt for g in delta.flat_base if isinstance(g.stmt, Return) and g.stmt.value is not None]
+        old = [
+            g.stmt
+            for g in delta.flat_base
+            if isinstance(g.stmt, Return) and g.stmt.value is not None
+        ]
         for guarded in delta.flat:
             stmt = guarded.stmt
             if not isinstance(stmt, Return) or stmt.value is None or not delta.touched(stmt.line):
                 continue
-            if any(o.value is not None and (c := cut(o.value)) is not None and same(c, stmt.value) for o in old):
+            if any(
+                o.value is not None and (c := cut(o.value)) is not None and same(c, stmt.value)
+                for o in old
+            ):
                 yield Related(Location(delta.unit.path, stmt.line), Message("cut-removed", {}))

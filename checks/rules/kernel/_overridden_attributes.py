@@ -24,7 +24,10 @@ def overridden(delta: Delta, rule: str) -> Iterator[Finding]:
                 continue
             if guarded.loops or _empty(first.value) or same(first.value, later.value):
                 continue
-            if not (delta.touched(first.line, first.end_line) or delta.touched(later.line, later.end_line)):
+            if not (
+                delta.touched(first.line, first.end_line)
+                or delta.touched(later.line, later.end_line)
+            ):
                 continue
             if name in names_in(later.value) or _read_between(delta.unit, name, first, later):
                 continue
@@ -34,7 +37,9 @@ def overridden(delta: Delta, rule: str) -> Iterator[Finding]:
 
 def _own(stmt: Assign) -> str:
     match stmt:
-        case Assign(target=E.Attr(base=E.Name(id="self"), name=name), op="=", value=value) if value is not None:
+        case Assign(target=E.Attr(base=E.Name(id="self"), name=name), op="=", value=value) if (
+            value is not None
+        ):
             return name  # without a value it is a declaration
     return ""
 
@@ -50,7 +55,11 @@ def _empty(value: E.Expr | None) -> bool:
 
 
 def _read_between(unit: Unit, name: str, first: Assign, later: Assign) -> bool:
-    return uses(unit.text(first.end_line + 1, later.line - 1), name) if later.line > first.end_line + 1 else False
+    return (
+        uses(unit.text(first.end_line + 1, later.line - 1), name)
+        if later.line > first.end_line + 1
+        else False
+    )
 
 
 def _override(delta: Delta, name: str, first: Assign, later: Assign, rule: str) -> Finding:

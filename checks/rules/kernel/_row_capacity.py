@@ -35,10 +35,16 @@ def scattered(delta: Delta, change: ChangeSet, config: Config, rule: str) -> Ite
 
 def _writes(kernel: Function, delta: Delta) -> Iterator[tuple[Assign, str, E.Expr]]:
     """(statement, pointer, index) of the unbounded writes on lines of the change."""
-    params = {p.name for p in kernel.params if "*" in p.type and "const" not in p.type.split("*")[0]}
+    params = {
+        p.name for p in kernel.params if "*" in p.type and "const" not in p.type.split("*")[0]
+    }
     for guarded in flatten(kernel.body):
         match guarded.stmt:
-            case Assign(target=E.Index(base=E.Name(id=pointer), indices=(E.Binary(op="+") as index,))) as stmt:
+            case (
+                Assign(
+                    target=E.Index(base=E.Name(id=pointer), indices=(E.Binary(op="+") as index,))
+                ) as stmt
+            ):
                 pass
             case _:
                 continue
@@ -68,7 +74,9 @@ def _grid(grid: E.Expr, delta: Delta) -> tuple[str, str] | None:
     local = {
         g.stmt.target.id: g.stmt.value
         for g in delta.flat
-        if isinstance(g.stmt, Assign) and isinstance(g.stmt.target, E.Name) and g.stmt.value is not None
+        if isinstance(g.stmt, Assign)
+        and isinstance(g.stmt.target, E.Name)
+        and g.stmt.value is not None
     }
     said = ""
     for _ in range(4):
@@ -77,7 +85,10 @@ def _grid(grid: E.Expr, delta: Delta) -> tuple[str, str] | None:
                 said, grid = name, local[name]
             case E.Call(func=E.Name(id="dim3"), args=(only, *_)):
                 grid = only
-            case E.Index(base=E.Call(func=E.Attr(base=E.Name(id=tensor), name="shape")), indices=(E.Const(value=0),)):
+            case E.Index(
+                base=E.Call(func=E.Attr(base=E.Name(id=tensor), name="shape")),
+                indices=(E.Const(value=0),),
+            ):
                 return said, tensor
             case _:
                 return None
@@ -98,7 +109,9 @@ def _callers(
     ops = Ops.of(change).of_function(delta.head)
     names = {op.name: op for op in ops}
     for caller in deltas(change, config):
-        if not caller.python or not any(name in caller.text and name in caller.code for name in names):
+        if not caller.python or not any(
+            name in caller.text and name in caller.code for name in names
+        ):
             continue
         for call, _ in calls_of(caller.head.body):
             op = names.get(E.callee(call))
@@ -106,7 +119,13 @@ def _callers(
             if found is not None:
                 stmt, rows = found
                 at = Location(caller.unit.path, stmt.line, stmt.end_line)
-                args = {"name": tensor, "index": show(index), "slots": grid[0], "rows": show(rows), "at": at}
+                args = {
+                    "name": tensor,
+                    "index": show(index),
+                    "slots": grid[0],
+                    "rows": show(rows),
+                    "at": at,
+                }
                 yield Finding(
                     rule=rule,
                     severity=Severity.QUESTION,
@@ -115,12 +134,16 @@ def _callers(
                     message=Message("scatter", args),
                     symbol=delta.head.qualname,
                     subject=f"{tensor} {show(index)}",
-                    evidence=(Definition(tensor, at, show(rows), caller.unit.text(stmt.line).strip()),),
+                    evidence=(
+                        Definition(tensor, at, show(rows), caller.unit.text(stmt.line).strip()),
+                    ),
                 )
                 return
 
 
-def _made_for(call: E.Call, op: OpInfo, tensor: str, grid: str, caller: Delta) -> tuple[Assign, E.Expr] | None:
+def _made_for(
+    call: E.Call, op: OpInfo, tensor: str, grid: str, caller: Delta
+) -> tuple[Assign, E.Expr] | None:
     """Where the caller makes what it passes for `tensor`, if its rows do not come from what it passes for `grid`."""
     function = op.function
     if function is None:
@@ -132,7 +155,9 @@ def _made_for(call: E.Call, op: OpInfo, tensor: str, grid: str, caller: Delta) -
     local = {
         g.stmt.target.id: g.stmt
         for g in caller.flat
-        if isinstance(g.stmt, Assign) and isinstance(g.stmt.target, E.Name) and g.stmt.line < call.line
+        if isinstance(g.stmt, Assign)
+        and isinstance(g.stmt.target, E.Name)
+        and g.stmt.line < call.line
     }
     stmt = local.get(passed.id)
     shape = made(stmt.value) if stmt is not None else None

@@ -74,7 +74,12 @@ def steps(found: tuple[Reader, ...], offsets: str, change: ChangeSet) -> tuple[S
 
 def _step(reader: Reader, offsets: str, change: ChangeSet) -> Step:
     rows = reader.rows
-    args = {"reader": reader.name, "offsets": offsets, "row": rows.row if rows else "", "at": reader.at}
+    args = {
+        "reader": reader.name,
+        "offsets": offsets,
+        "row": rows.row if rows else "",
+        "at": reader.at,
+    }
     if rows is None:
         said = Message("reader-whole", args)
         if reader.kind == CUT:
@@ -84,7 +89,11 @@ def _step(reader: Reader, offsets: str, change: ChangeSet) -> Step:
         return Step(reader.at, reader.text, said)
     unit = change.unit(rows.location.path)
     text = unit.text(rows.location.start_line).strip() if unit is not None else ""
-    said = Message("reader-keeps", {**args, "count": rows.count}) if rows.count else Message("reader-other", args)
+    said = (
+        Message("reader-keeps", {**args, "count": rows.count})
+        if rows.count
+        else Message("reader-other", args)
+    )
     return Step(rows.location, text, said)
 
 
@@ -98,7 +107,11 @@ def _fields(delta: Delta, names: set[str], change: ChangeSet, config: Config) ->
     """The attributes in which callers keep the part of the result that comes from `names`."""
     held = set(names)
     for stmt in (g.stmt for g in delta.flat):
-        if isinstance(stmt, Assign) and isinstance(stmt.target, E.Name) and E.names(stmt.value or stmt.target) & held:
+        if (
+            isinstance(stmt, Assign)
+            and isinstance(stmt.target, E.Name)
+            and E.names(stmt.value or stmt.target) & held
+        ):
             held.add(stmt.target.id)
     places = {
         n
@@ -114,7 +127,9 @@ def _fields(delta: Delta, names: set[str], change: ChangeSet, config: Config) ->
             local = {
                 item.id
                 for target, value in _assigned(function)
-                if isinstance(value, E.Call) and E.callee(value) == delta.head.name and isinstance(target, E.Sequence)
+                if isinstance(value, E.Call)
+                and E.callee(value) == delta.head.name
+                and isinstance(target, E.Sequence)
                 for n, item in enumerate(target.items)
                 if n in places and isinstance(item, E.Name)
             }
@@ -150,13 +165,17 @@ def _in_function(field: str, function: Function, unit: Unit, search: _Search) ->
                 yield from _called(call, tensors, at, text, search)
 
 
-def _cuts(field: str, function: Function, alias: set[str]) -> Iterator[tuple[int, tuple[E.Expr, ...]]]:
+def _cuts(
+    field: str, function: Function, alias: set[str]
+) -> Iterator[tuple[int, tuple[E.Expr, ...]]]:
     """(line, guards) of the statements that put the first rows alone back into the field."""
     for guarded in flatten(function.body):
         stmt = guarded.stmt
         if not isinstance(stmt, Assign) or stmt.value is None or not _keeps_in(stmt.target, field):
             continue
-        if any((base := cut(e)) is not None and _holds(base, field, alias) for e in E.walk(stmt.value)):
+        if any(
+            (base := cut(e)) is not None and _holds(base, field, alias) for e in E.walk(stmt.value)
+        ):
             yield stmt.line, guarded.guards
 
 
@@ -169,14 +188,20 @@ def _holds(expr: E.Expr, field: str, alias: set[str]) -> bool:
     return whole is not None and (field in whole.split(".")[1:] or whole.split(".")[0] in alias)
 
 
-def _called(call: E.Call, tensors: list[E.Expr], at: Location, text: str, search: _Search) -> Iterator[Reader]:
+def _called(
+    call: E.Call, tensors: list[E.Expr], at: Location, text: str, search: _Search
+) -> Iterator[Reader]:
     name = E.callee(call)
     ops = [i for i in Ops.of(search.change).named(name) if i.function is not None]
     for op in [i for i in ops if not _other(i.unit.path, (), search)]:
         passed = arguments(call, op.params)
         offsets = [p for p, v in passed.items() if key_of(cut(v) or v) == search.offsets]
         given = {op.cpp_name(p) for p, v in passed.items() if v in tensors}
-        rows = rows_read(op.function, given, op.cpp_name(offsets[0]) if offsets else "") if op.function else None
+        rows = (
+            rows_read(op.function, given, op.cpp_name(offsets[0]) if offsets else "")
+            if op.function
+            else None
+        )
         if rows is not None:
             yield Reader(name, KEPT if rows.count else PAST, at, text, rows)
             return
@@ -203,10 +228,16 @@ def _other(path: str, guards: tuple[E.Expr, ...], search: _Search) -> bool:
     hardware = search.config.hardware_of(path)
     if hardware and search.hardware and hardware not in search.hardware:
         return True
-    return search.speculative and any(polarity(g) is False and _asks_for_speculation(g) for g in guards)
+    return search.speculative and any(
+        polarity(g) is False and _asks_for_speculation(g) for g in guards
+    )
 
 
 def _asks_for_speculation(guard: E.Expr) -> bool:
     """Whether a condition is on speculative decoding as a whole, not on one method or part of it."""
-    names = (e.name if isinstance(e, E.Attr) else e.id for e in E.walk(guard) if isinstance(e, E.Attr | E.Name))
+    names = (
+        e.name if isinstance(e, E.Attr) else e.id
+        for e in E.walk(guard)
+        if isinstance(e, E.Attr | E.Name)
+    )
     return any("specul" in n.lower() for n in names)

@@ -28,7 +28,11 @@ def rows_read(function: Function, tensors: set[str], offsets: str) -> Rows | Non
     does; None where `function` reads none of them itself."""
     flat = list(flatten(function.body))
     pointers, starts = _handed_on(tensors, flat), _handed_on({offsets}, flat)
-    behind = {n for n, v in locals_in(flat) if any(isinstance(e, E.Index) and E.root(e) in starts for e in E.walk(v))}
+    behind = {
+        n
+        for n, v in locals_in(flat)
+        if any(isinstance(e, E.Index) and E.root(e) in starts for e in E.walk(v))
+    }
     found: list[Rows] = []
     for guarded in flat:
         for top in expressions(guarded.stmt):
@@ -45,7 +49,11 @@ def _handed_on(names: set[str], flat: list[Guarded]) -> set[str]:
     for name, value in locals_in(flat):
         while isinstance(value, E.Cast):
             value = value.operand
-        while isinstance(value, E.Call) and isinstance(value.func, E.Attr) and value.func.name in _HANDS_ON:
+        while (
+            isinstance(value, E.Call)
+            and isinstance(value.func, E.Attr)
+            and value.func.name in _HANDS_ON
+        ):
             value = value.func.base
         if isinstance(value, E.Name) and value.id in found:
             found.add(name)
@@ -53,7 +61,12 @@ def _handed_on(names: set[str], flat: list[Guarded]) -> set[str]:
 
 
 def _row(
-    index: E.Expr, guarded: Guarded, behind: set[str], starts: set[str], flat: list[Guarded], at: Location
+    index: E.Expr,
+    guarded: Guarded,
+    behind: set[str],
+    starts: set[str],
+    flat: list[Guarded],
+    at: Location,
 ) -> Rows:
     """`offset + j`, with the count below which a loop keeps `j`."""
     for e in E.walk(index):
@@ -65,7 +78,11 @@ def _row(
             )
             if known and isinstance(step, E.Name):
                 first = E.Binary("==", step, E.Const(0)) in guarded.guards
-                return Rows(at, show(start) if first else show(e), _count(step.id, guarded.loops, flat, first))
+                return Rows(
+                    at,
+                    show(start) if first else show(e),
+                    _count(step.id, guarded.loops, flat, first),
+                )
     return Rows(at, show(index))
 
 
@@ -78,7 +95,10 @@ def _count(counter: str, loops: tuple[For, ...], flat: list[Guarded], first: boo
         stops = [loop.stop]
         if isinstance(loop.stop, E.Name):
             stops = [v for n, v in locals_in(flat) if n == loop.stop.id and v != E.Const(0)]
-        counts = [next((e for e in E.walk(v) if isinstance(e, E.Index) and (first or e is v)), None) for v in stops]
+        counts = [
+            next((e for e in E.walk(v) if isinstance(e, E.Index) and (first or e is v)), None)
+            for v in stops
+        ]
         if counts and counts[0] is not None and None not in counts:
             return show(counts[0])
     return ""

@@ -23,7 +23,11 @@ def per_thread(flat: list[Guarded]) -> set[str]:
     common = shared(flat)
     for guarded in flat:
         stmt = guarded.stmt
-        if not isinstance(stmt, Assign) or not isinstance(stmt.target, E.Name) or stmt.value is None:
+        if (
+            not isinstance(stmt, Assign)
+            or not isinstance(stmt.target, E.Name)
+            or stmt.value is None
+        ):
             continue
         if stmt.target.id not in common and depends(stmt.value, found):
             found.add(stmt.target.id)
@@ -34,7 +38,11 @@ def depends(expr: E.Expr, locals_: set[str]) -> bool:
     """Whether `expr` differs between the threads of a block; votes of a whole block do not."""
     for e in E.walk(expr):
         match e:
-            case E.Call() if E.callee(e) in ("__syncthreads_or", "__syncthreads_and", "__syncthreads_count"):
+            case E.Call() if E.callee(e) in (
+                "__syncthreads_or",
+                "__syncthreads_and",
+                "__syncthreads_count",
+            ):
                 return False
             case E.Name(id="threadIdx"):
                 return True
@@ -50,10 +58,19 @@ def shared(flat: list[Guarded]) -> dict[str, Assign]:
     found: dict[str, Assign] = {}
     for guarded in flat:
         stmt = guarded.stmt
-        if not isinstance(stmt, Assign) or not isinstance(stmt.target, E.Name) or stmt.value is not None:
+        if (
+            not isinstance(stmt, Assign)
+            or not isinstance(stmt.target, E.Name)
+            or stmt.value is not None
+        ):
             continue
         kind = stmt.declares or ""
-        if "__shared__" in kind and "extern" not in kind and not kind.endswith("[]") and not _OPAQUE.search(kind):
+        if (
+            "__shared__" in kind
+            and "extern" not in kind
+            and not kind.endswith("[]")
+            and not _OPAQUE.search(kind)
+        ):
             found.setdefault(stmt.target.id, stmt)
     return found
 
@@ -63,7 +80,13 @@ def barrier(expr: E.Expr) -> bool:
     if not isinstance(expr, E.Call):
         return False
     name = E.callee(expr)
-    return name.startswith("__syncthreads") or name in ("sync", "sync_cluster", "sync_all", "sync_group", "bar_sync")
+    return name.startswith("__syncthreads") or name in (
+        "sync",
+        "sync_cluster",
+        "sync_all",
+        "sync_group",
+        "bar_sync",
+    )
 
 
 def reads(expr: E.Expr, name: str) -> Iterator[E.Expr]:

@@ -26,12 +26,15 @@ def _threads(delta: Delta, rule: str) -> Iterator[Finding]:
     if index is None or not _rounded_up(delta):
         return
     compared = any(index in names_in(t) for g in delta.flat for t in g.guards) or any(
-        isinstance(g.stmt, For) and index in {n for t in expressions(g.stmt) for n in names_in(t)} for g in delta.flat
+        isinstance(g.stmt, For) and index in {n for t in expressions(g.stmt) for n in names_in(t)}
+        for g in delta.flat
     )
     for guarded in delta.flat if not compared else ():
         stmt = guarded.stmt
         match stmt:
-            case Assign(target=E.Index(base=E.Name(id=out), indices=(E.Name(id=at),))) if at == index:
+            case Assign(target=E.Index(base=E.Name(id=out), indices=(E.Name(id=at),))) if (
+                at == index
+            ):
                 if out in {p.name for p in delta.head.params} and delta.touched(stmt.line):
                     yield _finding("thread", {"out": out, "index": index}, stmt.line, delta, rule)
                     return
@@ -50,7 +53,10 @@ def _rounded_up(delta: Delta) -> bool:
         for call, _ in calls_of(function.body):
             if E.callee(call) == delta.head.name and call.launch:
                 text = delta.unit.text(function.start_line, function.end_line)
-                return any(word in text.lower() for word in ("- 1) /", "-1)/", "- 1)/", "ceildiv", "ceil_div", "cdiv"))
+                return any(
+                    word in text.lower()
+                    for word in ("- 1) /", "-1)/", "- 1)/", "ceildiv", "ceil_div", "cdiv")
+                )
     return False
 
 
@@ -73,14 +79,20 @@ def _masks(delta: Delta, rule: str) -> Iterator[Finding]:
                 bare.append((offset, call))
     for offset, call in bare:
         if offset in masked and delta.touched(call.line):
-            args: dict[str, object] = {"access": E.dotted(call.func), "offset": offset, "mask": masked[offset]}
+            args: dict[str, object] = {
+                "access": E.dotted(call.func),
+                "offset": offset,
+                "mask": masked[offset],
+            }
             yield _finding("mask", args, call.line, delta, rule)
 
 
 def _vector(pointer: E.Expr, delta: Delta) -> set[str]:
     """The names in a pointer that stand for a range (`offs = pid * BLOCK + tl.arange(0, BLOCK)`)."""
     ranges = {
-        n for n, v in locals_in(delta.flat) if any(isinstance(e, E.Call) and E.callee(e) == "arange" for e in E.walk(v))
+        n
+        for n, v in locals_in(delta.flat)
+        if any(isinstance(e, E.Call) and E.callee(e) == "arange" for e in E.walk(v))
     }
     return E.names(pointer) & ranges
 

@@ -35,7 +35,14 @@ from checks.domain.bitfields.ranges import show
 from checks.domain.ops import expressions
 from checks.lang.ir import expr as E
 from checks.lang.ir.stmt import Assign, For, Guarded
-from checks.rules.kernel._thread_divergence import barrier, depends, is_device, per_thread, reads, shared
+from checks.rules.kernel._thread_divergence import (
+    barrier,
+    depends,
+    is_device,
+    per_thread,
+    reads,
+    shared,
+)
 
 ID = "kernel.barrier"
 SUMMARY = "A barrier that some threads skip, or that is missing between a write and a read"
@@ -58,13 +65,16 @@ def _skipped(delta: Delta) -> Iterator[Finding]:
         condition = _condition(guarded, threads) if _meets(guarded) else None
         if condition is None or any(o is not None and same(o, condition) for o in old):
             continue
-        yield _finding("skipped", {"condition": show(condition)}, guarded.stmt.line, show(condition), delta)
+        yield _finding(
+            "skipped", {"condition": show(condition)}, guarded.stmt.line, show(condition), delta
+        )
         return
 
 
 def _meets(guarded: Guarded) -> bool:
     return any(
-        isinstance(top, E.Call) and E.callee(top).startswith("__syncthreads") for top in expressions(guarded.stmt)
+        isinstance(top, E.Call) and E.callee(top).startswith("__syncthreads")
+        for top in expressions(guarded.stmt)
     )
 
 
@@ -110,12 +120,20 @@ def _race(flat: list[Guarded]) -> tuple[str, int, int] | None:
             written.clear()
             continue
         for name, at in list(written.items()):
-            values = [stmt.value] if isinstance(stmt, Assign) else [] if isinstance(stmt, For) else tops
-            alone = at.guards[: 1 + next(n for n, g in enumerate(at.guards) if _one_thread(g, threads))]
+            values = (
+                [stmt.value] if isinstance(stmt, Assign) else [] if isinstance(stmt, For) else tops
+            )
+            alone = at.guards[
+                : 1 + next(n for n, g in enumerate(at.guards) if _one_thread(g, threads))
+            ]
             outside = guarded.guards[: len(alone)] != alone
             if outside and any(True for v in values if v is not None for _ in reads(v, name)):
                 return name, at.stmt.line, stmt.line
-        if isinstance(stmt, Assign) and (name := E.root(stmt.target) or "") in names and stmt.value is not None:
+        if (
+            isinstance(stmt, Assign)
+            and (name := E.root(stmt.target) or "") in names
+            and stmt.value is not None
+        ):
             single = any(_one_thread(g, threads) for g in guarded.guards)
             if single and not guarded.loops:
                 written[name] = guarded
@@ -129,7 +147,9 @@ def _one_thread(guard: E.Expr, threads: set[str]) -> bool:
 
 def _collective(e: E.Expr) -> bool:
     """Block-wide helpers of which most meet in a barrier of their own."""
-    return isinstance(e, E.Call) and ("Block" in E.callee(e) or "block" in E.callee(e) or "Sync" in E.callee(e))
+    return isinstance(e, E.Call) and (
+        "Block" in E.callee(e) or "block" in E.callee(e) or "Sync" in E.callee(e)
+    )
 
 
 def _finding(key: str, args: dict[str, object], line: int, subject: str, delta: Delta) -> Finding:

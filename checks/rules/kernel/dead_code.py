@@ -62,7 +62,12 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
 def _branches(delta: Delta) -> Iterator[Finding]:
     for guarded in delta.flat:
         stmt = guarded.stmt
-        if not isinstance(stmt, If) or not stmt.then or not stmt.orelse or not same(stmt.then, stmt.orelse):
+        if (
+            not isinstance(stmt, If)
+            or not stmt.then
+            or not stmt.orelse
+            or not same(stmt.then, stmt.orelse)
+        ):
             continue
         before = (g.stmt for g in delta.flat_base if isinstance(g.stmt, If))
         if not delta.touched(stmt.line, stmt.end_line) or any(same(stmt, old) for old in before):
@@ -104,10 +109,15 @@ def _span(body: tuple[Stmt, ...]) -> int:
 
 def _merge(stmt: If, delta: Delta) -> Fix | None:
     """The branch without its test, where the test does nothing itself and is not one of a chain of `elif`."""
-    if delta.unit.text(stmt.line).lstrip().startswith("elif") or any(isinstance(e, E.Call) for e in _calls(stmt)):
+    if delta.unit.text(stmt.line).lstrip().startswith("elif") or any(
+        isinstance(e, E.Call) for e in _calls(stmt)
+    ):
         return None
     margin = len(delta.unit.text(stmt.line)) - len(delta.unit.text(stmt.line).lstrip())
-    body = [delta.unit.text(n).rstrip("\r") for n in range(stmt.then[0].line, stmt.then[-1].end_line + 1)]
+    body = [
+        delta.unit.text(n).rstrip("\r")
+        for n in range(stmt.then[0].line, stmt.then[-1].end_line + 1)
+    ]
     inner = len(body[0]) - len(body[0].lstrip())
     lines = tuple(line[inner - margin :] if line[:inner].isspace() else line for line in body)
     return Fix((Edit(delta.unit.path, stmt.line, stmt.end_line, lines),))
@@ -128,11 +138,18 @@ def _unreachable(delta: Delta) -> Iterator[Finding]:
             gone = isinstance(first, Return | Raise) or (
                 isinstance(first, Jump) and first.kind in ("break", "continue")
             )
-            if not gone or after.line <= first.end_line or not _does(after) or _generator(delta, body):
+            if (
+                not gone
+                or after.line <= first.end_line
+                or not _does(after)
+                or _generator(delta, body)
+            ):
                 continue
             if isinstance(first, Raise) and not delta.python and "switch" in delta.code:
                 continue  # arms that come out of a macro leave only the default one to see
-            if delta.touched(first.line, first.end_line) or delta.touched(after.line, body[-1].end_line):
+            if delta.touched(first.line, first.end_line) or delta.touched(
+                after.line, body[-1].end_line
+            ):
                 yield Finding(
                     rule=ID,
                     severity=Severity.SUGGESTION,
@@ -162,7 +179,9 @@ def _blocks(body: tuple[Stmt, ...]) -> Iterator[tuple[Stmt, ...]]:
 
 def _does(stmt: Stmt) -> bool:
     """Whether a statement does something; `break` behind `return` of a `switch` is a habit."""
-    return isinstance(stmt, Assign | If | For) or (isinstance(stmt, ExprStmt) and not isinstance(stmt.value, E.Const))
+    return isinstance(stmt, Assign | If | For) or (
+        isinstance(stmt, ExprStmt) and not isinstance(stmt.value, E.Const)
+    )
 
 
 def _generator(delta: Delta, body: tuple[Stmt, ...]) -> bool:
@@ -173,14 +192,20 @@ def _uncalled(unit: Unit, base: Unit | None, change: ChangeSet) -> Iterator[Find
     if unit.path.endswith((".h", ".hpp", ".cuh", ".hxx", ".inl")):
         return
     file = change.changed(unit.path)
-    removed = "\n".join(base.text(n) for n in sorted(file.base_lines())) if base is not None and file else ""
+    removed = (
+        "\n".join(base.text(n) for n in sorted(file.base_lines()))
+        if base is not None and file
+        else ""
+    )
     for function in unit.functions:
         new = change.touches(unit.path, function.start_line, function.start_line)
         if not _local(function) or not (new or uses(removed, function.name)):
             continue
         if _named_elsewhere(function, unit) or _named_in_tree(function, unit, change):
             continue
-        old = next((f for f in (base.functions if base else ()) if f.qualname == function.qualname), None)
+        old = next(
+            (f for f in (base.functions if base else ()) if f.qualname == function.qualname), None
+        )
         if old is not None and base is not None and not _named_elsewhere(old, base):
             continue
         yield Finding(
@@ -188,7 +213,9 @@ def _uncalled(unit: Unit, base: Unit | None, change: ChangeSet) -> Iterator[Find
             severity=Severity.SUGGESTION,
             confidence=Confidence.HIGH,
             location=Location(unit.path, function.start_line),
-            message=Message("uncalled" if old is None else "left-uncalled", {"name": function.name}),
+            message=Message(
+                "uncalled" if old is None else "left-uncalled", {"name": function.name}
+            ),
             symbol=function.qualname,
             subject=function.name,
         )
@@ -205,7 +232,12 @@ def _named_elsewhere(function: Function, unit: Unit) -> bool:
     """Whether the file names the function outside its own definition and outside declarations."""
     if len([f for f in unit.functions if f.name == function.name]) > 1:
         return True
-    declared = {n for d in unit.declarations if d.name == function.name for n in range(d.line, d.end_line + 1)}
+    declared = {
+        n
+        for d in unit.declarations
+        if d.name == function.name
+        for n in range(d.line, d.end_line + 1)
+    }
     for number, line in enumerate(unit.lines, 1):
         if function.name not in line or function.covers(number) or number in declared:
             continue

@@ -39,7 +39,9 @@ from checks.lang.ir.stmt import Assign, For
 ID = "kernel.fixed-seed"
 SUMMARY = "Random numbers come from a seed that requests cannot choose"
 
-_ENGINE = re.compile(r"(?:std::)?(?:mt19937(?:_64)?|default_random_engine|minstd_rand0?|ranlux\w+)$")
+_ENGINE = re.compile(
+    r"(?:std::)?(?:mt19937(?:_64)?|default_random_engine|minstd_rand0?|ranlux\w+)$"
+)
 _STATIC = re.compile(
     r"^\s*(?:static|thread_local|inline)[\w\s:<>]*[\s>](\w+)\s*(?:\{|=|\()\s*(0[xX][0-9a-fA-F]+|\d+)\s*(?:U?L*)[\})]?\s*;"
 )
@@ -67,7 +69,9 @@ def _seeds(delta: Delta) -> Iterator[Finding]:
                 if origin is None or origin[0] in seen:
                     continue
                 key, name, line = origin
-                touched = delta.touched(guarded.stmt.line, guarded.stmt.end_line) or delta.touched(line)
+                touched = delta.touched(guarded.stmt.line, guarded.stmt.end_line) or delta.touched(
+                    line
+                )
                 if touched and not _was_there(name, key, delta):
                     seen.add(key)
                     yield _finding(key, name, line, guarded.stmt.line, delta)
@@ -83,7 +87,11 @@ def _seed_of(call: E.Call, stmt: object, delta: Delta) -> E.Expr | None:
     name = E.dotted(call.func) or ""
     if delta.python:
         per_step = delta.head.name not in ("__init__", "main") and "seed" not in delta.head.name
-        if name.startswith("tl.") and E.callee(call) in _PYTHON and any("triton" in m for m in delta.head.marks):
+        if (
+            name.startswith("tl.")
+            and E.callee(call) in _PYTHON
+            and any("triton" in m for m in delta.head.marks)
+        ):
             return call.args[0] if call.args else None
         if name in ("paddle.seed", "torch.manual_seed") and per_step:
             return call.args[0] if call.args else None
@@ -107,18 +115,28 @@ def _launched(call: E.Call, delta: Delta) -> E.Expr | None:
     return None
 
 
-def _origin(seed: E.Expr, local: dict[str, Assign], delta: Delta, depth: int = 0) -> tuple[str, str, int] | None:
+def _origin(
+    seed: E.Expr, local: dict[str, Assign], delta: Delta, depth: int = 0
+) -> tuple[str, str, int] | None:
     """(`constant` or `process`, its name, its line) of a seed that nobody outside can choose, else None."""
     if depth > 4:
         return None
     names = [e for e in E.walk(seed) if isinstance(e, E.Name)]
-    loops = {t.id for g in delta.flat if isinstance(g.stmt, For) and isinstance(t := g.stmt.target, E.Name)}
+    loops = {
+        t.id
+        for g in delta.flat
+        if isinstance(g.stmt, For) and isinstance(t := g.stmt.target, E.Name)
+    }
     ids = [n for n in names if n.id not in loops and not n.id.startswith("std::")]
     if any(isinstance(e, E.Attr) for e in E.walk(seed)):
         return None
     if not ids:
         whole = isinstance(seed, E.Const) and isinstance(seed.value, int)
-        return ("constant", str(seed.value), seed.line) if isinstance(seed, E.Const) and whole else None
+        return (
+            ("constant", str(seed.value), seed.line)
+            if isinstance(seed, E.Const) and whole
+            else None
+        )
     if len({n.id for n in ids}) != 1:
         return None
     name = ids[0].id
@@ -134,12 +152,21 @@ def _origin(seed: E.Expr, local: dict[str, Assign], delta: Delta, depth: int = 0
     if isinstance(value, E.Call) and "vector" in (stmt.declares or "") and len(value.args) == 2:
         value = value.args[1]
     found = _origin(value, local, delta, depth + 1)
-    return (found[0], name if found[0] == "constant" else found[1], found[2] or stmt.line) if found else None
+    return (
+        (found[0], name if found[0] == "constant" else found[1], found[2] or stmt.line)
+        if found
+        else None
+    )
 
 
 def _static(name: str, delta: Delta) -> int | None:
     """The line on which a counter of the process named `name` starts at a constant."""
-    inside = {n for f in delta.unit.functions if f is not delta.head for n in range(f.start_line, f.end_line + 1)}
+    inside = {
+        n
+        for f in delta.unit.functions
+        if f is not delta.head
+        for n in range(f.start_line, f.end_line + 1)
+    }
     for number, line in enumerate(delta.unit.lines, 1):
         found = _STATIC.match(line) if name in line and number not in inside else None
         if found is not None and found.group(1) == name:
@@ -159,7 +186,11 @@ def _was_there(name: str, key: str, delta: Delta) -> bool:
 def _finding(key: str, name: str, line: int, use: int, delta: Delta) -> Finding:
     keys = {"constant": "constant", "process": "process"}
     place = line if key == "process" and delta.touched(line) else use
-    start = found.group(2) if key == "process" and (found := _STATIC.match(delta.unit.text(line))) else name
+    start = (
+        found.group(2)
+        if key == "process" and (found := _STATIC.match(delta.unit.text(line)))
+        else name
+    )
     return Finding(
         rule=ID,
         severity=Severity.SUGGESTION,
@@ -168,5 +199,7 @@ def _finding(key: str, name: str, line: int, use: int, delta: Delta) -> Finding:
         message=Message(keys[key], {"name": name, "function": delta.head.name, "start": start}),
         symbol=delta.head.qualname,
         subject=name,
-        related=(Related(Location(delta.unit.path, use), Message("drawn", {})),) if place != use else (),
+        related=(Related(Location(delta.unit.path, use), Message("drawn", {})),)
+        if place != use
+        else (),
     )

@@ -55,9 +55,15 @@ _ONCE = re.compile(
     r"init|load|warm|profil|capture|dummy|insert|debug|dump|check|clear|reset|prompt|register|config|build_model"
     r"|preempt|prefill|swap|export|weight|test|vision|image|mm_|_mm|vit|log_|loop|async|thread"
 )
-_FILES = re.compile(r"sampl|spec_decode|propos|model_runner|post_process|pre_and_post|logprob|attention|worker")
-_HOST = re.compile(r"(^|_)(cpu|host|np|numpy|list|ids?_list|lens?_list|json|msg|dict|config)(_|$)|pinned")
-_DEVICE_CALLS = frozenset({"cudaMalloc", "cudaFree", "cudaDeviceSynchronize", "cudaStreamSynchronize", "cudaMemcpy"})
+_FILES = re.compile(
+    r"sampl|spec_decode|propos|model_runner|post_process|pre_and_post|logprob|attention|worker"
+)
+_HOST = re.compile(
+    r"(^|_)(cpu|host|np|numpy|list|ids?_list|lens?_list|json|msg|dict|config)(_|$)|pinned"
+)
+_DEVICE_CALLS = frozenset(
+    {"cudaMalloc", "cudaFree", "cudaDeviceSynchronize", "cudaStreamSynchronize", "cudaMemcpy"}
+)
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
@@ -76,7 +82,9 @@ def _every_step(delta: Delta) -> bool:
 
 
 def _python(delta: Delta, change: ChangeSet) -> Iterator[Finding]:
-    before = Counter(c.func.name for _, c, _ in _waits(delta.flat_base) if isinstance(c.func, E.Attr))
+    before = Counter(
+        c.func.name for _, c, _ in _waits(delta.flat_base) if isinstance(c.func, E.Attr)
+    )
     host = _on_host(delta)
     for line, call, guards in _waits(delta.flat):
         if not isinstance(call.func, E.Attr) or not delta.touched(line) or brought(guards, change):
@@ -89,7 +97,9 @@ def _python(delta: Delta, change: ChangeSet) -> Iterator[Finding]:
             severity=Severity.QUESTION,
             confidence=Confidence.HIGH if how == "item" else Confidence.MEDIUM,
             location=Location(delta.unit.path, line),
-            message=Message("waits", {"call": f"{show(tensor)}.{how}()", "function": delta.head.name}),
+            message=Message(
+                "waits", {"call": f"{show(tensor)}.{how}()", "function": delta.head.name}
+            ),
             symbol=delta.head.qualname,
             subject=f"{show(tensor)}.{how}",
             pedantic=delta.base is None,
@@ -105,10 +115,19 @@ def _waits(flat: list[Guarded]) -> Iterator[tuple[int, E.Call, tuple[E.Expr, ...
         for top in expressions(guarded.stmt):
             inner: set[int] = set()
             running = {
-                n for c in E.walk(top) if isinstance(c, E.Comprehension) for t, _, _ in c.clauses for n in E.names(t)
+                n
+                for c in E.walk(top)
+                if isinstance(c, E.Comprehension)
+                for t, _, _ in c.clauses
+                for n in E.names(t)
             }
             for e in E.walk(top):
-                if isinstance(e, E.Call) and isinstance(e.func, E.Attr) and e.func.name in WAITS and not e.args:
+                if (
+                    isinstance(e, E.Call)
+                    and isinstance(e.func, E.Attr)
+                    and e.func.name in WAITS
+                    and not e.args
+                ):
                     if id(e) not in inner and E.root(e.func.base) not in running:
                         yield e.line or guarded.stmt.line, e, guarded.guards
                     inner |= {id(x) for x in E.walk(e.func.base)}
@@ -116,7 +135,11 @@ def _waits(flat: list[Guarded]) -> Iterator[tuple[int, E.Call, tuple[E.Expr, ...
 
 def _other_hardware(guard: E.Expr) -> bool:
     """The `else` of `if platform.is_cuda()`: where there is no overlap to lose."""
-    return isinstance(guard, E.Unary) and isinstance(guard.operand, E.Call) and E.callee(guard.operand) == "is_cuda"
+    return (
+        isinstance(guard, E.Unary)
+        and isinstance(guard.operand, E.Call)
+        and E.callee(guard.operand) == "is_cuda"
+    )
 
 
 def _on_host(delta: Delta) -> set[str]:
@@ -127,7 +150,10 @@ def _on_host(delta: Delta) -> set[str]:
         if isinstance(stmt, Assign) and isinstance(stmt.target, E.Name) and stmt.value is not None:
             calls = [e for e in E.walk(stmt.value) if isinstance(e, E.Call)]
             names = {E.dotted(c.func) or E.callee(c) for c in calls}
-            if any(n.startswith(("np.", "numpy.", "json.")) or n in ("len", "list", "dict") for n in names):
+            if any(
+                n.startswith(("np.", "numpy.", "json.")) or n in ("len", "list", "dict")
+                for n in names
+            ):
                 found.add(stmt.target.id)
             if any(E.callee(c) in WAITS for c in calls) or E.names(stmt.value) & found:
                 found.add(stmt.target.id)

@@ -61,7 +61,9 @@ def _products(delta: Delta, triton: bool) -> Iterator[Finding]:
         stmt = guarded.stmt
         for top in expressions(stmt):
             for product in _offsets(top, stmt, triton):
-                if any(same(product, o) for o in old) or not delta.touched(product.line or stmt.line):
+                if any(same(product, o) for o in old) or not delta.touched(
+                    product.line or stmt.line
+                ):
                     continue
                 narrow = _triton_row(product, delta) if triton else _narrow(product, types)
                 if narrow:
@@ -94,7 +96,9 @@ def _offsets(top: E.Expr, stmt: object, triton: bool) -> Iterator[E.Binary]:
         match e:
             case E.Index(indices=(index,)):
                 yield from _vocab_products(index)
-            case E.Binary(op="+") if triton or (isinstance(stmt, Assign) and "*" in (stmt.declares or "")):
+            case E.Binary(op="+") if triton or (
+                isinstance(stmt, Assign) and "*" in (stmt.declares or "")
+            ):
                 yield from _vocab_products(e)
 
 
@@ -124,7 +128,9 @@ def _triton_row(product: E.Binary, delta: Delta) -> bool:
     ids: set[str] = set()
     for guarded in delta.flat:
         match guarded.stmt:
-            case Assign(target=E.Name(id=name), value=E.Call() as call) if E.dotted(call.func) == "tl.program_id":
+            case Assign(target=E.Name(id=name), value=E.Call() as call) if (
+                E.dotted(call.func) == "tl.program_id"
+            ):
                 ids.add(name)
     if isinstance(row, E.Call):
         return E.dotted(row.func) == "tl.program_id"
@@ -134,7 +140,12 @@ def _triton_row(product: E.Binary, delta: Delta) -> bool:
 def _finding(product: E.Binary, delta: Delta, triton: bool) -> Finding:
     line = product.line
     row = product.left if _is_vocab(product.right) else product.right
-    args = {"product": show(product), "row": show(row), "rows": (1 << 31) // VOCABULARY, "tokens": VOCABULARY}
+    args = {
+        "product": show(product),
+        "row": show(row),
+        "rows": (1 << 31) // VOCABULARY,
+        "tokens": VOCABULARY,
+    }
     return Finding(
         rule=ID,
         severity=Severity.QUESTION,

@@ -33,7 +33,17 @@ from collections.abc import Iterator
 from checks.core.change import ChangeSet
 from checks.core.changed import Delta, deltas, names_in
 from checks.core.config import Config
-from checks.core.finding import Confidence, Definition, Evidence, Finding, Location, Message, Related, Severity, Side
+from checks.core.finding import (
+    Confidence,
+    Definition,
+    Evidence,
+    Finding,
+    Location,
+    Message,
+    Related,
+    Severity,
+    Side,
+)
 from checks.domain.bitfields.ranges import show
 from checks.domain.ops import expressions
 from checks.eval.constants.lookup import Constants
@@ -58,7 +68,12 @@ def _loops(delta: Delta, change: ChangeSet, config: Config) -> Iterator[Finding]
     fixed: dict[tuple[str, str], tuple[For, int]] = {}
     for guarded in delta.flat_base:
         loop = guarded.stmt
-        if isinstance(loop, For) and isinstance(loop.target, E.Name) and loop.stop is not None and delta.base_unit:
+        if (
+            isinstance(loop, For)
+            and isinstance(loop.target, E.Name)
+            and loop.stop is not None
+            and delta.base_unit
+        ):
             bound = Constants.of(change, Side.BASE).resolve(loop.stop, delta.base_unit, delta.base)
             for row in _rows(loop) if bound is not None and isinstance(bound.value, int) else ():
                 fixed[(loop.target.id, row)] = (loop, int(str(bound.value)) if bound else 0)
@@ -66,7 +81,11 @@ def _loops(delta: Delta, change: ChangeSet, config: Config) -> Iterator[Finding]
         loop = guarded.stmt
         if not isinstance(loop, For) or not isinstance(loop.target, E.Name) or loop.stop is None:
             continue
-        pairs = [(row, fixed[(loop.target.id, row)]) for row in _rows(loop) if (loop.target.id, row) in fixed]
+        pairs = [
+            (row, fixed[(loop.target.id, row)])
+            for row in _rows(loop)
+            if (loop.target.id, row) in fixed
+        ]
         if not pairs or not delta.touched(loop.line, loop.line) or _capped(loop, delta):
             continue
         if Constants.of(change).resolve(loop.stop, delta.unit, delta.head) is not None:
@@ -84,7 +103,9 @@ def _rows(loop: For) -> set[str]:
     while stack:
         stmt = stack.pop()
         match stmt:
-            case Assign(target=E.Index(base=E.Name(id=row), indices=(index,))) if loop.target.id in E.names(index):
+            case Assign(target=E.Index(base=E.Name(id=row), indices=(index,))) if (
+                loop.target.id in E.names(index)
+            ):
                 found.add(row)
             case If(then=then, orelse=orelse):
                 stack += [*then, *orelse]
@@ -127,7 +148,12 @@ def _capped(loop: For, delta: Delta) -> bool:
             break
         if isinstance(stmt, Assert | If) and names_in(stmt.test) & bound:
             return True
-        if isinstance(stmt, Assign) and isinstance(stmt.target, E.Name) and stmt.target.id in bound and _least(stmt):
+        if (
+            isinstance(stmt, Assign)
+            and isinstance(stmt.target, E.Name)
+            and stmt.target.id in bound
+            and _least(stmt)
+        ):
             return True
     return False
 
@@ -141,7 +167,13 @@ def _least(stmt: Assign) -> bool:
 
 
 def _finding(
-    loop: For, old: For, width: int, rows: list[str], delta: Delta, change: ChangeSet, config: Config
+    loop: For,
+    old: For,
+    width: int,
+    rows: list[str],
+    delta: Delta,
+    change: ChangeSet,
+    config: Config,
 ) -> Finding:
     assert loop.stop is not None and old.stop is not None
     removed = tuple(_cap_removed(width, change, config))
@@ -166,7 +198,9 @@ def _finding(
 
 def _cap_removed(width: int, change: ChangeSet, config: Config) -> Iterator[Related]:
     """Lines of Python that the change took away and that held the value down to the row: `else 20` for 21 columns."""
-    number = re.compile(rf"\belse\s+(?:{width}|{width - 1})\b|\bmin\([^)]*\b(?:{width}|{width - 1})\b")
+    number = re.compile(
+        rf"\belse\s+(?:{width}|{width - 1})\b|\bmin\([^)]*\b(?:{width}|{width - 1})\b"
+    )
     for file in change.files:
         base = file.base_path if file.base_path and file.base_path.endswith(".py") else None
         if base is None or config.is_test(base) or file.head_path is None:
@@ -174,6 +208,11 @@ def _cap_removed(width: int, change: ChangeSet, config: Config) -> Iterator[Rela
         unit = change.unit(base, Side.BASE)
         for line in sorted(file.base_lines()) if unit is not None else ():
             if unit is not None and number.search(unit.text(line)):
-                hunk = next((h for h in file.hunks if h.base_start <= line < h.base_start + h.base_len), None)
+                hunk = next(
+                    (h for h in file.hunks if h.base_start <= line < h.base_start + h.base_len),
+                    None,
+                )
                 at = hunk.head_start if hunk is not None else 0
-                yield Related(Location(file.head_path, max(at, 1)), Message("cap-removed", {"width": width}))
+                yield Related(
+                    Location(file.head_path, max(at, 1)), Message("cap-removed", {"width": width})
+                )

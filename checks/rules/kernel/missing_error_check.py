@@ -40,7 +40,9 @@ from checks.lang.ir.stmt import Assign, ExprStmt, Stmt
 ID = "kernel.missing-error-check"
 SUMMARY = "A launch or a returned status is not checked where the code around it checks"
 
-_CHECKS = re.compile(r"cudaGetLastError|cudaPeekAtLastError|C10_CUDA_KERNEL_LAUNCH_CHECK|hipGetLastError|CHECK_LAUNCH")
+_CHECKS = re.compile(
+    r"cudaGetLastError|cudaPeekAtLastError|C10_CUDA_KERNEL_LAUNCH_CHECK|hipGetLastError|CHECK_LAUNCH"
+)
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
@@ -57,13 +59,19 @@ def _launches(delta: Delta, change: ChangeSet) -> Iterator[Finding]:
     calls = [(g.stmt, g.stmt.value) for g in delta.flat if isinstance(g.stmt, ExprStmt)]
     launches = [(s, c) for s, c in calls if isinstance(c, E.Call) and c.launch]
     known = set(re.findall(r"(\w+)\s*(?:<[^;{}]*?>)?\s*<<<", delta.base_code))
-    new = [(s, c) for s, c in launches if delta.touched(s.line, s.end_line) and E.callee(c) not in known]
+    new = [
+        (s, c)
+        for s, c in launches
+        if delta.touched(s.line, s.end_line) and E.callee(c) not in known
+    ]
     if not new or _CHECKS.search(delta.code):
         return
     names = list(dict.fromkeys(E.callee(c) for _, c in new))
     near = _checked_near(delta)
     chained = _chained(delta)
-    before = len([c for c, _ in calls_of(delta.base.body) if c.launch]) if delta.base is not None else 0
+    before = (
+        len([c for c, _ in calls_of(delta.base.body) if c.launch]) if delta.base is not None else 0
+    )
     if near is None and chained is not None and (before >= len(launches) or not _practice(change)):
         chained = None
     at = Location(delta.unit.path, near) if near is not None else None
@@ -131,7 +139,9 @@ def _statuses(delta: Delta, change: ChangeSet) -> Iterator[Finding]:
             or value.launch
         ):
             continue
-        dropped = isinstance(stmt, ExprStmt) or (isinstance(stmt, Assign) and not _read(stmt, delta))
+        dropped = isinstance(stmt, ExprStmt) or (
+            isinstance(stmt, Assign) and not _read(stmt, delta)
+        )
         if dropped and delta.touched(stmt.line, stmt.end_line) and not _was_there(value, delta):
             found.append((stmt, value))
     if not found:
@@ -148,7 +158,9 @@ def _statuses(delta: Delta, change: ChangeSet) -> Iterator[Finding]:
         severity=Severity.SUGGESTION,
         confidence=Confidence.HIGH,
         location=Location(delta.unit.path, stmt.line, stmt.end_line),
-        message=Message("status", {"names": names, "count": len(found), "near": Location(near.path, near.line)}),
+        message=Message(
+            "status", {"names": names, "count": len(found), "near": Location(near.path, near.line)}
+        ),
         symbol=delta.head.qualname,
         subject=" ".join(names),
         fix=_fix(stmt, call, delta) if len(found) == 1 else None,

@@ -66,7 +66,9 @@ def _mixed(delta: Delta, change: ChangeSet) -> Iterator[Finding]:
     """`a[:n] & share["b"]`: the rows of the batch with the rows of a whole buffer."""
     for guarded in delta.flat if _CUT.search(delta.text) else ():
         stmt = guarded.stmt
-        if not delta.touched(stmt.line, stmt.end_line) or not _CUT.search(delta.unit.text(stmt.line, stmt.end_line)):
+        if not delta.touched(stmt.line, stmt.end_line) or not _CUT.search(
+            delta.unit.text(stmt.line, stmt.end_line)
+        ):
             continue
         for top in expressions(stmt):
             for e in E.walk(top):
@@ -74,12 +76,23 @@ def _mixed(delta: Delta, change: ChangeSet) -> Iterator[Finding]:
                     continue
                 for one, other in ((e.left, e.right), (e.right, e.left)):
                     source, key = cut(one), key_of(other)
-                    if source is None or key is None or key_of(source) is None or key_of(source) == key:
+                    if (
+                        source is None
+                        or key is None
+                        or key_of(source) is None
+                        or key_of(source) == key
+                    ):
                         continue
                     whole = [b for b in buffers(key, change, most=1) if largest(b.rows, {})]
-                    twin = [b for b in buffers(key_of(source) or "", change, most=1) if largest(b.rows, {})]
+                    twin = [
+                        b
+                        for b in buffers(key_of(source) or "", change, most=1)
+                        if largest(b.rows, {})
+                    ]
                     if whole and twin and same(whole[0].rows, twin[0].rows):
-                        yield _rows_differ(show(one), key, Location(whole[0].path, whole[0].line), e.line, delta)
+                        yield _rows_differ(
+                            show(one), key, Location(whole[0].path, whole[0].line), e.line, delta
+                        )
 
 
 def _rows_differ(one: str, key: str, at: Location, line: int, delta: Delta) -> Finding:
@@ -102,7 +115,12 @@ def _widened(change: ChangeSet, config: Config) -> Iterator[Finding]:
             stmt = guarded.stmt
             shape = made(stmt.value) if isinstance(stmt, Assign) else None
             key = key_of(stmt.target) if isinstance(stmt, Assign) else None
-            if shape is not None and key and delta.touched(stmt.line, stmt.end_line) and largest(shape[0], {}):
+            if (
+                shape is not None
+                and key
+                and delta.touched(stmt.line, stmt.end_line)
+                and largest(shape[0], {})
+            ):
                 keys.setdefault(key, Location(delta.unit.path, stmt.line))
     for key in sorted(keys):
         before = buffers(key, change, Side.BASE, most=8)
@@ -117,7 +135,9 @@ def _combined(key: str, at: Location, change: ChangeSet, config: Config) -> Iter
             continue
         alias = {n for n, v in dict(locals_in(delta.flat)).items() if key_of(v) == key}
         for guarded in delta.flat:
-            hit = next((e for top in expressions(guarded.stmt) for e in _meets(top, key, alias)), None)
+            hit = next(
+                (e for top in expressions(guarded.stmt) for e in _meets(top, key, alias)), None
+            )
             if hit is not None:
                 other = hit.right if _is(hit.left, key, alias) else hit.left
                 args = {"name": key, "other": show(other), "at": at}
@@ -137,7 +157,11 @@ def _meets(top: E.Expr, key: str, alias: set[str]) -> Iterator[E.Binary]:
     for e in E.walk(top):
         if isinstance(e, E.Binary) and e.op in _ELEMENTWISE:
             for one, other in ((e.left, e.right), (e.right, e.left)):
-                if _is(one, key, alias) and not isinstance(other, E.Const) and names_in(other) - {key}:
+                if (
+                    _is(one, key, alias)
+                    and not isinstance(other, E.Const)
+                    and names_in(other) - {key}
+                ):
                     yield e
 
 

@@ -34,7 +34,16 @@ from collections.abc import Iterator
 from checks.core.change import ChangeSet
 from checks.core.changed import Delta, deltas, uses
 from checks.core.config import Config
-from checks.core.finding import Confidence, Definition, Edit, Finding, Fix, Location, Message, Severity
+from checks.core.finding import (
+    Confidence,
+    Definition,
+    Edit,
+    Finding,
+    Fix,
+    Location,
+    Message,
+    Severity,
+)
 from checks.domain.bitfields.ranges import show
 from checks.domain.ops import calls_of
 from checks.lang.ir import expr as E
@@ -45,7 +54,9 @@ ID = "kernel.pointer-type"
 SUMMARY = "A pointer is checked or read as something that it is not"
 
 _CHECK = re.compile(r"(?:[A-Z0-9]+_)*CHECK_PTR(_OR_NULL)?")
-_QUALIFIER = re.compile(r"\b(?:const|restrict|__restrict__|__global_ptr__|volatile)\b|\b\w+::|[\s*&]")
+_QUALIFIER = re.compile(
+    r"\b(?:const|restrict|__restrict__|__global_ptr__|volatile)\b|\b\w+::|[\s*&]"
+)
 _KIND = {
     "int": "i32", "int32_t": "i32", "int64_t": "i64", "long": "i64", "longlong": "i64", "uint32_t": "u32",
     "unsigned": "u32", "unsignedint": "u32", "uint64_t": "u64", "size_t": "u64", "float": "f32", "double": "f64",
@@ -84,7 +95,13 @@ def _checks(delta: Delta, change: ChangeSet, config: Config) -> Iterator[Finding
 
 
 def _check(stmt: object) -> E.Call | None:
-    value = stmt.test if isinstance(stmt, Assert) else stmt.value if isinstance(stmt, ExprStmt) else None
+    value = (
+        stmt.test
+        if isinstance(stmt, Assert)
+        else stmt.value
+        if isinstance(stmt, ExprStmt)
+        else None
+    )
     if isinstance(value, E.Call) and _CHECK.fullmatch(E.callee(value)) and len(value.args) >= 3:
         return value
     return None
@@ -99,7 +116,12 @@ def _type(kind: E.Expr, param: Param, line: int, end: int, delta: Delta) -> Iter
     text = delta.unit.text(line, end)
     checked = next((w for w in re.findall(r"[\w:]+", text) if _kind(w) is not None), None)
     declared = _kind(param.type)
-    if checked is None or declared is None or _kind(checked) == declared or param.type.count("*") != 1:
+    if (
+        checked is None
+        or declared is None
+        or _kind(checked) == declared
+        or param.type.count("*") != 1
+    ):
         return
     true = re.sub(r"\bconst\b|[\s*]", "", param.type)
     fixed = re.sub(rf"(\(\s*\w+\s*,\s*){re.escape(checked)}\b", rf"\g<1>{true}", text, count=1)
@@ -113,7 +135,9 @@ def _type(kind: E.Expr, param: Param, line: int, end: int, delta: Delta) -> Iter
         symbol=delta.head.qualname,
         subject=f"{param.name} {checked}",
         evidence=(Definition(param.name, Location(delta.unit.path, param.line), param.type),),
-        fix=Fix((Edit(delta.unit.path, line, end, tuple(fixed.split("\n"))),)) if fixed != text else None,
+        fix=Fix((Edit(delta.unit.path, line, end, tuple(fixed.split("\n"))),))
+        if fixed != text
+        else None,
     )
 
 
@@ -122,12 +146,18 @@ def _count(count: E.Expr, param: Param, line: int, delta: Delta) -> Iterator[Fin
     for comment in delta.unit.comments:
         if comment.end_line != line - 1:
             continue
-        found = re.search(rf"\b(?:len|length|size)\(\s*{re.escape(param.name)}\s*\)\s*=+\s*(.+)$", comment.text)
+        found = re.search(
+            rf"\b(?:len|length|size)\(\s*{re.escape(param.name)}\s*\)\s*=+\s*(.+)$", comment.text
+        )
         if found is None:
             found = re.search(rf"\b{re.escape(param.name)}\s*:?\s*\[([^\]]+)\]", comment.text)
         said = found.group(1).strip().rstrip(".") if found else ""
         mine = re.sub(r"\s", "", show(count))
-        if said and re.sub(r"[\s()]", "", said) != re.sub(r"[()]", "", mine) and not _one_in_other(said, count):
+        if (
+            said
+            and re.sub(r"[\s()]", "", said) != re.sub(r"[()]", "", mine)
+            and not _one_in_other(said, count)
+        ):
             yield Finding(
                 rule=ID,
                 severity=Severity.SUGGESTION,
@@ -146,7 +176,9 @@ def _one_in_other(said: str, count: E.Expr) -> bool:
     return words == E.names(count)
 
 
-def _nullable(strict: dict[str, E.Call], delta: Delta, change: ChangeSet, config: Config) -> Iterator[Finding]:
+def _nullable(
+    strict: dict[str, E.Call], delta: Delta, change: ChangeSet, config: Config
+) -> Iterator[Finding]:
     """Callers that pass `nullptr`, or `x ? ... : nullptr`, for a pointer that is refused then."""
     head = delta.head
     places = {p.name: n for n, p in enumerate(head.params)}
@@ -154,7 +186,11 @@ def _nullable(strict: dict[str, E.Call], delta: Delta, change: ChangeSet, config
     for path in change.head.holders(head.name, "cpp"):
         unit = change.unit(path) if not config.is_test(path) else None
         for function in unit.functions if unit is not None else ():
-            if unit is None or function.name == head.name or not uses(_text(function, delta, path, change), head.name):
+            if (
+                unit is None
+                or function.name == head.name
+                or not uses(_text(function, delta, path, change), head.name)
+            ):
                 continue
             for call, _ in calls_of(function.body):
                 if E.callee(call) != head.name or len(call.args) != len(head.params):
@@ -164,7 +200,9 @@ def _nullable(strict: dict[str, E.Call], delta: Delta, change: ChangeSet, config
                     if _may_be_null(passed, function):
                         seen.add(name)
                         at = Location(path, passed.line or call.line)
-                        yield _refused(name, strict[name], at, unit.text(at.start_line).strip(), delta)
+                        yield _refused(
+                            name, strict[name], at, unit.text(at.start_line).strip(), delta
+                        )
 
 
 def _text(function: Function, delta: Delta, path: str, change: ChangeSet) -> str:
@@ -199,7 +237,9 @@ def _refused(name: str, call: E.Call, at: Location, excerpt: str, delta: Delta) 
         symbol=delta.head.qualname,
         subject=f"{name} {macro}",
         evidence=(Definition(name, at, "nullptr", excerpt),),
-        fix=Fix((Edit(delta.unit.path, line, line, (fixed.rstrip("\r"),)),)) if fixed != text else None,
+        fix=Fix((Edit(delta.unit.path, line, line, (fixed.rstrip("\r"),)),))
+        if fixed != text
+        else None,
     )
 
 
@@ -209,7 +249,12 @@ def _twice(delta: Delta) -> Iterator[Finding]:
     for guarded in delta.flat:
         for top in (getattr(guarded.stmt, "value", None),):
             for e in E.walk(top) if isinstance(top, E.Node) else ():  # type: ignore[arg-type]
-                if not isinstance(e, E.Call) or E.callee(e) != "data" or e.args or not isinstance(e.func, E.Attr):
+                if (
+                    not isinstance(e, E.Call)
+                    or E.callee(e) != "data"
+                    or e.args
+                    or not isinstance(e.func, E.Attr)
+                ):
                     continue
                 name, kind = E.dotted(e.func.base), _kind(e.template)
                 if name is None or kind is None:

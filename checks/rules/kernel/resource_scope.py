@@ -78,19 +78,30 @@ def _in_block(body: tuple[Stmt, ...], block: Stmt, delta: Delta) -> Iterator[Fin
     guards = {
         s.target.id: s
         for s in body
-        if isinstance(s, Assign) and isinstance(s.target, E.Name) and s.declares and _GUARD.search(s.declares)
+        if isinstance(s, Assign)
+        and isinstance(s.target, E.Name)
+        and s.declares
+        and _GUARD.search(s.declares)
     }
-    inside = {s.target.id for s in body if isinstance(s, Assign) and s.declares and isinstance(s.target, E.Name)}
+    inside = {
+        s.target.id
+        for s in body
+        if isinstance(s, Assign) and s.declares and isinstance(s.target, E.Name)
+    }
     rest = delta.unit.text(block.end_line + 1, delta.head.end_line)
     for stmt in body:
         match stmt:
-            case Assign(target=E.Name(id=name), value=E.Call(func=E.Attr(base=E.Name(id=guard), name=how))):
+            case Assign(
+                target=E.Name(id=name), value=E.Call(func=E.Attr(base=E.Name(id=guard), name=how))
+            ):
                 pass
             case _:
                 continue
         if guard not in guards or name in inside or "alloc" not in how.lower():
             continue
-        if not uses(re.sub(r"//[^\n]*", "", rest), name) or _pointed(name, guards[guard], stmt, delta):
+        if not uses(re.sub(r"//[^\n]*", "", rest), name) or _pointed(
+            name, guards[guard], stmt, delta
+        ):
             continue
         yield Finding(
             rule=ID,
@@ -106,7 +117,9 @@ def _in_block(body: tuple[Stmt, ...], block: Stmt, delta: Delta) -> Iterator[Fin
 
 def _pointed(name: str, guard: Assign, stmt: Stmt, delta: Delta) -> bool:
     """Whether the change left all of it as it was."""
-    return not any(delta.touched(s.line, s.end_line) for s in (guard, stmt)) and not delta.touched(guard.line)
+    return not any(delta.touched(s.line, s.end_line) for s in (guard, stmt)) and not delta.touched(
+        guard.line
+    )
 
 
 def _next_use(name: str, block: Stmt, delta: Delta) -> Location:
@@ -119,14 +132,22 @@ def _leaked(delta: Delta) -> Iterator[Finding]:
     local = {
         g.stmt.target.id
         for g in delta.flat
-        if isinstance(g.stmt, Assign) and isinstance(g.stmt.target, E.Name) and "*" in (g.stmt.declares or "")
+        if isinstance(g.stmt, Assign)
+        and isinstance(g.stmt.target, E.Name)
+        and "*" in (g.stmt.declares or "")
         if not g.stmt.static
     }
     for call, _ in calls_of(delta.head.body):
-        if E.callee(call) not in ("cudaMalloc", "cudaMallocAsync") or not call.args or not delta.touched(call.line):
+        if (
+            E.callee(call) not in ("cudaMalloc", "cudaMallocAsync")
+            or not call.args
+            or not delta.touched(call.line)
+        ):
             continue
         name = E.root(call.args[0]) or E.root(getattr(call.args[0], "operand", call.args[0])) or ""
-        freed = re.search(rf"cudaFree\w*\(\s*{re.escape(name)}\b|return\s+{re.escape(name)}\b", delta.code)
+        freed = re.search(
+            rf"cudaFree\w*\(\s*{re.escape(name)}\b|return\s+{re.escape(name)}\b", delta.code
+        )
         kept = re.search(rf"[\w\])]\s*=\s*{re.escape(name)}\s*;", delta.code)
         if name in local and freed is None and kept is None:
             yield Finding(

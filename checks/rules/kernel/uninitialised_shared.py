@@ -43,7 +43,12 @@ SUMMARY = "A shared variable is read before anything writes it"
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     for delta in deltas(change, config):
-        if not delta.python and "__shared__" in delta.code and is_device(delta.head) and delta.head.clean:
+        if (
+            not delta.python
+            and "__shared__" in delta.code
+            and is_device(delta.head)
+            and delta.head.clean
+        ):
             yield from _kernel(delta)
 
 
@@ -104,6 +109,8 @@ def _given_away(top: E.Expr, name: str) -> bool:
                 return True
             case E.Cast(operand=operand) if E.root(operand) == name and "*" in e.type:
                 return True
-            case E.Call(args=args) if any(isinstance(a, E.Index) and E.root(a) == name for a in args):
+            case E.Call(args=args) if any(
+                isinstance(a, E.Index) and E.root(a) == name for a in args
+            ):
                 return True
     return False

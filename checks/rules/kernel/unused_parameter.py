@@ -34,7 +34,16 @@ from collections.abc import Iterator
 from checks.core.change import ChangeSet
 from checks.core.changed import Delta, body_code, code_of, deltas, uses
 from checks.core.config import Config
-from checks.core.finding import Confidence, Evidence, Finding, Location, Message, Related, Severity, Sibling
+from checks.core.finding import (
+    Confidence,
+    Evidence,
+    Finding,
+    Location,
+    Message,
+    Related,
+    Severity,
+    Sibling,
+)
 from checks.domain.ops import Ops, arguments, calls_of, parts
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, Param, Unit
@@ -72,11 +81,19 @@ def _parameters(delta: Delta, change: ChangeSet, config: Config) -> Iterator[Fin
             groups.setdefault(_kind(param, delta), []).append(param)
     if groups.get("lost"):
         given = _given(groups["lost"][0], delta, change, config)
-        quiet = not given or _interface(delta, change) or not _matters(groups["lost"], delta, change)
+        quiet = (
+            not given or _interface(delta, change) or not _matters(groups["lost"], delta, change)
+        )
         yield _finding("lost", groups["lost"], delta, given, quiet)
     if groups.get("added") and not _constructed(groups["added"], delta, change):
         honoured = _honoured(groups["added"][0], delta, change)
-        yield _finding("ignored" if honoured else "new", groups["added"], delta, honoured, _interface(delta, change))
+        yield _finding(
+            "ignored" if honoured else "new",
+            groups["added"],
+            delta,
+            honoured,
+            _interface(delta, change),
+        )
     if groups.get("new"):
         yield from _fresh(groups["new"], delta, change)
 
@@ -85,7 +102,9 @@ def _names(function: Function) -> frozenset[str]:
     """The names that stand in the statements of `function` itself."""
 
     def found() -> frozenset[str]:
-        return frozenset([e.id for _, inside in parts(function.body) for e in inside if e.__class__ is E.Name])
+        return frozenset(
+            [e.id for _, inside in parts(function.body) for e in inside if e.__class__ is E.Name]
+        )
 
     return function.body.once(_names, found)
 
@@ -93,7 +112,11 @@ def _names(function: Function) -> frozenset[str]:
 def _overloaded(delta: Delta) -> bool:
     """Several functions of this name in one file: which of them became which is not certain."""
     units = (delta.unit, delta.base_unit)
-    return any(len([f for f in u.functions if f.qualname == delta.head.qualname]) > 1 for u in units if u is not None)
+    return any(
+        len([f for f in u.functions if f.qualname == delta.head.qualname]) > 1
+        for u in units
+        if u is not None
+    )
 
 
 def _counts(param: Param) -> bool:
@@ -104,7 +127,9 @@ def _counts(param: Param) -> bool:
 def _stub(function: Function) -> bool:
     """A declaration in the shape of a definition: nothing inside but `pass`, `...`, or an error."""
     kept = [s for s in function.body if not isinstance(getattr(s, "value", None), E.Const)]
-    return all(isinstance(s, Raise | Jump) for s in kept) or any("abstract" in m for m in function.marks)
+    return all(isinstance(s, Raise | Jump) for s in kept) or any(
+        "abstract" in m for m in function.marks
+    )
 
 
 def _kind(param: Param, delta: Delta) -> str:
@@ -188,8 +213,16 @@ def _constructed(params: list[Param], delta: Delta, change: ChangeSet) -> bool:
     for path in change.head.holders(params[0].name):
         unit = change.unit(path) if language(path) == "python" and path != delta.unit.path else None
         for function in unit.named("__init__") if unit is not None else ():
-            owner = next((c for c in unit.classes if c.name == function.owner), None) if unit is not None else None
-            if owner is not None and bases & {*owner.bases} and wanted <= {p.name for p in function.params}:
+            owner = (
+                next((c for c in unit.classes if c.name == function.owner), None)
+                if unit is not None
+                else None
+            )
+            if (
+                owner is not None
+                and bases & {*owner.bases}
+                and wanted <= {p.name for p in function.params}
+            ):
                 return True
     return False
 
@@ -234,7 +267,9 @@ def _launched(delta: Delta, param: Param) -> tuple[Related, ...]:
 
 def _honoured(param: Param, delta: Delta, change: ChangeSet) -> tuple[Sibling, ...]:
     """The same op on other hardware, where it reads what this one ignores."""
-    if delta.python or not any(op.kernel.rsplit("::", 1)[-1] == delta.head.name for op in delta.unit.ops):
+    if delta.python or not any(
+        op.kernel.rsplit("::", 1)[-1] == delta.head.name for op in delta.unit.ops
+    ):
         return ()
     ops = Ops.of(change)
     for own in ops.of_function(delta.head):
@@ -245,14 +280,22 @@ def _honoured(param: Param, delta: Delta, change: ChangeSet) -> tuple[Sibling, .
         wanted = param.name if param.name in own.params else own.params[place]
         for other in ops.named(own.name):
             twin = other.function
-            home = change.unit(twin.path) if twin is not None and twin.path != delta.unit.path else None
+            home = (
+                change.unit(twin.path)
+                if twin is not None and twin.path != delta.unit.path
+                else None
+            )
             if twin is None or home is None or wanted not in other.params:
                 continue
             name = next((n for n in (wanted, param.name) if n in {p.name for p in twin.params}), "")
             if name and uses(body_code(twin, code_of(home, twin)), name):
                 line = _line_of(home, twin, name)
                 verdict = Message("honours", {"name": name})
-                return (Sibling(Location(home.path, line), twin.name, "", verdict, home.text(line).strip()),)
+                return (
+                    Sibling(
+                        Location(home.path, line), twin.name, "", verdict, home.text(line).strip()
+                    ),
+                )
     return ()
 
 

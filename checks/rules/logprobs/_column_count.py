@@ -9,16 +9,24 @@ from checks.lang.ir import expr as E
 from checks.lang.ir.stmt import Assign, Guarded, negate
 
 
-def changed_width(guarded: Guarded, before: list[Guarded], mode: bool | None) -> tuple[bool | None, bool]:
+def changed_width(
+    guarded: Guarded, before: list[Guarded], mode: bool | None
+) -> tuple[bool | None, bool]:
     """(mode, whether the number of columns certainly changed) of a changed width.
 
     Against `x if not speculative else 20`, a plain `x` changes only what the other arm was.
     """
     stmt = guarded.stmt
     assert isinstance(stmt, Assign)
-    sets = [(g.guards, g.stmt) for g in before if isinstance(g.stmt, Assign) and g.stmt.target == stmt.target]
+    sets = [
+        (g.guards, g.stmt)
+        for g in before
+        if isinstance(g.stmt, Assign) and g.stmt.target == stmt.target
+    ]
     olds = [(guards, old.value) for guards, old in sets if old.value is not None]
-    values = [value for guards, value in olds if guards == guarded.guards] or [value for _, value in olds]
+    values = [value for guards, value in olds if guards == guarded.guards] or [
+        value for _, value in olds
+    ]
     if len(values) != 1 or stmt.value is None:
         return mode, False
     differ = list(_differences(values[0], stmt.value))
@@ -46,4 +54,6 @@ def _differences(old: E.Expr, new: E.Expr) -> Iterator[tuple[E.Expr | None, E.Ex
 
 def other_number(old: E.Expr, new: E.Expr) -> bool:
     """Whether two values certainly differ: two numbers, or a number against what depends on the request."""
-    return isinstance(old, E.Const) != isinstance(new, E.Const) or (isinstance(old, E.Const) and old != new)
+    return isinstance(old, E.Const) != isinstance(new, E.Const) or (
+        isinstance(old, E.Const) and old != new
+    )

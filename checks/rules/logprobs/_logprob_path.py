@@ -151,7 +151,11 @@ def _touched(stmt: Stmt, unit: Unit, change: ChangeSet) -> bool:
 def _removed_lines(old: Unit, change: ChangeSet) -> set[str]:
     """What the change took out of the file: a line that is there again elsewhere was only moved."""
     file = next((f for f in change.files if f.base_path == old.path), None)
-    return {old.lines[n - 1].strip() for n in file.base_lines() if n <= len(old.lines)} if file is not None else set()
+    return (
+        {old.lines[n - 1].strip() for n in file.base_lines() if n <= len(old.lines)}
+        if file is not None
+        else set()
+    )
 
 
 def _last(stmt: Stmt) -> int:
@@ -161,7 +165,9 @@ def _last(stmt: Stmt) -> int:
 def _logs(stmt: Stmt) -> bool:
     """A log line, or a statement that only holds others."""
     if isinstance(stmt, ExprStmt):
-        names = {E.callee(e) for e in E.walk(stmt.value) if isinstance(e, E.Call)} | E.names(stmt.value)
+        names = {E.callee(e) for e in E.walk(stmt.value) if isinstance(e, E.Call)} | E.names(
+            stmt.value
+        )
         return any(_LOGS.search(n) for n in names)
     return not isinstance(stmt, Assign | Return | If)
 
@@ -174,7 +180,19 @@ def _locals(body: list[Guarded]) -> set[str]:
 
 # What moves or reshapes a value and does not compute one.
 _CARRIES = frozenset(
-    {"cpu", "cuda", "tolist", "numpy", "item", "clone", "contiguous", "detach", "copy_to", "pin_memory", "reshape"}
+    {
+        "cpu",
+        "cuda",
+        "tolist",
+        "numpy",
+        "item",
+        "clone",
+        "contiguous",
+        "detach",
+        "copy_to",
+        "pin_memory",
+        "reshape",
+    }
 )
 _WHERE = frozenset({"device", "place", "blocking"})
 
@@ -187,15 +205,22 @@ def _key(stmt: Stmt, local: set[str], change: ChangeSet) -> tuple[object, ...]:
             case E.Name() | E.Attr() if E.dotted(expr) in local:
                 return E.Name("_")
             case E.Ternary(test=test, then=then, orelse=orelse) if brought((test,), change):
-                absent = isinstance(test, E.Unary) or (isinstance(test, E.Binary) and test.op == "is")
+                absent = isinstance(test, E.Unary) or (
+                    isinstance(test, E.Binary) and test.op == "is"
+                )
                 return E.substitute(then if absent else orelse, plain)
-            case E.Call(func=E.Attr(base=E.Name(id="paddle" | "torch" | "np"), name="reshape"), args=(base, *_)):
+            case E.Call(
+                func=E.Attr(base=E.Name(id="paddle" | "torch" | "np"), name="reshape"),
+                args=(base, *_),
+            ):
                 return E.substitute(base, plain)
             case E.Call(func=E.Attr(base=base, name=name)) if name in _CARRIES:
                 return E.substitute(base, plain)
             case E.Call(keywords=words) if any(k in _WHERE for k, _ in words):
                 kept = tuple((k, v) for k, v in words if k not in _WHERE)
-                return E.substitute(E.Call(expr.func, expr.args, kept, expr.launch, expr.template), plain)
+                return E.substitute(
+                    E.Call(expr.func, expr.args, kept, expr.launch, expr.template), plain
+                )
             case _:
                 return None
 
@@ -236,11 +261,15 @@ _ROWS = re.compile(
 def _only_carries(stmt: Stmt) -> bool:
     """`x = empty_like(y)`, `x.copy_(y)`, `x = gather(y, order)`: room for a value, or the way of one."""
     value = stmt.value if isinstance(stmt, Assign | ExprStmt) else None
-    while isinstance(value, E.Call) and isinstance(value.func, E.Attr) and value.func.name in _CARRIES:
+    while (
+        isinstance(value, E.Call) and isinstance(value.func, E.Attr) and value.func.name in _CARRIES
+    ):
         value = value.func.base
     if not isinstance(value, E.Call):
         return False
-    return E.callee(value) in ("empty", "empty_like", "copy_") or bool(_ROWS.search(E.callee(value)))
+    return E.callee(value) in ("empty", "empty_like", "copy_") or bool(
+        _ROWS.search(E.callee(value))
+    )
 
 
 def _targets(stmt: Stmt) -> list[str]:
@@ -262,4 +291,6 @@ def _targets(stmt: Stmt) -> list[str]:
 
 
 def _of_logprobs(function: Function) -> bool:
-    return bool(_LOGPROB.search(function.qualname)) or any(_LOGPROB.search(p.name) for p in function.params)
+    return bool(_LOGPROB.search(function.qualname)) or any(
+        _LOGPROB.search(p.name) for p in function.params
+    )

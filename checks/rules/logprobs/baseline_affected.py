@@ -33,7 +33,16 @@ from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
-from checks.core.finding import Confidence, Evidence, Finding, Location, Message, Related, Severity, Step
+from checks.core.finding import (
+    Confidence,
+    Evidence,
+    Finding,
+    Location,
+    Message,
+    Related,
+    Severity,
+    Step,
+)
 from checks.domain.baselines import BaselineTest, baseline_tests
 from checks.domain.hardware_reach import excluded
 from checks.rules.logprobs._logprob_path import SEED, Altered, altered, mentions
@@ -53,7 +62,9 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     if not statements:
         return
     tests = list(baseline_tests(change, config))
-    reached = [(t, mine) for t in tests if (mine := [a for a in statements if _reaches(a, t, config)])]
+    reached = [
+        (t, mine) for t in tests if (mine := [a for a in statements if _reaches(a, t, config)])
+    ]
     if len(reached) <= _MOST_TESTS:
         yield from (_at_test(test, mine, change) for test, mine in reached)
     else:
@@ -74,8 +85,12 @@ def _at_test(test: BaselineTest, statements: list[Altered], change: ChangeSet) -
     evidence: list[Evidence] = [_step(a) for a in statements[:_MOST_STATEMENTS]]
     if test.speculative:
         at = Location(test.unit.path, test.speculative)
-        evidence.append(Step(at, test.unit.text(test.speculative).strip(), Message("starts-speculative")))
-    evidence.append(Step(place, test.unit.text(test.line).strip(), Message("compares", {"stored": test.stored})))
+        evidence.append(
+            Step(at, test.unit.text(test.speculative).strip(), Message("starts-speculative"))
+        )
+    evidence.append(
+        Step(place, test.unit.text(test.line).strip(), Message("compares", {"stored": test.stored}))
+    )
     args = {
         **_args(first), "test": test.node, "stored": test.stored,
         "touched": change.touches(test.unit.path, test.line, test.line),
@@ -87,7 +102,10 @@ def _at_change(reached: list[tuple[BaselineTest, list[Altered]]]) -> Finding:
     every = [a for a in reached[0][1] if all(a in mine for _, mine in reached)]
     first = min(every or (a for _, mine in reached for a in mine), key=lambda a: a.order)
     tests = [t for t, _ in reached]
-    related = tuple(Related(Location(t.unit.path, t.line), Message("compares", {"stored": t.stored})) for t in tests)
+    related = tuple(
+        Related(Location(t.unit.path, t.line), Message("compares", {"stored": t.stored}))
+        for t in tests
+    )
     args = {**_args(first), "tests": [t.unit.path for t in tests], "count": len(tests)}
     place = Location(first.path, first.line)
     return _finding(place, Message("reaches-many", args), first, first.function, (), related)
@@ -101,7 +119,11 @@ def _args(statement: Altered) -> dict[str, object]:
 
 
 def _step(statement: Altered) -> Step:
-    args = {"kind": statement.kind, "what": statement.name, "speculative": bool(statement.speculative)}
+    args = {
+        "kind": statement.kind,
+        "what": statement.name,
+        "speculative": bool(statement.speculative),
+    }
     return Step(Location(statement.path, statement.line), statement.text, Message("changes", args))
 
 

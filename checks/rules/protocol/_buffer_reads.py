@@ -75,7 +75,9 @@ class Readers:
             if op.name not in end.ops or kernel is None:
                 continue
             names = [p.name for p in kernel.params]
-            passed = [(p.name, op_argument(p.name, end.function, kernel)) for p in end.function.params]
+            passed = [
+                (p.name, op_argument(p.name, end.function, kernel)) for p in end.function.params
+            ]
             places = {names.index(given): own for own, given in passed if given in names}
             for unit in self._callers(op.name):
                 yield from self._in_unit(op.name, places, unit)
@@ -97,7 +99,9 @@ class Readers:
                 for place, param in places.items():
                     buffer = E.dotted(call.args[place]) if place < len(call.args) else None
                     if buffer and buffer.startswith("self."):
-                        yield Reading(op, buffer, param, unit, function.owner, call.line, tuple(atoms.items()))
+                        yield Reading(
+                            op, buffer, param, unit, function.owner, call.line, tuple(atoms.items())
+                        )
 
     def attributes_passed(self, op: str, unit: Unit) -> Iterator[Reading]:
         """The readings of `op` in one file, whichever parameter each attribute is for."""
@@ -121,7 +125,9 @@ class Readers:
         for guarded, text in self._statements(reading.unit, function):
             if not any(alias in text for alias in aliases):
                 continue
-            if given and not compatible(given, self.atoms(guarded.guards, reading.unit, function.owner)):
+            if given and not compatible(
+                given, self.atoms(guarded.guards, reading.unit, function.owner)
+            ):
                 continue
             stmt = guarded.stmt
             name = E.dotted(stmt.target) if isinstance(stmt, Assign) else None
@@ -130,7 +136,11 @@ class Readers:
                 continue
             for top in expressions(stmt):
                 yield from self._cut(top, aliases, reading.unit, function)
-            if isinstance(stmt, Assign) and isinstance(stmt.target, E.Name) and stmt.value is not None:
+            if (
+                isinstance(stmt, Assign)
+                and isinstance(stmt.target, E.Name)
+                and stmt.value is not None
+            ):
                 if _view_of(stmt.value, aliases):
                     aliases.add(stmt.target.id)
                 else:
@@ -143,7 +153,11 @@ class Readers:
             found = []
             for guarded in flatten(function.body):
                 stmt = guarded.stmt
-                last = min(stmt.end_line, stmt.line + 5) if isinstance(stmt, If | For | With) else stmt.end_line
+                last = (
+                    min(stmt.end_line, stmt.line + 5)
+                    if isinstance(stmt, If | For | With)
+                    else stmt.end_line
+                )
                 found.append((guarded, unit.text(stmt.line, last)))
             self._flat[key] = found
         return self._flat[key]
@@ -167,14 +181,18 @@ class Readers:
                 yield Quantity(DTYPE, dtype.value, place, excerpt)
                 break
 
-    def _cut(self, top: E.Expr, aliases: set[str], unit: Unit, function: Function) -> Iterator[Quantity]:
+    def _cut(
+        self, top: E.Expr, aliases: set[str], unit: Unit, function: Function
+    ) -> Iterator[Quantity]:
         for expr in E.walk(top):
             match expr:
-                case E.Index(base=base, indices=(E.Slice(lower=lower, upper=upper, step=None),)) if _is(base, aliases):
+                case E.Index(
+                    base=base, indices=(E.Slice(lower=lower, upper=upper, step=None),)
+                ) if _is(base, aliases):
                     yield from self._span(lower, upper, expr.line, unit, function)
-                case E.Call(func=E.Attr(base=base, name="reshape"), args=(E.Sequence(items=dims),)) if any(
-                    _is(e, aliases) for e in E.walk(base)
-                ):
+                case E.Call(
+                    func=E.Attr(base=base, name="reshape"), args=(E.Sequence(items=dims),)
+                ) if any(_is(e, aliases) for e in E.walk(base)):
                     yield from self._rows(dims, expr.line, unit, function)
 
     def _span(
@@ -190,12 +208,16 @@ class Readers:
             if form is not None and rests:
                 yield from self._strides(form, upper.line or line, rests, unit)
 
-    def _strides(self, form: Form, line: int, rests: tuple[Location, ...], unit: Unit) -> Iterator[Quantity]:
+    def _strides(
+        self, form: Form, line: int, rests: tuple[Location, ...], unit: Unit
+    ) -> Iterator[Quantity]:
         for key, factor in form.terms.items():
             if len(key) == 1 and factor > 1:
                 yield self._quantity(STRIDE, factor, line, rests, unit)
 
-    def _rows(self, dims: tuple[E.Expr, ...], line: int, unit: Unit, function: Function) -> Iterator[Quantity]:
+    def _rows(
+        self, dims: tuple[E.Expr, ...], line: int, unit: Unit, function: Function
+    ) -> Iterator[Quantity]:
         """The strides of a reshape: a row's length, and the lengths of rows of rows."""
         stride, rests = 1, tuple[Location, ...]()
         for dim in reversed(dims[1:]):
@@ -206,16 +228,22 @@ class Readers:
             if rests:
                 yield self._quantity(STRIDE, stride, dim.line or line, rests, unit)
 
-    def _quantity(self, kind: str, value: int, line: int, rests: tuple[Location, ...], unit: Unit) -> Quantity:
+    def _quantity(
+        self, kind: str, value: int, line: int, rests: tuple[Location, ...], unit: Unit
+    ) -> Quantity:
         at = Location(unit.path, line, side=self._side)
         return Quantity(kind, value, at, unit.text(line).strip(), tuple(dict.fromkeys(rests)))
 
-    def _number(self, expr: E.Expr, unit: Unit, function: Function) -> tuple[int | None, tuple[Location, ...]]:
+    def _number(
+        self, expr: E.Expr, unit: Unit, function: Function
+    ) -> tuple[int | None, tuple[Location, ...]]:
         value = self._constants.resolve(expr, unit, function)
         whole = value is not None and isinstance(value.value, int)
         return (int(value.value), value.locations) if whole and value is not None else (None, ())  # type: ignore[arg-type]
 
-    def _form(self, expr: E.Expr, unit: Unit, function: Function) -> tuple[Form | None, tuple[Location, ...]]:
+    def _form(
+        self, expr: E.Expr, unit: Unit, function: Function
+    ) -> tuple[Form | None, tuple[Location, ...]]:
         return folded(expr, unit, function, self._constants)
 
     def atoms(self, guards: tuple[E.Expr, ...], unit: Unit, owner: str) -> Atoms:
@@ -224,7 +252,9 @@ class Readers:
         found: Atoms = {}
         for guard in guards:
             if id(guard) not in self._parts:
-                whole = E.substitute(guard, lambda e: known.get(E.dotted(e) or "") if isinstance(e, E.Attr) else None)
+                whole = E.substitute(
+                    guard, lambda e: known.get(E.dotted(e) or "") if isinstance(e, E.Attr) else None
+                )
                 self._parts[id(guard)] = (guard, list(_parts(whole, True)))
             found.update(self._parts[id(guard)][1])
         return found
@@ -233,14 +263,27 @@ class Readers:
         key = (unit.path, owner)
         if key not in self._attributes:
             found: dict[str, list[E.Expr]] = {}
-            for function in (f for f in unit.functions if f.owner == owner and f.name == "__init__"):
+            for function in (
+                f for f in unit.functions if f.owner == owner and f.name == "__init__"
+            ):
                 for guarded in flatten(function.body):
                     stmt = guarded.stmt
                     name = E.dotted(stmt.target) if isinstance(stmt, Assign) else None
-                    if isinstance(stmt, Assign) and name and name.startswith("self.") and stmt.value is not None:
+                    if (
+                        isinstance(stmt, Assign)
+                        and name
+                        and name.startswith("self.")
+                        and stmt.value is not None
+                    ):
                         found.setdefault(name, []).append(stmt.value)
-            single = {n: v[0] for n, v in found.items() if len(v) == 1 and n not in {E.dotted(e) for e in E.walk(v[0])}}
-            self._attributes[key] = {n: v for n, v in single.items() if isinstance(v, E.Attr | E.Binary)}
+            single = {
+                n: v[0]
+                for n, v in found.items()
+                if len(v) == 1 and n not in {E.dotted(e) for e in E.walk(v[0])}
+            }
+            self._attributes[key] = {
+                n: v for n, v in single.items() if isinstance(v, E.Attr | E.Binary)
+            }
         return self._attributes[key]
 
 

@@ -37,12 +37,18 @@ def compared(unit: Unit, owner: str, constants: Constants, side: Side) -> list[M
             text = unit.text(stmt.line, min(stmt.end_line, stmt.line + 5))
             for top in expressions(stmt) if "==" in text or "!=" in text else ():
                 for expr in E.walk(top):
-                    if isinstance(expr, E.Binary) and expr.op in ("==", "!=") and _may_be_number(expr.right):
+                    if (
+                        isinstance(expr, E.Binary)
+                        and expr.op in ("==", "!=")
+                        and _may_be_number(expr.right)
+                    ):
                         found += _compared(expr, unit, function, constants, side)
     return found
 
 
-def _compared(expr: E.Binary, unit: Unit, function: Function, constants: Constants, side: Side) -> Iterator[Marked]:
+def _compared(
+    expr: E.Binary, unit: Unit, function: Function, constants: Constants, side: Side
+) -> Iterator[Marked]:
     value = constants.resolve(expr.right, unit, function)
     if value is not None and tells(value.value):
         at = Location(unit.path, expr.line, side=side)

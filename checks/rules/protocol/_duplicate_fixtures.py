@@ -7,7 +7,16 @@ from collections.abc import Iterator
 
 from checks.core.change import ChangeSet, FileChange
 from checks.core.config import Config
-from checks.core.finding import Confidence, Definition, Finding, Location, Message, Related, Severity, Side
+from checks.core.finding import (
+    Confidence,
+    Definition,
+    Finding,
+    Location,
+    Message,
+    Related,
+    Severity,
+    Side,
+)
 from checks.core.tree import find_word
 from checks.domain.ops import calls_of
 from checks.lang.ir import expr as E
@@ -21,7 +30,11 @@ _WORD = re.compile(r"[A-Za-z_]\w{3,}")
 
 def left_behind(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
     """Copies, in the same folder, of a fixture line that the change rewrote, for a value that altered code names."""
-    touched = [f for f in change.files if f.head_path and config.is_test(f.path) and language(f.path) == "python"]
+    touched = [
+        f
+        for f in change.files
+        if f.head_path and config.is_test(f.path) and language(f.path) == "python"
+    ]
     words = _altered_words(change, config) if touched else set()
     for file in touched if words else ():
         for line, name, at in _rewritten(file, change, words):
@@ -41,7 +54,9 @@ def _altered_words(change: ChangeSet, config: Config) -> set[str]:
     return set(_WORD.findall("\n".join(lines)))
 
 
-def _rewritten(file: FileChange, change: ChangeSet, words: set[str]) -> Iterator[tuple[str, str, Location]]:
+def _rewritten(
+    file: FileChange, change: ChangeSet, words: set[str]
+) -> Iterator[tuple[str, str, Location]]:
     """(old line, name, place of the new form) of each assignment that the change replaced in a test file."""
     old = change.unit(file.base_path, Side.BASE) if file.base_path else None
     new = change.unit(file.head_path) if file.head_path else None
@@ -59,7 +74,9 @@ def _rewritten(file: FileChange, change: ChangeSet, words: set[str]) -> Iterator
             seen.add(text)
             for other in new.named(function.qualname):
                 again = [
-                    s for s in _fixtures(other) if _name(s.target) == name and change.touches(new.path, s.line, s.line)
+                    s
+                    for s in _fixtures(other)
+                    if _name(s.target) == name and change.touches(new.path, s.line, s.line)
                 ]
                 if again and text not in new.text(other.start_line, other.end_line):
                     yield text, name, Location(new.path, again[0].line)
@@ -86,7 +103,9 @@ def _name(target: E.Expr) -> str:
     return (E.dotted(target) or E.root(target) or "").rsplit(".", 1)[-1]
 
 
-def _copies(line: str, name: str, new: Location, change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
+def _copies(
+    line: str, name: str, new: Location, change: ChangeSet, config: Config, rule: str
+) -> Iterator[Finding]:
     found: dict[str, list[int]] = {}
     for path in _beside(new.path, change, config):
         hits = find_word(change.head.read(path) or b"", name)
@@ -110,7 +129,10 @@ def _copies(line: str, name: str, new: Location, change: ChangeSet, config: Conf
             message=Message("twin", {"name": name, "at": new}),
             symbol=function.qualname if function is not None else "",
             subject=line,
-            evidence=(Definition(name, new, excerpt), Definition(name, Location(path, lines[0]), line)),
+            evidence=(
+                Definition(name, new, excerpt),
+                Definition(name, Location(path, lines[0]), line),
+            ),
             related=tuple(Related(Location(path, n), Message("twin-too", {})) for n in lines[1:]),
         )
 
@@ -118,7 +140,10 @@ def _copies(line: str, name: str, new: Location, change: ChangeSet, config: Conf
 def _beside(path: str, change: ChangeSet, config: Config) -> list[str]:
     """The other tests of the same folder that the change left alone."""
     folder = path.rpartition("/")[0]
-    near = change.once(("protocol.twins", folder), lambda: [p for p in change.head.paths() if _is_source_in(folder, p)])
+    near = change.once(
+        ("protocol.twins", folder),
+        lambda: [p for p in change.head.paths() if _is_source_in(folder, p)],
+    )
     return [p for p in near if p != path and config.is_test(p) and change.changed(p) is None]
 
 

@@ -16,7 +16,15 @@ from checks.lang.ir.node import node
 from checks.lang.ir.source_file import Unit
 from checks.lang.source import language
 from checks.rules.protocol import _receiver_layout
-from checks.rules.protocol._buffer_reads import DTYPE, OFFSET, SIZE, STRIDE, Quantity, Readers, Reading
+from checks.rules.protocol._buffer_reads import (
+    DTYPE,
+    OFFSET,
+    SIZE,
+    STRIDE,
+    Quantity,
+    Readers,
+    Reading,
+)
 from checks.rules.protocol._comparisons import compared
 from checks.rules.protocol._struct_copies import Change, earlier
 
@@ -37,7 +45,9 @@ class Apart:
     @property
     def sure(self) -> bool:
         """Whether data is certainly misread, or written past a buffer's end."""
-        return self.python.kind != SIZE or (self.cpp.certain and int(self.python.value) < int(self.cpp.value))
+        return self.python.kind != SIZE or (
+            self.cpp.certain and int(self.python.value) < int(self.cpp.value)
+        )
 
 
 @dataclass
@@ -100,13 +110,22 @@ def _using_changed_numbers(changed: list[FileChange], both: Sides) -> list[str]:
     names: list[str] = []
     for file in changed:
         lines = file.head_lines()
-        now, was = both.change.unit(file.head_path or ""), both.change.unit(file.base_path or "", Side.BASE)
+        now, was = (
+            both.change.unit(file.head_path or ""),
+            both.change.unit(file.base_path or "", Side.BASE),
+        )
         before = {c.name: c.value for c in was.constants} if was is not None else {}
         for constant in now.constants if now is not None else ():
             number = isinstance(constant.value, E.Const | E.Unary) and constant.name.isupper()
-            if number and constant.line in lines and before.get(constant.name, constant.value) != constant.value:
+            if (
+                number
+                and constant.line in lines
+                and before.get(constant.name, constant.value) != constant.value
+            ):
                 names.append(constant.name)
-    paths = {path for name in names[:_MOST_NUMBERS] for path in both.change.head.holders(name, "python")}
+    paths = {
+        path for name in names[:_MOST_NUMBERS] for path in both.change.head.holders(name, "python")
+    }
     known = {f.path for f in changed}
     return sorted(p for p in paths - known if not both.config.is_test(p))
 
@@ -139,7 +158,9 @@ def _compared(unit: Unit, owner: str, both: Sides, side: Side) -> list[tuple[obj
     """What a class compares numbers with, looked up once for all the ops that it calls."""
     constants = both.head.constants if side is Side.HEAD else both.base.constants
     key = (_compared, unit.path, owner, side)
-    return both.change.once(key, lambda: [(m.key, m.value) for m in compared(unit, owner, constants, side)])
+    return both.change.once(
+        key, lambda: [(m.key, m.value) for m in compared(unit, owner, constants, side)]
+    )
 
 
 def compare(readable: Readable, both: Sides) -> Iterator[Apart]:
@@ -155,7 +176,11 @@ def compare(readable: Readable, both: Sides) -> Iterator[Apart]:
             continue
         done.add(key)
         python = before.quantities(was), now.quantities(reading)
-        if not python[0] or not python[1] or not (altered or _numbers(python[0]) != _numbers(python[1])):
+        if (
+            not python[0]
+            or not python[1]
+            or not (altered or _numbers(python[0]) != _numbers(python[1]))
+        ):
             continue
         cpp_old = list(_receiver_layout.quantities(pair.old, was.param, both.base))
         cpp_new = list(_receiver_layout.quantities(pair.new, reading.param, both.head))
@@ -177,7 +202,9 @@ def _paired(old: list[Quantity], new: list[Quantity]) -> Iterator[tuple[Quantity
             yield from zip(a, b, strict=True)
 
 
-def _apart(old: Quantity, new: Quantity, cpp_old: list[Quantity], cpp_new: list[Quantity]) -> Quantity | None:
+def _apart(
+    old: Quantity, new: Quantity, cpp_old: list[Quantity], cpp_new: list[Quantity]
+) -> Quantity | None:
     """The C++ quantity that `new` no longer equals and `old` did, None where they agree or never did."""
     before = [q for q in cpp_old if q.kind == old.kind]
     now = [q for q in cpp_new if q.kind == new.kind]

@@ -7,7 +7,16 @@ from dataclasses import replace
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
-from checks.core.finding import Confidence, Finding, Location, Message, PredictedFailure, Related, Severity, Side
+from checks.core.finding import (
+    Confidence,
+    Finding,
+    Location,
+    Message,
+    PredictedFailure,
+    Related,
+    Severity,
+    Side,
+)
 from checks.domain.call_targets import Targets, nearest_imports
 from checks.domain.hardware_reach import excluded
 from checks.domain.ops import OpInfo, Ops, callers, calls_of
@@ -40,11 +49,25 @@ def _touched_ops(change: ChangeSet) -> set[str]:
     """Ops whose registration, binding or function the change touched."""
     names: set[str] = set()
     for file in change.files:
-        unit = change.unit(file.head_path) if file.head_path and language(file.head_path) == "cpp" else None
+        unit = (
+            change.unit(file.head_path)
+            if file.head_path and language(file.head_path) == "cpp"
+            else None
+        )
         if unit is not None:
-            touched = {f.name for f in unit.functions if change.touches(unit.path, f.start_line, f.end_line)}
-            names |= {o.name for o in unit.ops if o.kernel in touched or change.touches(unit.path, o.line, o.end_line)}
-            names |= {b.name for b in unit.bindings if change.touches(unit.path, b.line, b.end_line)}
+            touched = {
+                f.name
+                for f in unit.functions
+                if change.touches(unit.path, f.start_line, f.end_line)
+            }
+            names |= {
+                o.name
+                for o in unit.ops
+                if o.kernel in touched or change.touches(unit.path, o.line, o.end_line)
+            }
+            names |= {
+                b.name for b in unit.bindings if change.touches(unit.path, b.line, b.end_line)
+            }
     return names
 
 
@@ -59,7 +82,11 @@ class _Reached:
     def under(self, guards: tuple[E.Expr, ...]) -> list[OpInfo]:
         """Those that the conditions around a call leave: a test may ask which hardware it was built for."""
         for ops in (self.own, self.all):
-            left = [o for o in ops if not excluded(guards, self.config.hardware_of(o.unit.path), self.config)]
+            left = [
+                o
+                for o in ops
+                if not excluded(guards, self.config.hardware_of(o.unit.path), self.config)
+            ]
             if left:
                 return left
         return []
@@ -74,10 +101,18 @@ def _check_calls(
     for function in callers(name, unit):
         for call, guards in calls_of(function.body):
             ops = reached.under(guards)
-            if call.func != E.Name(name) or E.starred(call) or not ops or any(_fits(call, op) for op in ops):
+            if (
+                call.func != E.Name(name)
+                or E.starred(call)
+                or not ops
+                or any(_fits(call, op) for op in ops)
+            ):
                 continue
             imports = nearest_imports(name, call.line, function, unit)
-            if any("ops" in i.module.split(".") for i in imports) and targets.of(call, function, unit) is None:
+            if (
+                any("ops" in i.module.split(".") for i in imports)
+                and targets.of(call, function, unit) is None
+            ):
                 wrong.append((call, function, ops[0]))
     if wrong:
         call, function, op = wrong[0]
@@ -85,7 +120,10 @@ def _check_calls(
         fitted = not old or any(_fits(call, op) for op in old)
         older = not fitted and not change.touches(unit.path, call.line, call.line)
         finding = _wrong_call(call, function, op, unit, older, rule)
-        others = tuple(Related(Location(unit.path, c.line), Message("arguments-too", {})) for c, _, _ in wrong[1:])
+        others = tuple(
+            Related(Location(unit.path, c.line), Message("arguments-too", {}))
+            for c, _, _ in wrong[1:]
+        )
         yield replace(finding, related=others)
 
 
@@ -94,12 +132,21 @@ def _fits(call: E.Call, op: OpInfo) -> bool:
     return count <= len(op.params) and all(k in op.params for k, _ in call.keywords)
 
 
-def _wrong_call(call: E.Call, function: Function, op: OpInfo, unit: Unit, older: bool, rule: str) -> Finding:
+def _wrong_call(
+    call: E.Call, function: Function, op: OpInfo, unit: Unit, older: bool, rule: str
+) -> Finding:
     place = Location(unit.path, call.line)
     node = "::".join((unit.path, *function.qualname.split(".")))
     given, wanted = len(call.args) + len(call.keywords), len(op.params)
     unknown = [k for k, _ in call.keywords if k not in op.params]
-    args = {"test": node, "op": op.name, "given": given, "wanted": wanted, "unknown": unknown, "older": older}
+    args = {
+        "test": node,
+        "op": op.name,
+        "given": given,
+        "wanted": wanted,
+        "unknown": unknown,
+        "older": older,
+    }
     evidence = PredictedFailure(
         test=node,
         fixture=place,

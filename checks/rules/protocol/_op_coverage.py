@@ -24,7 +24,9 @@ class LostTests:
 def exercised(op: str, change: ChangeSet, config: Config) -> bool:
     """Whether a test of the head calls the op, or imports it to do so. A stub of the same name does not count."""
     word = re.escape(op)
-    use = re.compile(rf"(?<!def )(?<![\"'\w]){word}\s*\(|\bimport\b.*\b{word}\b|^\s*{word},?\s*(#.*)?$")
+    use = re.compile(
+        rf"(?<!def )(?<![\"'\w]){word}\s*\(|\bimport\b.*\b{word}\b|^\s*{word},?\s*(#.*)?$"
+    )
     return any(
         config.is_test(h.path) and not h.text.lstrip().startswith("#") and use.search(h.text)
         for h in change.head.find(op)
@@ -33,7 +35,11 @@ def exercised(op: str, change: ChangeSet, config: Config) -> bool:
 
 def lost_tests(files: list[FileChange], change: ChangeSet, config: Config) -> Iterator[LostTests]:
     """Ops of `files` that this change rewrites while it deletes the only tests that called them; one for each file."""
-    tests = [f for f in change.files if f.head_path is None and f.base_path and config.is_test(f.base_path)]
+    tests = [
+        f
+        for f in change.files
+        if f.head_path is None and f.base_path and config.is_test(f.base_path)
+    ]
     texts = {f.path: (change.base.read(f.path) or b"").decode("utf-8", "replace") for f in tests}
     for file in files if texts else ():
         unit = change.unit(file.head_path) if file.head_path else None
@@ -49,7 +55,9 @@ def lost_tests(files: list[FileChange], change: ChangeSet, config: Config) -> It
 
 def _rewritten(file: FileChange, unit: Unit, change: ChangeSet) -> Iterator[str]:
     """The ops of this file whose kernel function the change wrote or altered."""
-    touched = {f.name for f in unit.functions if change.touches(unit.path, f.start_line, f.end_line)}
+    touched = {
+        f.name for f in unit.functions if change.touches(unit.path, f.start_line, f.end_line)
+    }
     for op in unit.ops:
         if op.kernel.rsplit("::", 1)[-1] in touched or file.base_path is None:
             yield op.name

@@ -44,7 +44,9 @@ def quantities(end: Endpoint, param: str, messages: Messages) -> Iterator[Quanti
                     yield from _positions(move, peer, messages)
 
 
-def _size(fields: list[Field | None], handed: list[Move], end: Endpoint, messages: Messages) -> Iterator[Quantity]:
+def _size(
+    fields: list[Field | None], handed: list[Move], end: Endpoint, messages: Messages
+) -> Iterator[Quantity]:
     """The elements of all members that are handed on; certain where a loop copies as many whatever was received."""
     total = 0
     for field in fields:
@@ -74,7 +76,11 @@ def _copies(move: Move) -> bool:
 
 def _stop(move: Move, end: Endpoint, messages: Messages) -> int | None:
     loop = _loop(move)
-    return messages.number(loop.stop, end.unit, end.function) if loop is not None and loop.stop is not None else None
+    return (
+        messages.number(loop.stop, end.unit, end.function)
+        if loop is not None and loop.stop is not None
+        else None
+    )
 
 
 def _loop(move: Move) -> For | None:

@@ -56,7 +56,9 @@ def passed(end: Endpoint, change: ChangeSet, messages: Messages) -> list[Marked]
                     if value is not None and tells(value.value):
                         at = Location(call.unit.path, call.call.line, side=messages.side)
                         text = call.unit.text(at.start_line).strip()
-                        found.append(Marked((op, name), int(str(value.value)), at, text, value.locations))
+                        found.append(
+                            Marked((op, name), int(str(value.value)), at, text, value.locations)
+                        )
     return found
 
 
@@ -93,7 +95,9 @@ def _by_sender(pair: Change, both: Sides) -> Iterator[Lost]:
                 yield Lost(was, new, still, pair.new, True)
 
 
-def _by_reader(pair: Change, both: Sides, known: dict[tuple[str, str], list[tuple[int, Marked]]]) -> Iterator[Lost]:
+def _by_reader(
+    pair: Change, both: Sides, known: dict[tuple[str, str], list[tuple[int, Marked]]]
+) -> Iterator[Lost]:
     """`known` keeps what each class altered, which several receivers may feed."""
     head, change = both.head, both.change
     for unit, owner in _classes(list(both.head_readers.of(pair.new))):
@@ -118,7 +122,9 @@ def _altered_in(unit: Unit, owner: str, both: Sides) -> list[tuple[int, Marked]]
     constants = {c.line for c in unit.constants}
     lines = file.head_lines() if file is not None else set()
     if file is not None and not any(
-        n in constants or "==" in unit.lines[n - 1] or "!=" in unit.lines[n - 1] for n in lines if n <= len(unit.lines)
+        n in constants or "==" in unit.lines[n - 1] or "!=" in unit.lines[n - 1]
+        for n in lines
+        if n <= len(unit.lines)
     ):
         return []
     before = compared(old, owner, both.base.constants, Side.BASE)

@@ -55,7 +55,11 @@ def ends(change: ChangeSet, head: Messages, base: Messages) -> Iterator[Change]:
             continue
         lines = file.head_lines()
         constants = any(c.line in lines for c in unit.constants)
-        inside = [s for s in unit.structs if constants or any(s.start_line <= n <= s.end_line for n in lines)]
+        inside = [
+            s
+            for s in unit.structs
+            if constants or any(s.start_line <= n <= s.end_line for n in lines)
+        ]
         found = [
             *head.of_unit(unit),
             *(e for s in inside[:8] if s.members for e in head.speaking(s.name) if e.struct == s),
@@ -80,11 +84,16 @@ def earlier(end: Endpoint, change: ChangeSet, base: Messages) -> Endpoint | None
     return next((e for e in found if (e.function.qualname, e.role) == (name, end.role)), None)
 
 
-def splits(change: ChangeSet, changed: list[Change], head: Messages, base: Messages) -> Iterator[Split]:
+def splits(
+    change: ChangeSet, changed: list[Change], head: Messages, base: Messages
+) -> Iterator[Split]:
     """Pairs of struct copies that agreed in the base and do not in the head."""
     seen: set[frozenset[tuple[str, int]]] = set()
     for one in changed:
-        now, before = head.layout(one.new.struct, one.new.unit), base.layout(one.old.struct, one.old.unit)
+        now, before = (
+            head.layout(one.new.struct, one.new.unit),
+            base.layout(one.old.struct, one.old.unit),
+        )
         if _sizes(now) == _sizes(before):
             continue
         for peer in head.peers(one.new):
@@ -94,7 +103,11 @@ def splits(change: ChangeSet, changed: list[Change], head: Messages, base: Messa
                 continue
             seen.add(pair)
             agreed = _sizes(base.layout(was.struct, was.unit)) == _sizes(before)
-            found = _first_difference(one.new, now, peer, head.layout(peer.struct, peer.unit)) if agreed else None
+            found = (
+                _first_difference(one.new, now, peer, head.layout(peer.struct, peer.unit))
+                if agreed
+                else None
+            )
             if found is not None:
                 yield found
 
@@ -104,7 +117,13 @@ def _place(end: Endpoint) -> tuple[str, int]:
 
 
 # Names of one type on the machines that these engines run on.
-_SAME_TYPE = {"int64_t": "long", "long long": "long", "int32_t": "int", "signed int": "int", "uint32_t": "unsigned int"}
+_SAME_TYPE = {
+    "int64_t": "long",
+    "long long": "long",
+    "int32_t": "int",
+    "signed int": "int",
+    "uint32_t": "unsigned int",
+}
 
 
 def _sizes(fields: tuple[Field, ...]) -> list[tuple[str, str, tuple[int | None, ...]]]:
@@ -120,14 +139,20 @@ def _first_difference(
 ) -> Split | None:
     for mine, yours in zip(here, there, strict=False):
         known = None not in (*mine.dims, *yours.dims)
-        if (mine.name, _type(mine)) != (yours.name, _type(yours)) or (known and mine.dims != yours.dims):
+        if (mine.name, _type(mine)) != (yours.name, _type(yours)) or (
+            known and mine.dims != yours.dims
+        ):
             return Split(one, other, mine.name, _definition(mine, one), _definition(yours, other))
     if len(here) != len(there):
         more, end = (here, one) if len(here) > len(there) else (there, other)
         extra = _definition(more[min(len(here), len(there))], end)
         end_of = other if end is one else one
-        last = Definition(end_of.struct.name, Location(end_of.struct.path, end_of.struct.start_line), "")
-        return Split(one, other, extra.name, extra if end is one else last, last if end is one else extra)
+        last = Definition(
+            end_of.struct.name, Location(end_of.struct.path, end_of.struct.start_line), ""
+        )
+        return Split(
+            one, other, extra.name, extra if end is one else last, last if end is one else extra
+        )
     return None
 
 
@@ -140,7 +165,11 @@ def _definition(field: Field, end: Endpoint) -> Definition:
 
 
 def stale_copies(
-    change: ChangeSet, behind: list[tuple[Location, Endpoint]], changed: list[Change], head: Messages, base: Messages
+    change: ChangeSet,
+    behind: list[tuple[Location, Endpoint]],
+    changed: list[Change],
+    head: Messages,
+    base: Messages,
 ) -> Iterator[Stale]:
     """Other C++ copies of a message that keep the old value of a constant which the change altered: of those at
     `behind`, each with the end of the message it counts for, and of those that a changed end's struct is made of."""
@@ -150,12 +179,19 @@ def stale_copies(
     for at, end in wanted:
         ends_of.setdefault(at, end)
     for at, end in ends_of.items():
-        told = _altered(at, change, head, base) if change.touches(at.path, at.start_line, at.end_line) else None
+        told = (
+            _altered(at, change, head, base)
+            if change.touches(at.path, at.start_line, at.end_line)
+            else None
+        )
         old_end = earlier(end, change, base)
         if told is None or old_end is None:
             continue
         constant, old, new = told
-        like, hardware = base.layout(old_end.struct, old_end.unit), head.config.hardware_of(end.unit.path)
+        like, hardware = (
+            base.layout(old_end.struct, old_end.unit),
+            head.config.hardware_of(end.unit.path),
+        )
         for copy in _left_behind(constant.name, old, like, hardware, head):
             place = (copy.path, copy.line)
             if place not in seen and copy.path not in (at.path, end.struct.path):
@@ -163,10 +199,14 @@ def stale_copies(
                 yield Stale(copy, constant, old, new)
 
 
-def _altered(at: Location, change: ChangeSet, head: Messages, base: Messages) -> tuple[Constant, int, int] | None:
+def _altered(
+    at: Location, change: ChangeSet, head: Messages, base: Messages
+) -> tuple[Constant, int, int] | None:
     """The constant at a changed line with its old and its new value, None where those are not two numbers."""
     file, unit = change.changed(at.path), change.unit(at.path)
-    old_unit = change.unit(file.base_path, Side.BASE) if file is not None and file.base_path else None
+    old_unit = (
+        change.unit(file.base_path, Side.BASE) if file is not None and file.base_path else None
+    )
     now = constant_at(unit, at.start_line) if unit is not None else None
     if now is None or old_unit is None:
         return None
@@ -193,11 +233,15 @@ def constant_at(unit: Unit, line: int) -> Constant | None:
     return next((c for c in unit.constants if c.line == line), None)
 
 
-def _left_behind(name: str, value: int, like: tuple[Field, ...], hardware: str, head: Messages) -> Iterator[Constant]:
+def _left_behind(
+    name: str, value: int, like: tuple[Field, ...], hardware: str, head: Messages
+) -> Iterator[Constant]:
     """Definitions of the constant `name` that still are `value`, in C++ files with an end of a message that has the
     layout `like`: copies of the same message, whatever its struct is called there."""
     for constant in head.constants.definitions(name):
-        unit = head.change.unit(constant.path, head.side) if language(constant.path) == "cpp" else None
+        unit = (
+            head.change.unit(constant.path, head.side) if language(constant.path) == "cpp" else None
+        )
         if unit is None or head.config.hardware_of(constant.path) != hardware:
             continue
         found = head.constants.value_of(constant)
@@ -208,5 +252,7 @@ def _left_behind(name: str, value: int, like: tuple[Field, ...], hardware: str, 
             yield constant
 
 
-def _plain(sizes: list[tuple[str, str, tuple[int | None, ...]]]) -> list[tuple[str, tuple[int | None, ...]]]:
+def _plain(
+    sizes: list[tuple[str, str, tuple[int | None, ...]]],
+) -> list[tuple[str, tuple[int | None, ...]]]:
     return [(kind, dims) for _, kind, dims in sizes]

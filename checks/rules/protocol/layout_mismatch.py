@@ -32,12 +32,27 @@ from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
-from checks.core.finding import Confidence, Definition, Evidence, Finding, Location, Message, Severity
+from checks.core.finding import (
+    Confidence,
+    Definition,
+    Evidence,
+    Finding,
+    Location,
+    Message,
+    Severity,
+)
 from checks.lang.source import language
 from checks.rules.protocol._buffer_reads import DTYPE, OFFSET, SIZE, STRIDE
 from checks.rules.protocol._layout_diff import Apart, Sides, compare, receivers
 from checks.rules.protocol._sentinels import Lost, lost
-from checks.rules.protocol._struct_copies import Split, Stale, constant_at, ends, splits, stale_copies
+from checks.rules.protocol._struct_copies import (
+    Split,
+    Stale,
+    constant_at,
+    ends,
+    splits,
+    stale_copies,
+)
 
 ID = "protocol.layout-mismatch"
 SUMMARY = "The ends of a message no longer agree on its layout"
@@ -60,7 +75,9 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
         reported.add((finding.location.path, finding.location.start_line))
         yield finding
     behind = [(at, a.end) for a in apart if a.sure for at in a.python.rests_on]
-    yield from _copy_findings(list(stale_copies(change, behind, changed, both.head, both.base)), reported, both)
+    yield from _copy_findings(
+        list(stale_copies(change, behind, changed, both.head, both.base)), reported, both
+    )
     for one in lost(changed, readable, both):
         yield _sentinel_finding(one, change)
 
@@ -69,7 +86,9 @@ def _reader_findings(apart: list[Apart], both: Sides) -> Iterator[Finding]:
     """One finding for each op whose data is misread, else one for all that may write past a buffer of one size."""
     sure = [a for a in apart if a.sure]
     by_op: dict[str, list[Apart]] = {}
-    for one in sorted(sure, key=lambda a: (_ORDER[a.python.kind], a.end.unit.path, a.python.place.start_line)):
+    for one in sorted(
+        sure, key=lambda a: (_ORDER[a.python.kind], a.end.unit.path, a.python.place.start_line)
+    ):
         by_op.setdefault(one.reading.op, []).append(one)
     for group in by_op.values():
         yield _finding("reader", group, both, Severity.BUG, Confidence.HIGH)
@@ -86,7 +105,9 @@ def _too_small(apart: Apart) -> bool:
     return int(apart.python.value) < int(apart.cpp.value)
 
 
-def _finding(key: str, group: list[Apart], both: Sides, severity: Severity, confidence: Confidence) -> Finding:
+def _finding(
+    key: str, group: list[Apart], both: Sides, severity: Severity, confidence: Confidence
+) -> Finding:
     first = group[0]
     place = _anchor(first, both.change)
     ops = list(dict.fromkeys(a.reading.op for a in group))
@@ -122,10 +143,19 @@ def _evidence(group: list[Apart], both: Sides) -> Iterator[Evidence]:
     for one in group:
         name = one.reading.buffer
         found.append(Definition(name, one.python.place, str(one.python.value), one.python.excerpt))
-        found.append(Definition(one.end.struct.name, one.cpp.place, str(one.cpp.value), one.cpp.excerpt))
-        found += [d for q in (one.python, one.cpp) for at in q.rests_on if (d := _constant(at, both)) is not None]
+        found.append(
+            Definition(one.end.struct.name, one.cpp.place, str(one.cpp.value), one.cpp.excerpt)
+        )
+        found += [
+            d
+            for q in (one.python, one.cpp)
+            for at in q.rests_on
+            if (d := _constant(at, both)) is not None
+        ]
     unique = {(d.location.path, d.location.start_line): d for d in reversed(found)}
-    yield from [d for d in found if unique.pop((d.location.path, d.location.start_line), None)][:_MOST_EVIDENCE]
+    yield from [d for d in found if unique.pop((d.location.path, d.location.start_line), None)][
+        :_MOST_EVIDENCE
+    ]
 
 
 def _constant(at: Location, both: Sides) -> Definition | None:
@@ -137,7 +167,9 @@ def _constant(at: Location, both: Sides) -> Definition | None:
     return Definition(constant.name, at, str(value.value), unit.text(at.start_line).strip())
 
 
-def _copy_findings(found: list[Stale], reported: set[tuple[str, int]], both: Sides) -> Iterator[Finding]:
+def _copy_findings(
+    found: list[Stale], reported: set[tuple[str, int]], both: Sides
+) -> Iterator[Finding]:
     """One finding at the changed constant for all copies that it left behind; each copy for itself where that line
     has been reported already for what reads the message."""
     groups: dict[tuple[str, int], list[Stale]] = {}
@@ -146,7 +178,9 @@ def _copy_findings(found: list[Stale], reported: set[tuple[str, int]], both: Sid
     for place, group in groups.items():
         if place in reported:
             for one in group:
-                yield _copy_finding([one], Location(one.constant.path, one.constant.line), "stale-copy", both)
+                yield _copy_finding(
+                    [one], Location(one.constant.path, one.constant.line), "stale-copy", both
+                )
         else:
             yield _copy_finding(group, Location(*place), "left-behind", both)
 
@@ -155,7 +189,13 @@ def _copy_finding(group: list[Stale], place: Location, key: str, both: Sides) ->
     first = group[0]
     there = Location(first.changed.path, first.changed.line)
     copies = [Location(s.constant.path, s.constant.line) for s in group]
-    ops = [op for at in copies if (u := both.change.unit(at.path)) for e in both.head.of_unit(u) for op in e.ops]
+    ops = [
+        op
+        for at in copies
+        if (u := both.change.unit(at.path))
+        for e in both.head.of_unit(u)
+        for op in e.ops
+    ]
     args = {
         "name": first.constant.name, "old": first.old, "new": first.new, "at": there, "copies": copies,
         "ops": list(dict.fromkeys(ops)), "count": len(copies),
@@ -173,7 +213,11 @@ def _copy_finding(group: list[Stale], place: Location, key: str, both: Sides) ->
 
 
 def _sentinel_finding(one: Lost, change: ChangeSet) -> Finding:
-    touched = [at for at in (*one.now.rests_on, one.now.place) if change.touches(at.path, at.start_line, at.end_line)]
+    touched = [
+        at
+        for at in (*one.now.rests_on, one.now.place)
+        if change.touches(at.path, at.start_line, at.end_line)
+    ]
     args = {
         "was": one.was, "now": one.now.value, "at": one.other.place, "sender": one.sender_changed,
         "struct": one.end.struct.name,
@@ -186,7 +230,10 @@ def _sentinel_finding(one: Lost, change: ChangeSet) -> Finding:
         message=Message("sentinel", args),
         symbol=one.end.struct.name,
         subject=f"{one.was} {one.now.value}",
-        evidence=(one.now.definition(one.end.struct.name), one.other.definition(one.end.struct.name)),
+        evidence=(
+            one.now.definition(one.end.struct.name),
+            one.other.definition(one.end.struct.name),
+        ),
     )
 
 

@@ -77,11 +77,20 @@ def _altered(change: ChangeSet, unit: Unit, pack: Pack, reader: Reader) -> bool:
     return at or change.touches(unit.path, pack.line, pack.end_line)
 
 
-def _compare(wire: Wire, unit: Unit, pack: Pack, reader: Reader, change: ChangeSet) -> Iterator[Finding]:
+def _compare(
+    wire: Wire, unit: Unit, pack: Pack, reader: Reader, change: ChangeSet
+) -> Iterator[Finding]:
     word = _name(pack)
-    sender = Definition(word, Location(unit.path, pack.line, pack.end_line), show(pack.expr), _line(unit, pack.line))
+    sender = Definition(
+        word, Location(unit.path, pack.line, pack.end_line), show(pack.expr), _line(unit, pack.line)
+    )
     if reader.unpack is None:
-        args = {"word": word, "name": reader.text, "fields": [show(p.expr) for p in pack.parts], "at": sender.location}
+        args = {
+            "word": word,
+            "name": reader.text,
+            "fields": [show(p.expr) for p in pack.parts],
+            "at": sender.location,
+        }
         yield _finding("whole", args, reader, (sender,), change, sender)
         return
     refuted = refute(pack, reader.unpack)
@@ -98,15 +107,23 @@ def _compare(wire: Wire, unit: Unit, pack: Pack, reader: Reader, change: ChangeS
         "at": sender.location,
     }
     key = "comes-back" if part is not None else "between"
-    yield _finding(key, args, reader, (_counterexample(pack, reader, refuted), sender), change, sender)
+    yield _finding(
+        key, args, reader, (_counterexample(pack, reader, refuted), sender), change, sender
+    )
 
 
 def _counterexample(pack: Pack, reader: Reader, refuted: Refuted) -> Counterexample:
     rows = []
     for part, value in zip(pack.parts, refuted.values, strict=True):
-        rows.append(CounterexampleRow(show(part.expr), value, refuted.got if part is refuted.part else value))
+        rows.append(
+            CounterexampleRow(
+                show(part.expr), value, refuted.got if part is refuted.part else value
+            )
+        )
     assert reader.unpack is not None
-    return Counterexample(tuple(rows), refuted.word, f"{show(pack.expr)} -> {show(reader.unpack.expr)}")
+    return Counterexample(
+        tuple(rows), refuted.word, f"{show(pack.expr)} -> {show(reader.unpack.expr)}"
+    )
 
 
 def _finding(
@@ -122,7 +139,11 @@ def _finding(
     function = reader.function.qualname
     if change.changed(here.path) is None:
         args, here, function = {**args, "reader": here}, sender.location, ""
-        key = {"whole": "whole-elsewhere", "comes-back": "comes-back-elsewhere", "between": "between-elsewhere"}[key]
+        key = {
+            "whole": "whole-elsewhere",
+            "comes-back": "comes-back-elsewhere",
+            "between": "between-elsewhere",
+        }[key]
     return Finding(
         rule=ID,
         severity=Severity.BUG,
@@ -139,16 +160,26 @@ def _line(unit: Unit, line: int) -> str:
     return unit.text(line).strip()
 
 
-def _comments(change: ChangeSet, config: Config, known: dict[tuple[int, ...], Pack]) -> Iterator[Finding]:
+def _comments(
+    change: ChangeSet, config: Config, known: dict[tuple[int, ...], Pack]
+) -> Iterator[Finding]:
     """Comments of the change that stand before a pack like one of `known` and give another width."""
     for file in change.files:
         data = (change.head.read(file.head_path) if file.head_path else None) or b""
         # Asked before comments are looked for: few files have shifts, and fewer speak of bits.
         may = (b"<<" in data or b">>" in data) and any(word in data.lower() for word in _BITS)
-        unit = change.unit(file.head_path) if file.head_path and may and language(file.head_path) else None
+        unit = (
+            change.unit(file.head_path)
+            if file.head_path and may and language(file.head_path)
+            else None
+        )
         for comment in unit.comments if unit is not None else ():
             stated = [int(a or b) for a, b in _WIDTH.findall(comment.text)]
-            if unit is None or not stated or not change.touches(unit.path, comment.line, comment.end_line):
+            if (
+                unit is None
+                or not stated
+                or not change.touches(unit.path, comment.line, comment.end_line)
+            ):
                 continue
             pack = _described(comment, unit, known)
             if pack is not None:
@@ -168,8 +199,15 @@ def _wrong_width(comment: Comment, unit: Unit, pack: Pack, stated: list[int]) ->
     wrong = [n for n in stated if n not in real]
     if not wrong or not any(n in real for n in stated):
         return
-    place = next((n for n in range(comment.line, comment.end_line + 1) if str(wrong[0]) in unit.text(n)), comment.line)
-    args = {"stated": wrong[0], "real": sorted(pack.width(p, 32) for p in pack.parts), "word": _name(pack)}
+    place = next(
+        (n for n in range(comment.line, comment.end_line + 1) if str(wrong[0]) in unit.text(n)),
+        comment.line,
+    )
+    args = {
+        "stated": wrong[0],
+        "real": sorted(pack.width(p, 32) for p in pack.parts),
+        "word": _name(pack),
+    }
     at = Location(pack.function.path, pack.line, pack.end_line)
     yield Finding(
         rule=ID,

@@ -39,7 +39,15 @@ from pathlib import PurePosixPath
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
-from checks.core.finding import Confidence, Finding, Location, Message, PredictedFailure, Severity, Side
+from checks.core.finding import (
+    Confidence,
+    Finding,
+    Location,
+    Message,
+    PredictedFailure,
+    Severity,
+    Side,
+)
 from checks.core.tree import find_word, holds_word
 from checks.eval.interpreter.frames import Failure
 from checks.eval.interpreter.machine import Machine
@@ -94,7 +102,9 @@ class _Run:
         self.spent = spent
 
 
-def _interpret(unit: Unit, test: Function, change: ChangeSet, config: Config, side: Side, budget: int) -> _Run:
+def _interpret(
+    unit: Unit, test: Function, change: ChangeSet, config: Config, side: Side, budget: int
+) -> _Run:
     """Follow `test` of the head into the code of `side`."""
 
     def module(path: str) -> Unit | None:
@@ -125,7 +135,9 @@ def _entry_points(change: ChangeSet, config: Config) -> dict[str, set[str]]:
         if head is None or language(head.path) != "python" or config.is_test(head.path):
             continue
         path = PurePosixPath(head.path)
-        names = entries.setdefault(path.parent.name if path.stem == "__init__" else path.stem, set())
+        names = entries.setdefault(
+            path.parent.name if path.stem == "__init__" else path.stem, set()
+        )
         names.add(head.owner if head.name == "__init__" and head.owner else head.name)
         unit = change.unit(head.path)
         named = [line for line, _ in find_word(change.head.read(head.path) or b"", head.name)]
@@ -135,7 +147,9 @@ def _entry_points(change: ChangeSet, config: Config) -> dict[str, set[str]]:
     return {m: {n for n in names if not n.startswith("__")} for m, names in entries.items()}
 
 
-def _tests_of(entries: dict[str, set[str]], change: ChangeSet, config: Config) -> Iterator[tuple[Unit, Function]]:
+def _tests_of(
+    entries: dict[str, set[str]], change: ChangeSet, config: Config
+) -> Iterator[tuple[Unit, Function]]:
     """Test functions that name an altered function, or are named after one (they may call it through a helper), in
     files that name its module; touched files first."""
     for path, names in islice(_test_files(entries, change, config), MOST_FILES):
@@ -149,9 +163,13 @@ def _tests_of(entries: dict[str, set[str]], change: ChangeSet, config: Config) -
                 yield unit, function
 
 
-def _test_files(entries: dict[str, set[str]], change: ChangeSet, config: Config) -> Iterator[tuple[str, set[str]]]:
+def _test_files(
+    entries: dict[str, set[str]], change: ChangeSet, config: Config
+) -> Iterator[tuple[str, set[str]]]:
     """The files to look in, each with the altered functions that it names; a file is searched when its turn comes."""
-    touched = {f.head_path for f in change.files if f.head_path and language(f.head_path) == "python"}
+    touched = {
+        f.head_path for f in change.files if f.head_path and language(f.head_path) == "python"
+    }
     tests = sorted(filter(config.is_test, touched))
     yield from ((path, names) for path in tests if (names := _named(entries, path, change)))
     found: dict[str, set[str]] = {}
@@ -160,14 +178,21 @@ def _test_files(entries: dict[str, set[str]], change: ChangeSet, config: Config)
             if path not in touched and config.is_test(path):
                 found.setdefault(path, set()).update(names)
     for path, names in sorted(found.items()):
-        if named := {name for name in names if holds_word(change.head.read(path) or b"", name.encode())}:
+        if named := {
+            name for name in names if holds_word(change.head.read(path) or b"", name.encode())
+        }:
             yield path, named
 
 
 def _named(entries: dict[str, set[str]], path: str, change: ChangeSet) -> set[str]:
     """The altered functions that the file at `path` names, with their modules."""
     data = change.head.read(path) or b""
-    names = (name for module, names in entries.items() if holds_word(data, module.encode()) for name in names)
+    names = (
+        name
+        for module, names in entries.items()
+        if holds_word(data, module.encode())
+        for name in names
+    )
     return {name for name in names if holds_word(data, name.encode())}
 
 

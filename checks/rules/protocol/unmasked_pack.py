@@ -76,8 +76,15 @@ def _may_pack(function: Function, unit: Unit, change: ChangeSet) -> bool:
 def _concerns(pack: Pack, change: ChangeSet, unit: Unit) -> bool:
     """A word that is stored for somebody else to read, on a line of the change."""
     stored = isinstance(pack.target, E.Index | E.Attr) or pack.target is None
-    element = isinstance(pack.target, E.Index) and not all(isinstance(i, E.Const) for i in pack.target.indices)
-    return stored and not element and by_or(pack.expr) and change.touches(unit.path, pack.line, pack.end_line)
+    element = isinstance(pack.target, E.Index) and not all(
+        isinstance(i, E.Const) for i in pack.target.indices
+    )
+    return (
+        stored
+        and not element
+        and by_or(pack.expr)
+        and change.touches(unit.path, pack.line, pack.end_line)
+    )
 
 
 def _check(pack: Pack, unit: Unit, change: ChangeSet) -> Iterator[Finding]:
@@ -112,9 +119,13 @@ def _check(pack: Pack, unit: Unit, change: ChangeSet) -> Iterator[Finding]:
     )
 
 
-def _counterexample(pack: Pack, worst: Part, value: int, bits: int, ranges: Ranges) -> Counterexample:
+def _counterexample(
+    pack: Pack, worst: Part, value: int, bits: int, ranges: Ranges
+) -> Counterexample:
     """The word with `value` in the open field and 2 in the others, and each field as it reads back."""
-    given = {p: value if p is worst else p.constant if p.constant is not None else 2 for p in pack.parts}
+    given = {
+        p: value if p is worst else p.constant if p.constant is not None else 2 for p in pack.parts
+    }
     word = 0
     for part, v in given.items():
         cut = v & part.mask if part.mask is not None else v
@@ -123,7 +134,9 @@ def _counterexample(pack: Pack, worst: Part, value: int, bits: int, ranges: Rang
     rows = []
     for part, v in given.items():
         width = pack.width(part, bits)
-        rows.append(CounterexampleRow(ranges.text(part.expr), v, (word >> part.shift) & ((1 << width) - 1)))
+        rows.append(
+            CounterexampleRow(ranges.text(part.expr), v, (word >> part.shift) & ((1 << width) - 1))
+        )
     signed = word - (1 << bits) if word >> (bits - 1) else word
     return Counterexample(tuple(rows), signed, ranges.text(pack.expr))
 
@@ -141,7 +154,12 @@ def _callers(function: Function, part: Part, change: ChangeSet) -> tuple[Definit
             if isinstance(passed, E.Const) and isinstance(passed.value, int):
                 at = Location(call.unit.path, passed.line or call.call.line)
                 found.append(
-                    Definition(part.expr.id, at, str(int(passed.value)), call.unit.text(at.start_line).strip())
+                    Definition(
+                        part.expr.id,
+                        at,
+                        str(int(passed.value)),
+                        call.unit.text(at.start_line).strip(),
+                    )
                 )
     unique = {(d.location.path, d.location.start_line): d for d in found}
     return tuple(unique[k] for k in sorted(unique))

@@ -67,7 +67,9 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     for gone in lost_tests(files, change, config):
         yield _lost(gone)
     head, base = Messages.of(change, config), Messages.of(change, config, Side.BASE)
-    altered = [a for f in files if f.head_path and f.base_path for a in _altered(f, head, base, change)]
+    altered = [
+        a for f in files if f.head_path and f.base_path for a in _altered(f, head, base, change)
+    ]
     open_groups = [g for g in _protocols(altered, head) if _untested(g, change, config)]
     if len(open_groups) > _MOST_PROTOCOLS:
         open_groups = [[a for g in open_groups for a in g]]
@@ -75,7 +77,9 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
         yield _finding(group)
 
 
-def _altered(file: FileChange, head: Messages, base: Messages, change: ChangeSet) -> Iterator[_Altered]:
+def _altered(
+    file: FileChange, head: Messages, base: Messages, change: ChangeSet
+) -> Iterator[_Altered]:
     if file.head_path is None or not head.may_speak(file.head_path):
         return
     unit = change.unit(file.head_path) if file.head_path else None
@@ -94,19 +98,26 @@ def _altered(file: FileChange, head: Messages, base: Messages, change: ChangeSet
             yield _Altered(end, place, on_message)
 
 
-def _difference(old: Endpoint, new: Endpoint, base: Messages, head: Messages) -> tuple[Location | None, bool]:
+def _difference(
+    old: Endpoint, new: Endpoint, base: Messages, head: Messages
+) -> tuple[Location | None, bool]:
     """The first line of the change that makes `new` treat the message otherwise than `old`, and whether it writes or
     reads the message itself."""
     change, unit, old_unit = head.change, new.unit, old.unit
     gone = _gone_line(old, change)
-    if not change.touches(unit.path, new.function.start_line, new.function.end_line) and gone is None:
+    if (
+        not change.touches(unit.path, new.function.start_line, new.function.end_line)
+        and gone is None
+    ):
         return None, False
     before = {_key(m, old, base): m for m in _on_message(old, base)}
     now = {_key(m, new, head): m for m in _on_message(new, head)}
     fresh = [m for k, m in now.items() if k not in before]
     if not fresh and all(k in now for k in before):
         return None, False
-    lines = [m.guarded.stmt for m in fresh if change.touches(unit.path, m.line, m.guarded.stmt.end_line)]
+    lines = [
+        m.guarded.stmt for m in fresh if change.touches(unit.path, m.line, m.guarded.stmt.end_line)
+    ]
     if lines:
         return Location(unit.path, lines[0].line, lines[0].end_line), True
     touched = _touched_statement(new.function, unit, change)
@@ -148,7 +159,9 @@ def _key(move: Move, end: Endpoint, messages: Messages) -> tuple[object, ...]:
     loops = tuple((loop.target, bare(loop.start), bare(loop.stop)) for loop in move.guarded.loops)
     target = (move.target.path, tuple(map(bare, move.target.indices)), move.target.element)
     root = "" if move.target.root == end.variable else move.target.root
-    value = E.substitute(move.value, lambda e: E.Name("") if e == E.Name(end.variable) else plain(e))
+    value = E.substitute(
+        move.value, lambda e: E.Name("") if e == E.Name(end.variable) else plain(e)
+    )
     return root, target, value, tuple(map(bare, move.guarded.guards)), loops
 
 
@@ -174,7 +187,9 @@ def _first_touched(unit: Unit, change: ChangeSet, end: Endpoint) -> Location | N
     file = change.changed(unit.path)
     lines = sorted(file.head_lines()) if file is not None else []
     struct = end.struct
-    inside = [n for n in lines if struct.path == unit.path and struct.start_line <= n <= struct.end_line]
+    inside = [
+        n for n in lines if struct.path == unit.path and struct.start_line <= n <= struct.end_line
+    ]
     constants = {c.line for c in unit.constants}
     line = next(iter(inside), next((n for n in lines if n in constants), None))
     return Location(unit.path, line) if line is not None else None
@@ -184,17 +199,24 @@ def _protocols(altered: list[_Altered], messages: Messages) -> list[list[_Altere
     """The altered ends, grouped by message."""
     groups: list[list[_Altered]] = []
     for one in altered:
-        home = next((g for g in groups if any(_one_message(one.end, o.end, messages) for o in g)), None)
+        home = next(
+            (g for g in groups if any(_one_message(one.end, o.end, messages) for o in g)), None
+        )
         if home is None:
             groups.append([one])
         else:
             home.append(one)
-    return [sorted(g, key=lambda a: (not a.on_message, a.place.path, a.place.start_line)) for g in groups]
+    return [
+        sorted(g, key=lambda a: (not a.on_message, a.place.path, a.place.start_line))
+        for g in groups
+    ]
 
 
 def _one_message(one: Endpoint, other: Endpoint, messages: Messages) -> bool:
     """The same message, or the same op's message on other hardware."""
-    return bool(set(one.ops) & set(other.ops)) or (one.struct.name == other.struct.name and messages.same(one, other))
+    return bool(set(one.ops) & set(other.ops)) or (
+        one.struct.name == other.struct.name and messages.same(one, other)
+    )
 
 
 def _untested(group: list[_Altered], change: ChangeSet, config: Config) -> bool:
@@ -210,7 +232,8 @@ def _finding(group: list[_Altered]) -> Finding:
         "function": first.end.function.name, "count": len(group),
     }  # fmt: skip
     related = tuple(
-        Related(a.place, Message("also", {"function": a.end.function.name, "role": a.end.role})) for a in others
+        Related(a.place, Message("also", {"function": a.end.function.name, "role": a.end.role}))
+        for a in others
     )
     return Finding(
         rule=ID,
@@ -225,7 +248,10 @@ def _finding(group: list[_Altered]) -> Finding:
 
 
 def _lost(gone: LostTests) -> Finding:
-    related = (Related(Location(p, 0, side=Side.BASE), Message("was-tested", {"op": gone.op})) for p in gone.tests)
+    related = (
+        Related(Location(p, 0, side=Side.BASE), Message("was-tested", {"op": gone.op}))
+        for p in gone.tests
+    )
     return Finding(
         rule=ID,
         severity=Severity.SUGGESTION,

@@ -42,14 +42,22 @@ class Sides:
         return any(
             self._moved(now, then)
             for now in self.head.library.facts(op)
-            for then in [next((f for f in self.base.library.facts(op) if f.hardware == now.hardware), None)]
+            for then in [
+                next((f for f in self.base.library.facts(op) if f.hardware == now.hardware), None)
+            ]
         )
 
     @staticmethod
     def _moved(now: OpFacts, then: OpFacts | None) -> bool:
-        old = {(c.role, c.buffer, c.index, c.access.function, c.offset) for c in of_op(then)} if then else set()
+        old = (
+            {(c.role, c.buffer, c.index, c.access.function, c.offset) for c in of_op(then)}
+            if then
+            else set()
+        )
         new = {(c.role, c.buffer, c.index, c.access.function, c.offset) for c in of_op(now)}
-        return old != new or (then is not None and dict(now.advances).keys() != dict(then.advances).keys())
+        return old != new or (
+            then is not None and dict(now.advances).keys() != dict(then.advances).keys()
+        )
 
     def agreed(self, reader: Meeting, writer: Meeting) -> bool | None:
         """Whether the two agreed before the change; None where they did not both exist and meet."""
@@ -90,21 +98,27 @@ def opposed(sides: Sides, ops: set[str]) -> Iterator[tuple[Meeting, Meeting]]:
             if meeting.convention.role == "write" and not meeting.settled:
                 continue
             for other in sides.head.partners(meeting):
-                reader, writer = (meeting, other) if meeting.convention.role == "read" else (other, meeting)
+                reader, writer = (
+                    (meeting, other) if meeting.convention.role == "read" else (other, meeting)
+                )
                 key = (reader.convention, writer.convention)
                 if key in seen or not writer.settled or reader.offset.loads != writer.offset.loads:
                     continue
                 seen.add(key)
                 if sides.head.buffers.exclusive(reader.site, writer.site):
                     continue
-                if reader.offset.const != writer.offset.const and not sides.same_as_before(reader, writer):
+                if reader.offset.const != writer.offset.const and not sides.same_as_before(
+                    reader, writer
+                ):
                     yield reader, writer
 
 
 def _disagreement(sides: Sides, reader: Meeting, writer: Meeting) -> Finding:
     library = sides.head.library
     beyond = reader.offset.const > writer.offset.const
-    proved = (beyond or sides.agreed(reader, writer) is True) and not has_own_writer(sides, reader, writer)
+    proved = (beyond or sides.agreed(reader, writer) is True) and not has_own_writer(
+        sides, reader, writer
+    )
     access = reader.convention.access
     args = {
         "function": access.function,
@@ -145,7 +159,9 @@ def call_sites(reader: Meeting, writer: Meeting) -> Iterator[Related]:
     """Where the two ops get their buffer."""
     for meeting in (reader, writer):
         place = Location(meeting.site.path, meeting.site.line)
-        yield Related(place, Message("passed", {"op": meeting.facts.name, "buffer": meeting.buffer}))
+        yield Related(
+            place, Message("passed", {"op": meeting.facts.name, "buffer": meeting.buffer})
+        )
 
 
 def copies(sides: Sides, ops: set[str]) -> Iterator[Finding]:
@@ -161,7 +177,9 @@ def copies(sides: Sides, ops: set[str]) -> Iterator[Finding]:
                 if kept.role != moved.role or kept.same_place == moved.same_place:
                     continue
                 place = (kept.access.path, kept.access.function)
-                if place not in told and _left_behind(sides, (twin, kept), moved.offset, old.offset):
+                if place not in told and _left_behind(
+                    sides, (twin, kept), moved.offset, old.offset
+                ):
                     told.add(place)
                     yield _copy(sides, (facts, moved), (twin, kept))
 
@@ -173,7 +191,9 @@ def _left_behind(sides: Sides, twin: tuple[OpFacts, Convention], now: Offset, th
     return before is not None and before.offset == kept and kept.const == then.const != now.const
 
 
-def _copy(sides: Sides, moved: tuple[OpFacts, Convention], kept: tuple[OpFacts, Convention]) -> Finding:
+def _copy(
+    sides: Sides, moved: tuple[OpFacts, Convention], kept: tuple[OpFacts, Convention]
+) -> Finding:
     library = sides.head.library
     facts, new = moved
     twin, old = kept
@@ -190,7 +210,11 @@ def _copy(sides: Sides, moved: tuple[OpFacts, Convention], kept: tuple[OpFacts, 
     }
     other = _report.at(new.access)
     evidence = Sibling(
-        other, new.access.function, facts.hardware, Message("copy-now", args), _report.excerpt(library, other)
+        other,
+        new.access.function,
+        facts.hardware,
+        Message("copy-now", args),
+        _report.excerpt(library, other),
     )
     same = twin.hardware == facts.hardware
     return _report.finding(

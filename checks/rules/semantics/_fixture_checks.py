@@ -82,14 +82,18 @@ class Trials:
         known = self.library.facts(op)
         modules = {i.module.rsplit(".", 1)[-1] for i in unit.imports if i.name in (op, "*")}
         near = self.library.config.hardware_of(unit.path)
-        chosen = [f for f in known if f.hardware in modules] or [f for f in known if f.hardware == near and near]
+        chosen = [f for f in known if f.hardware in modules] or [
+            f for f in known if f.hardware == near and near
+        ]
         return chosen or (known if len(known) == 1 else [])
 
     def _fixtures(self, use: Use, facts: OpFacts) -> Iterator[Trial]:
         for convention in of_op(facts):
             if convention.role != "read":
                 continue
-            got: Filled | None = filled(use, facts.params, convention.buffer, convention.index, convention.offset)
+            got: Filled | None = filled(
+                use, facts.params, convention.buffer, convention.index, convention.offset
+            )
             if got is not None:
                 where = (got.where.path, got.where.line, got.where.function)
                 yield Trial("fixture", facts, convention, got.last, *where, use.test, got.guessed)
@@ -107,7 +111,9 @@ class Trials:
                     yield Trial("reference", facts, convention, mine.offset.const, *where, use.test)
 
 
-def stale(sides: Sides, trials: tuple[Trials, Trials], ops: set[str], changed: set[str]) -> Iterator[Finding]:
+def stale(
+    sides: Sides, trials: tuple[Trials, Trials], ops: set[str], changed: set[str]
+) -> Iterator[Finding]:
     """Fixtures and references that disagree with the op after the change and did not, in this way, before.
 
     `trials` are the head's and the base's. Proved is what agreed before: a new fixture may mean to fill less.
@@ -116,7 +122,11 @@ def stale(sides: Sides, trials: tuple[Trials, Trials], ops: set[str], changed: s
     groups: dict[tuple[object, ...], list[Trial]] = {}
     for path in sorted({*now.paths(ops), *changed}):
         wrong = [t for t in now.of(path) if t.last != t.convention.offset.const]
-        old = {(t.place, t.last, t.convention.offset) for t in then.of(sides.was(path))} if wrong else set()
+        old = (
+            {(t.place, t.last, t.convention.offset) for t in then.of(sides.was(path))}
+            if wrong
+            else set()
+        )
         for trial in wrong:
             if trial.guessed and not _agreed(sides, then, trial):
                 continue
@@ -137,7 +147,9 @@ def _group(sides: Sides, trial: Trial) -> tuple[object, ...]:
 
 def _blamed(sides: Sides, trial: Trial) -> Meeting | None:
     """The settled writer that agrees with the test and not with the op."""
-    writer = sides.head.writer(trial.op, trial.convention) if trial.convention.role == "read" else None
+    writer = (
+        sides.head.writer(trial.op, trial.convention) if trial.convention.role == "read" else None
+    )
     return writer if writer is not None and writer.convention.offset.const == trial.last else None
 
 
@@ -147,7 +159,9 @@ def _finding(sides: Sides, then: Trials, trials: list[Trial]) -> Finding:
     library = sides.head.library
     access = trial.convention.access
     blamed = _blamed(sides, trial) is not None
-    writer = sides.head.writer(trial.op, trial.convention) if trial.convention.role == "read" else None
+    writer = (
+        sides.head.writer(trial.op, trial.convention) if trial.convention.role == "read" else None
+    )
     tests = sorted({t.test for t in trials})
     args = {
         "kind": trial.kind,
@@ -165,7 +179,9 @@ def _finding(sides: Sides, then: Trials, trials: list[Trial]) -> Finding:
     evidence = [_report.step(library, _report.at(access), "op-looks", **args)]
     evidence += [_report.step(library, Location(*line), "test-says", **args) for line in lines[:4]]
     if writer is not None:
-        evidence.append(_report.step(library, _report.at(writer.convention.access), "writer-stores", **args))
+        evidence.append(
+            _report.step(library, _report.at(writer.convention.access), "writer-stores", **args)
+        )
     proved = not trial.guessed and _agreed(sides, then, trial)
     places = [Location(trial.path, trial.line), _report.at(access)]
     place, other = reversed(places) if blamed else places
@@ -179,7 +195,9 @@ def _finding(sides: Sides, then: Trials, trials: list[Trial]) -> Finding:
         evidence=evidence,
         related=(Related(other, Message("compare-with", {"op": trial.op.name})),),
     )
-    return found.with_fix(_report.nudge(library, place, _needed(trial, blamed))) if proved else found
+    return (
+        found.with_fix(_report.nudge(library, place, _needed(trial, blamed))) if proved else found
+    )
 
 
 def _needed(trial: Trial, blamed: bool) -> int:

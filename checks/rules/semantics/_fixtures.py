@@ -12,7 +12,19 @@ from dataclasses import replace
 from checks.eval.symbolic.affine import Linear, number, symbol
 from checks.eval.symbolic.interpret import Interpreter, Watch
 from checks.eval.symbolic.values import Pointer, State, Table, Value
-from checks.lang.ir.expr import Attr, Call, Const, Expr, Index, Name, Sequence, Slice, Unary, callee, dotted
+from checks.lang.ir.expr import (
+    Attr,
+    Call,
+    Const,
+    Expr,
+    Index,
+    Name,
+    Sequence,
+    Slice,
+    Unary,
+    callee,
+    dotted,
+)
 from checks.lang.ir.source_file import Function, Unit
 from checks.lang.ir.stmt import For, If
 from checks.rules.semantics._fixture_fill import Content, Use, Write

@@ -53,14 +53,23 @@ class _Bound:
 Taken = Callable[[OpFacts], set[str]]
 
 
-def early(product: Product, functions: set[tuple[str, str]], ops: set[str], taken: Taken) -> Iterator[Early]:
+def early(
+    product: Product, functions: set[tuple[str, str]], ops: set[str], taken: Taken
+) -> Iterator[Early]:
     """Every use of an index before it moves, by an op that takes off it what it has not got yet: `taken` names such
     parameters. In `functions` (path, qualified name), and in all others where one of `ops` takes part."""
     calling = {(s.path, s.function) for op in ops for s in product.buffers.of(op)}
     for path, function in sorted(functions | calling):
         sites = product.buffers.within(path, {function})
-        bound = [_Bound(f, s) for s in sites for f in product.library.facts(s.op) if f.indices and s.runs(f)]
-        for hardware, index in dict.fromkeys((b.facts.hardware, i) for b in bound for i in b.indices):
+        bound = [
+            _Bound(f, s)
+            for s in sites
+            for f in product.library.facts(s.op)
+            if f.indices and s.runs(f)
+        ]
+        for hardware, index in dict.fromkeys(
+            (b.facts.hardware, i) for b in bound for i in b.indices
+        ):
             calls = [b for b in bound if b.facts.hardware == hardware and index in b.indices]
             if (path, function) in functions or any(b.facts.name in ops for b in calls):
                 yield from _early(calls, index, taken)
@@ -86,7 +95,9 @@ def _first_move(calls: list[_Bound], index: str, taken: Taken) -> int:
     not asked of the last of them, unless it gets what one before it takes off the index."""
     amounts: set[str] = set()
     for call in calls:
-        if call.site.line == calls[-1].site.line and not (amounts and amounts & {*call.keys.values()}):
+        if call.site.line == calls[-1].site.line and not (
+            amounts and amounts & {*call.keys.values()}
+        ):
             continue
         if call.moves(index):
             return call.site.line
@@ -96,13 +107,19 @@ def _first_move(calls: list[_Bound], index: str, taken: Taken) -> int:
 
 def _taken(facts: OpFacts) -> set[str]:
     """What the op takes off an index by which it reads, or which it compares."""
-    return {name for a in facts.accesses if a.kind != "write" for name, count in a.lag if count == -1}
+    return {
+        name for a in facts.accesses if a.kind != "write" for name, count in a.lag if count == -1
+    }
 
 
 def _lagging(item: Early) -> list[Access]:
     """Uses in which the op takes the round's tokens off the index again."""
     index, amount = item.params
-    return [a for a in item.user[0].accesses if a.index == index and (amount, -1) in a.lag and a.kind != "write"]
+    return [
+        a
+        for a in item.user[0].accesses
+        if a.index == index and (amount, -1) in a.lag and a.kind != "write"
+    ]
 
 
 def too_early(sides: Sides, ops: set[str], functions: set[tuple[str, str]]) -> Iterator[Finding]:
@@ -142,7 +159,9 @@ def _too_early(product: Product, item: Early, access: Access) -> Finding:
     message = Message("too-early", args)
     place = Location(access.path, access.line)
     severity, confidence = Severity.BUG, Confidence.MEDIUM
-    return _report.finding(library, place, severity, confidence, message, symbol=access.function, evidence=evidence)
+    return _report.finding(
+        library, place, severity, confidence, message, symbol=access.function, evidence=evidence
+    )
 
 
 def _args(item: Early, access: Access) -> dict[str, str]:
@@ -162,7 +181,9 @@ def half_moved(sides: Sides, ops: set[str]) -> Iterator[Finding]:
     the same index, a limit it is compared with, still takes them for included."""
 
     def before(facts: OpFacts) -> OpFacts | None:
-        return next((f for f in sides.base.library.facts(facts.name) if f.hardware == facts.hardware), None)
+        return next(
+            (f for f in sides.base.library.facts(facts.name) if f.hardware == facts.hardware), None
+        )
 
     def freed(facts: OpFacts) -> set[str]:
         old = before(facts) if facts.name in ops else None
@@ -184,11 +205,20 @@ def _left(item: Early, old: OpFacts) -> Iterator[Access]:
     freed = {
         key[2]
         for key, a in then.items()
-        if key[0] == "read" and (amount, -1) in a.lag and key in now and (amount, -1) not in now[key].lag
+        if key[0] == "read"
+        and (amount, -1) in a.lag
+        and key in now
+        and (amount, -1) not in now[key].lag
     }
     for key, access in now.items():
         before = then.get(key)
-        if key[0] != "compare" or key[2] not in freed or before is None or before.lag or access.high is None:
+        if (
+            key[0] != "compare"
+            or key[2] not in freed
+            or before is None
+            or before.lag
+            or access.high is None
+        ):
             continue
         if before.high == access.high and not any(name == amount for name, _ in access.high.loads):
             yield access
@@ -206,4 +236,6 @@ def _half_moved(product: Product, item: Early, access: Access) -> Finding:
     place = Location(access.path, access.line)
     message = Message("half-moved", args)
     severity, confidence = Severity.QUESTION, Confidence.MEDIUM
-    return _report.finding(library, place, severity, confidence, message, symbol=access.function, evidence=evidence)
+    return _report.finding(
+        library, place, severity, confidence, message, symbol=access.function, evidence=evidence
+    )

@@ -19,7 +19,10 @@ from checks.rules.semantics._rank_conditions import is_rank, ranks
 
 TENSOR = "tensor"
 _KINDS = (
-    (TENSOR, re.compile(r"^(mp|tp|tensor_parallel|tensor_model_parallel|model_parallel)_rank(_id)?$")),
+    (
+        TENSOR,
+        re.compile(r"^(mp|tp|tensor_parallel|tensor_model_parallel|model_parallel)_rank(_id)?$"),
+    ),
     ("data", re.compile(r"^(local_)?(dp|data_parallel)_(rank|id)(_id)?$")),
     ("expert", re.compile(r"^(ep|expert_parallel)_(rank|id)$")),
     ("device", re.compile(r"^(local|global|world|device)_rank$")),
@@ -50,7 +53,9 @@ def kind_of(expr: E.Expr) -> str:
     return next((kind for kind, pattern in _KINDS if pattern.search(tail)), "")
 
 
-def sites(function: Function, unit: Unit, rank: str, flag: str, change: ChangeSet, config: Config) -> Iterator[Site]:
+def sites(
+    function: Function, unit: Unit, rank: str, flag: str, change: ChangeSet, config: Config
+) -> Iterator[Site]:
     """Every call outside tests of the ops that come to the C++ `function`, whose parameters `rank` and `flag` are."""
     ops = Ops.of(change)
     for name in ops_of(function, unit):
@@ -70,9 +75,13 @@ def _position(param: str, function: Function, op: OpInfo) -> int | None:
     return len(names) - names.index(own) if own in names and len(names) == len(op.params) else None
 
 
-def _calls(op: OpInfo, rank: int, flag: int | None, change: ChangeSet, config: Config) -> Iterator[Site]:
+def _calls(
+    op: OpInfo, rank: int, flag: int | None, change: ChangeSet, config: Config
+) -> Iterator[Site]:
     hits = change.head.find(op.name)
-    for path in sorted({h.path for h in hits if language(h.path) == "python" and not config.is_test(h.path)}):
+    for path in sorted(
+        {h.path for h in hits if language(h.path) == "python" and not config.is_test(h.path)}
+    ):
         unit = change.unit(path)
         for function in unit.functions if unit is not None else ():
             if unit is None or op.name not in unit.text(function.start_line, function.end_line):
@@ -91,12 +100,20 @@ def _elsewhere(call: E.Call, function: Function, unit: Unit, op: OpInfo, config:
     if own and here and own != here:
         return True
     known = {h.name for h in config.hardware}
-    sources = {i.module.rsplit(".", 1)[-1] for i in nearest_imports(op.name, call.line, function, unit)} & known
+    sources = {
+        i.module.rsplit(".", 1)[-1] for i in nearest_imports(op.name, call.line, function, unit)
+    } & known
     return bool(own and sources) and own not in sources
 
 
 def _site(
-    call: E.Call, guards: tuple[E.Expr, ...], function: Function, unit: Unit, op: OpInfo, rank: int, flag: int | None
+    call: E.Call,
+    guards: tuple[E.Expr, ...],
+    function: Function,
+    unit: Unit,
+    op: OpInfo,
+    rank: int,
+    flag: int | None,
 ) -> Site | None:
     """A call whose argument in the rank's place is a rank. A call of another hardware's op has something else there."""
     if E.starred(call):
@@ -114,7 +131,11 @@ def _origin(rank: E.Expr, function: Function) -> E.Expr:
     """What a local name was set to, where that happened once."""
     if not isinstance(rank, E.Name) or kind_of(rank):
         return rank
-    values = [g.stmt.value for g in flatten(function.body) if isinstance(g.stmt, Assign) and g.stmt.target == rank]
+    values = [
+        g.stmt.value
+        for g in flatten(function.body)
+        if isinstance(g.stmt, Assign) and g.stmt.target == rank
+    ]
     return values[0] if len(values) == 1 and values[0] is not None else rank
 
 

@@ -69,10 +69,15 @@ def gates(function: Function, ends: tuple[Endpoint, ...]) -> list[Gate]:
     for call, guards in calls_of(function.body):
         name = E.callee(call)
         if call.line in lines or _TRANSFERS.search(snake(name)):
-            found.append(Gate(function, name, tuple(g for g in guards if list(ranks(g))), call.line))
+            found.append(
+                Gate(function, name, tuple(g for g in guards if list(ranks(g))), call.line)
+            )
     if not found and _TRANSFERS.search(snake(function.name)):
         last = [g for g in flatten(function.body) if g.stmt in function.body][-1:]
-        found = [Gate(function, "", tuple(t for t in g.guards if list(ranks(t))), g.stmt.line) for g in last]
+        found = [
+            Gate(function, "", tuple(t for t in g.guards if list(ranks(t))), g.stmt.line)
+            for g in last
+        ]
     return found
 
 
@@ -122,7 +127,10 @@ def table(before: Gate, after: Gate) -> list[Row]:
         for bits in product((0, 1), repeat=len(flags)):
             values = dict(zip(names, numbers, strict=True)) | dict(zip(flags, bits, strict=True))
             old = values | {n: values[m] for n, m in renamed.items()}
-            one, two = all(holds(t, old) for t in before.tests), all(holds(t, values) for t in after.tests)
+            one, two = (
+                all(holds(t, old) for t in before.tests),
+                all(holds(t, values) for t in after.tests),
+            )
             if one != two:
                 rows.append(Row(tuple(values.items()), one, two))
     return rows

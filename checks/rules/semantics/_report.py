@@ -75,7 +75,9 @@ def nudge(library: Library, place: Location, delta: int) -> Fix | None:
     if extra is None or place.start_line != place.end_line:
         return None
     new = re.sub(re.escape(extra) + r"(?![\w.])", "", line)
-    return Fix((Edit(place.path, place.start_line, place.end_line, (new,)),)) if new != line else None
+    return (
+        Fix((Edit(place.path, place.start_line, place.end_line, (new,)),)) if new != line else None
+    )
 
 
 def finding(

@@ -20,7 +20,12 @@ def answered(sides: Sides, known: Trials, moved: set[str], tests: set[str]) -> I
         for changed in sides.head.meetings(op):
             old = sides.before(changed.facts, changed.convention)
             author = sides.head.writer(changed.facts, changed.convention)
-            if changed.convention.role != "read" or old is None or old.offset == changed.offset or author is None:
+            if (
+                changed.convention.role != "read"
+                or old is None
+                or old.offset == changed.offset
+                or author is None
+            ):
                 continue
             if author.offset != changed.offset or old.offset.const == changed.offset.const:
                 continue
@@ -46,11 +51,17 @@ def _twins(sides: Sides, op: str, trials: list[Trial]) -> set[str]:
 def _headers(sides: Sides, path: str) -> set[str]:
     """Base names of the headers of its own folder, or of a folder beside it, that a C++ file includes."""
     lines = sides.head.library.files.get(path, b"").split(b"\n")
-    quoted = [line.split(b'"')[1].decode() for line in lines if line.startswith(b"#include") and line.count(b'"') == 2]
+    quoted = [
+        line.split(b'"')[1].decode()
+        for line in lines
+        if line.startswith(b"#include") and line.count(b'"') == 2
+    ]
     return {name.rsplit("/", 1)[-1] for name in quoted if name.endswith(".cuh")}
 
 
-def _kept(sides: Sides, twin: str, changed: Meeting, old: Convention) -> tuple[Meeting, Meeting] | None:
+def _kept(
+    sides: Sides, twin: str, changed: Meeting, old: Convention
+) -> tuple[Meeting, Meeting] | None:
     """The twin's reader with the old addressing, and the writer of its buffer, which agrees with it."""
     for meeting in sides.head.meetings(twin):
         other = meeting.buffer != changed.buffer and meeting.convention.role == "read"
@@ -63,11 +74,16 @@ def _kept(sides: Sides, twin: str, changed: Meeting, old: Convention) -> tuple[M
 
 
 def _answer(
-    sides: Sides, changed: tuple[Meeting, Meeting], kept: tuple[Meeting, Meeting], trials: list[Trial]
+    sides: Sides,
+    changed: tuple[Meeting, Meeting],
+    kept: tuple[Meeting, Meeting],
+    trials: list[Trial],
 ) -> Finding:
     library = sides.head.library
     (reader, author), (twin, writer) = changed, kept
-    fixtures = [t for t in trials if t.op.name == twin.facts.name and t.kind == "fixture" and not t.guessed]
+    fixtures = [
+        t for t in trials if t.op.name == twin.facts.name and t.kind == "fixture" and not t.guessed
+    ]
     right = next((t for t in fixtures if t.last == t.convention.offset.const), None)
     place = Location(right.path, right.line) if right else _report.at(reader.convention.access)
     args = _args(changed, kept, right.function if right else "")
@@ -78,7 +94,10 @@ def _answer(
         _report.expected(library, twin),
     ]
     related = [
-        Related(Location(m.site.path, m.site.line), Message("passed", {"op": m.facts.name, "buffer": m.buffer}))
+        Related(
+            Location(m.site.path, m.site.line),
+            Message("passed", {"op": m.facts.name, "buffer": m.buffer}),
+        )
         for m in (reader, twin)
     ]
     found = _report.finding(
@@ -94,7 +113,9 @@ def _answer(
     return replace(found, answered=True)
 
 
-def _args(changed: tuple[Meeting, Meeting], kept: tuple[Meeting, Meeting], fixture: str) -> dict[str, str]:
+def _args(
+    changed: tuple[Meeting, Meeting], kept: tuple[Meeting, Meeting], fixture: str
+) -> dict[str, str]:
     (reader, author), (twin, writer) = changed, kept
     return {
         "op": reader.facts.name,

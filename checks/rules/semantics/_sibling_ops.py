@@ -25,8 +25,13 @@ def left_behind(sides: Sides, ops: set[str]) -> Iterator[Finding]:
             for name in namesakes(sides.head.library, op, sides.config):
                 for kept in sides.head.meetings(name) if old is not None else ():
                     same = old is not None and kept.offset.const == old.offset.const
-                    other = kept.convention.role == "read" and kept.facts.hardware != changed.facts.hardware
-                    writer = sides.head.writer(kept.facts, kept.convention) if same and other else None
+                    other = (
+                        kept.convention.role == "read"
+                        and kept.facts.hardware != changed.facts.hardware
+                    )
+                    writer = (
+                        sides.head.writer(kept.facts, kept.convention) if same and other else None
+                    )
                     wrong = writer is not None and writer.offset.const != kept.offset.const
                     if writer is not None and wrong and kept.convention not in told:
                         told.add(kept.convention)
@@ -37,7 +42,11 @@ def _corrected(sides: Sides, op: str) -> Iterator[Meeting]:
     """Readers of `op` that the change brought in line with the writer of their buffer."""
     for meeting in sides.head.meetings(op):
         old = sides.before(meeting.facts, meeting.convention)
-        if meeting.convention.role != "read" or old is None or old.offset.const == meeting.offset.const:
+        if (
+            meeting.convention.role != "read"
+            or old is None
+            or old.offset.const == meeting.offset.const
+        ):
             continue
         writer = sides.head.writer(meeting.facts, meeting.convention)
         if writer is not None and writer.offset == meeting.offset:
@@ -88,7 +97,9 @@ def _finding(sides: Sides, changed: Meeting, kept: Meeting, writer: Meeting) -> 
     }
     place = _report.at(now)
     text = _report.excerpt(library, place)
-    corrected = Sibling(place, now.function, changed.facts.hardware, Message("corrected", args), text)
+    corrected = Sibling(
+        place, now.function, changed.facts.hardware, Message("corrected", args), text
+    )
     found = _report.finding(
         library,
         _report.at(access),

@@ -19,7 +19,11 @@ def outdated(sides: Sides, known: Trials, ops: set[str]) -> Iterator[Finding]:
         groups: dict[tuple[str, int, str], list[Trial]] = {}
         for path in known.paths({reader.facts.name}):
             for trial in known.of(path):
-                same = trial.op == reader.facts and trial.convention == reader.convention and not trial.guessed
+                same = (
+                    trial.op == reader.facts
+                    and trial.convention == reader.convention
+                    and not trial.guessed
+                )
                 if same and trial.last == reader.offset.const:
                     groups.setdefault((trial.path, trial.line, trial.kind), []).append(trial)
         for _, found in sorted(groups.items()):
@@ -29,7 +33,11 @@ def outdated(sides: Sides, known: Trials, ops: set[str]) -> Iterator[Finding]:
 def _moved_alone(sides: Sides, reader: Meeting, writer: Meeting) -> bool:
     """Whether the two agreed before the change, and only the writer stores elsewhere now."""
     old = sides.before(reader.facts, reader.convention)
-    return sides.agreed(reader, writer) is True and old is not None and old.offset.const == reader.offset.const
+    return (
+        sides.agreed(reader, writer) is True
+        and old is not None
+        and old.offset.const == reader.offset.const
+    )
 
 
 def _finding(sides: Sides, trials: list[Trial], reader: Meeting, writer: Meeting) -> Finding:
@@ -53,5 +61,9 @@ def _finding(sides: Sides, trials: list[Trial], reader: Meeting, writer: Meeting
         Message("outdated", args),
         symbol=trial.function,
         evidence=(_report.stored(library, writer), _report.expected(library, reader)),
-        related=(Related(_report.at(reader.convention.access), Message("compare-with", {"op": trial.op.name})),),
+        related=(
+            Related(
+                _report.at(reader.convention.access), Message("compare-with", {"op": trial.op.name})
+            ),
+        ),
     )

@@ -33,7 +33,16 @@ from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
-from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity, Side, Step
+from checks.core.finding import (
+    Confidence,
+    Definition,
+    Finding,
+    Location,
+    Message,
+    Severity,
+    Side,
+    Step,
+)
 from checks.domain.bitfields.ranges import show
 from checks.domain.messages import Messages
 from checks.domain.ops import calls_of, expressions
@@ -85,7 +94,9 @@ def _pairs(
 ) -> Iterator[tuple[Gate, Gate]]:
     """The gates of the same transfer before and after; a function that transfers in one place has one pair."""
     ends = Messages.of(change, config).of_unit(unit) if language(new.path) == "cpp" else ()
-    were = Messages.of(change, config, Side.BASE).of_unit(base) if language(old.path) == "cpp" else ()
+    were = (
+        Messages.of(change, config, Side.BASE).of_unit(base) if language(old.path) == "cpp" else ()
+    )
     before, after = gates(old, were), gates(new, ends)
     for name in dict.fromkeys(g.name for g in after):
         mine, theirs = [g for g in after if g.name == name], [g for g in before if g.name == name]
@@ -106,10 +117,20 @@ def _opened(rows: list[Row], before: Gate, after: Gate) -> bool:
 
 
 def _judge(
-    before: Gate, after: Gate, rows: list[Row], unit: Unit, base: Unit, change: ChangeSet, config: Config
+    before: Gate,
+    after: Gate,
+    rows: list[Row],
+    unit: Unit,
+    base: Unit,
+    change: ChangeSet,
+    config: Config,
 ) -> Iterator[Finding]:
     closed = [r for r in rows if r.before]
-    lost = [f for f in before.flags if f in {p.name for p in after.function.params} and not _reads(after.function, f)]
+    lost = [
+        f
+        for f in before.flags
+        if f in {p.name for p in after.function.params} and not _reads(after.function, f)
+    ]
     cpp = unit.language == "cpp"
     rank = (after.ranks or before.ranks)[0] if (after.ranks or before.ranks) else ""
     flag = lost[0] if lost else next(iter(f for f in before.flags if f.isidentifier()), "")
@@ -144,7 +165,14 @@ def _reads(function: Function, name: str) -> bool:
 
 
 def _lost(
-    flag: str, rank: str, before: Gate, after: Gate, rows: list[Row], known: list[Site], unit: Unit, base: Unit
+    flag: str,
+    rank: str,
+    before: Gate,
+    after: Gate,
+    rows: list[Row],
+    known: list[Site],
+    unit: Unit,
+    base: Unit,
 ) -> Finding:
     passing = [s for s in known if not (isinstance(s.flag, E.Const) and s.flag.value is False)]
     args = {
@@ -152,7 +180,12 @@ def _lost(
         "closed": [r.text for r in rows if r.before][:_MOST_ROWS], "opened": _texts(rows),
     }  # fmt: skip
     shown = tuple(
-        Definition(flag, Location(s.unit.path, s.flag.line or s.call.line), show(s.flag), _line(s.unit, s.flag.line))
+        Definition(
+            flag,
+            Location(s.unit.path, s.flag.line or s.call.line),
+            show(s.flag),
+            _line(s.unit, s.flag.line),
+        )
         for s in passing
         if s.flag is not None
     )
@@ -168,7 +201,9 @@ def _lost(
     )
 
 
-def _callers(known: list[Site], flag: str, closed: list[Row], gate: Gate, unit: Unit) -> Iterator[Finding]:
+def _callers(
+    known: list[Site], flag: str, closed: list[Row], gate: Gate, unit: Unit
+) -> Iterator[Finding]:
     """Calls that pass another kind of rank than tensor-parallel, for which the new gate drops what was sent."""
     good = [s for s in known if s.kind == TENSOR]
     for site in known:
@@ -180,8 +215,16 @@ def _callers(known: list[Site], flag: str, closed: list[Row], gate: Gate, unit: 
             "at": Location(unit.path, gate.place), "others": [show(s.rank) for s in good],
             "closed": [r.text for r in closed][:_MOST_ROWS],
         }  # fmt: skip
-        here = Definition(show(site.rank), Location(site.unit.path, site.line), site.kind, _line(site.unit, site.line))
-        others = (Definition(show(s.rank), Location(s.unit.path, s.line), s.kind, _line(s.unit, s.line)) for s in good)
+        here = Definition(
+            show(site.rank),
+            Location(site.unit.path, site.line),
+            site.kind,
+            _line(site.unit, site.line),
+        )
+        others = (
+            Definition(show(s.rank), Location(s.unit.path, s.line), s.kind, _line(s.unit, s.line))
+            for s in good
+        )
         yield Finding(
             rule=ID,
             severity=Severity.QUESTION,
@@ -197,17 +240,27 @@ def _callers(known: list[Site], flag: str, closed: list[Row], gate: Gate, unit: 
 def _hit(site: Site, flag: str, closed: list[Row]) -> bool:
     """Whether what the call passes can be one of the values for which nothing is sent any more."""
     if isinstance(site.flag, E.Const) and flag:
-        return any(dict(r.values).get(flag, int(bool(site.flag.value))) == int(bool(site.flag.value)) for r in closed)
+        return any(
+            dict(r.values).get(flag, int(bool(site.flag.value))) == int(bool(site.flag.value))
+            for r in closed
+        )
     return True
 
 
-def _narrowed(before: Gate, after: Gate, closed: list[Row], unit: Unit, base: Unit) -> Iterator[Finding]:
+def _narrowed(
+    before: Gate, after: Gate, closed: list[Row], unit: Unit, base: Unit
+) -> Iterator[Finding]:
     """Python that newly lets only one device, data-parallel or expert-parallel rank through."""
     fresh = [n for n in after.ranks if n not in before.ranks]
     wrong = [n for n in fresh if kind_of(E.Name(n.rsplit(".", 1)[-1])) not in ("", TENSOR)]
     if wrong:
         kind = kind_of(E.Name(wrong[0].rsplit(".", 1)[-1]))
-        args = {"rank": wrong[0], "kind": kind, "name": after.name, "closed": [r.text for r in closed][:_MOST_ROWS]}
+        args = {
+            "rank": wrong[0],
+            "kind": kind,
+            "name": after.name,
+            "closed": [r.text for r in closed][:_MOST_ROWS],
+        }
         yield _gate_finding(Message("narrowed", args), before, after, unit, base)
 
 

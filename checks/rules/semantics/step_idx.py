@@ -71,7 +71,12 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     head = Product(Library(change, Side.HEAD, config, watch))
     base = Product(Library(change, Side.BASE, config, watch, head.library))
     sides = Sides(head, base, config)
-    ops = {op for path, names in found.cpp.items() for side in (head, base) for op in ops_of(side.library, path, names)}
+    ops = {
+        op
+        for path, names in found.cpp.items()
+        for side in (head, base)
+        for op in ops_of(side.library, path, names)
+    }
     moved = {op for op in ops if sides.moved(op)}
     bound, callers = _called_otherwise(sides, found)
     trials = Trials(head), Trials(base)
@@ -98,7 +103,11 @@ def _called_otherwise(sides: Sides, found: Touched) -> tuple[set[str], set[tuple
     functions: set[tuple[str, str]] = set()
     for path, names in found.product.items():
         old = sides.was(path)
-        changed = {n for n in names if _index_calls(sides.head, path, n) != _index_calls(sides.base, old, n)}
+        changed = {
+            n
+            for n in names
+            if _index_calls(sides.head, path, n) != _index_calls(sides.base, old, n)
+        }
         if changed:
             now = sides.head.buffers.within(path, changed)
             then = [s.call for s in sides.base.buffers.within(old, changed)]
@@ -114,9 +123,13 @@ def _index_calls(side: Product, path: str, name: str) -> list[Call]:
         return []
     found: list[Call] = []
     for function in unit.named(name):
-        numbered = enumerate(unit.lines[function.start_line - 1 : function.end_line], function.start_line)
+        numbered = enumerate(
+            unit.lines[function.start_line - 1 : function.end_line], function.start_line
+        )
         lines = [n for n, text in numbered if any(index in text for index in watch.names)]
-        found += [c for c in calls(function.body, lines) if any(map(watch, words(c)))] if lines else ()
+        found += (
+            [c for c in calls(function.body, lines) if any(map(watch, words(c)))] if lines else ()
+        )
     return found
 
 

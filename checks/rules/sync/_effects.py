@@ -92,7 +92,12 @@ def _tells(call: E.Call, foreign: set[str]) -> bool:
     name = E.root(call.func)
     if isinstance(call.func, E.Name):
         return name not in _BUILTIN
-    return name is not None and name not in _LOGS and name not in foreign and E.callee(call) not in _METHODS
+    return (
+        name is not None
+        and name not in _LOGS
+        and name not in foreign
+        and E.callee(call) not in _METHODS
+    )
 
 
 def members(e: E.Binary) -> tuple[str, str, frozenset[E.Expr]] | None:
@@ -128,14 +133,18 @@ def alterations(old: Function, new: Function, old_unit: Unit, new_unit: Unit) ->
     An effect of which the old form still stands somewhere in the function is left out: which one a copy follows is
     not known. Kept with the new function, as the rule runs again for each of its fixes.
     """
-    return new.body.once((alterations, old.path, old.start_line), lambda: _alterations(old, new, old_unit, new_unit))
+    return new.body.once(
+        (alterations, old.path, old.start_line), lambda: _alterations(old, new, old_unit, new_unit)
+    )
 
 
 def _alterations(old: Function, new: Function, old_unit: Unit, new_unit: Unit) -> list[Alteration]:
     before, after = effects(old, old_unit), effects(new, new_unit)
     # An identity is a whole expression: hashed once, and then a number.
     numbers: dict[tuple[object, ...], int] = {}
-    was, now = ([numbers.setdefault(e.identity, len(numbers)) for e in side] for side in (before, after))
+    was, now = (
+        [numbers.setdefault(e.identity, len(numbers)) for e in side] for side in (before, after)
+    )
     gone, come = _leftover(before, was, now), _leftover(after, now, was)
     standing = set(now)
     found: list[Alteration] = []
@@ -143,8 +152,14 @@ def _alterations(old: Function, new: Function, old_unit: Unit, new_unit: Unit) -
         if number in standing:
             continue
         others = [e for _, e in come if e.kind == effect.kind and e.key == effect.key]
-        best = max(others, key=lambda e: (_likeness(effect, e), e.guards == effect.guards, -e.line), default=None)
-        if best is not None and _likeness(effect, best) >= (0.5 if effect.kind != "assign" else 0.0):
+        best = max(
+            others,
+            key=lambda e: (_likeness(effect, e), e.guards == effect.guards, -e.line),
+            default=None,
+        )
+        if best is not None and _likeness(effect, best) >= (
+            0.5 if effect.kind != "assign" else 0.0
+        ):
             come.remove((numbers[best.identity], best))
             found.append(_altered(new, effect, best))
     return found
@@ -165,7 +180,11 @@ def _leftover(items: list[Effect], own: list[int], other: list[int]) -> list[tup
 def _likeness(old: Effect, new: Effect) -> float:
     """How much of the old form the new one keeps, from 0 to 1."""
     if isinstance(old.form, tuple) or isinstance(new.form, tuple):
-        return float(isinstance(old.form, tuple) and isinstance(new.form, tuple) and bool(old.form[1] & new.form[1]))
+        return float(
+            isinstance(old.form, tuple)
+            and isinstance(new.form, tuple)
+            and bool(old.form[1] & new.form[1])
+        )
     if isinstance(old.form, E.Call) and isinstance(new.form, E.Call) and old.kind == "call":
         return alike(old.form, new.form)
     left, right = Counter(symbols(old.form)), Counter(symbols(new.form))

@@ -19,7 +19,9 @@ _SET = re.compile(r"\[[\"'](\w+)[\"']\]\s*=[^=]")
 def never_set(alteration: Alteration, unit: Unit, sibling: Unit) -> list[str]:
     """The keys that the altered part needs, where the changed file fills them and the sibling's fills none of them."""
     keys = {*_keys(alteration)}
-    ours, theirs = (_set_in(u.text(1, len(u.lines))) if keys else frozenset() for u in (unit, sibling))
+    ours, theirs = (
+        _set_in(u.text(1, len(u.lines))) if keys else frozenset() for u in (unit, sibling)
+    )
     return sorted(keys & ours) if ours & theirs and not keys & theirs else []
 
 
@@ -44,27 +46,38 @@ def adapted(alteration: Alteration, function: Function, change: ChangeSet) -> in
     return 0
 
 
-def unread(alteration: Alteration, call: E.Call, hardware: str, readers: Readers, at: tuple[Function, Unit]) -> bool:
+def unread(
+    alteration: Alteration, call: E.Call, hardware: str, readers: Readers, at: tuple[Function, Unit]
+) -> bool:
     """Whether nothing that the sibling's hardware runs reads the keywords that came."""
     if not alteration.gained or alteration.lost or not hardware:
         return False
     if E.callee(call)[:1].isupper():
         return all(readers.field_unread(k, hardware) for k in alteration.gained)
     target = readers.targets.of(call, *at)
-    return target is not None and all(readers.param_unread(target, k, hardware) for k in alteration.gained)
+    return target is not None and all(
+        readers.param_unread(target, k, hardware) for k in alteration.gained
+    )
 
 
 def may_be_none(alteration: Alteration) -> bool:
     """Whether a keyword that came is None unless something is switched on: who does not pass it has it off."""
     new = alteration.new.form
-    values = [v for k, v in new.keywords if k in alteration.gained] if isinstance(new, E.Call) else []
+    values = (
+        [v for k, v in new.keywords if k in alteration.gained] if isinstance(new, E.Call) else []
+    )
     return any(isinstance(v, E.Ternary) and E.Const(None) in (v.then, v.orelse) for v in values)
 
 
 def still_read(alteration: Alteration, hardware: str, readers: Readers) -> bool:
     """Whether the keywords that went are fields which the sibling's own hardware goes on reading."""
     call = alteration.old.form
-    if not alteration.lost or alteration.gained or not isinstance(call, E.Call) or not E.callee(call)[:1].isupper():
+    if (
+        not alteration.lost
+        or alteration.gained
+        or not isinstance(call, E.Call)
+        or not E.callee(call)[:1].isupper()
+    ):
         return False
     return any(readers.own_reads(k, hardware) for k in alteration.lost)
 
@@ -72,7 +85,11 @@ def still_read(alteration: Alteration, hardware: str, readers: Readers) -> bool:
 def _keys(alteration: Alteration) -> Iterator[str]:
     """The keys that the new form reads; of a call with keywords, in those that came or changed."""
     form, words = alteration.new.form, {*alteration.gained, *alteration.altered}
-    parts = [v for k, v in form.keywords if k in words] if isinstance(form, E.Call) and words else [form]
+    parts = (
+        [v for k, v in form.keywords if k in words]
+        if isinstance(form, E.Call) and words
+        else [form]
+    )
     for e in (e for part in parts if not isinstance(part, tuple) for e in E.walk(part)):
         match e:
             case E.Index(indices=(E.Const(value=str() as key),)):

@@ -38,10 +38,16 @@ def unbound(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
             continue
         before = _Before(old, _branches_of(old, Side.BASE, change)) if old is not None else None
         for call, guards in calls_of(head.body):
-            if not isinstance(call.func, E.Name) or not change.touches(unit.path, call.line, call.line):
+            if not isinstance(call.func, E.Name) or not change.touches(
+                unit.path, call.line, call.line
+            ):
                 continue
             name, hardware = call.func.id, _lacking(call.func.id, guards, unit, branches)
-            hardware = [h for h in hardware if not (before and before.never_came(h, name, guards, head, unit))]
+            hardware = [
+                h
+                for h in hardware
+                if not (before and before.never_came(h, name, guards, head, unit))
+            ]
             hardware = [h for h in hardware if not refused(guards, h, change, config)]
             if hardware:
                 yield _unbound(call, name, hardware, head, unit, branches[name], rule)
@@ -57,20 +63,30 @@ def _branches(unit: Unit) -> dict[str, list[Import]]:
     for item in unit.imports:
         if item.name and not item.function:
             found.setdefault(item.alias or item.name, []).append(item)
-    guarded = {n: items for n, items in found.items() if all(_PLATFORM.search(i.guard) for i in items)}
+    guarded = {
+        n: items for n, items in found.items() if all(_PLATFORM.search(i.guard) for i in items)
+    }
     return guarded
 
 
-def _lacking(name: str, guards: tuple[E.Expr, ...], unit: Unit, branches: dict[str, list[Import]]) -> list[str]:
+def _lacking(
+    name: str, guards: tuple[E.Expr, ...], unit: Unit, branches: dict[str, list[Import]]
+) -> list[str]:
     """The hardware of the switch on which `name` is not bound; none where the call asks for the hardware itself."""
     items = branches.get(name)
-    if items is None or any("is_" in (E.callee(e) if isinstance(e, E.Call) else "") for g in guards for e in E.walk(g)):
+    if items is None or any(
+        "is_" in (E.callee(e) if isinstance(e, E.Call) else "") for g in guards for e in E.walk(g)
+    ):
         return []
-    if any((i.alias or i.name) == name and i.function for i in unit.imports) or _set_apart(name, unit):
+    if any((i.alias or i.name) == name and i.function for i in unit.imports) or _set_apart(
+        name, unit
+    ):
         return []
     bound = {i.guard for i in items}
     arms = {i.guard for others in branches.values() for i in others} - bound
-    return sorted({p for g in arms for p in _positive(g)} - {p for g in bound for p in _positive(g)})
+    return sorted(
+        {p for g in arms for p in _positive(g)} - {p for g in bound for p in _positive(g)}
+    )
 
 
 def _set_apart(name: str, unit: Unit) -> bool:
@@ -91,7 +107,9 @@ class _Before:
     def calls(self, hardware: str, function: Function) -> Iterator[tuple[str, tuple[E.Expr, ...]]]:
         """The names that `function` called and `hardware` lacked, with the conditions."""
         for call, guards in calls_of(function.body):
-            if isinstance(call.func, E.Name) and hardware in _lacking(call.func.id, guards, self.unit, self.branches):
+            if isinstance(call.func, E.Name) and hardware in _lacking(
+                call.func.id, guards, self.unit, self.branches
+            ):
                 yield call.func.id, guards
 
     def never_came(
@@ -110,7 +128,11 @@ class _Before:
         subjects = {t for g in guards for t in topics(g)}
         for old in self.unit.functions:
             for other, conditions in self.calls(hardware, old) if _may_call(old, self) else ():
-                if old.qualname == function.qualname and other != name and {_asked(c) for c in conditions} <= here:
+                if (
+                    old.qualname == function.qualname
+                    and other != name
+                    and {_asked(c) for c in conditions} <= here
+                ):
                     return True
                 if subjects & {t for c in conditions for t in topics(c)}:
                     return True
@@ -118,9 +140,13 @@ class _Before:
             return False
         way = (*below, function.qualname)
         naming = (f for f in head.functions if function.name in head.text(f.start_line, f.end_line))
-        callers = [(f, g) for f in naming for c, g in calls_of(f.body) if E.callee(c) == function.name]
+        callers = [
+            (f, g) for f in naming for c, g in calls_of(f.body) if E.callee(c) == function.name
+        ]
         others = [(f, g) for f, g in callers if f.qualname not in way]
-        return bool(callers) and all(self.never_came(hardware, name, g, f, head, way) for f, g in others)
+        return bool(callers) and all(
+            self.never_came(hardware, name, g, f, head, way) for f, g in others
+        )
 
 
 def _may_call(function: Function, before: _Before) -> bool:
@@ -159,7 +185,13 @@ def _asked(guard: E.Expr) -> E.Expr:
 
 
 def _unbound(
-    call: E.Call, name: str, lacking: list[str], function: Function, unit: Unit, items: list[Import], rule: str
+    call: E.Call,
+    name: str,
+    lacking: list[str],
+    function: Function,
+    unit: Unit,
+    items: list[Import],
+    rule: str,
 ) -> Finding:
     at = Location(unit.path, min(i.line for i in items))
     return Finding(
@@ -206,7 +238,11 @@ def lost_comma(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding
         unit = change.unit(head.path)
         for call, _ in calls_of(head.body) if unit is not None else ():
             for arg in call.args:
-                if unit is not None and _names_as_index(arg) and change.touches(unit.path, arg.line, arg.line):
+                if (
+                    unit is not None
+                    and _names_as_index(arg)
+                    and change.touches(unit.path, arg.line, arg.line)
+                ):
                     yield Finding(
                         rule=rule,
                         severity=Severity.BUG,

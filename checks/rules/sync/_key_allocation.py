@@ -37,21 +37,37 @@ def not_allocated(change: ChangeSet, config: Config, rule: str) -> Iterator[Find
         lacking = []
         for path in runners:
             place = _own_dict(path, needed.use.holder, change)
-            if place is not None and not _names(path, needed.use.key, change) and _reaches(path, needed, change):
+            if (
+                place is not None
+                and not _names(path, needed.use.key, change)
+                and _reaches(path, needed, change)
+            ):
                 lacking.append((path, place))
         if lacking:
             yield _not_allocated(needed, lacking, config, rule)
 
 
-def _newly_needed(change: ChangeSet, config: Config, families: tuple[str, ...]) -> Iterator[_Needed]:
+def _newly_needed(
+    change: ChangeSet, config: Config, families: tuple[str, ...]
+) -> Iterator[_Needed]:
     """Each new key at the use that runs most often: the one under the fewest conditions."""
     found: dict[tuple[str, str], _Needed] = {}
     for _, head in change.changed_functions():
-        if head is None or not head.path.endswith(".py") or config.is_test(head.path) or matches(head.path, families):
+        if (
+            head is None
+            or not head.path.endswith(".py")
+            or config.is_test(head.path)
+            or matches(head.path, families)
+        ):
             continue
         unit, before = change.unit(head.path), base_unit(head.path, change)
         for use in uses(head) if unit is not None else ():
-            if unit is None or not _fresh(use, head, change) or _quoted(use.key, before) or _set_here(use, head):
+            if (
+                unit is None
+                or not _fresh(use, head, change)
+                or _quoted(use.key, before)
+                or _set_here(use, head)
+            ):
                 continue
             best = found.get((head.path, use.key))
             if best is None or len(use.guards) < len(best.use.guards):
@@ -62,9 +78,15 @@ def _newly_needed(change: ChangeSet, config: Config, families: tuple[str, ...]) 
 def _fresh(use: Use, function: Function, change: ChangeSet) -> bool:
     """Whether the change needs a key of a parameter here, whatever the hardware, and not for an option left out."""
     params = {p.name: p for p in function.params if p.name != "self"}
-    if use.sets or use.holder not in params or not change.touches(function.path, use.line, use.line):
+    if (
+        use.sets
+        or use.holder not in params
+        or not change.touches(function.path, use.line, use.line)
+    ):
         return False
-    optional = any(n in params and params[n].default is not None for g in use.guards for n in E.names(g))
+    optional = any(
+        n in params and params[n].default is not None for g in use.guards for n in E.names(g)
+    )
     return not (optional or asks_platform(use.guards) or looked_for(use))
 
 
@@ -79,7 +101,9 @@ def _set_here(use: Use, function: Function) -> bool:
 
 def _own_dict(path: str, holder: str, change: ChangeSet) -> int | None:
     """The line on which the runner makes a dict of its own under the holder's name, with its keys below it."""
-    return change.once((_own_dict, path, holder), lambda: _made_in(change.head.read(path) or b"", holder))
+    return change.once(
+        (_own_dict, path, holder), lambda: _made_in(change.head.read(path) or b"", holder)
+    )
 
 
 def _made_in(data: bytes, holder: str) -> int | None:
@@ -101,14 +125,20 @@ def _reaches(path: str, needed: _Needed, change: ChangeSet) -> bool:
     """Whether the runner imports and calls a function of that file which leads to the use."""
     unit = change.unit(path)
     module = needed.unit.path.removesuffix(".py").replace("/", ".")
-    names = {i.name for i in unit.imports if i.module and module.endswith(i.module.lstrip("."))} if unit else set()
+    names = (
+        {i.name for i in unit.imports if i.module and module.endswith(i.module.lstrip("."))}
+        if unit
+        else set()
+    )
     wanted = {needed.function.name}
     grown = True
     while grown:
         callers = {f.name for f in needed.unit.functions if _calls(f, needed.unit, wanted)} - wanted
         grown = bool(callers)
         wanted |= callers
-    return unit is not None and any(re.search(rf"{whole(n)}\(", "\n".join(unit.lines)) for n in sorted(names & wanted))
+    return unit is not None and any(
+        re.search(rf"{whole(n)}\(", "\n".join(unit.lines)) for n in sorted(names & wanted)
+    )
 
 
 def _calls(function: Function, unit: Unit, names: set[str]) -> bool:
@@ -116,12 +146,19 @@ def _calls(function: Function, unit: Unit, names: set[str]) -> bool:
     return any(re.search(rf"{whole(name)}\(", text) for name in names)
 
 
-def _not_allocated(needed: _Needed, lacking: list[tuple[str, int]], config: Config, rule: str) -> Finding:
+def _not_allocated(
+    needed: _Needed, lacking: list[tuple[str, int]], config: Config, rule: str
+) -> Finding:
     certain = not needed.use.guards
     hardware = [config.hardware_of(path) or path for path, _ in lacking]
     use, holder = needed.use, needed.use.holder
     evidence = tuple(
-        Sibling(Location(path, line), holder, config.hardware_of(path), Message("no-key", {"key": use.key}))
+        Sibling(
+            Location(path, line),
+            holder,
+            config.hardware_of(path),
+            Message("no-key", {"key": use.key}),
+        )
         for path, line in lacking
     )
     return Finding(
@@ -140,7 +177,12 @@ def one_sided(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]
     """A key that is made on some hardware only, and needed since this change without asking for the hardware."""
     for old, head in change.changed_functions():
         unit = change.unit(head.path) if head is not None else None
-        if head is None or unit is None or not head.path.endswith(".py") or config.is_test(head.path):
+        if (
+            head is None
+            or unit is None
+            or not head.path.endswith(".py")
+            or config.is_test(head.path)
+        ):
             continue
         special = set(re.split(r"_+", head.name)) & Names.of(config).hardware
         if (
@@ -197,13 +239,19 @@ def _same_hardware(test: E.Expr, reader: Function) -> bool:
 
 def _refused_elsewhere(use: Use, function: Function) -> bool:
     """Whether `use` runs on some hardware only because the function raised on the rest: nobody gets past it."""
-    asking = [g.stmt for g in flatten(function.body) if isinstance(g.stmt, If) and asks_platform((g.stmt.test,))]
+    asking = [
+        g.stmt
+        for g in flatten(function.body)
+        if isinstance(g.stmt, If) and asks_platform((g.stmt.test,))
+    ]
     around = any(i.line <= use.line <= i.end_line for i in asking)
     raised = (i for i in asking for arm in (i.then, i.orelse) if arm and isinstance(arm[-1], Raise))
     return not around and any(i.end_line < use.line for i in raised)
 
 
-def _one_sided(found: dict[str, tuple[Use, Use]], function: Function, unit: Unit, rule: str) -> Finding:
+def _one_sided(
+    found: dict[str, tuple[Use, Use]], function: Function, unit: Unit, rule: str
+) -> Finding:
     first, made = min(found.values(), key=lambda pair: pair[0].line)
     excerpt = unit.lines[made.line - 1].strip()
     return Finding(
@@ -211,10 +259,21 @@ def _one_sided(found: dict[str, tuple[Use, Use]], function: Function, unit: Unit
         severity=Severity.BUG,
         confidence=Confidence.HIGH,
         location=Location(unit.path, first.line),
-        message=Message("one-sided", {"keys": sorted(found), "function": function.qualname, "at": made_at(unit, made)}),
+        message=Message(
+            "one-sided",
+            {"keys": sorted(found), "function": function.qualname, "at": made_at(unit, made)},
+        ),
         symbol=function.qualname,
         subject=" ".join(sorted(found)),
-        evidence=(Sibling(made_at(unit, made), made.holder, "", Message("made-here", {"key": made.key}), excerpt),),
+        evidence=(
+            Sibling(
+                made_at(unit, made),
+                made.holder,
+                "",
+                Message("made-here", {"key": made.key}),
+                excerpt,
+            ),
+        ),
     )
 
 

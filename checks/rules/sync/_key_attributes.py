@@ -23,7 +23,11 @@ def lost(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
     for old, unit in changed_python(change, config):
         before = {c.name: c for c in old.classes} if old is not None else {}
         for cls in unit.classes if old is not None else ():
-            if cls.name in before and old is not None and not _same(before[cls.name], old, cls, unit):
+            if (
+                cls.name in before
+                and old is not None
+                and not _same(before[cls.name], old, cls, unit)
+            ):
                 if _dynamic(cls, unit):
                     continue
                 now = attributes(cls, unit)
@@ -61,13 +65,23 @@ def _still_read(
 ) -> Iterator[Finding]:
     holder = object_name(cls)
     # The lines with the holder are the same for all that the class lost, and most are read nowhere.
-    if "_" not in holder or not any(f"{holder}.{name}" in h.text for h in change.head.find(holder, "python")):
+    if "_" not in holder or not any(
+        f"{holder}.{name}" in h.text for h in change.head.find(holder, "python")
+    ):
         return
-    hits = [h for h in change.head.find(name, "python") if h.path.endswith(".py") and not config.is_test(h.path)]
+    hits = [
+        h
+        for h in change.head.find(name, "python")
+        if h.path.endswith(".py") and not config.is_test(h.path)
+    ]
     if any(sets_somehow(name, h.text) or f"def {name}" in h.text for h in hits):
         return
     read = re.compile(rf"^[^#]*\b{holder}\.{name}\b")
-    reads = [h for h in hits if read.match(h.text) and "hasattr" not in h.text and "getattr" not in h.text]
+    reads = [
+        h
+        for h in hits
+        if read.match(h.text) and "hasattr" not in h.text and "getattr" not in h.text
+    ]
     if not reads:
         return
     first, other = reads[0], change.unit(reads[0].path)
@@ -76,7 +90,13 @@ def _still_read(
         return
     near = difflib.get_close_matches(name, sorted(now), 1, 0.7)
     at = Location(unit.path, cls.start_line)
-    args = {"name": name, "type": cls.name, "at": at, "near": near[0] if near else "", "more": len(reads) - 1}
+    args = {
+        "name": name,
+        "type": cls.name,
+        "at": at,
+        "near": near[0] if near else "",
+        "more": len(reads) - 1,
+    }
     yield Finding(
         rule=rule,
         severity=Severity.BUG,
@@ -85,5 +105,7 @@ def _still_read(
         message=Message("lost", args),
         symbol=function.qualname,
         subject=f"{cls.name} {name}",
-        evidence=tuple(Step(Location(h.path, h.line), h.text.strip(), Message("read-here")) for h in reads),
+        evidence=tuple(
+            Step(Location(h.path, h.line), h.text.strip(), Message("read-here")) for h in reads
+        ),
     )

@@ -6,8 +6,24 @@ from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
-from checks.core.finding import Confidence, Definition, Finding, Location, Message, Related, Severity
-from checks.domain.keys import Use, asks_platform, calling_files, changed_python, looked_for, product_files, uses
+from checks.core.finding import (
+    Confidence,
+    Definition,
+    Finding,
+    Location,
+    Message,
+    Related,
+    Severity,
+)
+from checks.domain.keys import (
+    Use,
+    asks_platform,
+    calling_files,
+    changed_python,
+    looked_for,
+    product_files,
+    uses,
+)
 from checks.domain.ops import callers, expressions
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Class, Function, Unit
@@ -32,9 +48,15 @@ def lost_members(change: ChangeSet, config: Config, rule: str) -> Iterator[Findi
 
 def _lost(old: Unit, cls: Class, unit: Unit) -> set[str]:
     """What the class had and has no more. Methods that did not change lose nothing, and need not be looked into."""
-    methods = [(f, unit.text(f.start_line, f.end_line)) for f in unit.functions if f.owner == cls.name]
+    methods = [
+        (f, unit.text(f.start_line, f.end_line)) for f in unit.functions if f.owner == cls.name
+    ]
     same = {text for _, text in methods}
-    gone = [f for f in old.functions if f.owner == cls.name and old.text(f.start_line, f.end_line) not in same]
+    gone = [
+        f
+        for f in old.functions
+        if f.owner == cls.name and old.text(f.start_line, f.end_line) not in same
+    ]
     lost = {c.name for c in old.constants if c.owner == cls.name} | {f.name for f in gone}
     lost |= {key for f in gone for key in _set(f)}
     lost -= {c.name for c in unit.constants if c.owner == cls.name} | {f.name for f, _ in methods}
@@ -48,7 +70,9 @@ def _set(method: Function) -> set[str]:
     return {u.key for u in uses(method) if u.holder == "self" and u.sets}
 
 
-def _still_used(cls: Class, unit: Unit, lost: set[str], other: Unit, change: ChangeSet, rule: str) -> Iterator[Finding]:
+def _still_used(
+    cls: Class, unit: Unit, lost: set[str], other: Unit, change: ChangeSet, rule: str
+) -> Iterator[Finding]:
     """One finding for each file that makes the class and still asks it for what it no longer has."""
     holders = {
         stmt.target.name
@@ -60,14 +84,24 @@ def _still_used(cls: Class, unit: Unit, lost: set[str], other: Unit, change: Cha
         and stmt.value.func == E.Name(cls.name)
     }
     found = (
-        [(u, f) for f in _naming(lost, other) for u in uses(f) if u.holder in holders and u.key in lost]
+        [
+            (u, f)
+            for f in _naming(lost, other)
+            for u in uses(f)
+            if u.holder in holders and u.key in lost
+        ]
         if holders
         else []
     )
     put = {u.key for u, _ in found if u.sets}
     bad: dict[str, tuple[Use, Function]] = {}
     for use, function in found:
-        if not use.sets and use.key not in put and not looked_for(use) and not asks_platform(use.guards):
+        if (
+            not use.sets
+            and use.key not in put
+            and not looked_for(use)
+            and not asks_platform(use.guards)
+        ):
             bad.setdefault(use.key, (use, function))
     if bad:
         first, function = min(bad.values(), key=lambda pair: pair[0].line)
@@ -78,11 +112,20 @@ def _still_used(cls: Class, unit: Unit, lost: set[str], other: Unit, change: Cha
             severity=Severity.BUG,
             confidence=Confidence.HIGH,
             location=Location(other.path, first.line),
-            message=Message("lost-members", {"keys": sorted(bad), "holder": first.holder, "type": cls.name, "at": at}),
+            message=Message(
+                "lost-members",
+                {"keys": sorted(bad), "holder": first.holder, "type": cls.name, "at": at},
+            ),
             symbol=function.qualname,
             subject=f"{cls.name} {' '.join(sorted(bad))}",
-            evidence=(Definition(cls.name, at, ", ".join(sorted(bad)), unit.lines[cls.start_line - 1].strip()),),
-            related=tuple(Related(Location(other.path, u.line), Message("read-here")) for u in others),
+            evidence=(
+                Definition(
+                    cls.name, at, ", ".join(sorted(bad)), unit.lines[cls.start_line - 1].strip()
+                ),
+            ),
+            related=tuple(
+                Related(Location(other.path, u.line), Message("read-here")) for u in others
+            ),
         )
 
 
@@ -129,7 +172,9 @@ def _dims(unit: Unit, keys: set[str]) -> _Dims:
     found: dict[str, set[tuple[int, int]]] = {}
     for function in _naming(keys, unit) if keys else ():
         text = unit.text(function.start_line, function.end_line)
-        for key, count, line in _made_in(function) if any(maker in text for maker in _MAKERS) else ():
+        for key, count, line in (
+            _made_in(function) if any(maker in text for maker in _MAKERS) else ()
+        ):
             if key in keys:
                 found.setdefault(key, set()).add((count, line))
     return {k: min(v, key=lambda c: c[1]) for k, v in found.items() if len({c for c, _ in v}) == 1}
@@ -145,7 +190,9 @@ def _made_in(function: Function) -> Iterator[tuple[str, int, int]]:
 
 
 def _sizes(call: E.Call) -> int:
-    shape = next((v for k, v in call.keywords if k in ("shape", "size")), call.args[0] if call.args else None)
+    shape = next(
+        (v for k, v in call.keywords if k in ("shape", "size")), call.args[0] if call.args else None
+    )
     return len(shape.items) if isinstance(shape, E.Sequence) else 0
 
 
@@ -154,7 +201,9 @@ def _made(key: str, path: str, change: ChangeSet) -> int:
     return _dims(unit, {key}).get(key, (0, 0))[0] if unit is not None else 0
 
 
-def _indexed(key: str, now: tuple[int, int], unit: Unit, path: str, change: ChangeSet, rule: str) -> Iterator[Finding]:
+def _indexed(
+    key: str, now: tuple[int, int], unit: Unit, path: str, change: ChangeSet, rule: str
+) -> Iterator[Finding]:
     other = change.unit(path)
     hits: list[tuple[int, Function]] = []
     for function in other.functions if other is not None else ():
@@ -162,7 +211,11 @@ def _indexed(key: str, now: tuple[int, int], unit: Unit, path: str, change: Chan
             continue
         for guarded in flatten(function.body):
             for top in expressions(guarded.stmt):
-                hits += [(e.line or guarded.stmt.line, function) for e in E.walk(top) if _over(e, key, now[0])]
+                hits += [
+                    (e.line or guarded.stmt.line, function)
+                    for e in E.walk(top)
+                    if _over(e, key, now[0])
+                ]
     if hits and other is not None:
         line, function = hits[0]
         at = Location(unit.path, now[1])
@@ -181,7 +234,11 @@ def _indexed(key: str, now: tuple[int, int], unit: Unit, path: str, change: Chan
 
 def _over(e: E.Expr, key: str, dims: int) -> bool:
     """Whether `e` indexes more dimensions of the member than it has."""
-    if not isinstance(e, E.Index) or len(e.indices) <= dims or any(i == E.Const(None) for i in e.indices):
+    if (
+        not isinstance(e, E.Index)
+        or len(e.indices) <= dims
+        or any(i == E.Const(None) for i in e.indices)
+    ):
         return False
     match e.base:
         case E.Attr(name=name):

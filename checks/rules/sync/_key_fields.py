@@ -32,8 +32,12 @@ def read_only(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]
             stmt = guarded.stmt
             if isinstance(stmt, Assign) and change.touches(head.path, stmt.line, stmt.end_line):
                 match stmt.target:
-                    case E.Attr(base=E.Attr(base=holder, name=field), name=name) if holder != E.Name("self"):
-                        found = change.once((_named_tuple, field), partial(_named_tuple, field, change, config))
+                    case E.Attr(base=E.Attr(base=holder, name=field), name=name) if (
+                        holder != E.Name("self")
+                    ):
+                        found = change.once(
+                            (_named_tuple, field), partial(_named_tuple, field, change, config)
+                        )
                         if found is not None:
                             bad.append((stmt, *found, name))
         if bad:
@@ -43,10 +47,17 @@ def read_only(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]
 def _named_tuple(field: str, change: ChangeSet, config: Config) -> tuple[Class, Unit] | None:
     """The NamedTuple that `field` is declared as, if all its declarations say the same."""
     tuples = change.once(
-        _TUPLE, lambda: {m[1] for h in change.head.find("NamedTuple", "python") if (m := _TUPLE.match(h.text))}
+        _TUPLE,
+        lambda: {
+            m[1] for h in change.head.find("NamedTuple", "python") if (m := _TUPLE.match(h.text))
+        },
     )
     hits = (
-        [h for h in change.head.find(field, "python") if h.path.endswith(".py") and not config.is_test(h.path)]
+        [
+            h
+            for h in change.head.find(field, "python")
+            if h.path.endswith(".py") and not config.is_test(h.path)
+        ]
         if tuples
         else []
     )
@@ -78,7 +89,9 @@ def _class(name: str, path: str, change: ChangeSet) -> tuple[Class, str] | None:
     return None
 
 
-def _read_only(bad: list[tuple[Assign, Class, Unit, str]], function: Function, rule: str) -> Finding:
+def _read_only(
+    bad: list[tuple[Assign, Class, Unit, str]], function: Function, rule: str
+) -> Finding:
     first, cls, unit, _ = bad[0]
     fields = fields_of(cls, unit)
     unknown = [name for *_, name in bad if name not in fields]
@@ -89,10 +102,14 @@ def _read_only(bad: list[tuple[Assign, Class, Unit, str]], function: Function, r
         severity=Severity.BUG,
         confidence=Confidence.HIGH,
         location=Location(function.path, first.line, bad[-1][0].line),
-        message=Message("read-only", {"names": names, "type": cls.name, "at": at, "unknown": unknown}),
+        message=Message(
+            "read-only", {"names": names, "type": cls.name, "at": at, "unknown": unknown}
+        ),
         symbol=function.qualname,
         subject=" ".join(names),
-        evidence=(Definition(cls.name, at, ", ".join(fields), unit.lines[cls.start_line - 1].strip()),),
+        evidence=(
+            Definition(cls.name, at, ", ".join(fields), unit.lines[cls.start_line - 1].strip()),
+        ),
     )
 
 
@@ -103,7 +120,9 @@ def fields_of(cls: Class, unit: Unit) -> dict[str, int]:
 
 def is_record(cls: Class) -> bool:
     """A data class or a named tuple: its fields are its constructor's parameters."""
-    return any("dataclass" in d for d in cls.decorators) or any(b.endswith("NamedTuple") for b in cls.bases)
+    return any("dataclass" in d for d in cls.decorators) or any(
+        b.endswith("NamedTuple") for b in cls.bases
+    )
 
 
 def gone(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
@@ -111,7 +130,12 @@ def gone(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
     for old, unit in changed_python(change, config):
         before = {c.name: c for c in old.classes if is_record(c)} if old is not None else {}
         for cls in unit.classes if old is not None else ():
-            if cls.name in before and is_record(cls) and old is not None and not set(cls.bases) - {"NamedTuple"}:
+            if (
+                cls.name in before
+                and is_record(cls)
+                and old is not None
+                and not set(cls.bases) - {"NamedTuple"}
+            ):
                 now = fields_of(cls, unit)
                 lost = [f for f in fields_of(before[cls.name], old) if f not in now]
                 if lost:
@@ -119,19 +143,33 @@ def gone(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
 
 
 def _still_passed(
-    cls: Class, unit: Unit, lost: list[str], now: dict[str, int], change: ChangeSet, config: Config, rule: str
+    cls: Class,
+    unit: Unit,
+    lost: list[str],
+    now: dict[str, int],
+    change: ChangeSet,
+    config: Config,
+    rule: str,
 ) -> Iterator[Finding]:
     for path in calling_files(cls.name, change, config):
         other = change.unit(path)
         bad: list[tuple[int, str, Function]] = []
         for function in other.functions if other is not None else ():
-            if other is not None and cls.name + "(" in other.text(function.start_line, function.end_line):
+            if other is not None and cls.name + "(" in other.text(
+                function.start_line, function.end_line
+            ):
                 dead = [range(s.line, s.end_line + 1) for s in unreached(function.body)]
                 for call, _ in calls_of(function.body):
                     if E.callee(call) != cls.name or any(call.line in lines for lines in dead):
                         continue
-                    if other.function_at(call.line) is function and _is_it(call, cls, unit, function, other):
-                        bad += [(v.line or call.line, k, function) for k, v in call.keywords if k in lost]
+                    if other.function_at(call.line) is function and _is_it(
+                        call, cls, unit, function, other
+                    ):
+                        bad += [
+                            (v.line or call.line, k, function)
+                            for k, v in call.keywords
+                            if k in lost
+                        ]
         if bad:
             yield _gone(cls, unit, path, bad, now, rule)
 
@@ -149,13 +187,24 @@ def _is_it(call: E.Call, cls: Class, unit: Unit, function: Function, caller: Uni
 
 
 def _gone(
-    cls: Class, unit: Unit, path: str, bad: list[tuple[int, str, Function]], now: dict[str, int], rule: str
+    cls: Class,
+    unit: Unit,
+    path: str,
+    bad: list[tuple[int, str, Function]],
+    now: dict[str, int],
+    rule: str,
 ) -> Finding:
     line, first, function = bad[0]
     names = sorted({name for _, name, _ in bad})
     near = difflib.get_close_matches(first, list(now), 1, 0.7)
     at = Location(unit.path, cls.start_line)
-    args = {"names": names, "type": cls.name, "at": at, "near": near[0] if near else "", "more": len(bad) - len(names)}
+    args = {
+        "names": names,
+        "type": cls.name,
+        "at": at,
+        "near": near[0] if near else "",
+        "more": len(bad) - len(names),
+    }
     return Finding(
         rule=rule,
         severity=Severity.BUG,
@@ -164,5 +213,7 @@ def _gone(
         message=Message("gone", args),
         symbol=function.qualname,
         subject=f"{cls.name} {' '.join(names)}",
-        evidence=(Definition(cls.name, at, ", ".join(now), unit.lines[cls.start_line - 1].strip()),),
+        evidence=(
+            Definition(cls.name, at, ", ".join(now), unit.lines[cls.start_line - 1].strip()),
+        ),
     )

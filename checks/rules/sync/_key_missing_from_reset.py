@@ -29,7 +29,11 @@ def record_fields(change: ChangeSet, config: Config, rule: str) -> Iterator[Find
             if old is None or cls.name not in before or not is_record(cls):
                 continue
             known = fields_of(before[cls.name], old)
-            new = [c.name for c in unit.constants if c.owner == cls.name and c.kind == "field" and c.name not in known]
+            new = [
+                c.name
+                for c in unit.constants
+                if c.owner == cls.name and c.kind == "field" and c.name not in known
+            ]
             new = [n for n in new if not _plain(n, cls, unit)]
             if new and len(known) >= LEAST_SET:
                 yield from _rewriters(cls, unit, set(known), new, change, config, rule)
@@ -43,7 +47,13 @@ def _plain(name: str, cls: Class, unit: Unit) -> bool:
 
 
 def _rewriters(
-    cls: Class, unit: Unit, known: set[str], new: list[str], change: ChangeSet, config: Config, rule: str
+    cls: Class,
+    unit: Unit,
+    known: set[str],
+    new: list[str],
+    change: ChangeSet,
+    config: Config,
+    rule: str,
 ) -> Iterator[Finding]:
     name = "_".join(re.findall(r"[A-Z]+(?![a-z])|[A-Z][a-z0-9]*", cls.name)).lower()
     for path in product_files(name, change, config):
@@ -56,7 +66,9 @@ def _rewriters(
             text = other.text(function.start_line, function.end_line)
             near = [f for f in known if f"{name}.{f}" in text]
             touched = {f for f in near if re.search(rf"{whole(f'{name}.{f}')}\b", text)}
-            written = {f for f in near if re.search(rf"{whole(f'{name}.{f}')}(\.\w+)?\s*=[^=]", text)}
+            written = {
+                f for f in near if re.search(rf"{whole(f'{name}.{f}')}(\.\w+)?\s*=[^=]", text)
+            }
             left = [f for f in new if not re.search(rf"{whole(f)}\b", text)]
             if left and len(written) >= LEAST_SET and len(touched) >= LEAST_KNOWN * len(known):
                 at = Location(unit.path, fields_of(cls, unit)[left[0]])
@@ -77,7 +89,12 @@ class _Batch:
 
 def _first_dim(value: E.Expr | None) -> E.Expr | None:
     """`n` of `full([n, 1], 0)`, `full(shape=[n], ...)`, `zeros([n, 1]).cpu()`."""
-    while isinstance(value, E.Call) and isinstance(value.func, E.Attr) and not value.args and not value.keywords:
+    while (
+        isinstance(value, E.Call)
+        and isinstance(value.func, E.Attr)
+        and not value.args
+        and not value.keywords
+    ):
         value = value.func.base
     if not isinstance(value, E.Call):
         return None
@@ -172,7 +189,9 @@ def _above(key: str, batch: _Batch, words: set[str]) -> str:
 
 def _line_of(key: str, method: Function, unit: Unit) -> int:
     lines = range(method.start_line, method.end_line + 1)
-    return next((n for n in lines if key and re.search(rf"\b{key}\b", unit.lines[n - 1])), method.start_line)
+    return next(
+        (n for n in lines if key and re.search(rf"\b{key}\b", unit.lines[n - 1])), method.start_line
+    )
 
 
 def _left_out(

@@ -30,7 +30,9 @@ def renamed(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
             if len(was) != 1:
                 continue
             behind = [
-                s for p in sibling_files(new.path, change, config) for s in _keeps(was[0], value, p, change, config)
+                s
+                for p in sibling_files(new.path, change, config)
+                for s in _keeps(was[0], value, p, change, config)
             ]
             if behind:
                 yield _finding(name, was[0], behind, new, line, unit, rule)
@@ -47,14 +49,18 @@ def _set(function: Function) -> Iterator[tuple[str, E.Expr, int]]:
     """(name, value, line) of each attribute of `self` that gets a value."""
     for guarded in flatten(function.body):
         match guarded.stmt:
-            case Assign(target=E.Attr(base=E.Name(id="self"), name=name), op="=", value=value, line=line):
+            case Assign(
+                target=E.Attr(base=E.Name(id="self"), name=name), op="=", value=value, line=line
+            ):
                 if value is not None:
                     yield name, value, line
             case _:
                 pass
 
 
-def _keeps(name: str, value: E.Expr, path: str, change: ChangeSet, config: Config) -> Iterator[Sibling]:
+def _keeps(
+    name: str, value: E.Expr, path: str, change: ChangeSet, config: Config
+) -> Iterator[Sibling]:
     unit = change.unit(path)
     for function in unit.functions if unit is not None else ():
         if unit is None or f"self.{name}" not in unit.text(function.start_line, function.end_line):
@@ -63,7 +69,9 @@ def _keeps(name: str, value: E.Expr, path: str, change: ChangeSet, config: Confi
             if other == name and given == value:
                 why = Message("old-name", {"name": name})
                 excerpt = unit.lines[line - 1].strip()
-                yield Sibling(Location(path, line), function.qualname, config.hardware_of(path), why, excerpt)
+                yield Sibling(
+                    Location(path, line), function.qualname, config.hardware_of(path), why, excerpt
+                )
                 return
 
 

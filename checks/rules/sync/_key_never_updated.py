@@ -24,12 +24,25 @@ def never_updated(change: ChangeSet, config: Config, rule: str) -> Iterator[Find
     is; an op that updates it is called for other hardware alone."""
     names = Names.of(config)
     for _, head in change.changed_functions():
-        if head is None or not head.path.endswith(".py") or config.hardware_of(head.path) in _REFERENCE:
+        if (
+            head is None
+            or not head.path.endswith(".py")
+            or config.hardware_of(head.path) in _REFERENCE
+        ):
             continue
         unit = change.unit(head.path)
         for use in uses(head) if unit is not None and not config.is_test(head.path) else ():
-            made = use.sets and use.holder != "self" and isinstance(use.value, E.Call) and E.callee(use.value) in MAKES
-            if made and change.touches(head.path, use.line, use.line) and not _known(use.key, head.path, change):
+            made = (
+                use.sets
+                and use.holder != "self"
+                and isinstance(use.value, E.Call)
+                and E.callee(use.value) in MAKES
+            )
+            if (
+                made
+                and change.touches(head.path, use.line, use.line)
+                and not _known(use.key, head.path, change)
+            ):
                 found = _idle(use, config.hardware_of(head.path), names, change, config)
                 if found is not None and unit is not None:
                     yield _finding(use, *found, head, unit, config, rule)
@@ -38,7 +51,9 @@ def never_updated(change: ChangeSet, config: Config, rule: str) -> Iterator[Find
 def _known(key: str, path: str, change: ChangeSet) -> bool:
     """Whether the file had the key before."""
     before = base_unit(path, change)
-    return before is not None and any(f'"{key}"' in line or f"'{key}'" in line for line in before.lines)
+    return before is not None and any(
+        f'"{key}"' in line or f"'{key}'" in line for line in before.lines
+    )
 
 
 def _idle(
@@ -50,7 +65,9 @@ def _idle(
     for path in product_files(use.key, change, config):
         unit = change.unit(path)
         for function in unit.functions if unit is not None else ():
-            if unit is None or f'"{use.key}"' not in unit.text(function.start_line, function.end_line):
+            if unit is None or f'"{use.key}"' not in unit.text(
+                function.start_line, function.end_line
+            ):
                 continue
             side = _side(function, unit, hardware, names, config)
             if side and _updated(use, function):
@@ -63,10 +80,17 @@ def _idle(
     if not here or any(name[:1].isupper() for name in here):
         return None  # what a record holds is updated through the record
     ops = Ops.of(change)
-    if any(_writes(use.key, o) for n in here for o in ops.named(n) if config.hardware_of(o.unit.path) == hardware):
+    if any(
+        _writes(use.key, o)
+        for n in here
+        for o in ops.named(n)
+        if config.hardware_of(o.unit.path) == hardware
+    ):
         return None
     for name, place in sorted(elsewhere.items()):
-        if name not in here and any(use.key in dict(o.registration.inplace) for o in ops.named(name) if o.registration):
+        if name not in here and any(
+            use.key in dict(o.registration.inplace) for o in ops.named(name) if o.registration
+        ):
             return sorted(here), name, place
     return None
 
@@ -75,7 +99,11 @@ def _writes(key: str, op: OpInfo) -> bool:
     """Whether the op's function takes the constness off the argument: it writes what it was given."""
     function = op.function
     unit = op.unit if function is not None and op.unit.path == function.path else None
-    text = unit.text(function.start_line, function.end_line) if unit is not None and function is not None else ""
+    text = (
+        unit.text(function.start_line, function.end_line)
+        if unit is not None and function is not None
+        else ""
+    )
     return re.search(rf"const_cast<[^;]*?>\(\s*{re.escape(op.cpp_name(key))}\b", text) is not None
 
 
@@ -118,7 +146,14 @@ def _updated(use: Use, function: Function) -> bool:
 
 
 def _finding(
-    use: Use, here: list[str], op: str, place: Location, function: Function, unit: Unit, config: Config, rule: str
+    use: Use,
+    here: list[str],
+    op: str,
+    place: Location,
+    function: Function,
+    unit: Unit,
+    config: Config,
+    rule: str,
 ) -> Finding:
     hardware = config.hardware_of(unit.path)
     args = {"key": use.key, "hardware": hardware, "calls": here, "op": op, "place": place}
@@ -132,7 +167,11 @@ def _finding(
         symbol=function.qualname,
         subject=use.key,
         evidence=(
-            Step(at, unit.lines[use.line - 1].strip(), Message("allocated-here", {"hardware": hardware})),
+            Step(
+                at,
+                unit.lines[use.line - 1].strip(),
+                Message("allocated-here", {"hardware": hardware}),
+            ),
             Step(place, op, Message("updated-there", {"op": op})),
         ),
     )

@@ -34,7 +34,12 @@ class _Read:
 def of_one_kind(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
     """`self.proposer.x`, new, where another kind of proposer has no `x` and all other reads ask which kind it is."""
     for _, head in change.changed_functions():
-        if head is None or not head.owner or language(head.path) != "python" or config.is_test(head.path):
+        if (
+            head is None
+            or not head.owner
+            or language(head.path) != "python"
+            or config.is_test(head.path)
+        ):
             continue
         unit = change.unit(head.path)
         if unit is None:
@@ -82,7 +87,9 @@ def _questions(guard: E.Expr) -> Iterator[_Question]:
     """The attributes of `self` that a condition compares with a constant, and the constant's name."""
     for e in E.walk(guard):
         match e:
-            case E.Binary(op="==" | "in", left=E.Attr(base=E.Name(id="self"), name=name), right=right):
+            case E.Binary(
+                op="==" | "in", left=E.Attr(base=E.Name(id="self"), name=name), right=right
+            ):
                 yield from ((name, word) for word in _words(right))
 
 
@@ -100,8 +107,15 @@ def _asks(read: _Read, function: Function, unit: Unit, asked: dict[_Question, in
     above = unit.text(function.start_line, read.line).lower()
     if any(word in above for word in words) or _ASKS.search(unit.text(read.line)):
         return True
-    calls = [g for f in unit.functions for c, g in calls_of(f.body) if E.callee(c).endswith(function.name)]
-    return bool(calls) and all(words & {w for guard in guards for w in _words(guard)} for guards in calls)
+    calls = [
+        g
+        for f in unit.functions
+        for c, g in calls_of(f.body)
+        if E.callee(c).endswith(function.name)
+    ]
+    return bool(calls) and all(
+        words & {w for guard in guards for w in _words(guard)} for guards in calls
+    )
 
 
 def _lacking(read: _Read, change: ChangeSet) -> list[str]:
@@ -123,12 +137,23 @@ def _may_have(name: str, cls: Class, unit: Unit) -> bool:
 
 
 def _finding(
-    read: _Read, function: Function, unit: Unit, asked: dict[_Question, int], lacking: list[str], rule: str
+    read: _Read,
+    function: Function,
+    unit: Unit,
+    asked: dict[_Question, int],
+    lacking: list[str],
+    rule: str,
 ) -> Finding:
     subject, _ = first = min(asked)
     other = Location(unit.path, asked[first])
     holder = f"self.{read.holder}"
-    args = {"holder": holder, "key": read.name, "kinds": lacking, "subject": f"self.{subject}", "at": other}
+    args = {
+        "holder": holder,
+        "key": read.name,
+        "kinds": lacking,
+        "subject": f"self.{subject}",
+        "at": other,
+    }
     return Finding(
         rule=rule,
         severity=Severity.QUESTION,

@@ -7,12 +7,32 @@ from collections.abc import Iterator
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Severity, Step
-from checks.domain.keys import Use, asks_platform, changed_python, looked_for, product_files, sets_somehow, uses
+from checks.domain.keys import (
+    Use,
+    asks_platform,
+    changed_python,
+    looked_for,
+    product_files,
+    sets_somehow,
+    uses,
+)
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, Unit
 from checks.lang.ir.stmt import ExprStmt, flatten
 
-MAKES = frozenset({"full", "zeros", "ones", "empty", "full_like", "zeros_like", "ones_like", "empty_like", "clone"})
+MAKES = frozenset(
+    {
+        "full",
+        "zeros",
+        "ones",
+        "empty",
+        "full_like",
+        "zeros_like",
+        "ones_like",
+        "empty_like",
+        "clone",
+    }
+)
 
 
 def removed(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
@@ -25,7 +45,11 @@ def removed(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
                 if use.holder != "self" and not sets_somehow(use.key, text):
                     lost.setdefault(use.key, set()).add(use.holder)
     for key, holders in sorted(lost.items()):
-        hits = [h for h in change.head.find(key, "python") if h.path.endswith(".py") and not config.is_test(h.path)]
+        hits = [
+            h
+            for h in change.head.find(key, "python")
+            if h.path.endswith(".py") and not config.is_test(h.path)
+        ]
         if hits and not any(sets_somehow(key, h.text) for h in hits):
             yield from _still_read(key, holders, sorted({h.path for h in hits}), change, rule)
 
@@ -46,14 +70,22 @@ def _gone(change: ChangeSet) -> dict[str, set[int]]:
     return lines
 
 
-def _still_read(key: str, holders: set[str], paths: list[str], change: ChangeSet, rule: str) -> Iterator[Finding]:
+def _still_read(
+    key: str, holders: set[str], paths: list[str], change: ChangeSet, rule: str
+) -> Iterator[Finding]:
     found: list[tuple[Use, Function, Unit]] = []
     for path in paths:
         unit = change.unit(path)
         for function in unit.functions if unit is not None else ():
             if unit is not None and key in unit.text(function.start_line, function.end_line):
-                reads = [u for u in uses(function) if u.key == key and u.holder in holders and not looked_for(u)]
-                found += [(u, function, unit) for u in reads if unit.function_at(u.line) is function]
+                reads = [
+                    u
+                    for u in uses(function)
+                    if u.key == key and u.holder in holders and not looked_for(u)
+                ]
+                found += [
+                    (u, function, unit) for u in reads if unit.function_at(u.line) is function
+                ]
     if found:
         use, function, unit = found[0]
         yield Finding(
@@ -75,7 +107,12 @@ def _step(use: Use, unit: Unit, conclusion: Message) -> Step:
 def one_branch(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
     """A key that a function no longer sets itself: a call on one branch fills it, and it is read after both."""
     for old, head in change.changed_functions():
-        if old is None or head is None or not head.path.endswith(".py") or config.is_test(head.path):
+        if (
+            old is None
+            or head is None
+            or not head.path.endswith(".py")
+            or config.is_test(head.path)
+        ):
             continue
         unit = change.unit(head.path)
         kept = {u.key for u in uses(head) if u.sets}
@@ -90,12 +127,21 @@ def _after(key: str, function: Function, change: ChangeSet) -> tuple[Use, Use] |
     calls: list[Use] = []
     for guarded in flatten(function.body):
         stmt = guarded.stmt
-        args = stmt.value.args if isinstance(stmt, ExprStmt) and isinstance(stmt.value, E.Call) else ()
-        if guarded.guards and any(isinstance(a, E.Index) and a.indices == (E.Const(key),) for a in args):
+        args = (
+            stmt.value.args if isinstance(stmt, ExprStmt) and isinstance(stmt.value, E.Call) else ()
+        )
+        if guarded.guards and any(
+            isinstance(a, E.Index) and a.indices == (E.Const(key),) for a in args
+        ):
             calls.append(Use("", key, False, stmt.line, guarded.guards))
     for use in uses(function):
         outside = [c for c in calls if c.line < use.line and len(use.guards) < len(c.guards)]
-        if use.key == key and outside and not asks_platform(outside[0].guards) and not looked_for(use):
+        if (
+            use.key == key
+            and outside
+            and not asks_platform(outside[0].guards)
+            and not looked_for(use)
+        ):
             ahead = outside[0].guards[: len(use.guards)] == use.guards
             if ahead and change.touches(function.path, use.line, use.line):
                 return outside[0], use
@@ -113,7 +159,9 @@ def _only_made(key: str, change: ChangeSet, config: Config) -> bool:
     return bool(values) and all(isinstance(v, E.Call) and E.callee(v) in MAKES for v in values)
 
 
-def _one_branch(key: str, call: Use, read: Use, function: Function, unit: Unit, rule: str) -> Finding:
+def _one_branch(
+    key: str, call: Use, read: Use, function: Function, unit: Unit, rule: str
+) -> Finding:
     args = {"key": key, "call": Location(unit.path, call.line), "function": function.qualname}
     return Finding(
         rule=rule,
@@ -123,5 +171,8 @@ def _one_branch(key: str, call: Use, read: Use, function: Function, unit: Unit, 
         message=Message("one-branch", args),
         symbol=function.qualname,
         subject=key,
-        evidence=(_step(call, unit, Message("filled-here")), _step(read, unit, Message("read-here"))),
+        evidence=(
+            _step(call, unit, Message("filled-here")),
+            _step(read, unit, Message("read-here")),
+        ),
     )

@@ -18,11 +18,21 @@ def lagging(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
     """`x.forward = MethodType(other, x)` under `isinstance(x, Mlp)`, where this change gave `Mlp.forward` a parameter
     that `other` does not take."""
     for old, head in change.changed_functions():
-        if old is None or head is None or not head.owner or not head.path.endswith(".py") or config.is_test(head.path):
+        if (
+            old is None
+            or head is None
+            or not head.owner
+            or not head.path.endswith(".py")
+            or config.is_test(head.path)
+        ):
             continue
         gained = {p.name for p in head.params} - {p.name for p in old.params}
         for path in product_files("MethodType", change, config) if gained else ():
-            unit = change.unit(path) if holds_word(change.head.read(path) or b"", head.owner.encode()) else None
+            unit = (
+                change.unit(path)
+                if holds_word(change.head.read(path) or b"", head.owner.encode())
+                else None
+            )
             for line, other in _put(head, unit) if unit is not None else ():
                 lacks = sorted(gained - {p.name for p in other.params})
                 if lacks and unit is not None and not any(p.kind == "kwargs" for p in other.params):
@@ -36,9 +46,9 @@ def _put(method: Function, unit: Unit) -> Iterator[tuple[int, Function]]:
             continue
         for guarded in flatten(function.body):
             match guarded.stmt:
-                case Assign(target=E.Attr(name=name), value=E.Call(args=(E.Name(id=other), *_)) as call) if (
-                    name == method.name and E.callee(call) == "MethodType"
-                ):
+                case Assign(
+                    target=E.Attr(name=name), value=E.Call(args=(E.Name(id=other), *_)) as call
+                ) if name == method.name and E.callee(call) == "MethodType":
                     asked = any(_is_a(g, method.owner) for g in guarded.guards)
                     named = unit.named(other)
                     if asked and len(named) == 1:
@@ -54,7 +64,13 @@ def _is_a(guard: E.Expr, owner: str) -> bool:
 
 
 def _finding(
-    method: Function, other: Function, line: int, lacks: list[str], unit: Unit, change: ChangeSet, rule: str
+    method: Function,
+    other: Function,
+    line: int,
+    lacks: list[str],
+    unit: Unit,
+    change: ChangeSet,
+    rule: str,
 ) -> Finding:
     home = change.unit(method.path)
     at = Location(method.path, method.start_line)
@@ -67,5 +83,9 @@ def _finding(
         message=Message("stand-in", {**args, "put": Location(unit.path, line)}),
         symbol=other.qualname,
         subject=f"{method.owner}.{method.name} {' '.join(lacks)}",
-        evidence=(Definition(method.name, at, ", ".join(lacks), home.text(at.start_line).strip() if home else ""),),
+        evidence=(
+            Definition(
+                method.name, at, ", ".join(lacks), home.text(at.start_line).strip() if home else ""
+            ),
+        ),
     )

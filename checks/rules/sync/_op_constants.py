@@ -17,7 +17,9 @@ from checks.rules.sync._op_copies import copies
 
 _NAME = re.compile(r"_?[A-Z][A-Z0-9]*(_[A-Z0-9]+)+|k[A-Z][a-z]+([A-Z][a-z]+)+")
 _LIKELY = re.compile(r"\b(_?[A-Z][A-Z0-9]*_[A-Z0-9_]+|k[A-Z][a-z]\w+)\b[^\n]*\d")
-_TUNING = re.compile(r"(?i)block|thread|warp|vec|tile|stage|unroll|pack|cta|grid|align|chunk|version|pipeline|reg")
+_TUNING = re.compile(
+    r"(?i)block|thread|warp|vec|tile|stage|unroll|pack|cta|grid|align|chunk|version|pipeline|reg"
+)
 
 
 @node
@@ -48,11 +50,20 @@ def constants(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]
 
 def _renumbered(change: ChangeSet, config: Config) -> Iterator[Renumbered]:
     for file in change.files:
-        if not file.head_path or not file.base_path or not language(file.head_path) or config.is_test(file.head_path):
+        if (
+            not file.head_path
+            or not file.base_path
+            or not language(file.head_path)
+            or config.is_test(file.head_path)
+        ):
             continue
         unit, old = change.unit(file.head_path), change.unit(file.base_path, Side.BASE)
         added, removed = file.head_lines(), file.base_lines()
-        if unit is None or old is None or not any(_LIKELY.search(old.lines[n - 1]) for n in removed):
+        if (
+            unit is None
+            or old is None
+            or not any(_LIKELY.search(old.lines[n - 1]) for n in removed)
+        ):
             continue
         fresh = [n for n in named(unit, added) if n.line in added]
         for gone in (n for n in named(old, removed) if n.line in removed) if fresh else ():
@@ -73,7 +84,11 @@ def named(unit: Unit, lines: set[int] | None = None) -> Iterator[Named]:
             continue
         for guarded in flatten(function.body):
             stmt = guarded.stmt
-            if isinstance(stmt, Assign) and stmt.op == "=" and isinstance(stmt.target, E.Name | E.Attr):
+            if (
+                isinstance(stmt, Assign)
+                and stmt.op == "="
+                and isinstance(stmt.target, E.Name | E.Attr)
+            ):
                 name = stmt.target.id if isinstance(stmt.target, E.Name) else stmt.target.name
                 value = number(stmt.value)
                 if value is not None and _NAME.fullmatch(name):
@@ -92,14 +107,22 @@ def number(value: E.Expr | None) -> int | float | None:
             return None
 
 
-def _keeping(renumbered: Renumbered, change: ChangeSet, config: Config) -> Iterator[tuple[Named, Unit]]:
+def _keeping(
+    renumbered: Renumbered, change: ChangeSet, config: Config
+) -> Iterator[tuple[Named, Unit]]:
     """Places outside tests that give the same name the old value: on the hardware of the changed place, or in another
     hardware's copy of the same op."""
     path = renumbered.unit.path
     kind = config.hardware_of(path)
     family = next((f.files for f in config.family if matches(path, f.files)), ())
-    hits = [h for h in change.head.find(renumbered.old.name) if h.path != path and not config.is_test(h.path)]
-    for other in sorted({h.path for h in hits if re.search(rf"{renumbered.old.name}\b\s*[=\s]\s*", h.text)}):
+    hits = [
+        h
+        for h in change.head.find(renumbered.old.name)
+        if h.path != path and not config.is_test(h.path)
+    ]
+    for other in sorted(
+        {h.path for h in hits if re.search(rf"{renumbered.old.name}\b\s*[=\s]\s*", h.text)}
+    ):
         elsewhere = kind and config.hardware_of(other) not in ("", kind)
         if matches(other, family) or (elsewhere and other not in copies(path, change, config)):
             continue
@@ -108,24 +131,40 @@ def _keeping(renumbered: Renumbered, change: ChangeSet, config: Config) -> Itera
             return
         lines = {h.line for h in hits if h.path == other}
         for item in named(unit, lines) if unit is not None else ():
-            if unit is not None and item.name == renumbered.old.name and item.value == renumbered.old.value:
+            if (
+                unit is not None
+                and item.name == renumbered.old.name
+                and item.value == renumbered.old.value
+            ):
                 yield item, unit
 
 
 def _lays_out(name: str, unit: Unit) -> bool:
     """Whether the constant sizes a struct here: layouts of messages are `protocol.layout-mismatch`'s."""
-    return any(name in E.names(d) for struct in unit.structs for member in struct.members for d in member.dims)
+    return any(
+        name in E.names(d)
+        for struct in unit.structs
+        for member in struct.members
+        for d in member.dims
+    )
 
 
-def _finding(renumbered: Renumbered, places: list[tuple[Named, Unit]], config: Config, rule: str) -> Finding:
+def _finding(
+    renumbered: Renumbered, places: list[tuple[Named, Unit]], config: Config, rule: str
+) -> Finding:
     item, unit = places[0]
     at = Location(renumbered.unit.path, renumbered.new.line)
     args = {
         "name": item.name, "old": str(renumbered.old.value), "new": str(renumbered.new.value), "at": at,
         "hardware": config.hardware_of(at.path), "more": len(places) - 1,
     }  # fmt: skip
-    others = (Definition(n.name, Location(u.path, n.line), str(n.value), u.text(n.line).strip()) for n, u in places)
-    here = Definition(item.name, at, str(renumbered.new.value), renumbered.unit.text(at.start_line).strip())
+    others = (
+        Definition(n.name, Location(u.path, n.line), str(n.value), u.text(n.line).strip())
+        for n, u in places
+    )
+    here = Definition(
+        item.name, at, str(renumbered.new.value), renumbered.unit.text(at.start_line).strip()
+    )
     return Finding(
         rule=rule,
         severity=Severity.QUESTION,

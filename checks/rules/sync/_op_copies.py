@@ -67,7 +67,9 @@ def registering(name: str, change: ChangeSet) -> tuple[str, ...]:
 
 
 def _registering(name: str, change: ChangeSet) -> Iterator[str]:
-    for path in sorted({h.path for h in change.head.find(name) if language(h.path) == "cpp" and _builds(h.text)}):
+    for path in sorted(
+        {h.path for h in change.head.find(name) if language(h.path) == "cpp" and _builds(h.text)}
+    ):
         unit = change.unit(path)
         if unit is not None and any(op.name == name for op in unit.ops):
             yield path

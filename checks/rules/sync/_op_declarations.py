@@ -25,14 +25,24 @@ def declarations(change: ChangeSet, config: Config, rule: str) -> Iterator[Findi
         yield _binding(binding, params, unit, rule)
 
 
-def _of_functions(change: ChangeSet, config: Config) -> Iterator[tuple[Declaration, Function, Unit]]:
+def _of_functions(
+    change: ChangeSet, config: Config
+) -> Iterator[tuple[Declaration, Function, Unit]]:
     """Declarations of every C++ function whose parameters the change altered."""
     for old, new in change.changed_functions():
-        if old is None or new is None or language(new.path) != "cpp" or config.is_test(new.path) or not new.clean:
+        if (
+            old is None
+            or new is None
+            or language(new.path) != "cpp"
+            or config.is_test(new.path)
+            or not new.clean
+        ):
             continue
         if [p.type for p in old.params] == [p.type for p in new.params]:
             continue
-        for path in sorted({h.path for h in change.head.find(new.name) if language(h.path) == "cpp"}):
+        for path in sorted(
+            {h.path for h in change.head.find(new.name) if language(h.path) == "cpp"}
+        ):
             unit = change.unit(path)
             for declaration in unit.declarations if unit is not None else ():
                 if unit is not None and declaration.name.rsplit("::", 1)[-1] == new.name:
@@ -44,10 +54,16 @@ def _of_functions(change: ChangeSet, config: Config) -> Iterator[tuple[Declarati
 def _of_files(change: ChangeSet, config: Config) -> Iterator[tuple[Declaration, Function, Unit]]:
     """Declarations on lines of the change whose function is bound in the same file."""
     for file in change.files:
-        if not file.head_path or language(file.head_path) != "cpp" or config.is_test(file.head_path):
+        if (
+            not file.head_path
+            or language(file.head_path) != "cpp"
+            or config.is_test(file.head_path)
+        ):
             continue
         unit = change.unit(file.head_path)
-        bound = {b.function.rsplit("::", 1)[-1] for b in unit.bindings} if unit is not None else set()
+        bound = (
+            {b.function.rsplit("::", 1)[-1] for b in unit.bindings} if unit is not None else set()
+        )
         for declaration in unit.declarations if unit is not None else ():
             if unit is None or declaration.name not in bound:
                 continue
@@ -81,10 +97,18 @@ def _misfit(declaration: Declaration, function: Function) -> tuple[str, str, str
 
 
 def _finding(
-    declaration: Declaration, function: Function, unit: Unit, wrong: tuple[str, str, str], change: ChangeSet, rule: str
+    declaration: Declaration,
+    function: Function,
+    unit: Unit,
+    wrong: tuple[str, str, str],
+    change: ChangeSet,
+    rule: str,
 ) -> Finding:
     key, given, wanted = wrong
-    used = any(b.function.rsplit("::", 1)[-1] == declaration.name.rsplit("::", 1)[-1] for b in unit.bindings)
+    used = any(
+        b.function.rsplit("::", 1)[-1] == declaration.name.rsplit("::", 1)[-1]
+        for b in unit.bindings
+    )
     place = Location(function.path, function.start_line)
     args = {"name": declaration.name, "given": given, "wanted": wanted, "at": place}
     home = change.unit(function.path)
@@ -105,7 +129,11 @@ def _finding(
 def _bindings(change: ChangeSet, config: Config) -> Iterator[tuple[Binding, int, Unit]]:
     """Bindings that name another number of arguments than their function has, on lines of the change."""
     for file in change.files:
-        if not file.head_path or language(file.head_path) != "cpp" or config.is_test(file.head_path):
+        if (
+            not file.head_path
+            or language(file.head_path) != "cpp"
+            or config.is_test(file.head_path)
+        ):
             continue
         unit = change.unit(file.head_path)
         for binding in unit.bindings if unit is not None else ():
@@ -122,7 +150,12 @@ def _bindings(change: ChangeSet, config: Config) -> Iterator[tuple[Binding, int,
 
 
 def _binding(binding: Binding, params: int, unit: Unit, rule: str) -> Finding:
-    args = {"name": binding.name, "function": binding.function, "given": len(binding.args), "wanted": params}
+    args = {
+        "name": binding.name,
+        "function": binding.function,
+        "given": len(binding.args),
+        "wanted": params,
+    }
     return Finding(
         rule=rule,
         severity=Severity.BUG,

@@ -7,7 +7,16 @@ from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
-from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity, Sibling, Side
+from checks.core.finding import (
+    Confidence,
+    Finding,
+    Location,
+    Message,
+    Related,
+    Severity,
+    Sibling,
+    Side,
+)
 from checks.domain.siblings import LEAST_CONTAINED, base_unit, containment
 from checks.lang.ir import expr as E
 from checks.lang.ir.node import node
@@ -45,8 +54,14 @@ def altered(change: ChangeSet, config: Config) -> list[Alteration]:
     for old, new in change.changed_functions():
         if old is None or new is None or language(new.path) != "cpp" or config.is_test(new.path):
             continue
-        if new.clean and old.clean and _code(old, change, Side.BASE) != _code(new, change, Side.HEAD):
-            found += [a for a in alterations(old, new) if _tells(a.old) and not _reads_same(a, change)]
+        if (
+            new.clean
+            and old.clean
+            and _code(old, change, Side.BASE) != _code(new, change, Side.HEAD)
+        ):
+            found += [
+                a for a in alterations(old, new) if _tells(a.old) and not _reads_same(a, change)
+            ]
     return found
 
 
@@ -103,9 +118,13 @@ def drift(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
         yield _finding(group, change, config, rule)
 
 
-def _reference(alteration: Alteration, function: Function, unit: Unit | None, change: ChangeSet) -> bool:
+def _reference(
+    alteration: Alteration, function: Function, unit: Unit | None, change: ChangeSet
+) -> bool:
     """Whether `function` is the host's version of an altered kernel in one file, or the kernel of an altered host's."""
-    device = ["__global__" in f.marks or "__device__" in f.marks for f in (alteration.function, function)]
+    device = [
+        "__global__" in f.marks or "__device__" in f.marks for f in (alteration.function, function)
+    ]
     base = base_unit(alteration.function.path, change)
     if unit is None or base is None or device[0] == device[1]:
         return False
@@ -120,9 +139,13 @@ def _kept(alteration: Alteration, unit: Unit, change: ChangeSet) -> Iterator[Kep
     if any(_has_new(alteration, a) for _, a in known):
         return
     for function, atom in known:
-        if atom.identity != alteration.old.identity or change.touches(unit.path, atom.line, atom.end_line):
+        if atom.identity != alteration.old.identity or change.touches(
+            unit.path, atom.line, atom.end_line
+        ):
             continue
-        if _fits(alteration, function) and (not alteration.widened or atom.width == alteration.old.width):
+        if _fits(alteration, function) and (
+            not alteration.widened or atom.width == alteration.old.width
+        ):
             yield Kept(alteration, function, unit, atom)
 
 
@@ -145,13 +168,18 @@ def _fits(alteration: Alteration, function: Function) -> bool:
     if alteration.new is None:
         return True
     fresh = {p.name for p in alteration.function.params} - {p.name for p in alteration.base.params}
-    needs = alteration.new.names | (E.names(alteration.guard) if alteration.guard is not None else set())
+    needs = alteration.new.names | (
+        E.names(alteration.guard) if alteration.guard is not None else set()
+    )
     return not (needs & fresh) - {p.name for p in function.params}
 
 
 def _finding(group: list[Kept], change: ChangeSet, config: Config, rule: str) -> Finding:
     """Reported where the copy keeps most of what changed; its other files are named beside it."""
-    counts = {path: sum(k.unit.path == path for k in group) for path in dict.fromkeys(k.unit.path for k in group)}
+    counts = {
+        path: sum(k.unit.path == path for k in group)
+        for path in dict.fromkeys(k.unit.path for k in group)
+    }
     main = max(counts, key=lambda path: counts[path])
     first = next(k for k in group if k.unit.path == main)
     evidence = tuple(_sibling(k, change, config) for k in group[:_MOST_SHOWN])
@@ -162,7 +190,10 @@ def _finding(group: list[Kept], change: ChangeSet, config: Config, rule: str) ->
         severity=Severity.QUESTION,
         confidence=Confidence.HIGH if strong else Confidence.MEDIUM,
         location=Location(main, first.atom.line, first.atom.end_line),
-        message=Message("kept", {**_words(first, change, config), "more": len({id(k.alteration) for k in group}) - 1}),
+        message=Message(
+            "kept",
+            {**_words(first, change, config), "more": len({id(k.alteration) for k in group}) - 1},
+        ),
         symbol=first.function.qualname,
         subject=_text(first.unit, first.atom),
         evidence=evidence,
@@ -186,10 +217,14 @@ def _related(kept: Kept, message: Message) -> Related:
 def _elsewhere(group: list[Kept], change: ChangeSet, config: Config) -> list[Kept]:
     """Other ops that ask the same old condition, where they are few: they may be meant too, or have a reason."""
     found: list[Kept] = []
-    for alteration in {id(k.alteration): k.alteration for k in group if k.atom.kind == "branch"}.values():
+    for alteration in {
+        id(k.alteration): k.alteration for k in group if k.atom.kind == "branch"
+    }.values():
         seen = {alteration.function.path, *copies(alteration.function.path, change, config)}
         hits = change.head.find(max(alteration.old.names, key=len))
-        paths = {h.path for h in hits if language(h.path) == "cpp" and not config.is_test(h.path)} - seen
+        paths = {
+            h.path for h in hits if language(h.path) == "cpp" and not config.is_test(h.path)
+        } - seen
         for path in sorted(paths) if len(paths) <= _MOST_PATHS else ():
             unit = change.unit(path)
             found += _kept(alteration, unit, change) if unit is not None else ()

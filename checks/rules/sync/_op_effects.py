@@ -23,7 +23,9 @@ _WIDTHS = {
 }  # fmt: skip
 _MEMORY = ("_lm", "_sm", "_gm", "_shared", "_smem")
 _ENDING = re.compile(r"(_lm|_sm|_gm|_shared|_smem)+$")
-_ALLOCATES = frozenset({"empty", "full", "zeros", "ones", "empty_like", "full_like", "copy_to", "GetEmptyTensor"})
+_ALLOCATES = frozenset(
+    {"empty", "full", "zeros", "ones", "empty_like", "full_like", "copy_to", "GetEmptyTensor"}
+)
 
 
 @node
@@ -105,7 +107,9 @@ def _of(guarded: Guarded) -> Iterator[Atom]:
         case Assign(target=target, op=op, value=value, declares=declares) if value is not None:
             form = value if op == "=" else E.Binary(op, target, value)
             width = _width(declares) if declares is not None else 0
-            yield Atom("assign", plain(target), plain(form), guards, stmt.line, stmt.end_line, width)
+            yield Atom(
+                "assign", plain(target), plain(form), guards, stmt.line, stmt.end_line, width
+            )
         case If(test=test, then=then):
             end = max(stmt.line, min(stmt.end_line, then[0].line - 1)) if then else stmt.end_line
             yield Atom("branch", None, plain(test), guards, stmt.line, end)
@@ -148,12 +152,18 @@ def alterations(old: Function, new: Function) -> list[Alteration]:
             same = _expanded(atom.form, was) == _expanded(best.form, now)
             if not same and not _only_renamed(atom, best, renamed) and not _allocates(atom.form):
                 found.append(Alteration(new, old, atom, best))
-        elif atom.kind == "assign" and isinstance(atom.key, E.Index) and not (E.names(atom.key) & renamed[0]):
+        elif (
+            atom.kind == "assign"
+            and isinstance(atom.key, E.Index)
+            and not (E.names(atom.key) & renamed[0])
+        ):
             found.append(Alteration(new, old, atom, None))
     return [*found, *_guarded(old, new, before, after), *_widened(old, new, before, after)]
 
 
-def _widened(old: Function, new: Function, before: list[Atom], after: list[Atom]) -> Iterator[Alteration]:
+def _widened(
+    old: Function, new: Function, before: list[Atom], after: list[Atom]
+) -> Iterator[Alteration]:
     """Products that were kept in 32 bits and now are in 64."""
     narrow = {a.identity: a for a in before if a.width == 32 and _multiplies(a.form)}
     for atom in after if narrow else ():
@@ -167,7 +177,11 @@ def _multiplies(form: E.Expr) -> bool:
 
 def _successor(atom: Atom, come: list[Atom]) -> Atom | None:
     same = [a for a in come if a.kind == atom.kind and a.key == atom.key]
-    best = max(same, key=lambda a: (alike(atom.form, a.form), a.guards == atom.guards, -a.line), default=None)
+    best = max(
+        same,
+        key=lambda a: (alike(atom.form, a.form), a.guards == atom.guards, -a.line),
+        default=None,
+    )
     if best is None or (atom.kind != "assign" and alike(atom.form, best.form) < LEAST_ALIKE):
         return None
     return best
@@ -197,11 +211,18 @@ def _expanded(form: E.Expr, known: dict[str, E.Expr], depth: int = 3) -> E.Expr:
     if not depth:
         return form
     return E.substitute(
-        form, lambda e: _expanded(known[e.id], known, depth - 1) if isinstance(e, E.Name) and e.id in known else None
+        form,
+        lambda e: (
+            _expanded(known[e.id], known, depth - 1)
+            if isinstance(e, E.Name) and e.id in known
+            else None
+        ),
     )
 
 
-def _renames(old: Function, before: list[Atom], new: Function, after: list[Atom]) -> tuple[set[str], set[str]]:
+def _renames(
+    old: Function, before: list[Atom], new: Function, after: list[Atom]
+) -> tuple[set[str], set[str]]:
     """(names that only the base has, names that only the head has), parameters too."""
     was = {n for a in before for n in a.names} | {p.name for p in old.params}
     now = {n for a in after for n in a.names} | {p.name for p in new.params}
@@ -222,7 +243,9 @@ def _skeleton(atom: Atom, free: set[str]) -> tuple[object, ...]:
     return atom.kind, key, E.substitute(atom.form, blank)
 
 
-def _guarded(old: Function, new: Function, before: list[Atom], after: list[Atom]) -> Iterator[Alteration]:
+def _guarded(
+    old: Function, new: Function, before: list[Atom], after: list[Atom]
+) -> Iterator[Alteration]:
     """Stores to memory that gained one condition which the base did not have anywhere."""
     known = {g for a in before for g in a.guards} | {a.form for a in before if a.kind == "branch"}
     places: dict[tuple[object, ...], list[Atom]] = {}
@@ -234,5 +257,9 @@ def _guarded(old: Function, new: Function, before: list[Atom], after: list[Atom]
         if len(twins) != 1:
             continue
         fresh = [g for g in twins[0].guards if g not in atom.guards and g not in known]
-        if len(fresh) == 1 and len(E.names(fresh[0])) > 1 and set(atom.guards) <= set(twins[0].guards):
+        if (
+            len(fresh) == 1
+            and len(E.names(fresh[0])) > 1
+            and set(atom.guards) <= set(twins[0].guards)
+        ):
             yield Alteration(new, old, atom, twins[0], fresh[0])

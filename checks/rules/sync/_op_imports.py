@@ -19,7 +19,11 @@ def imports(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
     """New imports from an ops package of ops that are registered nowhere, or not in the way their neighbours are."""
     ops = Ops.of(change)
     for file in change.files:
-        if not file.head_path or not file.head_path.endswith(".py") or config.is_test(file.head_path):
+        if (
+            not file.head_path
+            or not file.head_path.endswith(".py")
+            or config.is_test(file.head_path)
+        ):
             continue
         if not any(h.head_len for h in file.hunks):
             continue
@@ -34,7 +38,11 @@ def _fresh(unit: Unit, change: ChangeSet) -> Iterator[Import]:
     for item in unit.imports:
         if item.name and _OPS.search(item.module):
             line = _line(item, unit)
-            if change.touches(unit.path, line, line) and not _known(item, change) and not _module(item, unit):
+            if (
+                change.touches(unit.path, line, line)
+                and not _known(item, change)
+                and not _module(item, unit)
+            ):
                 yield item
 
 
@@ -42,7 +50,12 @@ def _known(item: Import, change: ChangeSet) -> bool:
     """Whether some Python of the base imported this op already."""
     paths = {h.path for h in change.base.find(item.name) if h.path.endswith(".py")}
     units = (change.unit(p, Side.BASE) for p in sorted(paths))
-    return any(i.name == item.name and i.module == item.module for u in units if u is not None for i in u.imports)
+    return any(
+        i.name == item.name and i.module == item.module
+        for u in units
+        if u is not None
+        for i in u.imports
+    )
 
 
 def _module(item: Import, unit: Unit) -> bool:
@@ -60,7 +73,9 @@ def _line(item: Import, unit: Unit) -> int:
     return item.line
 
 
-def _check(item: Import, unit: Unit, ops: Ops, change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
+def _check(
+    item: Import, unit: Unit, ops: Ops, change: ChangeSet, config: Config, rule: str
+) -> Iterator[Finding]:
     match = _OPS.search(item.module)
     hits = change.head.find(item.name)
     if match is None or _python(item, unit, hits_of=[h.path for h in hits]):
@@ -68,7 +83,9 @@ def _check(item: Import, unit: Unit, ops: Ops, change: ChangeSet, config: Config
     sources = [h for h in hits if language(h.path) == "cpp"]
     found = ops.named(item.name)
     hardware = match["hardware"]
-    if not sources and any(h.path.endswith((".cu", ".cc", ".cpp")) for h in change.head.find("PD_BUILD_STATIC_OP")):
+    if not sources and any(
+        h.path.endswith((".cu", ".cc", ".cpp")) for h in change.head.find("PD_BUILD_STATIC_OP")
+    ):
         yield _absent(item, unit, hardware, rule)
         return
     own = [i for i in found if config.hardware_of(i.unit.path) == hardware]
@@ -96,7 +113,12 @@ def _python(item: Import, unit: Unit, hits_of: list[str]) -> bool:
 def _others_unbound(item: Import, unit: Unit, ops: Ops, hardware: str, config: Config) -> bool:
     """Whether the file imports other ops from there and nothing binds any: they come in another way."""
     others = {i.name for i in unit.imports if i.module == item.module and i.name} - {item.name}
-    known = [o for n in sorted(others) for o in ops.named(n) if config.hardware_of(o.unit.path) == hardware]
+    known = [
+        o
+        for n in sorted(others)
+        for o in ops.named(n)
+        if config.hardware_of(o.unit.path) == hardware
+    ]
     return bool(known) and all(o.binding is None for o in known)
 
 
@@ -111,7 +133,11 @@ def _neighbour(info: OpInfo, ops: Ops, hardware: str, config: Config) -> OpInfo 
     for length in range(len(words) - 1, 1, -1):
         for other in _siblings(folder, "_".join(words[:length]), ops):
             known = ops.named(other.name)
-            bound = [i for i in known if i.binding is not None and config.hardware_of(i.unit.path) == hardware]
+            bound = [
+                i
+                for i in known
+                if i.binding is not None and config.hardware_of(i.unit.path) == hardware
+            ]
             if other.name != info.name and bound:
                 return bound[0]
     return None
@@ -120,7 +146,11 @@ def _neighbour(info: OpInfo, ops: Ops, hardware: str, config: Config) -> OpInfo 
 def _siblings(folder: str, start: str, ops: Ops) -> Iterator[Op]:
     tree = ops.change.head
     for path in tree.paths():
-        if path.startswith(f"{folder}/{start}") and language(path) == "cpp" and "/" not in path[len(folder) + 1 :]:
+        if (
+            path.startswith(f"{folder}/{start}")
+            and language(path) == "cpp"
+            and "/" not in path[len(folder) + 1 :]
+        ):
             unit = ops.change.unit(path)
             yield from unit.ops if unit is not None else ()
 

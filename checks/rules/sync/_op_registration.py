@@ -7,7 +7,17 @@ from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
-from checks.core.finding import Confidence, Definition, Edit, Finding, Fix, Location, Message, Severity, Side
+from checks.core.finding import (
+    Confidence,
+    Definition,
+    Edit,
+    Finding,
+    Fix,
+    Location,
+    Message,
+    Severity,
+    Side,
+)
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, Op, Param, Unit
 from checks.lang.ir.stmt import Return, flatten
@@ -26,7 +36,11 @@ _KNOWN = frozenset(
 def registrations(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
     """Every registration that the change wrote, or whose function it changed, and that does not fit."""
     for file in change.files:
-        if not file.head_path or language(file.head_path) != "cpp" or config.is_test(file.head_path):
+        if (
+            not file.head_path
+            or language(file.head_path) != "cpp"
+            or config.is_test(file.head_path)
+        ):
             continue
         unit = change.unit(file.head_path)
         for op in unit.ops if unit is not None else ():
@@ -46,7 +60,9 @@ def _touched(op: Op, function: Function, unit: Unit, change: ChangeSet) -> bool:
     return any(change.touches(unit.path, *span) for span in spans)
 
 
-def _check(op: Op, function: Function, unit: Unit, change: ChangeSet, rule: str) -> Iterator[Finding]:
+def _check(
+    op: Op, function: Function, unit: Unit, change: ChangeSet, rule: str
+) -> Iterator[Finding]:
     joined = list(_joined(op, unit, change))
     if joined:
         for line, names in joined:
@@ -64,7 +80,9 @@ def _check(op: Op, function: Function, unit: Unit, change: ChangeSet, rule: str)
             message=Message(key, {"name": op.name, "function": function.name, "at": place, **args}),
             symbol=op.name,
             subject=f"{key} {op.name}",
-            evidence=(Definition(function.name, place, ", ".join(p.name for p in function.params)),),
+            evidence=(
+                Definition(function.name, place, ", ".join(p.name for p in function.params)),
+            ),
         )
 
 
@@ -79,7 +97,9 @@ def _joined(op: Op, unit: Unit, change: ChangeSet) -> Iterator[tuple[int, tuple[
             yield line, names
 
 
-def _lost_comma(op: Op, function: Function, unit: Unit, line: int, names: tuple[str, str], rule: str) -> Finding:
+def _lost_comma(
+    op: Op, function: Function, unit: Unit, line: int, names: tuple[str, str], rule: str
+) -> Finding:
     given, wanted = len(op.inputs) + len(op.attrs), len(function.params)
     text = unit.lines[line - 1].rstrip("\r")
     fixed = text.replace(f'"{names[0]}"', f'"{names[0]}",', 1)
@@ -127,13 +147,20 @@ def _attributes(op: Op, others: list[Param]) -> Iterator[Wrong]:
     for attr, param in zip(op.attrs, others, strict=True):
         name, _, kind = attr.partition(":")
         if differ(kind, param.type):
-            args: dict[str, object] = {"argument": name.strip(), "given": kind.strip(), "wanted": param.type.strip()}
+            args: dict[str, object] = {
+                "argument": name.strip(),
+                "given": kind.strip(),
+                "wanted": param.type.strip(),
+            }
             yield "attribute", args, Severity.BUG
 
 
 def _order(op: Op, tensors: list[Param], others: list[Param]) -> Iterator[Wrong]:
     """Two names that changed places between the registration and the function."""
-    for names, params in ((op.inputs, tensors), (tuple(a.partition(":")[0].strip() for a in op.attrs), others)):
+    for names, params in (
+        (op.inputs, tensors),
+        (tuple(a.partition(":")[0].strip() for a in op.attrs), others),
+    ):
         own = [p.name for p in params]
         for left, right in zip(names, own, strict=True):
             if left != right and left in own and right in names:
@@ -148,7 +175,9 @@ def _results(op: Op, function: Function) -> Iterator[Wrong]:
             yield "inplace", {"given": source, "wanted": target}, Severity.BUG
     returned = [g.stmt.value for g in flatten(function.body) if isinstance(g.stmt, Return)]
     sizes = {len(v.items) for v in returned if isinstance(v, E.Sequence)} - {0}
-    vectors = "vector" in function.returns and "vector<vector" not in re.sub(r"\s|std::", "", function.returns)
+    vectors = "vector" in function.returns and "vector<vector" not in re.sub(
+        r"\s|std::", "", function.returns
+    )
     if vectors and len(sizes) == 1 and op.outputs:
         size = sizes.pop()
         if size not in (len(op.outputs), len(op.outputs) - len(op.inplace)):

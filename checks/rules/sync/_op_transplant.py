@@ -23,17 +23,31 @@ def ported(places: list[tuple[Alteration, Unit, Function, Atom]], change: Change
     return Fix(tuple(edits.values())) if edits else None
 
 
-def _edit(alteration: Alteration, there: Unit, function: Function, atom: Atom, change: ChangeSet) -> Edit | None:
+def _edit(
+    alteration: Alteration, there: Unit, function: Function, atom: Atom, change: ChangeSet
+) -> Edit | None:
     new, old = alteration.new, alteration.old
     if new is None or alteration.guard is not None:
         return None
-    before, after = base_unit(alteration.function.path, change), change.unit(alteration.function.path)
+    before, after = (
+        base_unit(alteration.function.path, change),
+        change.unit(alteration.function.path),
+    )
     text = there.text(function.start_line, function.end_line)
-    if before is None or after is None or not all(re.search(rf"\b{re.escape(n)}\b", text) for n in new.names):
+    if (
+        before is None
+        or after is None
+        or not all(re.search(rf"\b{re.escape(n)}\b", text) for n in new.names)
+    ):
         return None
-    was, now = before.text(old.line, old.end_line).split("\n"), after.text(new.line, new.end_line).split("\n")
+    was, now = (
+        before.text(old.line, old.end_line).split("\n"),
+        after.text(new.line, new.end_line).split("\n"),
+    )
     theirs = there.text(atom.line, atom.end_line).split("\n")
-    if [line.strip() for line in was] != [line.strip() for line in theirs] or _opens(was) != _opens(now):
+    if [line.strip() for line in was] != [line.strip() for line in theirs] or _opens(was) != _opens(
+        now
+    ):
         return None
     indent, own = _indent(theirs[0]), _indent(now[0])
     lines = tuple(indent + line.rstrip("\r").removeprefix(own) for line in now)

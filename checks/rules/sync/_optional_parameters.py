@@ -12,7 +12,9 @@ from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, Unit
 from checks.lang.ir.stmt import Assign, For, Guarded
 
-_ITERATES = frozenset({"any", "all", "len", "sum", "max", "min", "sorted", "list", "enumerate", "zip", "tuple"})
+_ITERATES = frozenset(
+    {"any", "all", "len", "sum", "max", "min", "sorted", "list", "enumerate", "zip", "tuple"}
+)
 
 
 def newly_needed(old: Function, new: Function) -> bool:
@@ -34,7 +36,11 @@ def passed_on(function: Function, unit: Unit, change: ChangeSet) -> bool:
 
 def needed(function: Function) -> set[str]:
     """Parameters with a default of None that `function` certainly uses as if they were something."""
-    optional = {p.name for p in function.params if isinstance(p.default, E.Const) and p.default.value is None}
+    optional = {
+        p.name
+        for p in function.params
+        if isinstance(p.default, E.Const) and p.default.value is None
+    }
     return {name for name in optional if use(function, name) is not None}
 
 
@@ -74,7 +80,9 @@ def _mentions(function: Function) -> list[tuple[Guarded, frozenset[str], frozens
                 if id(guard) not in asked:
                     asked[id(guard)] = E.names(guard)
             over = frozenset().union(*(asked[id(g)] for g in guarded.guards))
-            found.append((guarded, over, frozenset([e.id for e in inside if e.__class__ is E.Name])))
+            found.append(
+                (guarded, over, frozenset([e.id for e in inside if e.__class__ is E.Name]))
+            )
         return found
 
     return function.body.once(_mentions, make)
@@ -88,9 +96,13 @@ def _opened(top: E.Expr, name: str) -> bool | None:
                 return True
             case E.Comprehension(clauses=clauses) if any(i == E.Name(name) for _, i, _ in clauses):
                 return True
-            case E.Call(func=E.Name(id=function), args=args) if function in _ITERATES and E.Name(name) in args:
+            case E.Call(func=E.Name(id=function), args=args) if (
+                function in _ITERATES and E.Name(name) in args
+            ):
                 return True
-            case E.Binary(op="is" | "is-not" | "==" | "!=" | "and" | "or") | E.Ternary() if name in E.names(e):
+            case E.Binary(op="is" | "is-not" | "==" | "!=" | "and" | "or") | E.Ternary() if (
+                name in E.names(e)
+            ):
                 return False
             case E.Unary(op="not", operand=E.Name(id=base)) if base == name:
                 return False
@@ -98,7 +110,13 @@ def _opened(top: E.Expr, name: str) -> bool | None:
 
 
 def missing(
-    call: E.Call, function: Function, unit: Unit, target: Target, targets: Targets, change: ChangeSet, rule: str
+    call: E.Call,
+    function: Function,
+    unit: Unit,
+    target: Target,
+    targets: Targets,
+    change: ChangeSet,
+    rule: str,
 ) -> Iterator[Finding]:
     """A call that leaves out an optional parameter which the callee, or what it passes it to, uses unchecked."""
     if E.starred(call):
@@ -115,7 +133,13 @@ def missing(
         place = _use_through(target, parameter.name, targets)
         if place is None or not _new(place, parameter.name, target, change):
             continue
-        args = {"name": called(target.function), "argument": parameter.name, "at": place, "given": 0, "wanted": 0}
+        args = {
+            "name": called(target.function),
+            "argument": parameter.name,
+            "at": place,
+            "given": 0,
+            "wanted": 0,
+        }
         excerpt = _excerpt(place, change)
         yield Finding(
             rule=rule,
@@ -149,7 +173,11 @@ def _use_through(target: Target, name: str, targets: Targets, depth: int = 2) ->
             return None
         if name not in held:
             continue
-        rebound = isinstance(stmt, Assign | For) and stmt.target is not None and name in E.names(stmt.target)
+        rebound = (
+            isinstance(stmt, Assign | For)
+            and stmt.target is not None
+            and name in E.names(stmt.target)
+        )
         if rebound or any(_opened(top, name) is False for top in expressions(stmt)):
             return None
         if guarded.loops or any(_of_a_kind(g) or _of_an_option(g) for g in guarded.guards):
@@ -179,7 +207,9 @@ def _of_an_option(guard: E.Expr) -> bool:
             return False
 
 
-def _passed_on(call: E.Call, target: Target, name: str, targets: Targets, depth: int) -> Location | None:
+def _passed_on(
+    call: E.Call, target: Target, name: str, targets: Targets, depth: int
+) -> Location | None:
     inner = targets.of(call, target.function, target.unit)
     if inner is None:
         return None

@@ -16,7 +16,9 @@ from checks.rules.sync._effects import Alteration
 DEPTH = 3
 
 
-def means_the_same(alteration: Alteration, old: tuple[Function, Unit], new: tuple[Function, Unit]) -> bool:
+def means_the_same(
+    alteration: Alteration, old: tuple[Function, Unit], new: tuple[Function, Unit]
+) -> bool:
     """Whether both forms are one once the names in which they differ stand for what they were given. `old` and `new`
     are the function and its file in the base and in the head."""
     before, after = alteration.old.form, alteration.new.form
@@ -34,7 +36,11 @@ def means_the_same(alteration: Alteration, old: tuple[Function, Unit], new: tupl
 
 def _places(form: E.Expr) -> set[E.Expr]:
     """The names and the attributes of `self` in `form`."""
-    return {e for e in E.walk(form) if isinstance(e, E.Name) or (isinstance(e, E.Attr) and e.base == E.Name("self"))}
+    return {
+        e
+        for e in E.walk(form)
+        if isinstance(e, E.Name) or (isinstance(e, E.Attr) and e.base == E.Name("self"))
+    }
 
 
 def _expanded(form: E.Expr, places: set[E.Expr], function: Function, unit: Unit) -> E.Expr:
@@ -46,7 +52,9 @@ def _expanded(form: E.Expr, places: set[E.Expr], function: Function, unit: Unit)
         if isinstance(e, E.Name):
             found = _values(e, function)
         else:
-            given = re.compile(rf"{re.escape(E.dotted(e) or '')}[\s\\)]*(?::[^=]*|[-+*/%@&|^<>]+)?=(?!=)")
+            given = re.compile(
+                rf"{re.escape(E.dotted(e) or '')}[\s\\)]*(?::[^=]*|[-+*/%@&|^<>]+)?=(?!=)"
+            )
             here = [f for f in unit.functions if given.search(_text(f, unit))]
             # Its names only: an attribute may be made of itself (`self.size = self.size or default`).
             found = [_expanded(v, _names(v), f, unit) for f in here for v in _values(e, f)]
@@ -90,19 +98,27 @@ def moved_only(alteration: Alteration, change: ChangeSet, config: Config) -> boo
 
 def _named(form: E.Expr) -> E.Expr:
     """`form` with only the last name of each path."""
-    return E.substitute(form, lambda e: E.Name(e.name) if isinstance(e, E.Attr) and E.dotted(e) else None)
+    return E.substitute(
+        form, lambda e: E.Name(e.name) if isinstance(e, E.Attr) and E.dotted(e) else None
+    )
 
 
 def _rerouted(form: E.Expr, other: E.Expr) -> set[str]:
     paths = {E.dotted(e) for e in E.walk(other) if isinstance(e, E.Attr)}
-    return {e.name for e in E.walk(form) if isinstance(e, E.Attr) and E.dotted(e) and E.dotted(e) not in paths}
+    return {
+        e.name
+        for e in E.walk(form)
+        if isinstance(e, E.Attr) and E.dotted(e) and E.dotted(e) not in paths
+    }
 
 
 def _taken_away(name: str, change: ChangeSet, config: Config) -> bool:
     """Whether the change removed a line of shared code that declares or sets `name`, and made it no new one."""
     declares = re.compile(rf"^\s*(self\.)?{name}\s*(:[^=]*)?(=[^=]|$)|def {name}\(")
     for file, old, gone in change.once((_taken_away, "gone"), lambda: tuple(_gone(change, config))):
-        if name not in gone or not any(declares.search(line) for line in gone.split("\n") if name in line):
+        if name not in gone or not any(
+            declares.search(line) for line in gone.split("\n") if name in line
+        ):
             continue
         new = change.unit(file.head_path) if file.head_path else None
         before, after = (u.lines if u is not None else () for u in (old, new))
@@ -114,7 +130,11 @@ def _taken_away(name: str, change: ChangeSet, config: Config) -> bool:
 def _gone(change: ChangeSet, config: Config) -> Iterator[tuple[FileChange, Unit, str]]:
     """Each changed file of shared Python, what it was, and the lines that it lost."""
     for file in change.files:
-        old = change.unit(file.base_path, Side.BASE) if file.base_path and file.base_path.endswith(".py") else None
+        old = (
+            change.unit(file.base_path, Side.BASE)
+            if file.base_path and file.base_path.endswith(".py")
+            else None
+        )
         if old is not None and not config.hardware_of(file.path):
             lost = (n for n in sorted(file.base_lines()) if n <= len(old.lines))
             yield file, old, "\n".join(old.lines[n - 1] for n in lost)

@@ -32,8 +32,14 @@ def unpacked(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
             for stmt, call, function, unit in _unpacking(name, change, config):
                 assert isinstance(stmt.target, E.Sequence)
                 target = targets.of(call, function, unit)
-                reached = target is not None and target.function == head if python else target is None
-                if not reached or len(stmt.target.items) == now or (not python and len(stmt.target.items) != was):
+                reached = (
+                    target is not None and target.function == head if python else target is None
+                )
+                if (
+                    not reached
+                    or len(stmt.target.items) == now
+                    or (not python and len(stmt.target.items) != was)
+                ):
                     continue
                 yield _finding(name, stmt, (was, now), function, head, unit, change, rule)
 
@@ -48,19 +54,27 @@ def _values(function: Function) -> int | None:
 
 
 def _items(value: E.Expr | None) -> int | None:
-    if not isinstance(value, E.Sequence) or any(isinstance(i, E.Unary) and i.op == "*" for i in value.items):
+    if not isinstance(value, E.Sequence) or any(
+        isinstance(i, E.Unary) and i.op == "*" for i in value.items
+    ):
         return None
     return len(value.items) if len(value.items) > 1 else None
 
 
-def _unpacking(name: str, change: ChangeSet, config: Config) -> Iterator[tuple[Assign, E.Call, Function, Unit]]:
+def _unpacking(
+    name: str, change: ChangeSet, config: Config
+) -> Iterator[tuple[Assign, E.Call, Function, Unit]]:
     """`a, b = name(...)`, in the product."""
     for path in calling_files(name, change, config):
         unit = change.unit(path)
         for function in callers(name, unit) if unit is not None else ():
             for guarded in flatten(function.body):
                 stmt = guarded.stmt
-                if unit is None or not isinstance(stmt, Assign) or not isinstance(stmt.target, E.Sequence):
+                if (
+                    unit is None
+                    or not isinstance(stmt, Assign)
+                    or not isinstance(stmt.target, E.Sequence)
+                ):
                     continue
                 starred = any(isinstance(i, E.Unary) for i in stmt.target.items)
                 if isinstance(stmt.value, E.Call) and E.callee(stmt.value) == name and not starred:
@@ -81,7 +95,13 @@ def _finding(
     home = change.unit(head.path)
     returns = [g.stmt for g in flatten(head.body) if isinstance(g.stmt, Return)]
     place = Location(head.path, returns[-1].line)
-    args = {"name": name, "taken": len(stmt.target.items), "now": counts[1], "was": counts[0], "at": place}
+    args = {
+        "name": name,
+        "taken": len(stmt.target.items),
+        "now": counts[1],
+        "was": counts[0],
+        "at": place,
+    }
     return Finding(
         rule=rule,
         severity=Severity.BUG,
@@ -90,5 +110,9 @@ def _finding(
         message=Message("unpacked", args),
         symbol=function.qualname,
         subject=f"{name} {counts[1]}",
-        evidence=(Definition(name, place, str(counts[1]), home.text(place.start_line).strip() if home else ""),),
+        evidence=(
+            Definition(
+                name, place, str(counts[1]), home.text(place.start_line).strip() if home else ""
+            ),
+        ),
     )

@@ -16,7 +16,15 @@ from checks.lang.ir.node import node
 from checks.lang.ir.source_file import Function, Unit
 from checks.rules.sync._effects import Alteration, Effect, effects
 from checks.rules.sync._exemptions import adapted, may_be_none, never_set, still_read, unread
-from checks.rules.sync._stale_copy import Lag, forms, has_word, lacking, lags, method_differs, other_callee
+from checks.rules.sync._stale_copy import (
+    Lag,
+    forms,
+    has_word,
+    lacking,
+    lags,
+    method_differs,
+    other_callee,
+)
 
 
 @node
@@ -36,20 +44,31 @@ class Search:
                 continue
             if method_differs(alteration, sibling) or other_callee(alteration, unit, sibling):
                 continue
-            if not most and (never_set(alteration, unit, sibling) or self._new_field(alteration, data)):
+            if not most and (
+                never_set(alteration, unit, sibling) or self._new_field(alteration, data)
+            ):
                 continue
             for function in S.counterparts(alteration.function, unit, sibling, self.names):
                 if most or not lacking(alteration, function, sibling, data):
                     found = lags(alteration, function, sibling, self.effects(function, sibling))
-                    yield from (lag for lag in found if not self._cannot_fit(lag) and not self._needless(lag))
+                    yield from (
+                        lag
+                        for lag in found
+                        if not self._cannot_fit(lag) and not self._needless(lag)
+                    )
 
     def _new_field(self, alteration: Alteration, data: bytes) -> bool:
         """Whether the new form reads a field that the change brings and of which the sibling's file knows nothing."""
         read = {e.name for f in forms(alteration.new) for e in E.walk(f) if isinstance(e, E.Attr)}
-        return any("_" in n and not has_word(data, n) and not self.change.base.holds(n) for n in sorted(read))
+        return any(
+            "_" in n and not has_word(data, n) and not self.change.base.holds(n)
+            for n in sorted(read)
+        )
 
     def effects(self, function: Function, unit: Unit) -> list[Effect]:
-        return self.change.once((Search, function.path, function.start_line), lambda: effects(function, unit))
+        return self.change.once(
+            (Search, function.path, function.start_line), lambda: effects(function, unit)
+        )
 
     def _needless(self, lag: Lag) -> bool:
         """Whether this change adapted the sibling in another way, or its hardware reads nothing of what came, or still
@@ -74,8 +93,13 @@ class Search:
         if alteration.kind != "call" or not alteration.gained or may_be_none(alteration):
             return False
         word, others = _word(alteration), (p for p in paths if p != alteration.function.path)
-        callers = [d for d in (self.change.head.read(p) or b"" for p in others) if has_word(d, word)]
-        having = sum(all(re.search(rf"{whole(k)}=[^=]".encode(), d) for k in alteration.gained) for d in callers)
+        callers = [
+            d for d in (self.change.head.read(p) or b"" for p in others) if has_word(d, word)
+        ]
+        having = sum(
+            all(re.search(rf"{whole(k)}=[^=]".encode(), d) for k in alteration.gained)
+            for d in callers
+        )
         return having > 0 and 1 + having > len(callers) - having
 
 
@@ -85,6 +109,15 @@ def _word(alteration: Alteration) -> str:
     if isinstance(key, str) and key:
         return key
     form = alteration.old.form if isinstance(key, str) else key
-    names = [p for p in E.walk(form) if isinstance(p, E.Name | E.Attr | E.Const)] if not isinstance(form, tuple) else []
-    words = [p.value if isinstance(p, E.Const) else p.name if isinstance(p, E.Attr) else p.id for p in names]
-    return max((w for w in words if isinstance(w, str) and w.isidentifier()), key=len, default="self")
+    names = (
+        [p for p in E.walk(form) if isinstance(p, E.Name | E.Attr | E.Const)]
+        if not isinstance(form, tuple)
+        else []
+    )
+    words = [
+        p.value if isinstance(p, E.Const) else p.name if isinstance(p, E.Attr) else p.id
+        for p in names
+    ]
+    return max(
+        (w for w in words if isinstance(w, str) and w.isidentifier()), key=len, default="self"
+    )

@@ -42,7 +42,9 @@ class Lag:
         return Location(self.unit.path, self.line)
 
 
-def lags(alteration: Alteration, function: Function, unit: Unit, theirs: list[Effect]) -> Iterator[Lag]:
+def lags(
+    alteration: Alteration, function: Function, unit: Unit, theirs: list[Effect]
+) -> Iterator[Lag]:
     """The places in one function of a sibling that keep the old form; none where it has the new one already."""
     same = [e for e in theirs if e.kind == alteration.kind and e.key == alteration.old.key]
     if any(e.form == alteration.new.form for e in same):
@@ -51,12 +53,24 @@ def lags(alteration: Alteration, function: Function, unit: Unit, theirs: list[Ef
         found = _MATCH[alteration.kind](alteration, effect, same)
         if found is not None:
             line, confidence = found
-            yield Lag(alteration, function, unit, effect, line, confidence, effect.form == alteration.old.form)
+            yield Lag(
+                alteration,
+                function,
+                unit,
+                effect,
+                line,
+                confidence,
+                effect.form == alteration.old.form,
+            )
 
 
 def _value(alteration: Alteration, effect: Effect, _: list[Effect]) -> _Match | None:
     """The same place is given the same value. A local table that gets other entries is part of a larger change."""
-    if effect.form != alteration.old.form or isinstance(effect.form, tuple) or isinstance(effect.key, str):
+    if (
+        effect.form != alteration.old.form
+        or isinstance(effect.form, tuple)
+        or isinstance(effect.key, str)
+    ):
         return None
     if isinstance(effect.key, E.Name) and isinstance(effect.form, E.Mapping | E.Sequence):
         return None
@@ -69,7 +83,11 @@ def _value(alteration: Alteration, effect: Effect, _: list[Effect]) -> _Match | 
 
 def _branch(alteration: Alteration, effect: Effect, _: list[Effect]) -> _Match | None:
     """The same condition decides."""
-    if effect.form != alteration.old.form or isinstance(effect.form, tuple) or weight(effect.form) < LEAST_WEIGHT:
+    if (
+        effect.form != alteration.old.form
+        or isinstance(effect.form, tuple)
+        or weight(effect.form) < LEAST_WEIGHT
+    ):
         return None
     return effect.line, Confidence.MEDIUM
 
@@ -88,7 +106,9 @@ def _enum(alteration: Alteration, effect: Effect, same: list[Effect]) -> _Match 
 def _call(alteration: Alteration, effect: Effect, _: list[Effect]) -> _Match | None:
     """The same call with the old arguments: without the keywords that came, or with the values that changed."""
     old, new, call = alteration.old.form, alteration.new.form, effect.form
-    if not (isinstance(old, E.Call) and isinstance(new, E.Call) and isinstance(call, E.Call)) or E.starred(call):
+    if not (
+        isinstance(old, E.Call) and isinstance(new, E.Call) and isinstance(call, E.Call)
+    ) or E.starred(call):
         return None
     theirs = dict(call.keywords)
     if alteration.gained and not alteration.lost:
@@ -98,7 +118,9 @@ def _call(alteration: Alteration, effect: Effect, _: list[Effect]) -> _Match | N
     if changed:
         if not kept or alike(old, call) < MOST_ALIKE or len(call.args) != len(old.args):
             return None
-        return theirs[kept[0]].line or effect.line, Confidence.HIGH if call == old else Confidence.MEDIUM
+        return theirs[
+            kept[0]
+        ].line or effect.line, Confidence.HIGH if call == old else Confidence.MEDIUM
     if call == old and weight(call) >= LEAST_WEIGHT:
         return effect.line, Confidence.HIGH
     return None
@@ -150,7 +172,9 @@ def _own(effect: Effect) -> set[str]:
         match part:
             case E.Attr(base=E.Name(id="self"), name=name):
                 found.add(name)
-            case E.Attr(base=E.Attr(base=E.Name(id="self"), name=holder), name=name) if not holder.endswith("config"):
+            case E.Attr(base=E.Attr(base=E.Name(id="self"), name=holder), name=name) if (
+                not holder.endswith("config")
+            ):
                 found.add(name)
             case E.Name(id=name) if name != "self":
                 found.add(name)
@@ -179,7 +203,8 @@ def other_callee(alteration: Alteration, unit: Unit, sibling: Unit) -> bool:
     if alteration.kind != "call" or not isinstance(new, E.Call) or not isinstance(new.func, E.Name):
         return False
     ours, theirs = (
-        {i.module for i in u.imports if (i.alias or i.name) == new.func.id and i.name} for u in (unit, sibling)
+        {i.module for i in u.imports if (i.alias or i.name) == new.func.id and i.name}
+        for u in (unit, sibling)
     )
     return bool(ours) and bool(theirs) and not ours & theirs
 
@@ -187,7 +212,11 @@ def other_callee(alteration: Alteration, unit: Unit, sibling: Unit) -> bool:
 def method_differs(alteration: Alteration, sibling: Unit) -> bool:
     """Whether the new call passes what the sibling's own method of that name does not take: the method goes first."""
     new = alteration.new.form
-    if not isinstance(new, E.Call) or not isinstance(new.func, E.Attr) or new.func.base != E.Name("self"):
+    if (
+        not isinstance(new, E.Call)
+        or not isinstance(new.func, E.Attr)
+        or new.func.base != E.Name("self")
+    ):
         return False
     for method in sibling.named(new.func.name):
         params = [p for p in method.params if p.name != "self"]
@@ -202,4 +231,6 @@ def hardware_only(alteration: Alteration) -> bool:
     """Whether the old or the new form asks which hardware this is: `current_platform.is_cuda()`."""
     conditions = (*forms(alteration.old), *forms(alteration.new), *alteration.new.guards)
     asked = (p for f in conditions for p in E.walk(f) if isinstance(p, E.Call))
-    return any("platform" in (E.dotted(c.func) or "") and E.callee(c).startswith("is_") for c in asked)
+    return any(
+        "platform" in (E.dotted(c.func) or "") and E.callee(c).startswith("is_") for c in asked
+    )

@@ -9,7 +9,9 @@ from checks.lang.ir.source_file import Unit
 from checks.rules.sync._effects import Alteration, Effect
 
 
-def ported(alteration: Alteration, effect: Effect, before: Unit, after: Unit, sibling: Unit) -> tuple[Edit, ...] | None:
+def ported(
+    alteration: Alteration, effect: Effect, before: Unit, after: Unit, sibling: Unit
+) -> tuple[Edit, ...] | None:
     """What the change did to the lines of its statement, done to `effect`'s in `sibling`; None where a line that it
     replaced, or the line above one that it added, is not there or there twice."""
     old = _lines(before, alteration.old.start, alteration.old.end)
@@ -17,7 +19,9 @@ def ported(alteration: Alteration, effect: Effect, before: Unit, after: Unit, si
     own = _lines(sibling, effect.start, effect.end)
     shift = _indent(own[0]) - _indent(new[0])
     edits: list[Edit] = []
-    for tag, i1, i2, j1, j2 in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+    for tag, i1, i2, j1, j2 in difflib.SequenceMatcher(
+        None, old, new, autojunk=False
+    ).get_opcodes():
         if tag == "equal":
             continue
         start, count = (i1, i2 - i1) if i2 > i1 else (i1 - 1, 1)
@@ -26,7 +30,10 @@ def ported(alteration: Alteration, effect: Effect, before: Unit, after: Unit, si
             return None
         first = effect.start + place
         kept = sibling.lines[first - 1 : first] if i2 == i1 else ()
-        lines = (*(line.rstrip("\r") for line in kept), *(_shifted(line, shift) for line in new[j1:j2]))
+        lines = (
+            *(line.rstrip("\r") for line in kept),
+            *(_shifted(line, shift) for line in new[j1:j2]),
+        )
         edits.append(Edit(sibling.path, first, first + count - 1, lines))
     return tuple(edits) or None
 
@@ -60,7 +67,9 @@ def _shifted(line: str, shift: int) -> str:
 def _find(block: list[str], lines: list[str], exact: int | bool) -> int | None:
     """Where `block` stands in `lines`, indentation aside; at its own place where the statements are equally long."""
     wanted, there = [b.strip() for b in block], [line.strip() for line in lines]
-    places = [n for n in range(len(there) - len(wanted) + 1) if there[n : n + len(wanted)] == wanted]
+    places = [
+        n for n in range(len(there) - len(wanted) + 1) if there[n : n + len(wanted)] == wanted
+    ]
     if exact is not False and exact in places:
         return int(exact)
     return places[0] if len(places) == 1 else None

@@ -61,14 +61,20 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
 
 
 def _all(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    search = Search(change, config, S.Names.of(config), Readers(change, config, Targets.of_change(change)))
+    search = Search(
+        change, config, S.Names.of(config), Readers(change, config, Targets.of_change(change))
+    )
     found: dict[str, list[Lag]] = {}
     for old, new, paths in S.paired_changes(change, config):
         before, unit = S.base_unit(new.path, change), change.unit(new.path)
         if not paths or before is None or unit is None:
             continue
         for alteration in _meant(old, new, before, unit):
-            for lag in search.lags(alteration, unit, paths) if not moved_only(alteration, change, config) else ():
+            for lag in (
+                search.lags(alteration, unit, paths)
+                if not moved_only(alteration, change, config)
+                else ()
+            ):
                 found.setdefault(lag.unit.path, []).append(lag)
     told: set[object] = set()
     for _, items in sorted(found.items()):
@@ -124,7 +130,9 @@ def _aspect(lag: Lag) -> tuple[object, ...]:
     return alteration.kind, alteration.old.key, words, form
 
 
-def _finding(group: list[Lag], found: dict[str, list[Lag]], search: Search, told: set[object]) -> Finding:
+def _finding(
+    group: list[Lag], found: dict[str, list[Lag]], search: Search, told: set[object]
+) -> Finding:
     first = min(group, key=lambda lag: (_ORDER.index(lag.confidence), _rank(lag)[0], lag.line))
     exact = any(lag.exact and lag.confidence is Confidence.HIGH for lag in group)
     evidence = [_lagging(lag, search) for lag in group]
@@ -155,7 +163,10 @@ def _leads(lag: Lag, search: Search) -> bool:
     own = {*lag.alteration.function.name.split("_")} & search.names.hardware - {"gpu", "cuda"}
     if search.config.hardware_of(path) in ("", "gpu") and not own:
         return True
-    return any(change.changed(p) and p != lag.unit.path for p in S.sibling_files(path, change, search.config))
+    return any(
+        change.changed(p) and p != lag.unit.path
+        for p in S.sibling_files(path, change, search.config)
+    )
 
 
 def _message(lag: Lag, more: int) -> Message:
@@ -186,7 +197,10 @@ def _shown(lag: Lag) -> str:
 
 
 def _lagging(lag: Lag, search: Search) -> Sibling:
-    excerpt, after = lag.unit.lines[lag.line - 1].strip(), search.change.unit(lag.alteration.function.path)
+    excerpt, after = (
+        lag.unit.lines[lag.line - 1].strip(),
+        search.change.unit(lag.alteration.function.path),
+    )
     if lag.alteration.kind == "assign" and after is not None:
         excerpt = old_part(lag.alteration, lag.effect, after, lag.unit) or excerpt
     hardware = search.config.hardware_of(lag.unit.path)
@@ -197,7 +211,9 @@ def _others(lag: Lag, found: dict[str, list[Lag]], search: Search) -> Iterator[S
     """The siblings that need nothing for this change, each with the reason."""
     alteration, change = lag.alteration, search.change
     unit = change.unit(alteration.function.path)
-    for path in S.sibling_files(alteration.function.path, change, search.config) if unit is not None else ():
+    for path in (
+        S.sibling_files(alteration.function.path, change, search.config) if unit is not None else ()
+    ):
         behind = any(_aspect(other) == _aspect(lag) for other in found.get(path, []))
         if not behind and unit is not None:
             yield verdict(alteration, unit, path, search.names, search.readers)
@@ -207,7 +223,11 @@ def _fix(group: list[Lag], change: ChangeSet) -> Fix | None:
     edits: list[Edit] = []
     for lag in group:
         path = lag.alteration.function.path
-        before, after, data = S.base_unit(path, change), change.unit(path), change.head.read(lag.unit.path) or b""
+        before, after, data = (
+            S.base_unit(path, change),
+            change.unit(path),
+            change.head.read(lag.unit.path) or b"",
+        )
         if before is None or after is None or lacking(lag.alteration, lag.function, lag.unit, data):
             return None
         made = ported(lag.alteration, lag.effect, before, after, lag.unit)

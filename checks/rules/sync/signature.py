@@ -38,7 +38,15 @@ from collections.abc import Iterator
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity, Side
-from checks.domain.call_targets import Misfit, Target, Targets, called, misfit, nearest_imports, signature
+from checks.domain.call_targets import (
+    Misfit,
+    Target,
+    Targets,
+    called,
+    misfit,
+    nearest_imports,
+    signature,
+)
 from checks.domain.keys import calling_files
 from checks.domain.ops import OpInfo, Ops, callers, calls_of
 from checks.eval.interpreter.program import absolute
@@ -68,7 +76,9 @@ def _all(change: ChangeSet, config: Config) -> Iterator[Finding]:
         if target is not None:
             yield from _python(call, function, unit, target, change, before)
             if misfit(call, target) is None:
-                yield from _optional_parameters.missing(call, function, unit, target, targets, change, ID)
+                yield from _optional_parameters.missing(
+                    call, function, unit, target, targets, change, ID
+                )
     yield from _ops(change, config)
     yield from unpacked(change, config, ID)
     yield from _method_replacements.lagging(change, config, ID)
@@ -97,12 +107,18 @@ def _calls(change: ChangeSet, config: Config) -> Iterator[tuple[Unit, Function, 
         yield from _callers(name, change, config)
 
 
-def _callers(name: str, change: ChangeSet, config: Config) -> Iterator[tuple[Unit, Function, E.Call]]:
+def _callers(
+    name: str, change: ChangeSet, config: Config
+) -> Iterator[tuple[Unit, Function, E.Call]]:
     for path in calling_files(name, change, config):
         unit = change.unit(path)
         for function in callers(name, unit) if unit is not None else ():
             for call, _ in calls_of(function.body):
-                if unit is not None and E.callee(call) == name and unit.function_at(call.line) is function:
+                if (
+                    unit is not None
+                    and E.callee(call) == name
+                    and unit.function_at(call.line) is function
+                ):
                     yield unit, function, call
 
 
@@ -114,11 +130,19 @@ def _python(
         return
     place = Location(target.unit.path, target.function.start_line)
     yield _finding(
-        wrong, call, function, unit, called(target.function), place, target.unit.text(place.start_line).strip()
+        wrong,
+        call,
+        function,
+        unit,
+        called(target.function),
+        place,
+        target.unit.text(place.start_line).strip(),
     )
 
 
-def _was_wrong(call: E.Call, function: Function, unit: Unit, change: ChangeSet, before: Targets) -> bool:
+def _was_wrong(
+    call: E.Call, function: Function, unit: Unit, change: ChangeSet, before: Targets
+) -> bool:
     """Whether the same call did not fit in the base either; a call that the change wrote was not there."""
     file = change.changed(unit.path)
     old_unit = change.unit((file.base_path or unit.path) if file else unit.path, Side.BASE)
@@ -131,11 +155,27 @@ def _was_wrong(call: E.Call, function: Function, unit: Unit, change: ChangeSet, 
 
 
 def _finding(
-    wrong: Misfit, call: E.Call, function: Function, unit: Unit, name: str, place: Location, excerpt: str
+    wrong: Misfit,
+    call: E.Call,
+    function: Function,
+    unit: Unit,
+    name: str,
+    place: Location,
+    excerpt: str,
 ) -> Finding:
-    args = {"name": name, "argument": wrong.name, "given": wrong.given, "wanted": wrong.wanted, "at": place}
+    args = {
+        "name": name,
+        "argument": wrong.name,
+        "given": wrong.given,
+        "wanted": wrong.wanted,
+        "at": place,
+    }
     key = {"missing": "missing", "unexpected": "unexpected", "many": "many"}[wrong.kind]
-    lines = [v.line for k, v in call.keywords if k == wrong.name and v.line] if wrong.kind == "unexpected" else []
+    lines = (
+        [v.line for k, v in call.keywords if k == wrong.name and v.line]
+        if wrong.kind == "unexpected"
+        else []
+    )
     return Finding(
         rule=ID,
         severity=Severity.BUG,
@@ -163,22 +203,39 @@ def _touched_ops(change: ChangeSet) -> set[str]:
     """Ops whose registration or function the change touched."""
     names: set[str] = set()
     for file in change.files:
-        unit = change.unit(file.head_path) if file.head_path and language(file.head_path) == "cpp" else None
+        unit = (
+            change.unit(file.head_path)
+            if file.head_path and language(file.head_path) == "cpp"
+            else None
+        )
         for op in unit.ops if unit is not None else ():
             function = next(iter(unit.named(op.kernel)), None) if unit is not None else None
-            spans = [(op.line, op.end_line), *([(function.start_line, function.end_line)] if function else [])]
+            spans = [
+                (op.line, op.end_line),
+                *([(function.start_line, function.end_line)] if function else []),
+            ]
             if any(change.touches(file.path, *span) for span in spans):
                 names.add(op.name)
     return names
 
 
 def _op_calls(
-    name: str, function: Function, unit: Unit, head: Ops, base: Ops, change: ChangeSet, config: Config
+    name: str,
+    function: Function,
+    unit: Unit,
+    head: Ops,
+    base: Ops,
+    change: ChangeSet,
+    config: Config,
 ) -> Iterator[Finding]:
     for call, _ in calls_of(function.body):
         if call.func != E.Name(name) or E.starred(call):
             continue
-        places = [i for i in nearest_imports(name, call.line, function, unit) if not _elsewhere(i, unit, change)]
+        places = [
+            i
+            for i in nearest_imports(name, call.line, function, unit)
+            if not _elsewhere(i, unit, change)
+        ]
         choices = [_ops_for(item, head.named(name), config) for item in places]
         # A name that is bound by the hardware: a call that fits one of them may be meant for that one alone.
         if any(_fits(call, i) for infos, _ in choices for i in infos):
@@ -189,7 +246,9 @@ def _op_calls(
                 continue
             fitted = any(_fits(call, i) for i in old)
             if fitted or own:
-                yield _op_finding(call, infos[0], function, unit, own, "op" if fitted else "op-before")
+                yield _op_finding(
+                    call, infos[0], function, unit, own, "op" if fitted else "op-before"
+                )
                 break
 
 
@@ -198,7 +257,10 @@ def _elsewhere(item: Import, unit: Unit, change: ChangeSet) -> bool:
     package of another hardware's ops calls by this name."""
     module = absolute(item.module, unit.path).replace(".", "/")
     package = f"{module}/__init__.py"
-    if any((other := change.unit(p)) is not None and other.named(item.name) for p in (f"{module}.py", package)):
+    if any(
+        (other := change.unit(p)) is not None and other.named(item.name)
+        for p in (f"{module}.py", package)
+    ):
         return True
     return f'"{item.name}"'.encode() in (change.head.read(package) or b"")
 
@@ -211,10 +273,14 @@ def _ops_for(item: Import, named: tuple[OpInfo, ...], config: Config) -> tuple[l
 
 
 def _fits(call: E.Call, op: OpInfo) -> bool:
-    return len(call.args) + len(call.keywords) == len(op.params) and all(k in op.params for k, _ in call.keywords)
+    return len(call.args) + len(call.keywords) == len(op.params) and all(
+        k in op.params for k, _ in call.keywords
+    )
 
 
-def _op_finding(call: E.Call, op: OpInfo, function: Function, unit: Unit, own: bool, key: str) -> Finding:
+def _op_finding(
+    call: E.Call, op: OpInfo, function: Function, unit: Unit, own: bool, key: str
+) -> Finding:
     given, place = len(call.args) + len(call.keywords), Location(op.unit.path, op.line)
     args = {"name": op.name, "given": given, "wanted": len(op.params), "at": place, "argument": ""}
     return Finding(

@@ -15,7 +15,9 @@ from checks.summary.model import Claim
 from checks.summary.replacements import Replacement
 
 
-def claims(change: ChangeSet, config: Config, facts: Facts, replaced: Sequence[Replacement]) -> tuple[Claim, ...]:
+def claims(
+    change: ChangeSet, config: Config, facts: Facts, replaced: Sequence[Replacement]
+) -> tuple[Claim, ...]:
     """Every claim, the ones that explain most first."""
     split = [*functions.splits(change, config)]
     parts = {name for c in split for name in c.symbols}
@@ -58,7 +60,11 @@ def claims(change: ChangeSet, config: Config, facts: Facts, replaced: Sequence[R
         *functions.laid_out(change, config),
     ]
     told = {s for c in found for s in c.symbols}
-    return (*found, *functions.others(facts, told, change, pairs), *tests.cases(change, config, told))
+    return (
+        *found,
+        *functions.others(facts, told, change, pairs),
+        *tests.cases(change, config, told),
+    )
 
 
 def _set_newly(state: Sequence[Claim]) -> set[str]:

@@ -15,7 +15,11 @@ def at(function: Function) -> Location:
 
 def own_names(function: Function) -> tuple[str, ...]:
     """The names that stand for a function: qualified, and plain where the plain one says enough."""
-    plain = () if function.owner and (len(function.name) < 10 or function.name.startswith("__")) else (function.name,)
+    plain = (
+        ()
+        if function.owner and (len(function.name) < 10 or function.name.startswith("__"))
+        else (function.name,)
+    )
     return tuple(dict.fromkeys((function.qualname, *plain)))
 
 

@@ -31,15 +31,24 @@ def splits(change: ChangeSet, config: Config) -> Iterator[Claim]:
             "path": split.whole.path,
         }
         key = Message("split", args) if len(names) > 1 else Message("extracted", args)
-        yield Claim(key, (at(split.whole), *map(at, split.parts)), (*own_names(split.whole), *names))
+        yield Claim(
+            key, (at(split.whole), *map(at, split.parts)), (*own_names(split.whole), *names)
+        )
 
 
 def carried(change: ChangeSet, config: Config, known: set[str]) -> Iterator[Claim]:
     """New functions with the code of another, but for those that another sentence says so of (`known`)."""
     for new, old, share in pairs.carried(change, config):
         if new.name not in known:
-            args = {"name": new.qualname, "old": old.qualname, "share": f"{share:.0%}", "path": new.path}
-            yield Claim(Message("carried", args), (at(new), at(old)), (*own_names(new), *own_names(old)))
+            args = {
+                "name": new.qualname,
+                "old": old.qualname,
+                "share": f"{share:.0%}",
+                "path": new.path,
+            }
+            yield Claim(
+                Message("carried", args), (at(new), at(old)), (*own_names(new), *own_names(old))
+            )
 
 
 def moves(change: ChangeSet, config: Config) -> Iterator[Claim]:
@@ -51,13 +60,23 @@ def moves(change: ChangeSet, config: Config) -> Iterator[Claim]:
 def successor(s: Successor) -> Claim:
     gained = [p for p in s.new.new_params if p not in s.old.old_params]
     lost = [p for p in s.old.old_params if p not in s.new.new_params]
-    args = {"name": s.new.name, "old": s.old.name, "path": s.new.path, "gained": gained, "lost": lost}
+    args = {
+        "name": s.new.name,
+        "old": s.old.name,
+        "path": s.new.path,
+        "gained": gained,
+        "lost": lost,
+    }
     where = (Location(s.new.path, s.new.line), Location(s.old.path, s.old.line, side=Side.BASE))
     return Claim(Message("function-replaced", args), where, (s.new.name, s.old.name))
 
 
 def remade(
-    change: ChangeSet, config: Config, facts: Facts, successive: Iterable[Successor], split: set[str]
+    change: ChangeSet,
+    config: Config,
+    facts: Facts,
+    successive: Iterable[Successor],
+    split: set[str],
 ) -> Iterator[Claim]:
     """Functions that came, went or are called differently, and that nothing else was said of (`split`: cut so)."""
     known = {id(f) for s in successive for f in (s.old, s.new)} | _unchanged(facts, change, config)
@@ -79,11 +98,17 @@ def _one(f: FunctionFact, split: set[str]) -> Iterator[Claim]:
     where = (Location(f.path, f.line, side=Side.BASE if f.what == "removed" else Side.HEAD),)
     args = {"name": f.name, "path": f.path}
     if f.what == "renamed":
-        yield Claim(Message("function-renamed", {**args, "old": f.old_name}), where, (f.name, f.old_name))
+        yield Claim(
+            Message("function-renamed", {**args, "old": f.old_name}), where, (f.name, f.old_name)
+        )
     elif f.what == "signature":
-        came, went = (list(map(declared_name, params)) for params in (f.added_params, f.removed_params))
+        came, went = (
+            list(map(declared_name, params)) for params in (f.added_params, f.removed_params)
+        )
         exchanged = {*came} & {*went}
-        yield Claim(_signature(f, args), where, (f.name, *(n for n in (*came, *went) if n not in exchanged)))
+        yield Claim(
+            _signature(f, args), where, (f.name, *(n for n in (*came, *went) if n not in exchanged))
+        )
     elif f.what == "added" and f.name.rsplit(".", 1)[-1] not in split:
         yield Claim(Message("function-added", args), where, (f.name,))
     elif f.what == "removed":
@@ -94,8 +119,15 @@ def _several(path: str, what: str, functions: list[FunctionFact]) -> Claim:
     """One sentence for the functions of a file that came, or went, together."""
     side = Side.BASE if what == "removed" else Side.HEAD
     names = [f.name for f in functions]
-    args = {"path": path, "count": len(names), "names": names[:_MOST_NAMES], "more": max(0, len(names) - _MOST_NAMES)}
-    key = Message("functions-added", args) if what == "added" else Message("functions-removed", args)
+    args = {
+        "path": path,
+        "count": len(names),
+        "names": names[:_MOST_NAMES],
+        "more": max(0, len(names) - _MOST_NAMES),
+    }
+    key = (
+        Message("functions-added", args) if what == "added" else Message("functions-removed", args)
+    )
     return Claim(key, tuple(Location(path, f.line, side=side) for f in functions), tuple(names))
 
 
@@ -107,10 +139,15 @@ def _signature(f: FunctionFact, args: dict[str, str]) -> Message:
         if f.old_params[place] == lost[0]:
             # A caller does not pass `self`.
             position = place + (f.new_params[0] not in ("self", "cls"))
-            return Message("parameter-replaced", {**args, "old": lost[0], "new": gained[0], "position": position})
+            return Message(
+                "parameter-replaced",
+                {**args, "old": lost[0], "new": gained[0], "position": position},
+            )
     if optional:
         moved = f.new_params.index(gained[0]) != f.old_params.index(lost[0])
-        return Message("parameter-optional", {**args, "old": lost[0], "new": gained[0], "moved": moved})
+        return Message(
+            "parameter-optional", {**args, "old": lost[0], "new": gained[0], "moved": moved}
+        )
     return Message("signature", {**args, "gained": list(gained), "lost": list(lost)})
 
 
@@ -121,7 +158,11 @@ def _unchanged(facts: Facts, change: ChangeSet, config: Config) -> set[int]:
         for d in pairs.paired(change, config)
         if d.base is not None and pairs.same_parameters(d.base, d.head)
     }
-    return {id(f) for f in facts.functions if f.what == "signature" and (f.path, f.name, f.line) in alike}
+    return {
+        id(f)
+        for f in facts.functions
+        if f.what == "signature" and (f.path, f.name, f.line) in alike
+    }
 
 
 def laid_out(change: ChangeSet, config: Config) -> Iterator[Claim]:
@@ -131,7 +172,11 @@ def laid_out(change: ChangeSet, config: Config) -> Iterator[Claim]:
         alike.setdefault(function.path, []).append(function)
     for path, functions in alike.items():
         names = list(dict.fromkeys(f.qualname for f in functions))
-        args = {"path": path, "names": names[:_MOST_NAMES], "more": max(0, len(names) - _MOST_NAMES)}
+        args = {
+            "path": path,
+            "names": names[:_MOST_NAMES],
+            "more": max(0, len(names) - _MOST_NAMES),
+        }
         yield Claim(Message("layout", args), tuple(map(at, functions)), tuple(names))
 
 
@@ -141,11 +186,20 @@ def first_calls(change: ChangeSet, config: Config) -> Iterator[Claim]:
         names = [n for n in found.gained if defined(n, change, Side.HEAD, config)]
         if names:
             kind = call_changes.hardware(found.function, config)
-            args = {"name": found.function.qualname, "calls": names, "hardware": kind, "path": found.function.path}
-            yield Claim(Message("first-calls", args), (at(found.function),), own_names(found.function))
+            args = {
+                "name": found.function.qualname,
+                "calls": names,
+                "hardware": kind,
+                "path": found.function.path,
+            }
+            yield Claim(
+                Message("first-calls", args), (at(found.function),), own_names(found.function)
+            )
 
 
-def others(facts: Facts, told: set[str], change: ChangeSet, exchanged: Sequence[tuple[str, str]]) -> Iterator[Claim]:
+def others(
+    facts: Facts, told: set[str], change: ChangeSet, exchanged: Sequence[tuple[str, str]]
+) -> Iterator[Claim]:
     """Functions whose lines changed and of which nothing else is told; those of a file belong together."""
     for f in facts.functions:
         if f.what == "body" and f.name not in told:
@@ -157,7 +211,11 @@ def others(facts: Facts, told: set[str], change: ChangeSet, exchanged: Sequence[
                 continue
             lines = rewritten(function, unit, base, file)
             told_by_names = (layout.only_renamed(line.old, line.new, exchanged) for line in lines)
-            yield from (_line(f.name, n, f.path) for n, known in zip(lines, told_by_names, strict=True) if not known)
+            yield from (
+                _line(f.name, n, f.path)
+                for n, known in zip(lines, told_by_names, strict=True)
+                if not known
+            )
             if lines:
                 continue
             before = next(iter(base.functions_named.get(f.name, [])), None) if base else None

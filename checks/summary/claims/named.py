@@ -30,7 +30,11 @@ def replacement(r: Replacement) -> Claim:
 def keys(change: ChangeSet, config: Config, known: set[str]) -> Iterator[Claim]:
     """Keys of a table (`share_inputs["x"] = ...`) that a file sets and did not."""
     for file in change.files:
-        head = change.unit(file.head_path) if file.head_path and not config.is_test(file.path) else None
+        head = (
+            change.unit(file.head_path)
+            if file.head_path and not config.is_test(file.path)
+            else None
+        )
         base = change.unit(file.base_path, Side.BASE) if file.base_path else None
         if head is None or head.language != "python" or base is None:
             continue
@@ -43,7 +47,11 @@ def keys(change: ChangeSet, config: Config, known: set[str]) -> Iterator[Claim]:
         for table, keys in set_here.items():
             names = list(dict.fromkeys(k for k, _ in keys))
             places = tuple(Location(head.path, line) for _, line in keys)
-            yield Claim(Message("keys", {"table": table, "names": names, "path": head.path}), places, tuple(names))
+            yield Claim(
+                Message("keys", {"table": table, "names": names, "path": head.path}),
+                places,
+                tuple(names),
+            )
 
 
 def classes(change: ChangeSet, config: Config) -> Iterator[Claim]:
@@ -65,7 +73,9 @@ def classes(change: ChangeSet, config: Config) -> Iterator[Claim]:
         for name, c in old.items():
             if name not in new:
                 where = (Location(c.path, c.start_line, side=Side.BASE),)
-                yield Claim(Message("class-removed", {"name": name, "path": c.path}), where, (name,))
+                yield Claim(
+                    Message("class-removed", {"name": name, "path": c.path}), where, (name,)
+                )
 
 
 def constants(facts: Facts, told: set[str]) -> Iterator[Claim]:
@@ -74,7 +84,13 @@ def constants(facts: Facts, told: set[str]) -> Iterator[Claim]:
     for c in facts.constants:
         if statuses.get(c.path) in ("A", "D") or c.name.rpartition(".")[0] in told:
             continue
-        key = "constant-changed" if c.old and c.new else "constant-added" if c.new else "constant-removed"
+        key = (
+            "constant-changed"
+            if c.old and c.new
+            else "constant-added"
+            if c.new
+            else "constant-removed"
+        )
         args = {"name": c.name, "path": c.path, "old": c.old, "new": c.new}
         where = Location(c.path, c.line, side=Side.HEAD if c.new else Side.BASE)
         yield Claim(Message(key, args), (where,), (c.name.rsplit(".", 1)[-1],))

@@ -19,9 +19,17 @@ def ops(change: ChangeSet, facts: Facts, replaced: Iterable[Replacement]) -> Ite
     told = set()
     for s in successors.ops(change, facts, replaced):
         told |= {(s.path, s.old.name), (s.path, s.new.name)}
-        args = {"name": s.new.name, "old": s.old.name, "gained": list(s.gained), "lost": list(s.lost)}
+        args = {
+            "name": s.new.name,
+            "old": s.old.name,
+            "gained": list(s.gained),
+            "lost": list(s.lost),
+        }
         called = (s.new.name, plain(s.new.kernel), s.old.name, plain(s.old.kernel))
-        places = (Location(s.new.path, s.new.line), Location(s.old.path, s.old.line, side=Side.BASE))
+        places = (
+            Location(s.new.path, s.new.line),
+            Location(s.old.path, s.old.line, side=Side.BASE),
+        )
         yield Claim(Message("op-replaced", args), places, tuple(filter(None, called)))
     for op in facts.ops:
         if (op.path, op.name) in told:
@@ -38,12 +46,18 @@ def ops(change: ChangeSet, facts: Facts, replaced: Iterable[Replacement]) -> Ite
         # An input and the output that is the same tensor, `x` and `x_out`, are one name.
         exchanged = (declared_name(n).removesuffix("_out") for n in (*op.gained, *op.lost))
         names = (op.name, plain(kernel), *exchanged)
-        yield Claim(Message(keys[op.what], args), (where,), tuple(filter(None, dict.fromkeys(names))))
+        yield Claim(
+            Message(keys[op.what], args), (where,), tuple(filter(None, dict.fromkeys(names)))
+        )
 
 
 def bindings(change: ChangeSet, config: Config, renamed: dict[str, str]) -> Iterator[Claim]:
     for file in change.files:
-        head = change.unit(file.head_path) if file.head_path and not config.is_test(file.path) else None
+        head = (
+            change.unit(file.head_path)
+            if file.head_path and not config.is_test(file.path)
+            else None
+        )
         base = change.unit(file.base_path, Side.BASE) if file.base_path else None
         old, new = _bound(base), _bound(head)
         yield from _unbound(old, {*new, *(renamed.get(n, "") for n in new if n not in old)})
@@ -56,11 +70,15 @@ def bindings(change: ChangeSet, config: Config, renamed: dict[str, str]) -> Iter
             where = tuple(Location(b.path, b.line) for b in bound)
             instead = renamed.get(name, "")
             if not before and instead in old and instead not in new:
-                yield Claim(Message("binding-replaced", {**args, "old": instead}), where, (*names, instead))
+                yield Claim(
+                    Message("binding-replaced", {**args, "old": instead}), where, (*names, instead)
+                )
             elif not before:
                 yield Claim(Message("binding-added", args), where, names)
             elif len(bound) > len(before):
-                yield Claim(Message("binding-repeated", {**args, "times": len(bound)}), where, names)
+                yield Claim(
+                    Message("binding-repeated", {**args, "times": len(bound)}), where, names
+                )
             elif before[0].args != bound[0].args:
                 gained = [a for a in bound[0].args if a not in before[0].args]
                 lost = [a for a in before[0].args if a not in bound[0].args]
@@ -79,7 +97,9 @@ def _unbound(old: dict[str, list[Binding]], known: set[str]) -> Iterator[Claim]:
         if name not in known:
             where = tuple(Location(b.path, b.line, side=Side.BASE) for b in bound)
             names = (name, bound[0].function.rsplit("::", 1)[-1])
-            yield Claim(Message("binding-removed", {"name": name, "path": bound[0].path}), where, names)
+            yield Claim(
+                Message("binding-removed", {"name": name, "path": bound[0].path}), where, names
+            )
 
 
 def _bound(unit: Unit | None) -> dict[str, list[Binding]]:

@@ -26,14 +26,23 @@ class _Setting:
 def settings(change: ChangeSet, config: Config) -> Iterator[Claim]:
     """Settings that came, went or have another value where nobody sets them."""
     for file in change.files:
-        head = change.unit(file.head_path) if file.head_path and not config.is_test(file.path) else None
+        head = (
+            change.unit(file.head_path)
+            if file.head_path and not config.is_test(file.path)
+            else None
+        )
         base = change.unit(file.base_path, Side.BASE) if file.base_path else None
         if head is None or base is None or head.language != "python":
             continue
         before, now = _settings(base), _settings(head)
         for (owner, name), setting in now.items():
             old = before.get((owner, name))
-            args = {"owner": owner, "name": name, "path": head.path, "new": repr(setting.value.value)}
+            args = {
+                "owner": owner,
+                "name": name,
+                "path": head.path,
+                "new": repr(setting.value.value),
+            }
             where = (Location(head.path, setting.line),)
             if old is None and not _speaks_of(base, owner, name):
                 yield Claim(Message("setting-added", args), where, (name,))
@@ -49,13 +58,23 @@ def _settings(unit: Unit) -> dict[tuple[str, str], _Setting]:
         if function.name == "__init__" and _CLASS.search(function.owner):
             for s in function.body:
                 match s:
-                    case Assign(target=E.Attr(base=E.Name(id="self"), name=name), op="=", value=E.Const() as given):
+                    case Assign(
+                        target=E.Attr(base=E.Name(id="self"), name=name),
+                        op="=",
+                        value=E.Const() as given,
+                    ):
                         found.setdefault((function.owner, name), []).append(_Setting(given, s.line))
     for constant in unit.constants:
         if _CLASS.search(constant.owner) and isinstance(constant.value, E.Mapping):
             for key, value in constant.value.items:
-                if isinstance(key, E.Const) and isinstance(key.value, str) and isinstance(value, E.Const):
-                    found.setdefault((constant.owner, key.value), []).append(_Setting(value, key.line))
+                if (
+                    isinstance(key, E.Const)
+                    and isinstance(key.value, str)
+                    and isinstance(value, E.Const)
+                ):
+                    found.setdefault((constant.owner, key.value), []).append(
+                        _Setting(value, key.line)
+                    )
     return {name: values[0] for name, values in found.items() if len(values) == 1}
 
 

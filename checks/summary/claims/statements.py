@@ -71,15 +71,27 @@ def _exchanged(gained: Sequence[str], lost: Sequence[str]) -> dict[str, Any]:
 def conditions(change: ChangeSet, config: Config, exchanged: Exchanged) -> Iterator[Claim]:
     for found in condition_changes.conditions(change, config):
         if not layout.only_renamed(found.old, found.new, exchanged):
-            args = {"name": found.function.qualname, "old": found.old, "new": found.new, "path": found.function.path}
+            args = {
+                "name": found.function.qualname,
+                "old": found.old,
+                "new": found.new,
+                "path": found.function.path,
+            }
             message = Message("condition-part", args) if found.part else Message("condition", args)
-            yield Claim(message, (Location(found.function.path, found.line),), own_names(found.function))
+            yield Claim(
+                message, (Location(found.function.path, found.line),), own_names(found.function)
+            )
 
 
 def written(change: ChangeSet, config: Config, exchanged: Exchanged) -> Iterator[Claim]:
     seen: Counter[str] = Counter()
     lines: set[tuple[str, int]] = set()
-    for read in (statements.unpacked, statements.assignments, statements.loops, statements.in_place):
+    for read in (
+        statements.unpacked,
+        statements.assignments,
+        statements.loops,
+        statements.in_place,
+    ):
         for found in read(change, config):
             name, path = found.function.qualname, found.function.path
             known = found.old and found.new and layout.only_renamed(found.old, found.new, exchanged)
@@ -96,7 +108,12 @@ def written(change: ChangeSet, config: Config, exchanged: Exchanged) -> Iterator
 
 
 def _written(found: statements.Written, read: object) -> Message:
-    args = {"name": found.function.qualname, "target": found.target, "old": found.old, "new": found.new}
+    args = {
+        "name": found.function.qualname,
+        "target": found.target,
+        "old": found.old,
+        "new": found.new,
+    }
     if read is statements.unpacked:
         return Message("unpacked", args)
     if read is statements.loops:
@@ -119,21 +136,37 @@ def exits(change: ChangeSet, config: Config) -> Iterator[Claim]:
 
 def state(change: ChangeSet, config: Config) -> Iterator[Claim]:
     for found in state_changes.state(change, config):
-        args = {"name": found.function.qualname, **_exchanged(found.gained, found.lost), "path": found.function.path}
-        yield Claim(Message("state", args), (Location(found.function.path, found.line),), own_names(found.function))
+        args = {
+            "name": found.function.qualname,
+            **_exchanged(found.gained, found.lost),
+            "path": found.function.path,
+        }
+        yield Claim(
+            Message("state", args),
+            (Location(found.function.path, found.line),),
+            own_names(found.function),
+        )
 
 
 def dropped(change: ChangeSet, config: Config, exchanged: Exchanged) -> Iterator[Claim]:
     for found in attribute_overrides.dropped(change, config, exchanged):
         path, name = found.function.path, found.function.qualname
         args = {"name": name, "test": found.test, "note": found.note}
-        yield Claim(Message("dropped", args), (Location(path, found.line),), own_names(found.function))
+        yield Claim(
+            Message("dropped", args), (Location(path, found.line),), own_names(found.function)
+        )
 
 
 def overrides(change: ChangeSet, config: Config, exchanged: Exchanged) -> Iterator[Claim]:
     for found in attribute_overrides.overrides(change, config, exchanged):
         path, name = found.function.path, found.function.qualname
-        args = {"name": name, "target": found.target, "value": found.value, "test": found.test, "gone": found.gone}
+        args = {
+            "name": name,
+            "target": found.target,
+            "value": found.value,
+            "test": found.test,
+            "gone": found.gone,
+        }
         where = at(found.function) if found.gone else Location(path, found.line)
         yield Claim(Message("override", args), (where,), own_names(found.function))
 
@@ -142,7 +175,9 @@ def narrowed(change: ChangeSet, config: Config) -> Iterator[Claim]:
     """What now runs only under a condition, one sentence for everything under the same one."""
     told: dict[tuple[str, str, str], list[state_changes.Narrowed]] = {}
     for found in state_changes.narrowed(change, config):
-        told.setdefault((found.function.path, found.function.qualname, found.test), []).append(found)
+        told.setdefault((found.function.path, found.function.qualname, found.test), []).append(
+            found
+        )
     for (path, name, test), under in told.items():
         parts = {
             "sets": list(dict.fromkeys(n.what for n in under if not n.calls))[:_MOST_NAMED],
@@ -155,20 +190,37 @@ def narrowed(change: ChangeSet, config: Config) -> Iterator[Claim]:
 
 def repeated(change: ChangeSet, config: Config) -> Iterator[Claim]:
     for found in arguments.repeated(change, config):
-        args = {"name": found.function.qualname, "callee": found.called, **_exchanged(found.gained, found.lost)}
-        yield Claim(Message("repeated", args), (Location(found.function.path, found.line),), own_names(found.function))
+        args = {
+            "name": found.function.qualname,
+            "callee": found.called,
+            **_exchanged(found.gained, found.lost),
+        }
+        yield Claim(
+            Message("repeated", args),
+            (Location(found.function.path, found.line),),
+            own_names(found.function),
+        )
 
 
-def passed(change: ChangeSet, config: Config, exchanged: Exchanged, about: set[str]) -> Iterator[Claim]:
+def passed(
+    change: ChangeSet, config: Config, exchanged: Exchanged, about: set[str]
+) -> Iterator[Claim]:
     for found in arguments.passed(change, config):
         if _beside(found, change):
             continue
-        told = [(o, n) for o in found.lost for n in found.gained if layout.only_renamed(o, n, exchanged)]
+        told = [
+            (o, n) for o in found.lost for n in found.gained if layout.only_renamed(o, n, exchanged)
+        ]
         gained = [n for n in found.gained if n not in {n for _, n in told}]
         lost = [o for o in found.lost if o not in {o for o, _ in told}]
         few = 0 < len(gained) + len(lost) <= _MOST_NAMED
         if few and defined(found.callee, change, Side.HEAD, config):
-            args = {"name": found.function.qualname, "callee": found.called, "gained": gained, "lost": lost}
+            args = {
+                "name": found.function.qualname,
+                "callee": found.called,
+                "gained": gained,
+                "lost": lost,
+            }
             where = Location(found.function.path, found.line)
             tied = (found.callee,) if found.callee in about else ()
             yield Claim(Message("passed", args), (where,), (*own_names(found.function), *tied))
@@ -177,11 +229,24 @@ def passed(change: ChangeSet, config: Config, exchanged: Exchanged, about: set[s
 def _beside(found: arguments.Passed, change: ChangeSet) -> bool:
     """Whether a function of the same C++ file is called: a wrapper and its kernel say the same twice."""
     unit = change.unit(found.function.path)
-    return unit is not None and unit.language == "cpp" and any(f.name == found.callee for f in unit.functions)
+    return (
+        unit is not None
+        and unit.language == "cpp"
+        and any(f.name == found.callee for f in unit.functions)
+    )
 
 
 def branches(change: ChangeSet, config: Config) -> Iterator[Claim]:
     for found in statements.branches(change, config):
         members = [f"{found.enum}.{m}" for m in found.members[:_MOST_BRANCHES]]
-        args = {"name": found.function.qualname, "members": members, "new": found.new, "path": found.function.path}
-        yield Claim(Message("branches", args), (Location(found.function.path, found.line),), own_names(found.function))
+        args = {
+            "name": found.function.qualname,
+            "members": members,
+            "new": found.new,
+            "path": found.function.path,
+        }
+        yield Claim(
+            Message("branches", args),
+            (Location(found.function.path, found.line),),
+            own_names(found.function),
+        )

@@ -26,9 +26,15 @@ def cases(change: ChangeSet, config: Config, told: set[str]) -> Iterator[Claim]:
             came = {n: i for n, i in now.items() if n not in before}
             went = {n: i for n, i in before.items() if n not in now}
             if came:
-                yield Claim(Message("tests-added", _args(file.path, came)), *_where(file.path, Side.HEAD, came, told))
+                yield Claim(
+                    Message("tests-added", _args(file.path, came)),
+                    *_where(file.path, Side.HEAD, came, told),
+                )
             if went:
-                yield Claim(Message("tests-removed", _args(file.path, went)), *_where(file.path, Side.BASE, went, told))
+                yield Claim(
+                    Message("tests-removed", _args(file.path, went)),
+                    *_where(file.path, Side.BASE, went, told),
+                )
 
 
 def _cases(file: FileChange, change: ChangeSet, side: Side) -> dict[str, int]:
@@ -41,7 +47,12 @@ def _cases(file: FileChange, change: ChangeSet, side: Side) -> dict[str, int]:
 
 def _args(path: str, lines: dict[str, int]) -> dict[str, Any]:
     names = list(lines)
-    return {"path": path, "count": len(names), "names": names[:_MOST_NAMES], "more": max(0, len(names) - _MOST_NAMES)}
+    return {
+        "path": path,
+        "count": len(names),
+        "names": names[:_MOST_NAMES],
+        "more": max(0, len(names) - _MOST_NAMES),
+    }
 
 
 def _where(

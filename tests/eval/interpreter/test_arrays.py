@@ -85,7 +85,9 @@ def test_reshape_agrees_with_numpy(shape, target):
         with pytest.raises(Raised):
             arrays.reshape(abstract(array), [V(d) for d in target])
         return
-    assert np.array_equal(expected, concrete(arrays.reshape(abstract(array), [V(d) for d in target])))
+    assert np.array_equal(
+        expected, concrete(arrays.reshape(abstract(array), [V(d) for d in target]))
+    )
 
 
 @given(SHAPES)

@@ -39,7 +39,9 @@ def follow_all(test, budget=60_000, **modules):
     for function in unit.functions:
         if function.name.startswith("test"):
             program, altered = Program(shared), lambda path, start, end: True
-            machines.append(Machine(program, altered, lambda path: path.startswith("tests/"), budget))
+            machines.append(
+                Machine(program, altered, lambda path: path.startswith("tests/"), budget)
+            )
             machines[-1].run(function, unit)
     return machines
 
@@ -50,7 +52,10 @@ HEAD = "from app.reader import Reader\n\n\n"
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        ("def test():\n    r = Reader()\n    r.words[1, 0] = 3\n    r.step()\n", [("IndexError", 7)]),
+        (
+            "def test():\n    r = Reader()\n    r.words[1, 0] = 3\n    r.step()\n",
+            [("IndexError", 7)],
+        ),
         ("def test():\n    r = Reader()\n    r.words[1, 0] = 3 | (2 << 8)\n    r.step()\n", []),
         ("def test(size):\n    r = Reader()\n    r.words[1, 0] = size\n    r.step()\n", []),
         ("def test():\n    r = Reader()\n    r.words[:] = unknown()\n    r.step()\n", []),
@@ -63,10 +68,16 @@ HEAD = "from app.reader import Reader\n\n\n"
         ("def test():\n    1 // 0\n", [("ZeroDivisionError", 5)]),
         ("def test():\n    try:\n        [][0]\n    except IndexError:\n        pass\n", []),
         ("def test():\n    with pytest.raises(IndexError):\n        Reader().step()\n", []),
-        ("def test(flag):\n    r = Reader()\n    if flag:\n        r.words[1, 0] = 256\n    r.step()\n", []),
+        (
+            "def test(flag):\n    r = Reader()\n    if flag:\n        r.words[1, 0] = 256\n    r.step()\n",
+            [],
+        ),
         ("def test(flag):\n    if flag:\n        return\n    [][0]\n", []),
         ("def test():\n    for n in range(3):\n        [0, 1][n]\n", [("IndexError", 5)]),
-        ("def test(monkeypatch):\n    monkeypatch.setattr(Reader, 'step', None)\n    Reader().step()\n", []),
+        (
+            "def test(monkeypatch):\n    monkeypatch.setattr(Reader, 'step', None)\n    Reader().step()\n",
+            [],
+        ),
     ],
 )
 def test_what_is_predicted(body, expected):
@@ -160,7 +171,9 @@ def test_tests_of_a_class_share_no_object_that_its_set_up_made():
         self.named["reader"].words[1, 0] = 3
         self.step()
 """
-    machines = follow_all(SET_UP + each.format(name="first") + each.format(name="second") + each.format(name="third"))
+    machines = follow_all(
+        SET_UP + each.format(name="first") + each.format(name="second") + each.format(name="third")
+    )
     failures = [[(f.exception, f.line - m.failures[0].line) for f in m.failures] for m in machines]
     assert failures == [[("IndexError", 0)]] * 3
     assert [m.failures[0].line for m in machines] == [36, 48, 60]
@@ -194,5 +207,8 @@ class TestIt:
         reader.WIDTH = 2
 """
     test = "\n    def test_{}(self):\n        assert reader.WIDTH == 4\n        reader.WIDTH = 4\n"
-    failed = [[f.exception for f in m.failures] for m in follow_all(set_up + test.format(1) + test.format(2))]
+    failed = [
+        [f.exception for f in m.failures]
+        for m in follow_all(set_up + test.format(1) + test.format(2))
+    ]
     assert failed == [["AssertionError"]] * 2

@@ -15,7 +15,9 @@ Check = Callable[[Any], None]
 Holds = Callable[[Any], bool]
 
 
-def over(cases: SearchStrategy[Any], check: Check, count: int | None = None, **where: Holds) -> Callable[[], None]:
+def over(
+    cases: SearchStrategy[Any], check: Check, count: int | None = None, **where: Holds
+) -> Callable[[], None]:
     """``check`` on the ``count`` cases of its property test; of these on those alone whose fields are as said, if only
     these can show the mistake: the rest would cost time.
     """

@@ -48,7 +48,9 @@ class Mutation:
         """Every later import of the module, and of those that use it, gets the edited one."""
         source = _file(self.module).read_text()
         if source.count(self.old) != 1:
-            raise ValueError(f"{self.name}: {self.old!r} stands {source.count(self.old)} times in {self.module}")
+            raise ValueError(
+                f"{self.name}: {self.old!r} stands {source.count(self.old)} times in {self.module}"
+            )
         path = folder / f"{self.name}.py"  # Triton reads a kernel's source from its file
         path.write_text(source.replace(self.old, self.new))
         _load(self.module, path, patch)
@@ -71,7 +73,9 @@ def _load(name: str, path: Path, patch: pytest.MonkeyPatch) -> ModuleType:
 def _verify(*strategies: Strategy, count: int | None = None, **where: Holds) -> Test:
     """The property test of the strategies; of more cases, if ``count`` says so, for a mistake that shows seldom."""
     cases = test_verify.RATIO_CASES if strategies[0] in RATIO else test_verify.EQUALITY_CASES
-    return over(cases, verify_cases.check, count, strategy=lambda strategy: strategy in strategies, **where)
+    return over(
+        cases, verify_cases.check, count, strategy=lambda strategy: strategy in strategies, **where
+    )
 
 
 RATIO = (Strategy.REJECTION, Strategy.BLOCK)
@@ -92,8 +96,12 @@ REQUEST, JUDGE, RESIDUAL, FINISH, TOPP = (
 CUT, CANDIDATES, EXPAND = (f"kernels.sampling.{name}" for name in ("cut", "candidates", "expand"))
 ACCEPT_TEST = over(test_accept.CASES, test_accept.check)
 LOGPROBS_TEST = over(test_logprobs.CASES, test_logprobs.check)
-PREFIX_TEST = over(test_logprobs.PREFIX_CASES, test_logprobs.check_prefix, count=test_logprobs.PREFIXES)
-CANDIDATES_TEST = over(test_sampling.CASES, test_sampling.check_candidates, count=test_sampling.CANDIDATES)
+PREFIX_TEST = over(
+    test_logprobs.PREFIX_CASES, test_logprobs.check_prefix, count=test_logprobs.PREFIXES
+)
+CANDIDATES_TEST = over(
+    test_sampling.CASES, test_sampling.check_candidates, count=test_sampling.CANDIDATES
+)
 EXPAND_TEST = over(test_sampling.EXPAND_CASES, test_sampling.check_expand)
 
 MUTATIONS = (

@@ -44,10 +44,14 @@ class Mutation:
 
     def mutant(self, folder: Path) -> ModuleType:
         """The module with the edit made, from a file of its own: triton reads a kernel's source from disk."""
-        original = Path(*kernels.__path__).parent.joinpath(*self.module.split(".")).with_suffix(".py")
+        original = (
+            Path(*kernels.__path__).parent.joinpath(*self.module.split(".")).with_suffix(".py")
+        )
         source = original.read_text()
         if source.count(self.old) != 1:
-            raise ValueError(f"{self.name}: {self.old!r} stands {source.count(self.old)} times in {self.module}")
+            raise ValueError(
+                f"{self.name}: {self.old!r} stands {source.count(self.old)} times in {self.module}"
+            )
         path = folder / f"{self.name}.py"
         path.write_text(source.replace(self.old, self.new))
         spec = importlib.util.spec_from_file_location(f"mutant_{self.name}", path)
@@ -66,7 +70,9 @@ class Mutation:
                 patch.setattr(mutant, name, value)
         users = [m for n, m in sys.modules.items() if n.startswith(("kernels.", "tests.kernels."))]
         for name, value in vars(mutant).items():
-            if getattr(value, "__module__", None) != mutant.__name__ or not isinstance(value, FunctionType | type):
+            if getattr(value, "__module__", None) != mutant.__name__ or not isinstance(
+                value, FunctionType | type
+            ):
                 continue
             for user in users:
                 if user is not mutant and getattr(user, name, None) is getattr(original, name):
@@ -91,7 +97,11 @@ SCHEDULE_TEST = over(test_schedule.SCHEDULE_CASES, test_schedule.check_output_sc
 UPDATE_TEST = over(test_schedule.UPDATE_CASES, test_schedule.check_update_status)
 GATHER_TEST = over(test_schedule.GATHER_CASES, test_schedule.check_gather_next_token)
 NGRAM, SCHEDULE, MESSAGE = (f"kernels.{op}.triton" for op in ("ngram", "schedule", "message"))
-WORKER, PROPOSE, LAUNCH = "kernels.decode.worker", "kernels.decode.propose", "kernels.schedule.launch"
+WORKER, PROPOSE, LAUNCH = (
+    "kernels.decode.worker",
+    "kernels.decode.propose",
+    "kernels.schedule.launch",
+)
 
 MUTATIONS = (
     # FastDeploy #7774: the pattern took in the slot after the last token

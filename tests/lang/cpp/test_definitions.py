@@ -95,7 +95,10 @@ def test_a_conditional_that_cuts_a_statement_costs_one_arm() -> None:
     ("source", "expected"),
     [
         ("#define K 20", Constant("K", Const(20), "f.cu", 1, "define")),
-        ("#define K (1 << 8)  // width", Constant("K", Binary("<<", ONE, Const(8)), "f.cu", 1, "define")),
+        (
+            "#define K (1 << 8)  // width",
+            Constant("K", Binary("<<", ONE, Const(8)), "f.cu", 1, "define"),
+        ),
         ("#define K", Constant("K", None, "f.cu", 1, "define")),
         ("#define K -9", Constant("K", Unary("-", Const(9)), "f.cu", 1, "define")),
         ('#define K "a"', Constant("K", Const("a"), "f.cu", 1, "define")),
@@ -109,7 +112,9 @@ def test_a_conditional_that_cuts_a_statement_costs_one_arm() -> None:
         ),
         (
             "constexpr int K = 2 * 4;",
-            Constant("K", Binary("*", Const(2), Const(4)), "f.cu", 1, "constexpr", type="constexpr int"),
+            Constant(
+                "K", Binary("*", Const(2), Const(4)), "f.cu", 1, "constexpr", type="constexpr int"
+            ),
         ),
         ("static const int K = 1;", Constant("K", ONE, "f.cu", 1, "const", type="const int")),
         (
@@ -234,7 +239,9 @@ def test_bindings() -> None:
         '  py::class_<C>(m, "C").def(py::init<>()).def("go", &C::go);\n'
         "}\n"
     )
-    assert [(b.name, b.function, b.args, b.path, b.line, b.end_line) for b in parsed(source).bindings] == [
+    assert [
+        (b.name, b.function, b.args, b.path, b.line, b.end_line) for b in parsed(source).bindings
+    ] == [
         ("a", "n::F", ("x", "y"), "f.cu", 2, 3),
         ("b", "G", (), "f.cu", 4, 4),
         ("c", "", ("x",), "f.cu", 5, 5),

@@ -40,7 +40,9 @@ _sources = st.lists(st.sampled_from(_PIECES) | st.binary(max_size=8), max_size=1
 def test_length_and_lines_stay(source: bytes) -> None:
     code = mask(source).code
     assert len(code) == len(source)
-    assert [i for i, b in enumerate(code) if b == 10] == [i for i, b in enumerate(source) if b == 10]
+    assert [i for i, b in enumerate(code) if b == 10] == [
+        i for i, b in enumerate(source) if b == 10
+    ]
 
 
 @given(_sources)

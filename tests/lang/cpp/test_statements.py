@@ -5,7 +5,18 @@ from __future__ import annotations
 import pytest
 
 from checks.lang.cpp.parse import parse_cpp
-from checks.lang.ir.expr import Attr, Binary, Call, Const, Expr, Index, Name, Sequence, Unary, Unknown
+from checks.lang.ir.expr import (
+    Attr,
+    Binary,
+    Call,
+    Const,
+    Expr,
+    Index,
+    Name,
+    Sequence,
+    Unary,
+    Unknown,
+)
 from checks.lang.ir.stmt import (
     Assert,
     Assign,
@@ -156,7 +167,9 @@ def test_a_loop_with_more_than_a_counter() -> None:
     )
 
 
-@pytest.mark.parametrize("head", ["int i = 1; i < n; i *= 2", "int i = 0; i < n; i--", "int i = n; i; i >>= 1"])
+@pytest.mark.parametrize(
+    "head", ["int i = 1; i < n; i *= 2", "int i = 0; i < n; i--", "int i = n; i; i >>= 1"]
+)
 def test_other_loops_keep_their_test_and_update(head: str) -> None:
     declared, loop = body(f"for ({head}) f();")
     assert isinstance(declared, Assign)
@@ -174,7 +187,9 @@ def test_a_loop_condition_with_an_effect_is_not_understood() -> None:
 
 
 def test_switch_is_a_chain() -> None:
-    stmts = body("switch (x) { case 1: case 2: a = 1; break; case 3: { b = 1; break; } default: c = 1; }")
+    stmts = body(
+        "switch (x) { case 1: case 2: a = 1; break; case 3: { b = 1; break; } default: c = 1; }"
+    )
     assert stmts == (
         when(
             Binary("or", same(X, 1), same(X, 2)),
@@ -213,7 +228,11 @@ def test_a_switch_whose_labels_are_macros_keeps_its_statements() -> None:
         ("assert(a);", A, "assert"),
         ('PD_CHECK(a == 1, "m");', same(A, 1), "PD_CHECK"),
         ("PADDLE_ENFORCE_EQ(a, 1, e());", same(A, 1), "PADDLE_ENFORCE_EQ"),
-        ("PADDLE_ENFORCE_NOT_NULL(a, e());", Binary("!=", A, Const(None)), "PADDLE_ENFORCE_NOT_NULL"),
+        (
+            "PADDLE_ENFORCE_NOT_NULL(a, e());",
+            Binary("!=", A, Const(None)),
+            "PADDLE_ENFORCE_NOT_NULL",
+        ),
         ('TORCH_CHECK(a < b, "m");', Binary("<", A, B), "TORCH_CHECK"),
         ('CHECK_LE(a, b) << "m";', Binary("<=", A, B), "CHECK_LE"),
         ("WRAPPER_ASSERT_GT(ctx, a, 0);", Binary(">", A, ZERO), "WRAPPER_ASSERT_GT"),
@@ -267,7 +286,9 @@ def test_a_macro_with_a_block_is_like_one_with_a_lambda() -> None:
 
 
 def test_both_arms_of_a_conditional_are_taken() -> None:
-    unit = parse_cpp("f.cu", b"void f() {\n#ifdef A\n  a = 1;\n#elif B\n  a = 2;\n#else\n  a = 3;\n#endif\n}\n")
+    unit = parse_cpp(
+        "f.cu", b"void f() {\n#ifdef A\n  a = 1;\n#elif B\n  a = 2;\n#else\n  a = 3;\n#endif\n}\n"
+    )
     arms = unit.functions[0].body
     assert [(arm.line, arm.end_line) for arm in arms] == [(2, 3), (4, 5), (6, 7)]
     heads = [arm.items for arm in arms if isinstance(arm, With) and arm.kind == "ifdef"]

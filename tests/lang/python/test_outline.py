@@ -96,7 +96,10 @@ def test_what_is_wanted_stays() -> None:
     f, without = "    def f(a):\n        b = a\n        return b\n", "    def f(a):\n\n        0\n"
     g = "    def g(a):\n        return a\n"
     text = f"class A:\n{f}\n{g}"
-    assert outline(text, [text.index("        return b")]) == f"class A:\n{f}\n{g.replace('return a', '0')}"
+    assert (
+        outline(text, [text.index("        return b")])
+        == f"class A:\n{f}\n{g.replace('return a', '0')}"
+    )
     assert outline(text, [text.index(g)]) == f"class A:\n{without}\n{g}"
 
 
@@ -122,7 +125,9 @@ def test_a_function_in_a_function_is_left_out_too() -> None:
 
 
 def test_a_broken_inside_is_told_when_it_is_asked_for() -> None:
-    unit = parse_python("m.py", b'def f(x):\n    print "x"\n    return x\n\n\ndef g(x):\n    return x\n')
+    unit = parse_python(
+        "m.py", b'def f(x):\n    print "x"\n    return x\n\n\ndef g(x):\n    return x\n'
+    )
     assert not unit.skipped
     assert [f.clean for f in unit.functions] == [False, True]
     assert unit.is_broken(2, 2) and not unit.is_broken(6, 7)

@@ -84,7 +84,9 @@ def test_broken_header_keeps_the_name() -> None:
 
 
 def test_merge_conflict_keeps_both_arms() -> None:
-    unit = read("def f():\n<<<<<<< HEAD\n    x = 1\n=======\n    x = 2\n>>>>>>> other\n    return x\n")
+    unit = read(
+        "def f():\n<<<<<<< HEAD\n    x = 1\n=======\n    x = 2\n>>>>>>> other\n    return x\n"
+    )
     assert clean(unit) == {"f": False}
     assert unit.broken == ((2, 2), (4, 4), (6, 6))
     assert len(unit.functions[0].body) == 3
@@ -153,7 +155,9 @@ def test_hopeless_file_still_lists_its_definitions() -> None:
     assert unit.broken
 
 
-@pytest.mark.parametrize("source", [b"", b"\n", b"\0", b"\xff\xfe", b"(", b"'''", b"\\", b"\t \x0c"])
+@pytest.mark.parametrize(
+    "source", [b"", b"\n", b"\0", b"\xff\xfe", b"(", b"'''", b"\\", b"\t \x0c"]
+)
 def test_scraps(source: bytes) -> None:
     read(source)
 

@@ -71,20 +71,32 @@ def change(base: dict[str, str], head: dict[str, str], title: str, body: str) ->
         old, new = base.get(path), head.get(path)
         if old == new:
             continue
-        matcher = difflib.SequenceMatcher(None, (old or "").splitlines(), (new or "").splitlines(), autojunk=False)
+        matcher = difflib.SequenceMatcher(
+            None, (old or "").splitlines(), (new or "").splitlines(), autojunk=False
+        )
         hunks = tuple(
-            Hunk(a + (b > a), b - a, c + (d > c), d - c) for tag, a, b, c, d in matcher.get_opcodes() if tag != "equal"
+            Hunk(a + (b > a), b - a, c + (d > c), d - c)
+            for tag, a, b, c, d in matcher.get_opcodes()
+            if tag != "equal"
         )
         status = "A" if old is None else "D" if new is None else "M"
-        files.append(FileChange(status, path if old is not None else None, path if new is not None else None, hunks))
+        files.append(
+            FileChange(
+                status, path if old is not None else None, path if new is not None else None, hunks
+            )
+        )
     template = {".github/pull_request_template.md": TEMPLATE}
     pull = PullRequest(title, body, target_branch="main", known=True)
     return ChangeSet(MemoryTree(base | template), MemoryTree(head | template), tuple(files), pull)
 
 
-def body(text: str, *, base: dict[str, str] = BASE, head: dict[str, str] = HEAD, language: str = "en") -> str:
+def body(
+    text: str, *, base: dict[str, str] = BASE, head: dict[str, str] = HEAD, language: str = "en"
+) -> str:
     config = load('[paths]\nsources = ["ops/**", "engine/**"]\n[title]\nrequire_tag = true\n')
-    return pasted(propose(Draft(change(base, head, "[OP] widen the word", text), config)), Words(language))
+    return pasted(
+        propose(Draft(change(base, head, "[OP] widen the word", text), config)), Words(language)
+    )
 
 
 def test_an_empty_description_is_filled_with_facts() -> None:
@@ -138,7 +150,9 @@ def test_the_words_follow_the_language_and_the_rest_does_not() -> None:
 
 def test_the_authors_text_is_kept_word_for_word() -> None:
     own = "Odd  *spacing*, a|b, <b>html</b>\n\n```python\n# x\n```\n- [link](u)"
-    made = body(f"Before.\n\n**Motivation**\n{own}\n\n## Modifications\n<!-- -->\n\n## Rollout\n\nslowly\n")
+    made = body(
+        f"Before.\n\n**Motivation**\n{own}\n\n## Modifications\n<!-- -->\n\n## Rollout\n\nslowly\n"
+    )
     assert made.startswith(f"Before.\n\n## Motivation\n\n{own}\n\n## Modifications\n\n- `engine")
     assert "\n## Rollout\n\nslowly\n\n## Checklist\n" in made
 
@@ -151,7 +165,9 @@ def test_text_without_headings_goes_under_the_first() -> None:
 
 def test_ticks_are_kept_unless_the_facts_speak_against_them() -> None:
     ticked = TEMPLATE.replace("[ ]", "[x]").split("## Checklist")[1]
-    made = body(f"## Checklist{ticked}", head={**HEAD, "tests/test_save.py": BASE["tests/test_save.py"]})
+    made = body(
+        f"## Checklist{ticked}", head={**HEAD, "tests/test_save.py": BASE["tests/test_save.py"]}
+    )
     assert "- [x] Run `pre-commit`." in made
     assert "- [ ] Add unit tests" in made
     assert "- [ ] Provide accuracy" in made
@@ -175,7 +191,9 @@ def test_pasted_as_it_is_only_what_the_author_knows_is_open(text: str) -> None:
     config = load('[paths]\nsources = ["ops/**", "engine/**"]\n')
     once = body(text)
     again = change(BASE, HEAD, "[OP] widen the word", once)
-    assert [f.message.args["empty"] for f in description.run(again, config)] == [("Accuracy Tests",)]
+    assert [f.message.args["empty"] for f in description.run(again, config)] == [
+        ("Accuracy Tests",)
+    ]
     assert body(once) == once
 
 
@@ -207,8 +225,26 @@ def test_boxes_in_a_section_of_text_stay_and_do_not_fill_it() -> None:
     )
 
 
-_HEADINGS = ["## Motivation", "**Modifications**", "Usage or Command", "# Own heading", "### below", "## Checklist"]
-_TEXTS = ["text", "N/A", "TODO", "", "```", "~~~", "<!-- hidden -->", "<!-- open", "-->", "Motivation\n==="]
+_HEADINGS = [
+    "## Motivation",
+    "**Modifications**",
+    "Usage or Command",
+    "# Own heading",
+    "### below",
+    "## Checklist",
+]
+_TEXTS = [
+    "text",
+    "N/A",
+    "TODO",
+    "",
+    "```",
+    "~~~",
+    "<!-- hidden -->",
+    "<!-- open",
+    "-->",
+    "Motivation\n===",
+]
 _BOXES = ["- [x] Run `pre-commit`.", "- [ ] own box", "• Provide accuracy results."]
 _LINES = st.lists(st.sampled_from(_HEADINGS + _TEXTS + _BOXES) | st.text(max_size=12), max_size=12)
 
@@ -222,7 +258,9 @@ def test_whatever_the_author_wrote_stays(lines: list[str]) -> None:
     proposed = str(propose(written))
     for line in written.own_lines:
         # A box of the template appears in the checklist with its own mark.
-        assert line in proposed or box_text(line) in written.template.boxes or is_title(line, written)
+        assert (
+            line in proposed or box_text(line) in written.template.boxes or is_title(line, written)
+        )
 
 
 def is_title(line: str, written: Draft) -> bool:

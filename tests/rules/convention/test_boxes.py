@@ -19,7 +19,10 @@ from checks.rules.convention._boxes import Kind, kind
         ("The test plan, such as the command to run.", Kind.OTHER),
         ("The test results, before and after.", Kind.OTHER),
         ("Provide accuracy results.", Kind.ACCURACY),
-        ("If this goes to the `release` branch, cherry-pick it with the `[Cherry-Pick]` tag.", Kind.RELEASE),
+        (
+            "If this goes to the `release` branch, cherry-pick it with the `[Cherry-Pick]` tag.",
+            Kind.RELEASE,
+        ),
         ("Update the documentation.", Kind.DOCS),
         ("I agree.", Kind.OTHER),
     ],

@@ -15,7 +15,9 @@ from checks.rules.convention._effects import changed_sources, rewrites
 def change(old: str, new: str, path: str) -> ChangeSet:
     matcher = difflib.SequenceMatcher(None, old.splitlines(), new.splitlines(), autojunk=False)
     hunks = tuple(
-        Hunk(a + (b > a), b - a, c + (d > c), d - c) for tag, a, b, c, d in matcher.get_opcodes() if tag != "equal"
+        Hunk(a + (b > a), b - a, c + (d > c), d - c)
+        for tag, a, b, c, d in matcher.get_opcodes()
+        if tag != "equal"
     )
     file = FileChange("M", path, path, hunks)
     return ChangeSet(MemoryTree({path: old}), MemoryTree({path: new}), (file,))

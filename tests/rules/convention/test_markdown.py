@@ -29,7 +29,11 @@ def test_known_sections_in_many_forms(text: str) -> None:
 
 def test_unknown_headings_below_a_section_belong_to_it() -> None:
     found = split("intro\n## Why\n### detail\n# Other\nx", ["Why"])
-    assert [(s.name, s.lines) for s in found] == [("", ("intro",)), ("Why", ("### detail",)), ("Other", ("x",))]
+    assert [(s.name, s.lines) for s in found] == [
+        ("", ("intro",)),
+        ("Why", ("### detail",)),
+        ("Other", ("x",)),
+    ]
 
 
 def test_a_word_is_no_heading() -> None:
@@ -49,7 +53,9 @@ def test_boxes_are_read_and_ticked() -> None:
     assert tick("* [X] b", False) == "* [ ] b"
 
 
-@pytest.mark.parametrize("line", ["", "-", "...", "<!-- x -->", "### only a heading", "TODO", "待补充", "---"])
+@pytest.mark.parametrize(
+    "line", ["", "-", "...", "<!-- x -->", "### only a heading", "TODO", "待补充", "---"]
+)
 def test_what_says_nothing(line: str) -> None:
     assert written([line]) == []
 
@@ -87,7 +93,9 @@ def test_the_template_is_found_where_github_looks() -> None:
     assert paths("docs/Pull_Request_Template.txt") == "docs/Pull_Request_Template.txt"
     assert paths("PULL_REQUEST_TEMPLATE") == "PULL_REQUEST_TEMPLATE"
     assert paths("src/pull_request_template.md") == ""
-    assert paths("pull_request_template.md", ".github/pull_request_template.md").startswith(".github/")
+    assert paths("pull_request_template.md", ".github/pull_request_template.md").startswith(
+        ".github/"
+    )
     folder = ".github/PULL_REQUEST_TEMPLATE/"
     assert paths(f"{folder}a.md") == f"{folder}a.md"
     assert paths(f"{folder}a.md", f"{folder}b.md") == ""
@@ -95,7 +103,9 @@ def test_the_template_is_found_where_github_looks() -> None:
 
 
 def test_the_configured_template_wins() -> None:
-    tree = MemoryTree({"x.md": "## A\n## B\n- [ ] c\n", ".github/pull_request_template.md": "## C\n"})
+    tree = MemoryTree(
+        {"x.md": "## A\n## B\n- [ ] c\n", ".github/pull_request_template.md": "## C\n"}
+    )
     found = find(tree, load('[description]\ntemplate = "x.md"\n'))
     assert (found.path, found.required) == ("x.md", ["A"])
     assert find(tree, load('[description]\ntemplate = "gone.md"\n')).required == []

@@ -13,7 +13,18 @@ from checks.rules.convention._draft import draft
 from checks.rules.convention._tags import belongs, choose, place, propose
 from checks.rules.convention._titles import is_slip, nearest, parse
 
-TAGS = ("Engine", "Speculative Decoding", "OP", "KVCache", "BugFix", "Optimization", "Feature", "Docs", "CI", "XPU")
+TAGS = (
+    "Engine",
+    "Speculative Decoding",
+    "OP",
+    "KVCache",
+    "BugFix",
+    "Optimization",
+    "Feature",
+    "Docs",
+    "CI",
+    "XPU",
+)
 CONFIG = f"""
 [title]
 tags = {list(TAGS)}
@@ -96,8 +107,13 @@ def test_which_tag_a_path_belongs_to(path: str, tag: str, does: bool) -> None:
 
 def test_of_too_many_tags_the_one_of_the_change_stays() -> None:
     share = {"OP": 0.2, "Speculative Decoding": 0.9}
-    assert choose(["Optimization", "OP", "Speculative Decoding"], TAGS, share, 1) == ["Speculative Decoding"]
-    assert choose(["Optimization", "OP", "Speculative Decoding"], TAGS, share, 2) == ["OP", "Speculative Decoding"]
+    assert choose(["Optimization", "OP", "Speculative Decoding"], TAGS, share, 1) == [
+        "Speculative Decoding"
+    ]
+    assert choose(["Optimization", "OP", "Speculative Decoding"], TAGS, share, 2) == [
+        "OP",
+        "Speculative Decoding",
+    ]
     assert choose(["Mascot", "OP"], TAGS, {"Mascot": 1.0}, 1) == ["OP"]
     assert choose(["Optimization", "BugFix"], TAGS, {}, 1) == ["Optimization"]
 
@@ -113,7 +129,9 @@ def test_of_too_many_tags_the_one_of_the_change_stays() -> None:
         ("rework", {"OP": 0.3}, "", ""),
     ],
 )
-def test_a_tag_for_a_title_without(words: str, share: dict[str, float], only: str, tag: str) -> None:
+def test_a_tag_for_a_title_without(
+    words: str, share: dict[str, float], only: str, tag: str
+) -> None:
     assert propose(words, TAGS, share, only) == tag
 
 
@@ -126,7 +144,12 @@ def test_a_tag_for_a_title_without(words: str, share: dict[str, float], only: st
         ("mask it", "release/1", "pick of #12", "[Cherry-Pick][OP] mask it (#12)"),
         ("[OP][cherry pick] mask (#12) it", "release/1", "", "[Cherry-Pick][OP] mask it (#12)"),
         ("[OP] mask it", "release/1", "see #12 and #13", "[Cherry-Pick][OP] mask it (#NNNN)"),
-        ("[OP] mask it", "release/1", "https://example.org/o/r/pull/12", "[Cherry-Pick][OP] mask it (#12)"),
+        (
+            "[OP] mask it",
+            "release/1",
+            "https://example.org/o/r/pull/12",
+            "[Cherry-Pick][OP] mask it (#12)",
+        ),
         ("[Cherry-Pick][OP] mask it(#12)", "main", "", "[Cherry-Pick][OP] mask it(#12)"),
         ("[OP] mask it (#NNNN)", "release/1", "", "[Cherry-Pick][OP] mask it (#NNNN)"),
         ("[Cherry-Pick 2.5][OP] mask it(#12)", "release/1", "", "[Cherry-Pick][OP] mask it(#12)"),

@@ -39,7 +39,25 @@ def test_comments_and_plain_strings_are_left_out(text, kept):
 
 
 PIECES = st.sampled_from(
-    ["x", "f", "rb", "or", " ", " ", "\n", "+", "(", ")", "#c\n", "'s'", '"s\'"', "f'{a}'", 'b"s"', "'''s\n'''", "''"]
+    [
+        "x",
+        "f",
+        "rb",
+        "or",
+        " ",
+        " ",
+        "\n",
+        "+",
+        "(",
+        ")",
+        "#c\n",
+        "'s'",
+        '"s\'"',
+        "f'{a}'",
+        'b"s"',
+        "'''s\n'''",
+        "''",
+    ]
 )
 
 
@@ -47,7 +65,11 @@ PIECES = st.sampled_from(
 def test_what_is_left_is_what_a_tokenizer_leaves(pieces):
     text = "(" + "".join(pieces) + ")"  # between brackets lines mean nothing
     try:
-        tokens = [t for t in tokenize.generate_tokens(io.StringIO(text).readline) if t.type != tokenize.COMMENT]
+        tokens = [
+            t
+            for t in tokenize.generate_tokens(io.StringIO(text).readline)
+            if t.type != tokenize.COMMENT
+        ]
     except (tokenize.TokenError, IndentationError):
         return
     if any(t.type == tokenize.ERRORTOKEN for t in tokens):
@@ -58,6 +80,8 @@ def test_what_is_left_is_what_a_tokenizer_leaves(pieces):
 
 def test_the_body_begins_behind_the_parameters():
     function = Function("take", "take", "a.py", (), 1, 1, lambda: ())
-    body = body_code(function, "@cached(take=1)\ndef take(a, b=(1, 2)) -> int:\n    return retake(a)")
+    body = body_code(
+        function, "@cached(take=1)\ndef take(a, b=(1, 2)) -> int:\n    return retake(a)"
+    )
     assert uses(body, "a")
     assert not uses(body, "b")

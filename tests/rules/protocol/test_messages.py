@@ -14,7 +14,9 @@ SENDER = '#include "way.h"\nvoid put(int id) {\n  note a, b;\n  msgsnd(id, &b, s
 
 
 def messages(**files: str) -> Messages:
-    tree = MemoryTree({f"{name}.{'cc' if name == 'put' else 'h'}": text for name, text in files.items()})
+    tree = MemoryTree(
+        {f"{name}.{'cc' if name == 'put' else 'h'}": text for name, text in files.items()}
+    )
     return Messages(ChangeSet(MemoryTree({}), tree, ()), load(None))
 
 
@@ -41,7 +43,10 @@ def test_a_number_is_no_struct(name: str) -> None:
 
 @pytest.mark.parametrize(
     "body",
-    ["msgsnd(id, &id, 4, 0);\n  note a;\n  a.kind = 1;", "note* a = make();\n  msgsnd(id, a, 4, 0);"],
+    [
+        "msgsnd(id, &id, 4, 0);\n  note a;\n  a.kind = 1;",
+        "note* a = make();\n  msgsnd(id, a, 4, 0);",
+    ],
 )
 def test_a_variable_that_is_not_handed_on_is_no_message(body: str) -> None:
     known = messages(put=f'#include "way.h"\nvoid put(int id) {{\n  {body}\n}}\n', way=MESSAGE)

@@ -40,7 +40,9 @@ def test_refuted_where_a_value_does_not_come_back(pack: Pack, place: int, mask: 
     rooms = {p: room(pack, p, BITS) for p in pack.parts}
     if mask is not None and part is pack.parts[-1]:
         rooms[part] = min(rooms[part], mask.bit_length())
-    tried = product(*([p.constant] if p.constant is not None else range(1 << rooms[p]) for p in pack.parts))
+    tried = product(
+        *([p.constant] if p.constant is not None else range(1 << rooms[p]) for p in pack.parts)
+    )
     comes_back = all(_out(pack, v, shift, mask) == v[pack.parts.index(part)] for v in tried)
     found = refute(pack, unpack, BITS)
     if comes_back:

@@ -4,9 +4,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checks.eval.symbolic.affine import Bounds, Linear, Offset, Range, Symbol, number, offset, product, symbol
+from checks.eval.symbolic.affine import (
+    Bounds,
+    Linear,
+    Offset,
+    Range,
+    Symbol,
+    number,
+    offset,
+    product,
+    symbol,
+)
 
-SYMBOLS = [Symbol("index", "idx", "idx"), Symbol("load", "n", "n"), Symbol("loop", "i"), Symbol("opaque", "x")]
+SYMBOLS = [
+    Symbol("index", "idx", "idx"),
+    Symbol("load", "n", "n"),
+    Symbol("loop", "i"),
+    Symbol("opaque", "x"),
+]
 
 terms = st.dictionaries(st.sampled_from(SYMBOLS), st.integers(-9, 9))
 forms = st.builds(
@@ -60,7 +75,10 @@ def test_a_loop_without_a_bound_has_no_extreme():
     [
         (number(-1), Offset(-1)),
         (symbol("row", "b*L").plus(-1), Offset(-1)),
-        (symbol("load", "p[b]", "p") - symbol("load", "n[b]", "n"), Offset(0, (("n", -1), ("p", 1)))),
+        (
+            symbol("load", "p[b]", "p") - symbol("load", "n[b]", "n"),
+            Offset(0, (("n", -1), ("p", 1))),
+        ),
         (symbol("opaque", "x"), None),
         (None, None),
     ],

@@ -39,9 +39,13 @@ def product(**files: str) -> Buffers:
     return Buffers(Library(ChangeSet(tree, tree, ()), Side.HEAD, config, Watch(("step_idx",))))
 
 
-def keys(call: str, before: str = "", head: str = "def finish(share_inputs, data: RoundData):") -> dict[str, str]:
+def keys(
+    call: str, before: str = "", head: str = "def finish(share_inputs, data: RoundData):"
+) -> dict[str, str]:
     code = f"from engine.ops.gpu import take\n{head}\n    {before or 'pass'}\n    {call}\n"
-    buffers = product(**{"fastdeploy/finish.py": code, "fastdeploy/worker/gpu_model_runner.py": RUNNER})
+    buffers = product(
+        **{"fastdeploy/finish.py": code, "fastdeploy/worker/gpu_model_runner.py": RUNNER}
+    )
     (site,) = buffers.of("take")
     (facts,) = buffers.library.facts("take")
     assert site.runs(facts)

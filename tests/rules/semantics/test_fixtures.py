@@ -82,7 +82,9 @@ def test_set_up_runs_before_the_test():
     assert fill(code).last == 0
 
 
-@pytest.mark.parametrize(("tokens", "index", "last"), [("7, 8, 9, 1, 2, 0, 0", 2, -1), ("7, 8, 9, 1, 2", 1, 0)])
+@pytest.mark.parametrize(
+    ("tokens", "index", "last"), [("7, 8, 9, 1, 2, 0, 0", 2, -1), ("7, 8, 9, 1, 2", 1, 0)]
+)
 def test_a_literal_is_read_by_its_padding_and_only_guessed(tokens, index, last):
     code = f"""
     def test_it():

@@ -16,14 +16,14 @@ def meanings(path: str, code: str, name: str) -> dict[tuple[str, str], Offset]:
     """(role, buffer) to the offset of the function `name`."""
     unit = parse(path, textwrap.dedent(code).encode())
     functions = {f.name: f for f in unit.functions}
-    run = Interpreter(WATCH, lambda called, _path, _arity: functions.get(called), path.endswith(".py"))
+    run = Interpreter(
+        WATCH, lambda called, _path, _arity: functions.get(called), path.endswith(".py")
+    )
     return {(c.role, c.buffer): c.offset for c in conventions(run.enter(functions[name]))}
 
 
 def cuda(body: str, helpers: str = "") -> dict[tuple[str, str], Offset]:
-    head = (
-        "__global__ void k(long* hist, long* step_idx, const int* n, const long* out, const long* lens, int L, int m)"
-    )
+    head = "__global__ void k(long* hist, long* step_idx, const int* n, const long* out, const long* lens, int L, int m)"
     return meanings("k.cu", f"{helpers}\n{head} {{ int b = threadIdx.x; {body} }}", "k")
 
 
@@ -37,7 +37,10 @@ WRITES = {
         "step_idx[b] += n[b];for (int i = 0; i < n[b]; i++) hist[b * L + step_idx[b] - i] = out[i];",
         0,
     ),
-    "one token, before the index moves": ("hist[b * L + step_idx[b]] = out[b]; step_idx[b] += 1;", -1),
+    "one token, before the index moves": (
+        "hist[b * L + step_idx[b]] = out[b]; step_idx[b] += 1;",
+        -1,
+    ),
     "one token, after the index moved": ("step_idx[b]++; hist[b * L + step_idx[b]] = out[b];", 0),
     "through a local that a loop advances": (
         "long cur = step_idx[b]; for (int i = 0; i < n[b]; i++) { cur++; if (out[i] == 2) break; }"
@@ -49,8 +52,14 @@ WRITES = {
         "long cur = step_idx[b]; for (int i = 0; i < n[b]; i++) cur++;hist[b * L + cur] = out[b]; step_idx[b] = cur;",
         0,
     ),
-    "only on one branch": ("if (n[b] > 0) { step_idx[b] += n[b]; hist[b * L + step_idx[b] - 1] = out[b]; }", -1),
-    "a pointer that moves": ("long* p = hist + b * L; p += step_idx[b]; *p = out[b]; step_idx[b] += 1;", -1),
+    "only on one branch": (
+        "if (n[b] > 0) { step_idx[b] += n[b]; hist[b * L + step_idx[b] - 1] = out[b]; }",
+        -1,
+    ),
+    "a pointer that moves": (
+        "long* p = hist + b * L; p += step_idx[b]; *p = out[b]; step_idx[b] += 1;",
+        -1,
+    ),
 }
 
 
@@ -84,7 +93,10 @@ READS = {
         -1,
     ),
     "through a helper": ("probe(hist + b * L + step_idx[b] - m, m);", -1),
-    "a helper with a size in its template": ("if (m == 3) probe3<3>(hist + b * L + step_idx[b] - m);", -1),
+    "a helper with a size in its template": (
+        "if (m == 3) probe3<3>(hist + b * L + step_idx[b] - m);",
+        -1,
+    ),
 }
 HELPERS = """
 __device__ void probe(const long* t, int n) { for (int j = 0; j < n; j++) if (t[j] == 2) return; }
@@ -123,7 +135,8 @@ def test_a_block_copy_reads_a_window():
 
 
 @pytest.mark.parametrize(
-    ("window", "const"), [("cur - n : cur", -1), ("cur + 1 - n : cur + 1", 0), ("cur - n - 1 : cur - 1", -2)]
+    ("window", "const"),
+    [("cur - n : cur", -1), ("cur + 1 - n : cur + 1", 0), ("cur - n - 1 : cur - 1", -2)],
 )
 def test_a_python_reference(window, const):
     code = f"""
@@ -138,7 +151,9 @@ def test_a_python_reference(window, const):
                     continue
                 tail = row[{window}]
     """
-    assert meanings("tests/r.py", code, "reference")[("read", "hist")] == Offset(const, (("lens", 1),))
+    assert meanings("tests/r.py", code, "reference")[("read", "hist")] == Offset(
+        const, (("lens", 1),)
+    )
 
 
 def test_a_python_writer():
