@@ -2,43 +2,35 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 
 from bot.configuration import configuration
-from bot.git import Blobs, Git, Range, change_set
-from bot.i18n.catalog import Words
+from bot.git import Blobs, Git, Range, change_set, history_prefetch
+from bot.git.history import history
+from bot.i18n.catalog import Catalog
 from bot.reports import Report
-from bot.spread import spread
+from bot.reports.analysis import AnalysisReport
 from checks.core.change import ChangeSet, PullRequest
-from checks.core.config import FILE, Config
+from checks.core.config import FILE
 from checks.core.finding import Message
-from checks.domain.change_facts import facts
+from checks.domain.change_facts import change_facts
+from checks.registry import RULES
 from checks.review import review
+from checks.summary import analyse
+from checks.summary.discussion import Thread
 
 
 @contextmanager
-def opened(git: Git, compared: Range, pull: PullRequest) -> Iterator[ChangeSet]:
-    """The change, readable while this is open.
-
-    A review makes many small objects that live to its end; looking for garbage among them takes a tenth of its time.
-    """
-    gc.disable()
-    try:
-        with Blobs(git) as blobs:
-            yield change_set(git, blobs, compared, pull)
-    finally:
-        # Into the oldest generation at once: else the next new object would have all of them looked through.
-        gc.freeze()
-        gc.unfreeze()
-        gc.enable()
+def open_change(git: Git, compared: Range, pull: PullRequest) -> Iterator[ChangeSet]:
+    """The change, readable while this is open."""
+    with Blobs(git) as blobs:
+        yield change_set(git, blobs, compared, pull)
 
 
-def reviewed(
+def run_review(
     change: ChangeSet,
     *,
     config_file: str | None = None,
@@ -46,33 +38,44 @@ def reviewed(
     pedantic: bool = False,
     progress: Callable[[str], None] = lambda _: None,
     skips: Sequence[Mapping[str, str]] = (),
-    beside: Sequence[Callable[[ChangeSet, Config], Any]] = (),
 ) -> Report:
-    """The report on a change, with the configuration that its base tree holds where no `config_file` is given.
+    """The report on a change, with the configuration that its base tree holds where no
+    `config_file` is given.
 
-    `skips` are rules that people asked to leave out, as `rule`, `login` and `reason`; the report says so. `beside` is
-    as for `checks.review.review`.
+    `skips` are rules that people asked to leave out, as `rule`, `login` and `reason`; the report
+    says so.
     """
     config = configuration(change.base, config_file, profile)
     left_out = (*config.rules.disable, *(skip["rule"] for skip in skips))
     config = replace(config, rules=replace(config.rules, disable=left_out))
-    everything = (facts, *beside)
-    outcome = review(
-        change, config, pedantic=pedantic, progress=progress, spread=spread, beside=everything
-    )
+    outcome = review(change, config, pedantic=pedantic, progress=progress)
     progress("")
     notes = [Message("rule-skipped", dict(skip)) for skip in skips]
     if config_file is None and change.base.read(FILE) != change.head.read(FILE):
         notes.append(Message("config-changed"))
-    # Not at the top: `review` reads the rules while git works.
-    from checks.registry import RULES
-
     ran = tuple(rule.ID for rule in RULES if rule.ID not in config.rules.disable)
-    known = change.once(facts, lambda: facts(change, config))
-    return Report(outcome, known, ran, tuple(notes))
+    return Report(outcome, change_facts(change, config), ran, tuple(notes))
 
 
-def progress_on_terminal(words: Words) -> Callable[[str], None]:
+def run_analysis(
+    git: Git,
+    compared: Range,
+    change: ChangeSet,
+    review_change: Callable[[], Report],
+    threads: Sequence[Thread] | None = None,
+) -> AnalysisReport:
+    """The analysis of the change and the review that it stands on, which `review_change` makes.
+
+    Git looks into the past meanwhile. `threads` is what people said, None where nobody was asked.
+    """
+    with history_prefetch.asked(git, compared, change) as queries:
+        report = review_change()
+        past = history(queries, change)
+    analysis = analyse(report.review, report.facts, past, threads)
+    return AnalysisReport(report, analysis)
+
+
+def progress_on_terminal(words: Catalog) -> Callable[[str], None]:
     """Shows which rule runs, on standard error and only where that is a terminal; an empty name clears the line."""
     if not sys.stderr.isatty():
         return lambda _: None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from checks.core.check import Check
 from checks.rules.convention import checklist, cherry_pick, description, tests, title
 from checks.rules.kernel import (
@@ -62,21 +60,6 @@ RULES: tuple[Check, ...] = (
     cherry_pick,
     tests,
 )
-
-
-_LONGEST = stale_fixture.ID
-_FAMILIES = ("protocol", "semantics", "logprobs", "kernel", "convention", "sync")
-
-
-def shared_out(checks: Iterable[Check]) -> list[Check]:
-    """`checks` in the order in which two processes, one from each end, are through with them soonest: the rule that
-    takes the most time first, those that derive the same things together, the short ones where the two meet."""
-
-    def place(check: Check) -> tuple[bool, int]:
-        family = check.ID.split(".")[0]
-        return check.ID != _LONGEST, _FAMILIES.index(family) if family in _FAMILIES else 0
-
-    return sorted(checks, key=place)
 
 
 def rule(name: str) -> Check | None:

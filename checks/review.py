@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import partial
-from typing import Any
 
 from checks.core.change import ChangeSet
 from checks.core.check import Check
 from checks.core.config import Config
 from checks.core.finding import Confidence, Edit, Finding, Fix, Severity
-from checks.lang.ir.node import node
-from checks.spread import Spread, alone
+from checks.lang.source import LARGEST, language
+from checks.registry import RULES
 
 
 class Verdict(StrEnum):
@@ -25,7 +23,7 @@ class Verdict(StrEnum):
     PASS = "pass"
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Review:
     """The outcome: findings in report order, and the changed files that could not be analysed, with the reason."""
 
@@ -49,47 +47,28 @@ def review(
     *,
     pedantic: bool = False,
     progress: Callable[[str], None] = lambda _: None,
-    spread: Spread = alone,
-    beside: Sequence[Callable[[ChangeSet, Config], Any]] = (),
 ) -> Review:
-    """Run `rules`, or all of them, over `change`.
+    """Run `rules`, or all of them, over `change`; `progress` is told the id of each as it begins.
 
-    Findings come deduplicated by fingerprint, ordered by severity, rule and place, whoever does the work of `spread`.
-    What else is to be made of the change is made `beside` the rules; `change.once` has it under its maker.
+    Findings come deduplicated by fingerprint and place, ordered by severity, rule and place.
     """
-
-    def run(check: Check) -> list[Finding]:
+    findings: list[Finding] = []
+    for check in RULES if rules is None else rules:
+        if check.ID in config.rules.disable:
+            continue
         progress(check.ID)
-        reported = list(check.run(change, config))
-        before = Counter(f.fingerprint for f in reported)
-        return [
-            _settle(f, check, change, config, before)
-            for f in reported
-            if pedantic or not f.pedantic
-        ]
-
-    def rules_read() -> None:
-        # Not at the top: it takes as long as git and another process are busy with the files.
-        import checks.registry  # noqa: F401 - done by being read
-
-    change.parse(spread, config.is_test, rules_read)
-    from checks.registry import RULES, shared_out
-
-    change.head.find("")  # so that what is searched is in memory before the work is shared out
-    checks = [
-        check
-        for check in (RULES if rules is None else rules)
-        if check.ID not in config.rules.disable
-    ]
-    first = shared_out(checks)
-    work: list[Callable[[], Any]] = [partial(run, check) for check in first]
-    done = spread(lambda do: do(), work + [partial(make, change, config) for make in beside])
-    for make, made in zip(beside, done[len(first) :], strict=True):
-        change.keep(make, made)
-    by_rule: dict[str, list[Finding]] = dict(zip((check.ID for check in first), done, strict=False))
-    found = [finding for check in checks for finding in by_rule[check.ID]]
-    unique = {(f.fingerprint, f.location): f for f in sorted(found, key=lambda f: f.sort_key)}
+        findings += _run(check, change, config, pedantic=pedantic)
+    ordered = sorted(findings, key=lambda f: f.sort_key)
+    unique = {(f.fingerprint, f.location): f for f in ordered}
     return Review(change, config, tuple(unique.values()), tuple(_not_analysed(change)))
+
+
+def _run(check: Check, change: ChangeSet, config: Config, *, pedantic: bool) -> list[Finding]:
+    """What one rule finds, with unproved fixes taken off."""
+    reported = list(check.run(change, config))
+    before = Counter(f.fingerprint for f in reported)
+    shown = [f for f in reported if pedantic or not f.pedantic]
+    return [_settle(f, check, change, config, before) for f in shown]
 
 
 def _settle(
@@ -148,8 +127,6 @@ def apply(edits: Iterable[Edit], change: ChangeSet) -> dict[str, bytes]:
 
 def _not_analysed(change: ChangeSet) -> Iterable[tuple[str, str]]:
     """(path, reason) of changed source that no rule could read."""
-    from checks.lang.source import LARGEST, language
-
     for file in change.files:
         if file.head_path is None or not language(file.head_path) or file.mode != "file":
             continue

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bot.cli.main import main as specbot
-from bot.i18n.catalog import Words
+from bot.i18n.catalog import Catalog
 from checks.registry import RULES
 from kernels.bench.report import table
 from tests.example.build import build
@@ -64,7 +64,7 @@ def report() -> str:
 
 def rules() -> str:
     """One line a rule."""
-    words = Words("en")
+    words = Catalog("en")
     rows = "".join(
         f"| `{r.ID}` | {words.summary(r.ID)} |\n" for r in sorted(RULES, key=lambda r: r.ID)
     )

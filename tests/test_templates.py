@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from jinja2 import meta
 
-from bot.i18n.catalog import LANGUAGES, TEMPLATES, Words, _phrases, _tables
+from bot.i18n.catalog import LANGUAGES, TEMPLATES, Catalog, _phrases, _tables
 from bot.i18n.escape import Html, Markdown
 from bot.i18n.short import short
 from bot.i18n.templates import Phrases
@@ -44,7 +44,7 @@ def sentences(path: Path) -> dict[str, dict[str, str]]:
 
 @pytest.mark.parametrize("path", [*GENERAL, *OF_RULES], ids=name)
 def test_both_languages_say_the_same(path):
-    environment = Words("en").phrases.environment
+    environment = Catalog("en").phrases.environment
     for key, said in sentences(path).items():
         assert sorted(said) == sorted(LANGUAGES), key
         assert all(text.strip() for text in said.values()), key
@@ -64,7 +64,7 @@ def test_each_table_alone_says_what_the_file_says(path):
 def test_sentences_are_well_formed(path):
     for key, said in sentences(path).items():
         for language, text in said.items():
-            Words(language).phrases.environment.from_string(text)
+            Catalog(language).phrases.environment.from_string(text)
             if key.startswith("message.") or key == "summary":
                 assert "\n" not in text.strip(), key
         zh = re.sub(r"\{[{%].*?[}%]\}|`[^`]*`", "码", said["zh"])
@@ -76,7 +76,7 @@ def test_sentences_are_well_formed(path):
 
 @pytest.mark.parametrize("path", [*GENERAL, *OF_RULES], ids=name)
 def test_the_short_way_says_what_jinja_says(path):
-    phrases = Words("zh", Markdown()).phrases
+    phrases = Catalog("zh", Markdown()).phrases
     for said in sentences(path).values():
         for text in said.values():
             if write := short(text, phrases.filters):
@@ -87,20 +87,20 @@ def test_the_short_way_says_what_jinja_says(path):
 
 def test_what_is_compiled_serves_all_who_write_the_same(monkeypatch):
     _phrases.cache_clear()
-    Words("en", Markdown()).prepare("rules/convention*.toml")
+    Catalog("en", Markdown()).prepare("rules/convention*.toml")
     monkeypatch.setattr(Phrases, "_jinja", None)
-    said = Words("en", Markdown()).message(
+    said = Catalog("en", Markdown()).message(
         "convention", Message("paste-range", {"folders": ["a"], "more": 1})
     )
     assert said == "Touches `a` and 1 more folder."
     with pytest.raises(TypeError):
-        Words("en", Html()).message(
+        Catalog("en", Html()).message(
             "convention", Message("paste-range", {"folders": ["a"], "more": 1})
         )
 
 
 def test_most_sentences_go_the_short_way():
-    filters = Words("en").phrases.filters
+    filters = Catalog("en").phrases.filters
     texts = [
         text
         for path in [*GENERAL, *OF_RULES]
@@ -128,7 +128,7 @@ def test_most_sentences_go_the_short_way():
     ],
 )
 def test_what_only_jinja_reads(text):
-    assert short(text, Words("en").phrases.filters) is None
+    assert short(text, Catalog("en").phrases.filters) is None
 
 
 def arguments(text, environment):

@@ -20,9 +20,9 @@ from bot.cli.review import exit_code
 from bot.errors import UserError
 from bot.files import write_output
 from bot.git import Git
-from bot.i18n.catalog import LANGUAGES, Words
+from bot.i18n.catalog import LANGUAGES, Catalog
 from bot.i18n.escape import Markdown
-from bot.pipeline import opened, reviewed
+from bot.pipeline import open_change, run_review
 from bot.reports import format_named
 from bot.workflows.check_output import notes
 
@@ -56,7 +56,7 @@ def _run(args: argparse.Namespace) -> int:
         sentence = _posted(event, payload, findings, args)
     except UserError as error:
         _summarise(
-            Words(args.lang, Markdown())(f"errors.{error.key}", **error.args_), texts, payload
+            Catalog(args.lang, Markdown())(f"errors.{error.key}", **error.args_), texts, payload
         )
         raise
     _summarise(sentence, texts, payload)
@@ -66,8 +66,10 @@ def _run(args: argparse.Namespace) -> int:
 def _reviewed(event: Event, args: argparse.Namespace) -> tuple[dict[str, str], int]:
     """The report in the formats that are needed, and the exit code that `--fail-on` asks for."""
     git = Git(Path(os.environ.get("GITHUB_WORKSPACE") or "."))
-    with opened(git, event.compared(git), event.pull) as change:
-        report = reviewed(change, profile=args.profile or None, pedantic=args.persona == "pedantic")
+    with open_change(git, event.compared(git), event.pull) as change:
+        report = run_review(
+            change, profile=args.profile or None, pedantic=args.persona == "pedantic"
+        )
         texts = {
             name: format_named(name).render(report, args.lang)
             for name in ("github", "json", "markdown")
@@ -86,7 +88,7 @@ def _posted(
         return ""
     from bot.action.publish import post
 
-    return Words(args.lang, Markdown())(post(event.place, payload, findings))
+    return Catalog(args.lang, Markdown())(post(event.place, payload, findings))
 
 
 def _summarise(sentence: str, texts: dict[str, str], payload: dict[str, str]) -> None:

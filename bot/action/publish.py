@@ -9,7 +9,7 @@ from typing import Any
 from github import Auth
 
 from bot.errors import UserError
-from bot.github import Client, GitHubError, Limited, urls
+from bot.github import Client, GitHubError, RateLimited, urls
 from bot.github.client import Cache
 from bot.github.own_comments import PullPlace
 from bot.github.publish import post_review, tidy
@@ -31,7 +31,7 @@ def post(place: PullPlace, payload: Json, findings: Iterable[Mapping[str, Any]])
         new = post_review(client, place, payload)
         _tidy(client, place, payload, list(findings))
     except GitHubError as error:
-        if error.status == 403 and not isinstance(error, Limited):
+        if error.status == 403 and not isinstance(error, RateLimited):
             return "action.read-only"
         raise UserError("action-not-posted", reason=str(error)) from error
     return "action.posted" if new else "action.there-already"
@@ -52,6 +52,6 @@ def _tidy(
     try:
         tidy(client, place, payload, findings, client)
     except GitHubError as error:
-        if error.status != 200 or isinstance(error, Limited):
+        if error.status != 200 or isinstance(error, RateLimited):
             raise
         tidy(client, place, payload, findings, None)

@@ -22,7 +22,7 @@ from starlette.routing import Route
 
 from bot.app.permissions import events, permissions
 from bot.errors import UserError
-from bot.i18n.catalog import Words
+from bot.i18n.catalog import Catalog
 
 _CODE = re.compile(r"[A-Za-z0-9_-]{1,200}")
 # GitHub's own limit on the name of an App.
@@ -66,7 +66,7 @@ class Flow:
 
     plan: Plan
     here: str
-    words: Words
+    words: Catalog
     begin: str = field(default_factory=lambda: f"/begin/{secrets.token_urlsafe(16)}")
     state: str = field(default_factory=lambda: secrets.token_urlsafe(24))
     made: dict[str, Any] | None = None

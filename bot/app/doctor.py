@@ -6,6 +6,7 @@ import os
 import stat
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
@@ -20,7 +21,6 @@ from bot.db.engine import engine_for
 from bot.github import App, Client, GitHubError
 from bot.redact import redact
 from bot.settings import Settings
-from checks.lang.ir.node import node
 
 _TIMEOUT = httpx.Timeout(10.0)
 # Our tokens are dated a minute back and live for five, which is what a wrong clock may eat up.
@@ -29,7 +29,7 @@ _SHORTEST_SECRET = 16
 _WINDOW = 3 * 24 * 3600.0
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Sign:
     """`key` of `templates/words/app.toml` with its arguments; `good` is None for what is only worth knowing."""
 

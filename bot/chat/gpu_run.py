@@ -18,7 +18,7 @@ from bot.db.commands import GpuRun
 from bot.errors import UserError
 from bot.git import Blobs, Git, Range
 from bot.git.tree import trees
-from bot.github import Client, GitHubError, Limited, Unsure
+from bot.github import Client, GitHubError, RateLimited, UncertainWrite
 from bot.github.app import ANALYSE, READ_CI, RUN
 from bot.jobs.requests import Order
 from checks.core.config import GpuJob
@@ -164,9 +164,9 @@ def dispatch(task: Task, plan: Json, wanted: Asked) -> Json:
     path = f"/repos/{task.order.repository}/actions/workflows/{quote(run.workflow, safe='')}/dispatches"
     try:
         answer = task.client(RUN).post(path, body)
-    except Unsure:
+    except UncertainWrite:
         return _looked_for(task, run)
-    except Limited:
+    except RateLimited:
         records.not_begun(run.request)
         raise
     except GitHubError as error:

@@ -7,7 +7,7 @@ from typing import Any
 from bot.chat.reply import ours
 from bot.github import App, Client
 from bot.github.own_comments import PullPlace
-from bot.i18n.catalog import Words
+from bot.i18n.catalog import Catalog
 
 Json = dict[str, Any]
 # A hint of GitHub's is enough here: nobody may do anything by it.
@@ -15,7 +15,7 @@ FIRST = ("FIRST_TIMER", "FIRST_TIME_CONTRIBUTOR")
 _MARK = "<!-- specbot:greeting -->"
 
 
-def greet(app: App, client: Client, place: PullPlace, report: Json, words: Words) -> None:
+def greet(app: App, client: Client, place: PullPlace, report: Json, words: Catalog) -> None:
     """Greet, once: with what the convention rules of `report` found to be missing."""
     path = f"/repos/{place.repository}/issues/{place.number}/comments"
     if any((one["body"] or "").startswith(_MARK) for one in ours(app, client, path)):

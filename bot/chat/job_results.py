@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bot.chat.page_tab import Outcome, Tab
 from bot.errors import UserError
-from bot.i18n.catalog import Words
+from bot.i18n.catalog import Catalog
 from bot.logprobs.diff import compare
 from bot.logprobs.files import read_records
 from bot.logprobs.store import FolderStore, find
@@ -19,7 +19,7 @@ from checks.logprobs.compare import Outcome as Comparison
 _MOST = 20
 
 
-def tests(data: bytes, words: Words) -> Outcome:
+def tests(data: bytes, words: Catalog) -> Outcome:
     """What a JUnit file says. One that cannot be read to its end is no success."""
     found = read(BytesIO(data))
     counts = {
@@ -45,7 +45,7 @@ def tests(data: bytes, words: Words) -> Outcome:
     )
 
 
-def logprobs(head: Path, base: Path | None, store: Path, words: Words) -> Outcome:
+def logprobs(head: Path, base: Path | None, store: Path, words: Catalog) -> Outcome:
     """Head's records against base's, and against the baseline with the same key, where there are any.
 
     Raises `UserError` for records that cannot be read.

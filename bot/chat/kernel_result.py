@@ -15,7 +15,7 @@ from bot.chat.page_tab import Outcome, Tab, together
 from bot.db.commands import GpuRun
 from bot.errors import UserError
 from bot.github.client import Json
-from bot.i18n.catalog import Words
+from bot.i18n.catalog import Catalog
 from bot.kernels import results
 from bot.reports import kernelpairs
 from bot.reports.kernelpairs import Judged, Report
@@ -38,7 +38,7 @@ def matches(run: GpuRun, found: Json) -> bool:
     )
 
 
-def outcome(run: GpuRun, archive: bytes, words: Words, store: Path) -> Outcome:
+def outcome(run: GpuRun, archive: bytes, words: Catalog, store: Path) -> Outcome:
     """The comparison, made here from the outputs of both sides and the baselines of `store`; what the run itself
     concluded is not asked."""
     try:
@@ -66,7 +66,7 @@ def summary(run: GpuRun, files: dict[str, bytes]) -> dict[str, Any] | None:
 
 
 def _parts(
-    run: GpuRun, files: dict[str, bytes], told: dict[str, Any], words: Words, store: Path
+    run: GpuRun, files: dict[str, bytes], told: dict[str, Any], words: Catalog, store: Path
 ) -> Iterator[Outcome]:
     """One for the kernels, the tests and the logprobs each. What was to come and did not is a failure."""
     lost = [name for name in run.files.values() if name and name not in files]

@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from bot.chat.commit_jobs import Ran
 from bot.chat.context import Task
-from bot.github import GitHubError, Limited
+from bot.github import GitHubError, RateLimited
 from bot.github.app import READ_CI
 from bot.github.download import job_log
 from checks.ci.analyse import analyse
@@ -68,7 +68,7 @@ def _log(task: Task, job: int) -> bytes | None:
     token = task.here.app.token(order.installation, order.repository_id, READ_CI)
     try:
         return job_log(task.here.app.endpoint.api, token, order.repository, job, _LARGEST_LOG)
-    except Limited:
+    except RateLimited:
         raise
     except GitHubError:
         return None

@@ -20,7 +20,7 @@ from bot.ci.results import of_base, results
 from bot.ci.source import Source
 from bot.ci.tolerant_fetch import Asking
 from bot.errors import UserError
-from bot.github import GitHubError, Limited
+from bot.github import GitHubError, RateLimited
 from bot.github.check import NAME
 from bot.github.client import Json
 from checks.ci.analyse import Guard
@@ -117,7 +117,7 @@ def _collected(asking: Asking, into: Path, now: datetime) -> CIRun:
 def _pull(source: Source) -> Json:
     try:
         data: Json = source.client.get_new(source.place.path)
-    except Limited:
+    except RateLimited:
         raise
     except GitHubError as error:
         name = f"{source.place.repository}#{source.place.number}"

@@ -11,7 +11,7 @@ from pathlib import Path
 from bot.ci import convert
 from bot.ci.convert import Execution
 from bot.ci.tolerant_fetch import Asking
-from bot.github import GitHubError, Limited
+from bot.github import GitHubError, RateLimited
 from checks.ci.analyse import Guard, signatures
 from checks.ci.message_keys import Problem
 from checks.ci.model import Attempt, Job, LogState
@@ -69,7 +69,7 @@ def _with_log(asking: Asking, into: Path, job: Job, told: Told) -> Job:
     try:
         data = asking.source.log(int(job.id))
     except GitHubError as error:
-        asking.limited = isinstance(error, Limited)
+        asking.limited = isinstance(error, RateLimited)
         if error.status != 410:
             asking.problems.add(Problem.LOGS)
         state = LogState.FAILED if asking.limited else _STATES.get(error.status, LogState.FAILED)
@@ -102,7 +102,7 @@ def _noted(asking: Asking, job: Job) -> Job:
     try:
         return convert.annotated(job, asking.source.client.get(path))
     except GitHubError as error:
-        asking.limited = isinstance(error, Limited)
+        asking.limited = isinstance(error, RateLimited)
         if error.status != 404:
             asking.problems.add(Problem.CHECKS)
         return job

@@ -13,7 +13,7 @@ from itertools import islice
 
 from bot.ci.convert import Execution, job, time_of
 from bot.ci.source import Source, day
-from bot.github import GitHubError, Limited
+from bot.github import GitHubError, RateLimited
 from bot.github.client import Json
 from checks.ci.analyse import Guard
 from checks.ci.earlier_runs import WINDOW
@@ -138,7 +138,7 @@ class Elsewhere:
         self._logs += 1
         try:
             log = self._source.log(int(data["id"]))
-        except Limited:
+        except RateLimited:
             raise
         except GitHubError:
             return ()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from urllib.parse import quote
 
-from bot.github import Client, GitHubError, Limited
+from bot.github import Client, GitHubError, RateLimited
 from bot.github.client import Json
 from bot.github.own_comments import PullPlace
 from checks.ci.model import Conclusion, Job, Kind, Requirement, Status
@@ -71,7 +71,7 @@ def required(client: Client, place: PullPlace, branch: str, head: str) -> Requir
     for part in (partial(_reported, client, place, head), *rules):
         try:
             part(found)
-        except Limited:
+        except RateLimited:
             raise
         except GitHubError:
             found.whole = False

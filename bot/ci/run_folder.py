@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from bot.errors import UserError
 from bot.git import Git, resolve
-from bot.pipeline import opened, reviewed
+from bot.pipeline import open_change, run_review
 from checks.ci.analyse import analyse
 from checks.ci.folder import RUN, FolderError, load
 from checks.ci.model import CIRun
@@ -64,8 +64,8 @@ def reported(
     revisions = saved.revisions
     base = base or revisions.merge_base or revisions.base or None
     compared = resolve(git, base, head or revisions.head, merge_base=True)
-    with opened(git, compared, PullRequest()) as change:
-        report = reviewed(change)
+    with open_change(git, compared, PullRequest()) as change:
+        report = run_review(change)
         if records:
             from bot.logprobs.answer import answered
 

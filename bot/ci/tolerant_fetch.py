@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TypeVar
 
 from bot.ci.source import Source
-from bot.github import GitHubError, Limited
+from bot.github import GitHubError, RateLimited
 from bot.github.client import Json
 from bot.safe_zip import BadArchive
 from checks.ci.message_keys import Problem
@@ -29,7 +29,7 @@ class Asking:
         """The first `most`. `Limited` goes up: without these there is no report."""
         try:
             return list(islice(pages(), most))
-        except Limited:
+        except RateLimited:
             raise
         except GitHubError:
             self.problems.add(problem)
@@ -40,7 +40,7 @@ class Asking:
         try:
             if not self.limited:
                 return make()
-        except Limited:
+        except RateLimited:
             self.limited = True
         except (GitHubError, BadArchive):
             pass

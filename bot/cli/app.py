@@ -10,13 +10,13 @@ from urllib.parse import urlsplit
 
 from bot.errors import UserError
 from bot.files import write_output
-from bot.i18n.catalog import Words
+from bot.i18n.catalog import Catalog
 
 _LOGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})")
 
 
 def arguments(
-    parser: argparse.ArgumentParser, shared: argparse.ArgumentParser, words: Words
+    parser: argparse.ArgumentParser, shared: argparse.ArgumentParser, words: Catalog
 ) -> None:
     """The actions and their options."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
@@ -44,7 +44,7 @@ def _create(args: argparse.Namespace) -> int:
     from bot.app.create import Flow, Plan, created, credentials, listening
     from bot.app.credentials import reserved
 
-    words = Words(args.lang)
+    words = Catalog(args.lang)
     plan = Plan(_address(args.url), _organization(args.org), args.name, *_github())
     with reserved(Path(args.output)) as file, listening(args.port) as listener:
         here = f"http://127.0.0.1:{listener.getsockname()[1]}"
@@ -62,7 +62,7 @@ def _doctor(args: argparse.Namespace) -> int:
     from bot.app.doctor import examined
     from bot.settings import load
 
-    words = Words(args.lang)
+    words = Catalog(args.lang)
     settings = load(args.config)
     missing = 0
     for sign in examined(settings):

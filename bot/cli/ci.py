@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.i18n.catalog import Words
+from bot.i18n.catalog import Catalog
 
 if TYPE_CHECKING:
     from checks.ci.model import CIRun
@@ -19,7 +19,7 @@ FORMATS = ("terminal", "markdown", "json", "html", "github")
 
 
 def arguments(
-    parser: argparse.ArgumentParser, shared: argparse.ArgumentParser, words: Words
+    parser: argparse.ArgumentParser, shared: argparse.ArgumentParser, words: Catalog
 ) -> None:
     """The actions and their arguments."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
@@ -79,14 +79,14 @@ def _collect(args: argparse.Namespace) -> int:
     from bot.ci.source import from_environment, place_of
     from bot.errors import UserError
     from bot.files import write_output
-    from bot.github import Limited
+    from bot.github import RateLimited
 
     source = from_environment(place_of(args.pr))
     try:
         saved = collect(source, Path(args.output), datetime.now(UTC).replace(microsecond=0))
-    except Limited as error:
+    except RateLimited as error:
         raise UserError("ci-limited", reason=str(error)) from error
-    words = Words(args.lang)
+    words = Catalog(args.lang)
     counts = {"jobs": len(saved.jobs), "failed": sum(j.failed for j in saved.jobs)}
     lines = [
         words(

@@ -9,12 +9,12 @@ from bot.configuration import checked
 from bot.errors import UserError
 from bot.files import read_text, write_output
 from bot.git import Blobs, Git, head_tree
-from bot.i18n.catalog import Words
+from bot.i18n.catalog import Catalog
 from checks.core.config import FILE
 
 
 def arguments(
-    parser: argparse.ArgumentParser, shared: argparse.ArgumentParser, words: Words
+    parser: argparse.ArgumentParser, shared: argparse.ArgumentParser, words: Catalog
 ) -> None:
     """The one action."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
@@ -26,7 +26,7 @@ def arguments(
 
 def run(args: argparse.Namespace) -> int:
     """Check FILE, or the `.specbot.toml` of the current directory where there is one."""
-    words = Words(args.lang)
+    words = Catalog(args.lang)
     name = args.file or FILE
     text = read_text(name) if args.file is not None or Path(FILE).exists() else None
     try:

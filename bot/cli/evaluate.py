@@ -20,7 +20,7 @@ from bot.configuration import configuration
 from bot.errors import UserError
 from bot.files import read_text, write_output
 from bot.git import Blobs, Git, change_set, resolve
-from bot.i18n.catalog import Words
+from bot.i18n.catalog import Catalog
 from bot.reports.evaluation import summary, table
 from checks.core.change import ChangeSet, PullRequest
 from checks.core.tree import PatchedTree
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
         raise UserError("eval-nothing")
     outcomes = dict(_outcomes(jobs, args))
     scored = score(cases, outcomes)
-    words = Words(args.lang)
+    words = Catalog(args.lang)
     write_output(table(scored, words), None)
     if args.output:
         data = summary(scored, outcomes.values(), labelled=bool(cases))
@@ -157,7 +157,7 @@ def _code() -> str:
 def _progress(done: int, total: int, lang: str) -> None:
     if sys.stderr.isatty():
         end = "\n" if done == total else ""
-        sys.stderr.write("\r\x1b[K" + Words(lang)("eval.progress", done=done, total=total) + end)
+        sys.stderr.write("\r\x1b[K" + Catalog(lang)("eval.progress", done=done, total=total) + end)
         sys.stderr.flush()
 
 
@@ -190,7 +190,7 @@ def _findings(job: _Job) -> Iterator[Reported]:
     with Blobs(git) as blobs:
         compared = resolve(git, job.base, job.head, merge_base=False)
         change = _variant(change_set(git, blobs, compared, PullRequest()), job.from_base)
-        words = Words("en")
+        words = Catalog("en")
         outcome = review(
             change, configuration(change.base, None, None), rules, pedantic=job.pedantic
         )

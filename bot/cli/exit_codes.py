@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 
 import bot
 from bot.errors import UserError
-from bot.i18n.catalog import Words
+from bot.i18n.catalog import Catalog
 
 
 def guarded(run: Callable[[], int], arguments: Sequence[str], language: str) -> int:
     """`run`'s exit code; 2 with one sentence for a `UserError`, 130 for ^C, 3 with a report file for the rest."""
-    words = Words(language)
+    words = Catalog(language)
     try:
         return run()
     except UserError as error:
@@ -35,7 +35,7 @@ def _say(sentence: str) -> None:
     sys.stderr.write(f"specbot: {sentence}\n")
 
 
-def _report(error: Exception, arguments: Sequence[str], words: Words) -> None:
+def _report(error: Exception, arguments: Sequence[str], words: Catalog) -> None:
     import tempfile
 
     from bot.redact import redact

@@ -8,14 +8,14 @@ import sys
 from importlib.util import find_spec
 
 from bot.errors import UserError
-from bot.i18n.catalog import Words
+from bot.i18n.catalog import Catalog
 
 FORMATS = ("terminal", "markdown", "json")
 _DEVICES = ("cuda", "cpu")
 
 
 def arguments(
-    parser: argparse.ArgumentParser, shared: argparse.ArgumentParser, words: Words
+    parser: argparse.ArgumentParser, shared: argparse.ArgumentParser, words: Catalog
 ) -> None:
     """The actions and their options."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")

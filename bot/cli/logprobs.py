@@ -6,14 +6,14 @@ import argparse
 from math import inf
 from typing import TypeVar
 
-from bot.i18n.catalog import Words
+from bot.i18n.catalog import Catalog
 
 N = TypeVar("N", int, float)
 DIFF_FORMATS = ("terminal", "markdown", "json")
 
 
 def arguments(
-    parser: argparse.ArgumentParser, shared: argparse.ArgumentParser, words: Words
+    parser: argparse.ArgumentParser, shared: argparse.ArgumentParser, words: Catalog
 ) -> None:
     """The actions and their options."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     return convert.run(args)
 
 
-def _convert(parser: argparse.ArgumentParser, words: Words) -> None:
+def _convert(parser: argparse.ArgumentParser, words: Catalog) -> None:
     add = parser.add_argument
     add("input", metavar="IN", help=words("logprobs.convert-input"))
     add("-o", "--output", metavar="FILE", help=words("cli.output"))
@@ -58,7 +58,7 @@ def _convert(parser: argparse.ArgumentParser, words: Words) -> None:
     _origin(parser, words)
 
 
-def _origin(parser: argparse.ArgumentParser, words: Words) -> None:
+def _origin(parser: argparse.ArgumentParser, words: Catalog) -> None:
     """What an answer does not say about the engine that gave it."""
     add = parser.add_argument
     add(
@@ -93,7 +93,7 @@ def _origin(parser: argparse.ArgumentParser, words: Words) -> None:
     add("--steps", action="store_true", help=words("logprobs.steps"))
 
 
-def _record(parser: argparse.ArgumentParser, words: Words) -> None:
+def _record(parser: argparse.ArgumentParser, words: Catalog) -> None:
     add = parser.add_argument
     add(
         "--endpoint",
@@ -145,7 +145,7 @@ def _record(parser: argparse.ArgumentParser, words: Words) -> None:
     _origin(parser, words)
 
 
-def _diff(parser: argparse.ArgumentParser, words: Words) -> None:
+def _diff(parser: argparse.ArgumentParser, words: Catalog) -> None:
     add = parser.add_argument
     add("base", nargs="?", metavar="BASE", help=words("comparison.help-base"))
     add("head", metavar="HEAD", help=words("comparison.help-head"))
@@ -157,7 +157,7 @@ def _diff(parser: argparse.ArgumentParser, words: Words) -> None:
     add("-o", "--output", metavar="FILE", help=words("cli.output"))
 
 
-def _accept(parser: argparse.ArgumentParser, words: Words) -> None:
+def _accept(parser: argparse.ArgumentParser, words: Catalog) -> None:
     add = parser.add_argument
     add("record", metavar="RECORD", help=words("logprobs.accept-record"))
     add("--store", required=True, metavar="DIR", help=words("logprobs.accept-store"))
@@ -167,7 +167,7 @@ def _accept(parser: argparse.ArgumentParser, words: Words) -> None:
     add("--at", type=text, metavar="TIME", help=words("logprobs.accept-at"))
 
 
-def _baselines(parser: argparse.ArgumentParser, words: Words) -> None:
+def _baselines(parser: argparse.ArgumentParser, words: Catalog) -> None:
     add = parser.add_argument
     add("--store", default="baselines", metavar="DIR", help=words("logprobs.baselines-store"))
     add("-o", "--output", metavar="FILE", help=words("cli.output"))

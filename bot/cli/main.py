@@ -14,7 +14,7 @@ from importlib import import_module
 import bot
 from bot.cli.arguments import Parser
 from bot.cli.exit_codes import guarded
-from bot.i18n.catalog import LANGUAGES, Words
+from bot.i18n.catalog import LANGUAGES, Catalog
 from bot.reports import FORMATS
 
 _FAIL_ON = ("bug", "suggestion", "never")
@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: list[str], language: str) -> int:
-    args = _parser(Words(language), language, arguments[0] if arguments else "").parse_args(
+    args = _parser(Catalog(language), language, arguments[0] if arguments else "").parse_args(
         arguments
     )
     # Each command is read when it is asked for: the shell command must start fast.
@@ -52,7 +52,7 @@ def _language(arguments: Sequence[str]) -> str:
     return "zh" if locale.lower().startswith("zh") else "en"
 
 
-def _parser(words: Words, language: str, asked: str) -> argparse.ArgumentParser:
+def _parser(words: Catalog, language: str, asked: str) -> argparse.ArgumentParser:
     """The parser, with the command that is `asked` for alone: the words and options of all take longer than git."""
     parser = Parser(prog="specbot", description=words("cli.description"), allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"specbot {bot.__version__}")
@@ -72,11 +72,11 @@ def _parser(words: Words, language: str, asked: str) -> argparse.ArgumentParser:
     return parser
 
 
-def _rules(parser: argparse.ArgumentParser, words: Words) -> None:
+def _rules(parser: argparse.ArgumentParser, words: Catalog) -> None:
     parser.add_argument("id", nargs="?", metavar="ID", help=words("cli.rules-id"))
 
 
-def _serve(parser: argparse.ArgumentParser, words: Words) -> None:
+def _serve(parser: argparse.ArgumentParser, words: Catalog) -> None:
     parser.add_argument(
         "--role", choices=("all", "web"), default="all", help=words("cli.serve-role")
     )
@@ -85,12 +85,12 @@ def _serve(parser: argparse.ArgumentParser, words: Words) -> None:
     parser.add_argument("--config", metavar="FILE", help=words("cli.serve-config"))
 
 
-def _worker(parser: argparse.ArgumentParser, words: Words) -> None:
+def _worker(parser: argparse.ArgumentParser, words: Catalog) -> None:
     parser.add_argument("--queues", metavar="Q", help=words("cli.worker-queues"))
     parser.add_argument("--config", metavar="FILE", help=words("cli.serve-config"))
 
 
-def _eval(parser: argparse.ArgumentParser, words: Words) -> None:
+def _eval(parser: argparse.ArgumentParser, words: Catalog) -> None:
     add = parser.add_argument
     add("cases", nargs="?", metavar="CASES", help=words("cli.eval-cases"))
     add("--repo", default=".", metavar="DIR", help=words("cli.repo"))
@@ -111,7 +111,7 @@ def _eval(parser: argparse.ArgumentParser, words: Words) -> None:
     add("-o", "--output", metavar="FILE", help=words("cli.output"))
 
 
-def _review(parser: argparse.ArgumentParser, words: Words) -> None:
+def _review(parser: argparse.ArgumentParser, words: Catalog) -> None:
     _compared(parser, words)
     add = parser.add_argument
     add("--format", choices=FORMATS, default="terminal", help=words("cli.format"))
@@ -120,14 +120,14 @@ def _review(parser: argparse.ArgumentParser, words: Words) -> None:
     add("--records", nargs=2, metavar=("BASE", "HEAD"), help=words("comparison.help-records"))
 
 
-def _analyze(parser: argparse.ArgumentParser, words: Words) -> None:
+def _analyze(parser: argparse.ArgumentParser, words: Catalog) -> None:
     _compared(parser, words)
     parser.add_argument("--pr", metavar="OWNER/REPO#N", help=words("cli.pull"))
     formats = ("terminal", "markdown", "html", "json")
     parser.add_argument("--format", choices=formats, default="terminal", help=words("cli.format"))
 
 
-def _compared(parser: argparse.ArgumentParser, words: Words) -> None:
+def _compared(parser: argparse.ArgumentParser, words: Catalog) -> None:
     """The options of every command that looks at one change."""
     add = parser.add_argument
     add("--repo", default=".", metavar="DIR", help=words("cli.repo"))
@@ -148,7 +148,7 @@ def _compared(parser: argparse.ArgumentParser, words: Words) -> None:
 
 
 # In the order of the help: its key, and what adds the options; None where the command's own module does.
-_COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser, Words], None] | None]] = {
+_COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser, Catalog], None] | None]] = {
     "review": ("cli.review", _review),
     "analyze": ("cli.analyze", _analyze),
     "rules": ("cli.rules", _rules),

@@ -10,8 +10,8 @@ from pathlib import Path
 from bot.errors import UserError
 from bot.files import read_text, write_output
 from bot.git import Git, Range, resolve
-from bot.i18n.catalog import Words
-from bot.pipeline import opened, progress_on_terminal, reviewed
+from bot.i18n.catalog import Catalog
+from bot.pipeline import open_change, progress_on_terminal, run_review
 from bot.reports import format_named
 from checks.core.change import ChangeSet, PullRequest
 from checks.core.finding import Severity
@@ -21,12 +21,12 @@ from checks.review import Review
 def run(args: argparse.Namespace) -> int:
     """Review, write the report, and give the exit code that `--fail-on` asks for."""
     with asked(args) as (_, _, change):
-        report = reviewed(
+        report = run_review(
             change,
             config_file=args.config,
             profile=args.profile,
             pedantic=args.persona == "pedantic",
-            progress=progress_on_terminal(Words(args.lang)),
+            progress=progress_on_terminal(Catalog(args.lang)),
         )
         if args.records:
             from bot.logprobs.answer import answered
@@ -46,7 +46,7 @@ def asked(
     pull = _told(args, known or PullRequest())
     git = Git(Path(args.repo))
     compared = resolve(git, args.base, args.head, merge_base=args.merge_base)
-    with opened(git, compared, _aimed(pull, compared, args.target_branch)) as change:
+    with open_change(git, compared, _aimed(pull, compared, args.target_branch)) as change:
         yield git, compared, change
 
 

@@ -8,14 +8,14 @@ import inspect
 from bot.configuration import nearest
 from bot.errors import UserError
 from bot.files import write_output
-from bot.i18n.catalog import Words
+from bot.i18n.catalog import Catalog
 from checks.core.check import Check
 from checks.registry import RULES, rule
 
 
 def run(args: argparse.Namespace) -> int:
     """Print every rule with its summary, or the page of the one named."""
-    words = Words(args.lang)
+    words = Catalog(args.lang)
     if args.id is None:
         write_output(_list(words), None)
         return 0
@@ -26,12 +26,12 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _list(words: Words) -> str:
+def _list(words: Catalog) -> str:
     widest = max((len(r.ID) for r in RULES), default=0)
     return "".join(f"{r.ID:<{widest}}  {words.summary(r.ID)}\n" for r in RULES)
 
 
-def _page(check: Check, words: Words) -> str:
+def _page(check: Check, words: Catalog) -> str:
     """The rule's docstring is its documentation; the summary comes in the reader's language."""
     doc = inspect.cleandoc(check.__doc__ or "")
     return f"{check.ID}\n\n{words.summary(check.ID)}\n\n{doc}\n"

@@ -10,7 +10,7 @@ from dbos import DBOS, StepOptions
 
 from bot.context.backoff import NotYet
 from bot.context.service_context import machine
-from bot.github import GitHubError, Limited, Unsure
+from bot.github import GitHubError, RateLimited, UncertainWrite
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -18,7 +18,7 @@ R = TypeVar("R")
 
 def passing(error: BaseException) -> bool:
     """Whether the same request may succeed later."""
-    if isinstance(error, Unsure | Limited):
+    if isinstance(error, UncertainWrite | RateLimited):
         return True
     return isinstance(error, GitHubError) and (error.status == 0 or error.status >= 500)
 
@@ -45,7 +45,7 @@ def patient(act: Callable[P, R]) -> Callable[P, R]:
     def acting(*args: P.args, **named: P.kwargs) -> R:
         try:
             return act(*args, **named)
-        except (Limited, NotYet) as error:
+        except (RateLimited, NotYet) as error:
             machine().waiting.leave(str(DBOS.workflow_id), error.wait)
 
     return acting

@@ -10,7 +10,7 @@ from bot.db.deliveries import Store
 from bot.db.rate_limits import Writes
 from bot.github import App
 from bot.github.checkout import Checkouts
-from bot.i18n.catalog import Words
+from bot.i18n.catalog import Catalog
 from bot.i18n.escape import Markdown
 from bot.settings import Settings
 
@@ -21,7 +21,7 @@ class Machine:
     app: App
     store: Store
     checkouts: Checkouts
-    words: Words
+    words: Catalog
     records: Records
     waiting: Waiting = field(default_factory=Waiting)
 
@@ -37,7 +37,7 @@ class Machine:
             app,
             store,
             checkouts,
-            Words(settings.language, Markdown()),
+            Catalog(settings.language, Markdown()),
             Records(store.engine),
         )
 

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from dbos import DBOS
 
 from bot.db.engine import create, lock
-from bot.github import Endpoint, Limited
+from bot.github import Endpoint, RateLimited
 from bot.github.rate_limit import HOUR, Pace
 
 _TABLES = sa.MetaData()
@@ -86,7 +86,7 @@ class _Shared(Pace):
     def wait(self) -> None:
         left = self._writes.turn(self._installation, DBOS.workflow_id, self.patience)
         if left > self.patience:
-            raise Limited(429, "the writes of this hour are used up", left)
+            raise RateLimited(429, "the writes of this hour are used up", left)
         time.sleep(left)
         # Of those that came back later than their moment, too, one goes after the other.
         super().wait()

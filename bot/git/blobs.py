@@ -13,7 +13,7 @@ from typing import IO
 from bot.errors import UserError
 from bot.git.command import Git, fail
 from bot.git.memory import Memory
-from checks.core.tree import find_word, holds_word
+from checks.core.tree import contains_word, find_word
 
 # Where a blob lies among those that are searched: one that stands in files of both languages lies between the two, so
 # that what is searched for one language is in one piece.
@@ -133,12 +133,12 @@ class Blobs:
     def find(self, word: str, language: str) -> Iterator[tuple[str, list[tuple[int, str]]]]:
         """(object id, its lines as (number, text)) of each blob of `language` that holds `word` as a whole word; of
         any, where `language` is empty."""
-        for oid in self.holders(word, language):
+        for oid in self.paths_containing(word, language):
             if (word, oid) not in self._found:
                 self._found[word, oid] = find_word(self.read(oid), word)
             yield oid, self._found[word, oid]
 
-    def holders(self, word: str, language: str) -> Iterator[str]:
+    def paths_containing(self, word: str, language: str) -> Iterator[str]:
         """The blobs that `find` gives lines of; those that nobody waits for are not looked for."""
         self.load()
         for region in _REGIONS[language]:
@@ -165,6 +165,6 @@ class Blobs:
             i = bisect_right(self._starts, at)
             oid = self._ids[i - 1]
             # With the byte before it, which may make it part of a word.
-            if holds_word(self._buffer.data[at - 1 : self._spans[oid][1]], needle):
+            if contains_word(self._buffer.data[at - 1 : self._spans[oid][1]], needle):
                 yield oid
             at = self._buffer.find(needle, self._starts[i], stop) if i < last else -1

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from bot.git.command import Git, Work
 from checks.core.change import FileChange, Hunk
-from checks.lang.ir.node import node
 
 # Plumbing with every choice spelled out. Myers with the indent heuristic is what GitHub shows, and comments are
 # placed on its lines.
@@ -32,7 +32,7 @@ _MODES = {"120000": "symlink", "160000": "submodule"}
 _NULL = "000000"
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class _Raw:
     old_mode: str
     new_mode: str
@@ -52,7 +52,7 @@ class _Raw:
         return 2 if self.status == "T" else 1
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class _Section:
     hunks: tuple[Hunk, ...]
     binary: bool

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
 
 from bot.git.command import Git, Work
 from bot.git.diff import compare, diff
 from bot.git.revisions import Range
 from checks.core.change import ChangeSet, FileChange
-from checks.lang.ir.node import node
 from checks.lang.source import language
 
 _MOST_FILES = 8
@@ -17,7 +17,7 @@ _MOST_FILES = 8
 _BY_FILE = ("--no-renames", "--name-only", "-c", "--format=%x00%H %s")
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Past:
     """Questions that git is at work on. `commits`: id, parents and subject of every commit, the newest first; `said`:
     the message of `head` and of each commit since `base`, ended by a NUL; `touched`: who touched `files`; `blames`: who

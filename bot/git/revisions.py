@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import difflib
 import os
+from dataclasses import dataclass
 
 from bot.errors import UserError
 from bot.git.command import Git
-from checks.lang.ir.node import node
 
 _USUAL = ("main", "master", "develop", "trunk")
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Range:
     """Object ids of the base (a commit, or a tree) and of the head commit; `target` is the default branch's
     name where the base was not given."""

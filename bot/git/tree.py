@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from bot.git.blobs import Blobs
 from bot.git.command import Git, Work
-from checks.core.tree import Hit
+from checks.core.tree import Match
 from checks.lang.source import LARGEST, language
 
 _LINK = b"120000"
@@ -46,20 +46,24 @@ class GitTree:
             if sizes[oids[path]] <= LARGEST
         }
 
-    def find(self, word: str, language: str = "") -> tuple[Hit, ...]:
+    def find(self, word: str, language: str = "") -> tuple[Match, ...]:
         found = dict(self._blobs.find(word, language))
         paths = self._of(found, language)
         return tuple(
-            [Hit(path, line, text) for path in paths for line, text in found[self._oids[path]]]
+            [Match(path, line, text) for path in paths for line, text in found[self._oids[path]]]
         )
 
-    def holders(self, word: str, language: str = "") -> tuple[str, ...]:
-        return tuple(self._of(self._blobs.holders(word, language), language))
+    def paths_containing(self, word: str, language: str = "") -> tuple[str, ...]:
+        return tuple(self._of(self._blobs.paths_containing(word, language), language))
 
-    def holds(self, word: str) -> bool:
+    def contains(self, word: str) -> bool:
         if word not in self._held:
             # A name of Python code is found soon among Python's files, and nowhere among the others.
-            found = (oid for kind in ("python", "cpp") for oid in self._blobs.holders(word, kind))
+            found = (
+                oid
+                for kind in ("python", "cpp")
+                for oid in self._blobs.paths_containing(word, kind)
+            )
             self._held[word] = any(oid in self._sharers for oid in found)
         return self._held[word]
 

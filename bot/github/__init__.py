@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from bot.github.app import App, Endpoint
-from bot.github.client import Client, GitHubError, Limited, Unsure
+from bot.github.client import Client, GitHubError, RateLimited, UncertainWrite
 
-__all__ = ["App", "Client", "Endpoint", "GitHubError", "Limited", "Unsure"]
+__all__ = ["App", "Client", "Endpoint", "GitHubError", "RateLimited", "UncertainWrite"]

@@ -40,11 +40,11 @@ class GitHubError(Exception):
         self.status = status
 
 
-class Unsure(GitHubError):
+class UncertainWrite(GitHubError):
     """A write was sent, and nothing says whether it had its effect."""
 
 
-class Limited(GitHubError):
+class RateLimited(GitHubError):
     """GitHub's limits are reached, for longer than who asks is willing to wait; `wait` says how long, in seconds. The
     request had no effect."""
 
@@ -143,7 +143,7 @@ class Client:
             said = "; ".join(e["message"] for e in answer["errors"])
             if any(e.get("type") == "RATE_LIMITED" for e in answer["errors"]):
                 self._pace.pause(UNTOLD_WAIT)
-                raise Limited(200, said)
+                raise RateLimited(200, said)
             raise GitHubError(200, said)
         data: Json = answer["data"]
         return data
@@ -162,7 +162,7 @@ class Client:
         pace = method != "GET" if pace is None else pace
         for attempt in range(1, _ATTEMPTS + 1):
             if (left := self._pace.paused) > self._pace.patience:
-                raise Limited(429, f"{method}: not before a pause is over", left)
+                raise RateLimited(429, f"{method}: not before a pause is over", left)
             if pace:
                 self._pace.wait()
             try:
@@ -176,7 +176,7 @@ class Client:
                     raise _as_ours(error, method, again, wait) from None
             except (requests.ConnectionError, requests.Timeout) as error:
                 if not again or attempt == _ATTEMPTS:
-                    kind = GitHubError if again else Unsure
+                    kind = GitHubError if again else UncertainWrite
                     raise kind(0, type(error).__name__) from None
                 wait = float(2 ** (attempt - 1))
             self._sleep(wait)
@@ -216,8 +216,10 @@ def _wait(error: GithubException, attempt: int, again: bool) -> float | None:
 def _as_ours(error: GithubException, method: str, again: bool, wait: float | None) -> GitHubError:
     said = f"{method}: {_message(error)}"
     if error.status >= 500:
-        return (GitHubError if again else Unsure)(error.status, said)
-    return GitHubError(error.status, said) if wait is None else Limited(error.status, said, wait)
+        return (GitHubError if again else UncertainWrite)(error.status, said)
+    return (
+        GitHubError(error.status, said) if wait is None else RateLimited(error.status, said, wait)
+    )
 
 
 def _message(error: GithubException) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import httpx
 
-from bot.github.client import API_VERSION, UNTOLD_WAIT, GitHubError, Limited
+from bot.github.client import API_VERSION, UNTOLD_WAIT, GitHubError, RateLimited
 
 _TIMEOUT = httpx.Timeout(60.0, connect=10.0)
 
@@ -31,7 +31,7 @@ def _download(api: str, token: str, path: str, limit: int) -> bytes:
             answer = http.get(api.rstrip("/") + path, headers=headers)
             if answer.status_code != 302:
                 if _limited_by(answer):
-                    raise Limited(
+                    raise RateLimited(
                         answer.status_code,
                         path,
                         float(answer.headers.get("retry-after", UNTOLD_WAIT)),

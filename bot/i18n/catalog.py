@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from bot.i18n.escape import Plain, Style
-from bot.i18n.templates import Phrases, Ready, place
+from bot.i18n.templates import Escaped, Phrases, place
 from checks.core.finding import Message
 
-__all__ = ["LANGUAGES", "TEMPLATES", "Words", "place"]
+__all__ = ["LANGUAGES", "TEMPLATES", "Catalog", "place"]
 
 LANGUAGES = ("zh", "en")
 TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
@@ -20,7 +20,7 @@ _TABLE = re.compile(r"^\[([\w.-]+)\]$", re.MULTILINE)
 _COMMA = {"zh": "、", "en": ", "}
 
 
-class Words:
+class Catalog:
     """The words in `language` (`zh` or `en`), with every argument escaped by `style`."""
 
     def __init__(self, language: str, style: Style | None = None) -> None:
@@ -79,7 +79,7 @@ class Words:
 
     def _argument(self, rule: str, value: Any) -> Any:
         if isinstance(value, Message):
-            return Ready(self.message(rule, value))
+            return Escaped(self.message(rule, value))
         if isinstance(value, list | tuple):
             return [self._argument(rule, item) for item in value]
         return value

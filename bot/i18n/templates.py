@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Phrase = Callable[[Mapping[str, Any]], str]
 
 
-class Ready(str):
+class Escaped(str):
     """Text that is already written for the output at hand."""
 
     __slots__ = ()
@@ -27,13 +27,13 @@ class Phrases:
     an argument is missing."""
 
     def __init__(self, style: Style, comma: str) -> None:
-        self.filters: dict[str | None, Callable[..., Ready]] = {
+        self.filters: dict[str | None, Callable[..., Escaped]] = {
             None: partial(_written, style.prose),
             "code": partial(_written, style.code),
-            "codes": lambda values: Ready(comma.join(_written(style.code, v) for v in values)),
-            "items": lambda values: Ready(comma.join(_written(style.prose, v) for v in values)),
-            "hex": lambda value: Ready(style.code(f"{value:#x}")),
-            "plural": lambda count, one, many: Ready(one if count == 1 else many),
+            "codes": lambda values: Escaped(comma.join(_written(style.code, v) for v in values)),
+            "items": lambda values: Escaped(comma.join(_written(style.prose, v) for v in values)),
+            "hex": lambda value: Escaped(style.code(f"{value:#x}")),
+            "plural": lambda count, one, many: Escaped(one if count == 1 else many),
         }
         self._environment: ImmutableSandboxedEnvironment | None = None
         self._compiled: dict[str, Phrase] = {}
@@ -79,10 +79,10 @@ class Phrases:
         return self._environment
 
 
-def _written(write: Callable[[str], str], value: Any) -> Ready:
-    if isinstance(value, Ready):
+def _written(write: Callable[[str], str], value: Any) -> Escaped:
+    if isinstance(value, Escaped):
         return value
-    return Ready(write(place(value) if isinstance(value, Location) else str(value)))
+    return Escaped(write(place(value) if isinstance(value, Location) else str(value)))
 
 
 def place(location: Location) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from bot.errors import UserError
 from bot.files import write_output
 from bot.git import Git, Range, resolve
-from bot.i18n.catalog import Words
+from bot.i18n.catalog import Catalog
 from bot.kernels import package, results, runs
 from bot.kernels.package import Package
 from bot.reports import kernelpairs, kernelrun
@@ -27,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
     """Run the installed kernels, write the results, print a table. 1 if a case is not ok."""
     folder = _folder(args.output)
     kernels = package.installed()
-    progress = _Progress(Words(args.lang))
+    progress = _Progress(Catalog(args.lang))
     done = runs.alone(kernels, _plan(args, kernels), progress)
     progress.clear()
     results.save(done, folder)
@@ -40,7 +40,7 @@ def compare(args: argparse.Namespace) -> int:
     folder = _folder(args.output) if args.output else None
     git = Git(Path(args.repo))
     revisions = resolve(git, args.base, args.head, merge_base=False)
-    progress = _Progress(Words(args.lang))
+    progress = _Progress(Catalog(args.lang))
     report = pairs(git, revisions, lambda base: _plan(args, base), progress)
     progress.clear()
     if folder is not None:
@@ -104,7 +104,7 @@ def save(report: Report, folder: Path, language: str) -> None:
 class _Progress:
     """One line on a terminal's standard error, and nothing elsewhere."""
 
-    def __init__(self, words: Words) -> None:
+    def __init__(self, words: Catalog) -> None:
         self._words = words
         self._shown = ""
 

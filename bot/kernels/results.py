@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.errors import UserError
-from bot.i18n.catalog import LANGUAGES, Words
+from bot.i18n.catalog import LANGUAGES, Catalog
 from checks.kernelrun.files import RunFileError, from_json, to_json
 from checks.kernelrun.model import Reason, Run
 from checks.kernelrun.tensors import Tensor, TensorError, read, write
@@ -58,10 +58,10 @@ def reason_data(reason: Reason | None) -> dict[str, Any] | None:
 
 
 def _said(reason: Reason) -> dict[str, str]:
-    return {language: say(reason, Words(language)) for language in LANGUAGES}
+    return {language: say(reason, Catalog(language)) for language in LANGUAGES}
 
 
-def say(reason: Reason, words: Words) -> str:
+def say(reason: Reason, words: Catalog) -> str:
     """A reason as a sentence. A key that is not known, from another version's file, is shown as it is."""
     try:
         return words(f"kernelrun.reason-{reason.key}", **reason.args)

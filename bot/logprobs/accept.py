@@ -17,7 +17,7 @@ import orjson
 
 from bot.errors import UserError
 from bot.files import read_text, write_chunks, write_output
-from bot.i18n.catalog import Words
+from bot.i18n.catalog import Catalog
 from bot.logprobs.files import read_records, unless_unwritable
 from bot.logprobs.store import GIT, LOG, Store, baselines, folder_of, label, open_store, read_log
 from checks.logprobs.jsonl import write
@@ -42,7 +42,7 @@ def accept(args: argparse.Namespace) -> int:
         "verdict": _verdict(args.verdict),
     }
     moved = move(Path(args.store), args.record, said)
-    words = Words(args.lang)
+    words = Catalog(args.lang)
     key = "logprobs.accepted" if moved["old"] != moved["new"] else "logprobs.accepted-already"
     write_output(
         words(key, key=label(Key(**moved["key"])), requests=moved["requests"], store=args.store)
@@ -64,11 +64,11 @@ def move(root: Path, record: str, said: dict[str, Any]) -> dict[str, Any]:
 
 def show(args: argparse.Namespace) -> int:
     """List the baselines of a store, and who moved each on last."""
-    write_output("".join(_lines(open_store(args.store), Words(args.lang))), args.output)
+    write_output("".join(_lines(open_store(args.store), Catalog(args.lang))), args.output)
     return 0
 
 
-def _lines(store: Store, words: Words) -> Iterator[str]:
+def _lines(store: Store, words: Catalog) -> Iterator[str]:
     there = baselines(store)
     if not there:
         yield words("logprobs.baselines-none") + "\n"

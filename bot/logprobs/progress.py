@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from types import TracebackType
 
-from bot.i18n.catalog import Words
+from bot.i18n.catalog import Catalog
 
 _WIDTH = 24
 
@@ -13,7 +13,7 @@ _WIDTH = 24
 class Progress:
     """`done` of `total` requests, on standard error. Use as a context: the line is cleared at its end."""
 
-    def __init__(self, words: Words, total: int, done: int) -> None:
+    def __init__(self, words: Catalog, total: int, done: int) -> None:
         self._words = words
         self._total = total
         self._done = done

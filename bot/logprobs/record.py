@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 
 from bot.errors import UserError
-from bot.i18n.catalog import Words
+from bot.i18n.catalog import Catalog
 from bot.logprobs.client import Refused, Server, address
 from bot.logprobs.journal import Journal, opened
 from bot.logprobs.origin import origin, speculative
@@ -85,7 +85,7 @@ class _Run:
 def run(args: argparse.Namespace) -> int:
     """Record what is not recorded yet; `UserError` where a request was refused or the server is gone."""
     prompts = read_prompts(args.prompts, args.api)
-    asking, words = _asking(args), Words(args.lang)
+    asking, words = _asking(args), Catalog(args.lang)
     url = address(args.endpoint, args.api)
     with opened(args.output) as journal:
         _resume(journal, prompts, asking)
@@ -150,7 +150,7 @@ async def _record(
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     async with httpx.AsyncClient(headers=headers, timeout=None, limits=limits) as client:
         server = Server(client, url, args.timeout, args.retries, key)
-        with Progress(Words(args.lang), len(prompts), len(prompts) - len(left)) as progress:
+        with Progress(Catalog(args.lang), len(prompts), len(prompts) - len(left)) as progress:
             run = _Run(asking, server, journal, iter(left), progress)
             workers = [
                 asyncio.create_task(_work(run)) for _ in range(min(args.concurrency, len(left)))

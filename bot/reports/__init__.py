@@ -7,9 +7,8 @@ must start fast.
 from __future__ import annotations
 
 import importlib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, cast
-
-from checks.lang.ir.node import node
 
 if TYPE_CHECKING:
     # The command line asks this package for the names of the formats alone, and `specbot --help` must not load rules.
@@ -18,10 +17,10 @@ if TYPE_CHECKING:
     from checks.review import Review
 
 FORMATS = ("terminal", "markdown", "json", "sarif", "rdjson", "github")
-_MODULES = {"json": "jsonfmt"}
+_MODULES = {"json": "json_v1"}
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Report:
     """What every format is written from. `rules` are the ids that ran; `notes` are remarks on the run, keys of
     `templates/words/notes.toml`."""

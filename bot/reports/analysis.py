@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bot.i18n.catalog import LANGUAGES, Words, place
+from bot.i18n.catalog import LANGUAGES, Catalog, place
 from bot.i18n.escape import Markdown, Plain
-from bot.i18n.templates import Ready
+from bot.i18n.templates import Escaped
 from bot.reports import Report, html, json_v1, markdown, terminal
 from bot.reports.blocks import Block, Code, Heading, Items, Picture, Table, Text
 from bot.reports.charts import Draw, stacked_bars
@@ -39,18 +39,18 @@ def render(view: AnalysisReport, output: str, language: str, draw: Draw = stacke
         return _json(view, language)
     if output == "html":
         words = html.words_for(language)
-        return html.page(title(view, Words(language)), document(view, words, draw), language)
+        return html.page(title(view, Catalog(language)), document(view, words, draw), language)
     if output == "markdown":
-        words = Words(language, Markdown())
+        words = Catalog(language, Markdown())
         heading = Heading(1, title(view, words))
         return markdown.written([heading, *document(view, words)])
-    return terminal.shown(document(view, Words(language, Plain())))
+    return terminal.shown(document(view, Catalog(language, Plain())))
 
 
 def _json(view: AnalysisReport, language: str) -> str:
     """Everything with its numbers; each claim with its sentence in every language."""
     found, change = view.analysis, view.report.review.change
-    voices = {name: Words(name) for name in LANGUAGES}
+    voices = {name: Catalog(name) for name in LANGUAGES}
 
     def claim(c: Claim) -> dict[str, Any]:
         said = {name: _sentence(c.message, words) for name, words in voices.items()}
@@ -82,13 +82,13 @@ def _json(view: AnalysisReport, language: str) -> str:
     return json.dumps(data, ensure_ascii=False, indent=2) + "\n"
 
 
-def title(view: AnalysisReport, words: Words) -> str:
+def title(view: AnalysisReport, words: Catalog) -> str:
     """The title of the page: the pull request's, else the subject of the last commit."""
     subject = view.report.review.change.pull.title or view.analysis.history.subject
     return words("analysis.title", subject=subject) if subject else words("analysis.untitled")
 
 
-def document(view: AnalysisReport, words: Words, draw: Draw | None = None) -> Iterator[Block]:
+def document(view: AnalysisReport, words: Catalog, draw: Draw | None = None) -> Iterator[Block]:
     """Everything, in reading order. Drawing takes a moment: the picture is made only where one says how to `draw`."""
     found = view.analysis
     yield from _summary(view, words)
@@ -115,7 +115,7 @@ def document(view: AnalysisReport, words: Words, draw: Draw | None = None) -> It
     yield from _missing(view, words)
 
 
-def _summary(view: AnalysisReport, words: Words) -> Iterator[Block]:
+def _summary(view: AnalysisReport, words: Catalog) -> Iterator[Block]:
     change, facts = view.report.review.change, view.analysis.facts
     yield Heading(2, words("analysis.heading-summary"))
     if not facts.files:
@@ -134,7 +134,7 @@ def _summary(view: AnalysisReport, words: Words) -> Iterator[Block]:
         yield Items(tuple(_said(c, words) for c in view.analysis.summary))
 
 
-def _said(claim: Claim, words: Words) -> str:
+def _said(claim: Claim, words: Catalog) -> str:
     """A claim's sentence, with the first places where it can be checked."""
     places = [p for p in dict.fromkeys(claim.places) if p.path]
     places = [p for p in places if p.side is Side.HEAD] or places
@@ -158,11 +158,11 @@ def _places(places: Sequence[Location]) -> Iterator[str]:
         before = p.path
 
 
-def _sentence(message: Message, words: Words) -> str:
+def _sentence(message: Message, words: Catalog) -> str:
     return words(f"analysis.{message.key}", **message.args)
 
 
-def _steps(found: Analysis, words: Words) -> Iterator[Block]:
+def _steps(found: Analysis, words: Catalog) -> Iterator[Block]:
     yield Heading(2, words("analysis.heading-steps"))
     for step in found.steps:
         args = {"name": step.name, "added": step.added, "removed": step.removed}
@@ -173,13 +173,13 @@ def _steps(found: Analysis, words: Words) -> Iterator[Block]:
             yield Items(tuple(_said(c, words) for c in step.claims))
 
 
-def _files(found: Analysis, words: Words) -> Table:
+def _files(found: Analysis, words: Catalog) -> Table:
     keys = ("file", "score", "category", "lines", "why", "file-symbols")
     header = tuple(words(f"analysis.{key}") for key in keys)
     return Table(header, tuple(_row(card, words) for card in found.files[:_MOST_FILES]))
 
 
-def _row(card: FileCard, words: Words) -> tuple[str, ...]:
+def _row(card: FileCard, words: Catalog) -> tuple[str, ...]:
     comma = words("report.comma")
     return (
         words.style.code(card.path),
@@ -191,16 +191,16 @@ def _row(card: FileCard, words: Words) -> tuple[str, ...]:
     )
 
 
-def _part(kind: str, points: float, detail: int, words: Words) -> str:
-    shown = Ready(f"{points:.1f}")
+def _part(kind: str, points: float, detail: int, words: Catalog) -> str:
+    shown = Escaped(f"{points:.1f}")
     if kind.startswith("category-"):
         return words("analysis.part-category", points=shown)
     return words(f"analysis.part-{kind}", points=shown, detail=detail)
 
 
-def _picture(found: Analysis, words: Words, draw: Draw) -> Picture:
+def _picture(found: Analysis, words: Catalog, draw: Draw) -> Picture:
     cards = found.files[:_MOST_FILES]
-    plain = Words(words.language)
+    plain = Catalog(words.language)
     series = [
         (plain(f"analysis.picture-{kind}"), [_points(c, kind) for c in cards]) for kind in _PARTS
     ]
@@ -214,7 +214,7 @@ def _points(card: FileCard, kind: str) -> float:
     return sum(p.points for p in card.parts if p.kind.split("-")[0] == kind)
 
 
-def _excerpt(excerpt: Excerpt, words: Words) -> Iterator[Block]:
+def _excerpt(excerpt: Excerpt, words: Catalog) -> Iterator[Block]:
     yield Heading(3, words.style.code(excerpt.symbol.rsplit(".", 1)[-1]))
     yield Text(_sentence(excerpt.reason, words))
     yield Text(words("analysis.excerpt-part", place=excerpt.location))
@@ -222,7 +222,7 @@ def _excerpt(excerpt: Excerpt, words: Words) -> Iterator[Block]:
     yield Code(tuple(("+" if n in excerpt.changed else " ") + line for n, line in numbered), "diff")
 
 
-def _risks(found: Analysis, words: Words) -> Iterator[Block]:
+def _risks(found: Analysis, words: Catalog) -> Iterator[Block]:
     yield Heading(2, words("analysis.heading-risks"))
     own = tuple(_risk(r, words) for r in found.risks if not r.reached)
     own += tuple(_dropped(c, words) for c in found.dropped)
@@ -233,26 +233,30 @@ def _risks(found: Analysis, words: Words) -> Iterator[Block]:
         yield Items(reached)
 
 
-def _risk(risk: Risk, words: Words) -> str:
+def _risk(risk: Risk, words: Catalog) -> str:
     f = risk.finding
     said = words.message(f.rule, f.message)
     severity = words(f"report.severity-{f.level}")
     return words(
-        "analysis.risk", severity=Ready(severity), place=f.location, said=Ready(said), rule=f.rule
+        "analysis.risk",
+        severity=Escaped(severity),
+        place=f.location,
+        said=Escaped(said),
+        rule=f.rule,
     )
 
 
-def _dropped(claim: Claim, words: Words) -> str:
-    said = Ready(_sentence(claim.message, words))
+def _dropped(claim: Claim, words: Catalog) -> str:
+    said = Escaped(_sentence(claim.message, words))
     return words("analysis.dropped-risk", place=claim.places[0], said=said)
 
 
-def _impact(impact: Impact, words: Words) -> str:
+def _impact(impact: Impact, words: Catalog) -> str:
     who = words(f"analysis.who-{impact.who}")
-    return words("analysis.impact", who=Ready(who), said=Ready(_said(impact.claim, words)))
+    return words("analysis.impact", who=Escaped(who), said=Escaped(_said(impact.claim, words)))
 
 
-def _related(found: Analysis, words: Words) -> Iterator[Block]:
+def _related(found: Analysis, words: Catalog) -> Iterator[Block]:
     yield Heading(2, words("analysis.heading-related"))
     lines = [_reference(r, words) for r in found.history.references]
     for earlier in found.history.earlier:
@@ -268,7 +272,7 @@ def _related(found: Analysis, words: Words) -> Iterator[Block]:
     yield Items(tuple(lines)) if lines else Text(words("analysis.no-related"))
 
 
-def _reference(reference: Reference, words: Words) -> str:
+def _reference(reference: Reference, words: Catalog) -> str:
     told = _told(reference.commit) if reference.commit else {"commit": "", "subject": ""}
     return words(f"analysis.reference-{reference.how}", number=reference.number, **told)
 
@@ -281,7 +285,7 @@ def _short(commit: Commit) -> str:
     return f"{commit.id[:9]} {commit.subject}"
 
 
-def _missing(view: AnalysisReport, words: Words) -> Iterator[Block]:
+def _missing(view: AnalysisReport, words: Catalog) -> Iterator[Block]:
     asked = view.analysis.discussion is not None
     lines = [
         words("analysis.missing-answers" if asked else "analysis.missing-discussion", option="--pr")

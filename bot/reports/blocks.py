@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from checks.lang.ir.node import node
 
-
-@node
+@dataclass(frozen=True, slots=True)
 class Heading:
     """`level` counts from 2; `mark` is the finding's level where the heading is a finding's."""
 
@@ -16,14 +14,14 @@ class Heading:
     mark: str = ""
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Text:
     """Paragraphs, with blank lines between; `- ` starts a list line."""
 
     text: str
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Items:
     items: tuple[str, ...]
     numbered: bool = False
@@ -42,7 +40,7 @@ class Table:
         object.__setattr__(self, "rows", tuple(tuple(row[i] for i in used) for row in self.rows))
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Code:
     """Raw lines, escaped by whoever writes them."""
 
@@ -50,7 +48,7 @@ class Code:
     language: str = ""
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Folded:
     """Blocks behind a line to click on, where the output can do that."""
 
@@ -58,7 +56,7 @@ class Folded:
     blocks: tuple[Block, ...]
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Picture:
     """A drawing, for outputs that show it; its numbers stand in a table beside it. `alt` says what it shows."""
 

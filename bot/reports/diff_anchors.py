@@ -7,14 +7,15 @@ GitHub refuse the whole review, so what does not fit is not placed.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from checks.core.change import ChangeSet, FileChange, Hunk
 from checks.core.finding import Edit, Finding, Location, Side
-from checks.lang.ir.node import node
 
 _CONTEXT = 3
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Anchor:
     """Lines `start`..`line` of `path`, both shown by the diff. `side` is GitHub's word: RIGHT or LEFT."""
 
@@ -24,7 +25,7 @@ class Anchor:
     side: str
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class _Shown:
     """One hunk as GitHub shows it: the head lines from `first` to `last`, and the removed base lines in it."""
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bot.i18n.catalog import Words, place
-from bot.i18n.templates import Ready
+from bot.i18n.catalog import Catalog, place
+from bot.i18n.templates import Escaped
 from bot.reports.blocks import Block, Heading, Items, Text
 from checks.core.finding import Finding, Location
 from checks.summary.discussion import Discussion, Posted, Quote, Thread, Topic
@@ -14,7 +14,7 @@ _MOST_TOPICS = 30
 _MOST_BESIDE = 4
 
 
-def discussion(told: Discussion, words: Words) -> Iterator[Block]:
+def discussion(told: Discussion, words: Catalog) -> Iterator[Block]:
     """Every topic, open ones first, then what became of our own findings."""
     yield Heading(2, words("analysis.heading-discussion"))
     if not told.topics:
@@ -34,29 +34,29 @@ def discussion(told: Discussion, words: Words) -> Iterator[Block]:
         yield Items(tuple(_posted(p, words) for p in told.posted))
 
 
-def _title(topic: Topic, words: Words) -> str:
+def _title(topic: Topic, words: Catalog) -> str:
     about, stands = (
         words(f"analysis.{key}") for key in (f"kind-{topic.kind}", f"topic-{topic.state}")
     )
     return words(
         "analysis.topic",
         place=_link(topic.threads[0], words),
-        about=Ready(about),
-        stands=Ready(stands),
+        about=Escaped(about),
+        stands=Escaped(stands),
     )
 
 
-def _link(thread: Thread, words: Words) -> Ready:
+def _link(thread: Thread, words: Catalog) -> Escaped:
     """Where the thread stands, leading to it on GitHub."""
     where = (
         words.style.code(place(Location(thread.path, thread.line)))
         if thread.path
         else words("analysis.no-line")
     )
-    return Ready(words.style.link(where, thread.url))
+    return Escaped(words.style.link(where, thread.url))
 
 
-def _lines(topic: Topic, words: Words) -> Iterator[str]:
+def _lines(topic: Topic, words: Catalog) -> Iterator[str]:
     yield _quoted(topic.opening, words)
     if topic.conclusion is not None:
         yield _quoted(topic.conclusion, words)
@@ -66,15 +66,15 @@ def _lines(topic: Topic, words: Words) -> Iterator[str]:
         yield _beside(finding, words)
 
 
-def _quoted(quote: Quote, words: Words) -> str:
+def _quoted(quote: Quote, words: Catalog) -> str:
     return words("analysis.quote", author=quote.author, text=quote.text)
 
 
-def _beside(finding: Finding, words: Words) -> str:
-    said = Ready(words.message(finding.rule, finding.message))
+def _beside(finding: Finding, words: Catalog) -> str:
+    said = Escaped(words.message(finding.rule, finding.message))
     return words("analysis.beside", place=finding.location, said=said, rule=finding.rule)
 
 
-def _posted(one: Posted, words: Words) -> str:
+def _posted(one: Posted, words: Catalog) -> str:
     key = "analysis.posted-acted" if one.acted else "analysis.posted-left"
     return words(key, place=_link(one.thread, words), text=one.said)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from bot.i18n.catalog import Words, place
+from bot.i18n.catalog import Catalog, place
 from bot.reports import Report
 from bot.reports.blocks import Block, Code, Folded, Heading, Items, Text
 from bot.reports.findings import detail, heading, table, technical
@@ -16,7 +16,7 @@ _LEVELS = (*map(str, Severity), "answered")
 _STOPS = ("。", "！", "？", ".", "!", "?")
 
 
-def document(report: Report, words: Words) -> Iterator[Block]:
+def document(report: Report, words: Catalog) -> Iterator[Block]:
     """Summary, findings, each finding in full, conventions, judgement, and what was not analysed."""
     found = technical(report.review.findings)
     yield from opening_blocks(report, words)
@@ -28,7 +28,7 @@ def document(report: Report, words: Words) -> Iterator[Block]:
     yield from closing_blocks(report, words)
 
 
-def opening_blocks(report: Report, words: Words) -> Iterator[Block]:
+def opening_blocks(report: Report, words: Catalog) -> Iterator[Block]:
     """What the change does, and the table of findings."""
     found = technical(report.review.findings)
     yield Heading(2, words("report.heading-summary"))
@@ -37,14 +37,14 @@ def opening_blocks(report: Report, words: Words) -> Iterator[Block]:
     yield table(found, words) if found else Text(words("report.no-findings"))
 
 
-def detail_blocks(findings: Iterable[Finding], report: Report, words: Words) -> Iterator[Block]:
+def detail_blocks(findings: Iterable[Finding], report: Report, words: Catalog) -> Iterator[Block]:
     """Each finding under a heading of its own."""
     for finding in findings:
         yield heading(finding, words)
         yield from detail(finding, report.review.change, words)
 
 
-def convention_blocks(report: Report, words: Words) -> Iterator[Block]:
+def convention_blocks(report: Report, words: Catalog) -> Iterator[Block]:
     """What the project's own rules for pull requests ask for, with text to paste."""
     findings = tuple(f for f in report.review.findings if f.severity is Severity.CONVENTION)
     yield Heading(2, words("report.heading-convention"))
@@ -62,14 +62,14 @@ def convention_blocks(report: Report, words: Words) -> Iterator[Block]:
         )
 
 
-def _texts(findings: Iterable[Finding], key: str, words: Words) -> dict[str, None]:
+def _texts(findings: Iterable[Finding], key: str, words: Catalog) -> dict[str, None]:
     """What the findings propose, each text once."""
     return dict.fromkeys(
         pasted(f.message.args[key], words) for f in findings if f.message.args.get(key)
     )
 
 
-def _convention(finding: Finding, words: Words) -> str:
+def _convention(finding: Finding, words: Catalog) -> str:
     said = [
         words.message(finding.rule, finding.message),
         words.detail(finding.rule, finding.message),
@@ -85,7 +85,7 @@ def _convention(finding: Finding, words: Words) -> str:
     return " ".join([text.rstrip(), *where, words.style.code(finding.rule)])
 
 
-def verdict_blocks(report: Report, words: Words) -> Iterator[Block]:
+def verdict_blocks(report: Report, words: Catalog) -> Iterator[Block]:
     """The judgement, and the counts and rules that it rests on."""
     review = report.review
     yield Heading(2, words("report.heading-verdict"))
@@ -117,7 +117,7 @@ def verdict_blocks(report: Report, words: Words) -> Iterator[Block]:
         yield Text(words("report.quiet", rules=quiet))
 
 
-def closing_blocks(report: Report, words: Words) -> Iterator[Block]:
+def closing_blocks(report: Report, words: Catalog) -> Iterator[Block]:
     """What was not looked at, and remarks on the run."""
     missing = report.review.not_analysed
     if missing:

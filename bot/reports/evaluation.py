@@ -9,18 +9,18 @@ from statistics import median
 from typing import Any
 
 from bot.errors import UserError
-from bot.i18n.catalog import Words
+from bot.i18n.catalog import Catalog
 from bot.reports.blocks import Block, Heading, Items, Table, Text
 from bot.reports.terminal import written
 from checks.evaluation import Outcome, RuleScore, Score
 
 
-def table(score: Score, words: Words) -> str:
+def table(score: Score, words: Catalog) -> str:
     """The score as text."""
     return written(_blocks(score, words), 100)
 
 
-def _blocks(score: Score, words: Words) -> Iterator[Block]:
+def _blocks(score: Score, words: Catalog) -> Iterator[Block]:
     yield Heading(2, words("eval.rules"))
     columns = ("rule", "labelled", "found", "recall", "reported", "on-clean")
     rows = tuple((name, *_row(rule)) for name, rule in sorted(score.rules.items()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bot.i18n.catalog import Words, place
+from bot.i18n.catalog import Catalog, place
 from bot.reports.blocks import Block, Code, Items, Table, Text
 from checks.core.finding import (
     Counterexample,
@@ -20,7 +20,7 @@ from checks.core.finding import (
 )
 
 
-def evidence_blocks(finding: Finding, words: Words) -> Iterator[Block]:
+def evidence_blocks(finding: Finding, words: Catalog) -> Iterator[Block]:
     """Every piece of evidence in the finding's order; runs of one kind share a table or a list."""
     run: list[Evidence] = []
     for piece in finding.evidence:
@@ -32,7 +32,7 @@ def evidence_blocks(finding: Finding, words: Words) -> Iterator[Block]:
         yield from _run(run, finding.rule, words)
 
 
-def _run(run: list[Evidence], rule: str, words: Words) -> Iterator[Block]:
+def _run(run: list[Evidence], rule: str, words: Catalog) -> Iterator[Block]:
     first = run[0]
     if isinstance(first, Counterexample):
         for piece in run:
@@ -58,7 +58,7 @@ def _run(run: list[Evidence], rule: str, words: Words) -> Iterator[Block]:
         yield from _steps([p for p in run if isinstance(p, Step)], rule, words)
 
 
-def _counterexample(piece: Counterexample, words: Words) -> Iterator[Block]:
+def _counterexample(piece: Counterexample, words: Catalog) -> Iterator[Block]:
     code = words.style.code
     yield Text(words("evidence.counterexample", expression=piece.expression))
     header = (words("evidence.field"), words("evidence.put-in"), words("evidence.comes-out"), "")
@@ -76,12 +76,12 @@ def _counterexample(piece: Counterexample, words: Words) -> Iterator[Block]:
         yield Text(words("evidence.packed", packed=piece.packed))
 
 
-def _number(value: int, words: Words) -> str:
+def _number(value: int, words: Catalog) -> str:
     """Decimal, with the hexadecimal form where the bits are the point."""
     return words.style.code(str(value) if 0 <= value < 10 else f"{value} ({value:#x})")
 
 
-def _failure(piece: PredictedFailure, words: Words) -> Iterator[Block]:
+def _failure(piece: PredictedFailure, words: Catalog) -> Iterator[Block]:
     yield Text(words("evidence.failure", test=piece.test))
     items = [
         words("evidence.failure-fixture", place=piece.fixture),
@@ -93,7 +93,7 @@ def _failure(piece: PredictedFailure, words: Words) -> Iterator[Block]:
         yield Code(piece.trace)
 
 
-def _siblings(pieces: list[Sibling], rule: str, words: Words) -> Table:
+def _siblings(pieces: list[Sibling], rule: str, words: Catalog) -> Table:
     code = words.style.code
     header = tuple(
         words(f"evidence.{name}") for name in ("hardware", "place", "function", "source", "why")
@@ -111,7 +111,7 @@ def _siblings(pieces: list[Sibling], rule: str, words: Words) -> Table:
     return Table(header, rows)
 
 
-def _definitions(pieces: list[Definition], words: Words) -> Table:
+def _definitions(pieces: list[Definition], words: Catalog) -> Table:
     code = words.style.code
     header = (
         words("evidence.name"),
@@ -126,7 +126,7 @@ def _definitions(pieces: list[Definition], words: Words) -> Table:
     return Table(header, rows)
 
 
-def _kernel_runs(pieces: list[KernelRun], words: Words) -> Table:
+def _kernel_runs(pieces: list[KernelRun], words: Catalog) -> Table:
     names = ("case", "metric", "base", "head", "tolerance")
     rows = tuple(
         (
@@ -139,11 +139,11 @@ def _kernel_runs(pieces: list[KernelRun], words: Words) -> Table:
     return Table(tuple(words(f"evidence.{name}") for name in names), rows)
 
 
-def _history(pieces: list[History], words: Words) -> Items:
+def _history(pieces: list[History], words: Catalog) -> Items:
     return Items(tuple(words("evidence.history", where=p.where, what=p.what) for p in pieces))
 
 
-def _records(piece: RecordDiff, words: Words) -> Iterator[Block]:
+def _records(piece: RecordDiff, words: Catalog) -> Iterator[Block]:
     yield Text(
         words("comparison.evidence", base=piece.base, head=piece.head, verdict=piece.verdict)
     )
@@ -151,7 +151,7 @@ def _records(piece: RecordDiff, words: Words) -> Iterator[Block]:
     yield Items((verdict, *(words(f"comparison.{m.key}", **m.args) for m in piece.said)))
 
 
-def _steps(pieces: list[Step], rule: str, words: Words) -> Iterator[Block]:
+def _steps(pieces: list[Step], rule: str, words: Catalog) -> Iterator[Block]:
     yield Text(words("evidence.steps"))
     lines = []
     for piece in pieces:

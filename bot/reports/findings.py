@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bot.i18n.catalog import Words, place
+from bot.i18n.catalog import Catalog, place
 from bot.reports.blocks import Block, Code, Heading, Items, Table, Text
 from bot.reports.evidence import evidence_blocks
 from checks.core.change import ChangeSet
@@ -16,13 +16,13 @@ def technical(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
     return tuple(f for f in findings if f.severity is not Severity.CONVENTION)
 
 
-def table(findings: tuple[Finding, ...], words: Words) -> Table:
+def table(findings: tuple[Finding, ...], words: Catalog) -> Table:
     """One row a finding: level, place, what was seen."""
     header = (words("report.level"), words("report.place"), words("report.seen"))
     return Table(header, tuple(row(f, words) for f in findings))
 
 
-def row(finding: Finding, words: Words) -> tuple[str, ...]:
+def row(finding: Finding, words: Catalog) -> tuple[str, ...]:
     seen = words.message(finding.rule, finding.message)
     where = words.style.code(place(finding.location))
     return (
@@ -33,7 +33,7 @@ def row(finding: Finding, words: Words) -> tuple[str, ...]:
 
 
 def detail(
-    finding: Finding, change: ChangeSet, words: Words, *, patch: bool = True
+    finding: Finding, change: ChangeSet, words: Catalog, *, patch: bool = True
 ) -> Iterator[Block]:
     """A finding in full. With `patch` its fix is shown as a diff; a review comment shows a suggestion instead."""
     yield Text(words.message(finding.rule, finding.message))
@@ -61,11 +61,11 @@ def detail(
     yield Text(words("report.about", rule=finding.rule, confidence=confidence(finding, words)))
 
 
-def confidence(finding: Finding, words: Words) -> str:
+def confidence(finding: Finding, words: Catalog) -> str:
     return words(f"report.confidence-{finding.confidence}")
 
 
-def heading(finding: Finding, words: Words) -> Heading:
+def heading(finding: Finding, words: Catalog) -> Heading:
     return Heading(
         3,
         f"{words(f'report.severity-{finding.level}')} {words.style.code(place(finding.location))}",

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from bot.i18n.catalog import Words
+from bot.i18n.catalog import Catalog
 from bot.i18n.escape import Markdown, fence, visible
 from bot.reports import Report
 from bot.reports.blocks import Block, Heading
@@ -40,7 +40,7 @@ def render(report: Report, language: str) -> str:
 
 def payload(report: Report, language: str) -> dict[str, Any]:
     """`commit_id`, `event`, `body` and `comments`. The body and the comments begin with the marks of `marks`."""
-    words = Words(language, Markdown())
+    words = Catalog(language, Markdown())
     anchors = Anchors(report.review.change)
     placed: list[tuple[Finding, Anchor]] = []
     left: list[Finding] = []
@@ -83,7 +83,7 @@ def _suggestion(finding: Finding) -> Edit | None:
 
 
 def _comment(
-    finding: Finding, anchor: Anchor, anchors: Anchors, report: Report, words: Words
+    finding: Finding, anchor: Anchor, anchors: Anchors, report: Report, words: Catalog
 ) -> dict[str, Any]:
     edit = _suggestion(finding)
     exact = edit is not None and anchors.of_edit(edit) == anchor
@@ -101,7 +101,7 @@ def _comment(
     return comment
 
 
-def _body(report: Report, left: list[Finding], words: Words) -> Iterable[Block]:
+def _body(report: Report, left: list[Finding], words: Catalog) -> Iterable[Block]:
     """The report, with the details that stand in no comment at its end, where a cut hurts least."""
     yield from opening_blocks(report, words)
     yield from convention_blocks(report, words)

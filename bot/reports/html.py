@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from functools import cache
 
-from bot.i18n.catalog import TEMPLATES, Words
+from bot.i18n.catalog import TEMPLATES, Catalog
 from bot.i18n.escape import Html, visible
 from bot.reports.blocks import Block, Code, Folded, Heading, Items, Picture, Table, Text
 
@@ -18,9 +18,9 @@ _SPAN = re.compile(r"`([^`]+)`")
 _NOT_ANCHOR = re.compile(r"[^\w-]+")
 
 
-def words_for(language: str) -> Words:
+def words_for(language: str) -> Catalog:
     """Words whose arguments are escaped for HTML."""
-    return Words(language, Html())
+    return Catalog(language, Html())
 
 
 def page(title: str, blocks: Iterable[Block], language: str) -> str:

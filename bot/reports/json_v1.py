@@ -11,7 +11,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 import bot
-from bot.i18n.catalog import LANGUAGES, Words
+from bot.i18n.catalog import LANGUAGES, Catalog
 from bot.reports import Report
 from checks.core.finding import Evidence, Finding, Message, RecordDiff, Sibling, Step
 
@@ -25,7 +25,7 @@ def render(report: Report, language: str) -> str:
 
 def _data(report: Report, language: str) -> dict[str, Any]:
     review = report.review
-    voices = {name: Words(name) for name in LANGUAGES}
+    voices = {name: Catalog(name) for name in LANGUAGES}
     return {
         "version": VERSION,
         "tool": {"name": "specbot", "version": bot.__version__},
@@ -43,7 +43,7 @@ def _data(report: Report, language: str) -> dict[str, Any]:
     }
 
 
-def finding_data(finding: Finding, voices: Mapping[str, Words]) -> dict[str, Any]:
+def finding_data(finding: Finding, voices: Mapping[str, Catalog]) -> dict[str, Any]:
     """A finding with its sentences in every language."""
     rule = finding.rule
     made: dict[str, Any] = {
@@ -71,12 +71,12 @@ def finding_data(finding: Finding, voices: Mapping[str, Words]) -> dict[str, Any
     return made
 
 
-def _message(rule: str, message: Message, voices: Mapping[str, Words]) -> dict[str, Any]:
+def _message(rule: str, message: Message, voices: Mapping[str, Catalog]) -> dict[str, Any]:
     said = {name: words.message(rule, message) for name, words in voices.items()}
     return {"key": message.key, "args": plain(message.args), **said}
 
 
-def _evidence(rule: str, piece: Evidence, voices: Mapping[str, Words]) -> dict[str, Any]:
+def _evidence(rule: str, piece: Evidence, voices: Mapping[str, Catalog]) -> dict[str, Any]:
     made = {"type": type(piece).__name__, **plain(piece)}
     if isinstance(piece, Sibling):
         made["verdict"] = _message(rule, piece.verdict, voices)

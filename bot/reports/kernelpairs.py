@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from bot.i18n.catalog import Words
+from bot.i18n.catalog import Catalog
 from bot.kernels.results import reason_data
 from bot.reports.blocks import Block, Heading, Items, Table, Text
 from bot.reports.kernelrun import as_text, device, facts, name, reason, words_for
@@ -48,7 +48,7 @@ def render(report: Report, form: str, language: str) -> str:
     return as_text(blocks(report, words_for(form, language)), form)
 
 
-def blocks(report: Report, words: Words) -> Iterator[Block]:
+def blocks(report: Report, words: Catalog) -> Iterator[Block]:
     """What a person reads of it."""
     sides = {"base": report.base, "head": report.head}
     short = {
@@ -73,12 +73,12 @@ def blocks(report: Report, words: Words) -> Iterator[Block]:
     yield Text(words("kernelrun.speed-rule" if timed else "kernelrun.no-speed", **margin))
 
 
-def _apart(comparison: Comparison, words: Words) -> str:
+def _apart(comparison: Comparison, words: Catalog) -> str:
     base, head = device(comparison.base), device(comparison.head)
     return words("kernelrun.not-comparable", parts=comparison.apart, base=base, head=head)
 
 
-def _judged(comparison: Comparison, level: int, words: Words) -> Iterator[Block]:
+def _judged(comparison: Comparison, level: int, words: Catalog) -> Iterator[Block]:
     yield Text(_verdict(comparison, words))
     if not comparison.same_harness:
         yield Text(words("kernelrun.other-harness"))
@@ -91,7 +91,7 @@ def _judged(comparison: Comparison, level: int, words: Words) -> Iterator[Block]
         yield Items(told)
 
 
-def _verdict(comparison: Comparison, words: Words) -> str:
+def _verdict(comparison: Comparison, words: Catalog) -> str:
     total = len(comparison.pairs)
     if not comparison.worse:
         return words("kernelrun.none-worse", total=total)
@@ -99,7 +99,7 @@ def _verdict(comparison: Comparison, words: Words) -> str:
     return words("kernelrun.some-worse", worse=len(names), total=total, cases=names)
 
 
-def _order(judged: Judged, words: Words) -> tuple[str, ...]:
+def _order(judged: Judged, words: Catalog) -> tuple[str, ...]:
     if not judged.by:
         return ()
     return (
@@ -107,7 +107,7 @@ def _order(judged: Judged, words: Words) -> tuple[str, ...]:
     )
 
 
-def _row(pair: Pair, words: Words) -> tuple[str, ...]:
+def _row(pair: Pair, words: Catalog) -> tuple[str, ...]:
     bits = (
         ""
         if pair.bit_equal is None
@@ -118,11 +118,11 @@ def _row(pair: Pair, words: Words) -> tuple[str, ...]:
     return (words.style.code(name(pair)), *sides, bits, _speed(pair.ratio, words), verdict)
 
 
-def _status(case: Case | None, words: Words) -> str:
+def _status(case: Case | None, words: Catalog) -> str:
     return words("kernelrun.absent") if case is None else words(f"kernelrun.status-{case.status}")
 
 
-def _speed(ratio: Ratio | None, words: Words) -> str:
+def _speed(ratio: Ratio | None, words: Catalog) -> str:
     if ratio is None:
         return ""
     return f"{ratio.value:.3f} [{ratio.low:.3f}, {ratio.high:.3f}] " + words(
@@ -130,7 +130,7 @@ def _speed(ratio: Ratio | None, words: Words) -> str:
     )
 
 
-def _details(pair: Pair, words: Words) -> Iterator[str]:
+def _details(pair: Pair, words: Catalog) -> Iterator[str]:
     for side, case in (("base", pair.base), ("head", pair.head)):
         if case is not None and case.reason is not None:
             yield words(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from bot.i18n.catalog import Words
+from bot.i18n.catalog import Catalog
 from bot.i18n.escape import Markdown, Plain
-from bot.i18n.templates import Ready
+from bot.i18n.templates import Escaped
 from bot.kernels.results import say, text_of
 from bot.reports.blocks import Block, Heading, Items, Table, Text
 from bot.reports.markdown import join, write
@@ -25,9 +25,9 @@ def render(run: Run, form: str, language: str) -> str:
     return as_text(blocks(run, words_for(form, language)), form)
 
 
-def words_for(form: str, language: str) -> Words:
+def words_for(form: str, language: str) -> Catalog:
     """The words for a form of output."""
-    return Words(language, Markdown() if form == "markdown" else Plain())
+    return Catalog(language, Markdown() if form == "markdown" else Plain())
 
 
 def as_text(parts: Iterable[Block], form: str) -> str:
@@ -35,7 +35,7 @@ def as_text(parts: Iterable[Block], form: str) -> str:
     return join(write(b) for b in parts) if form == "markdown" else written(parts, WIDTH)
 
 
-def blocks(run: Run, words: Words) -> Iterator[Block]:
+def blocks(run: Run, words: Catalog) -> Iterator[Block]:
     """What a person reads of one run."""
     yield Heading(2, words("kernelrun.run-title"))
     yield Items(facts(run, words))
@@ -64,7 +64,7 @@ def blocks(run: Run, words: Words) -> Iterator[Block]:
     )
 
 
-def facts(run: Run, words: Words) -> tuple[str, ...]:
+def facts(run: Run, words: Catalog) -> tuple[str, ...]:
     """Where it ran, with what, and how it was held."""
     held = run.confinement
     network = "kernelrun.network-on" if held.tool == "none" else "kernelrun.network-off"
@@ -92,12 +92,12 @@ def name(case: Case | Pair) -> str:
     return f"{case.op}/{case.name}"
 
 
-def reason(case: Case, words: Words) -> Ready:
+def reason(case: Case, words: Catalog) -> Escaped:
     """Why a case is not ok, as finished text."""
-    return Ready(say(case.reason, words)) if case.reason is not None else Ready("")
+    return Escaped(say(case.reason, words)) if case.reason is not None else Escaped("")
 
 
-def _row(case: Case, words: Words) -> tuple[str, ...]:
+def _row(case: Case, words: Catalog) -> tuple[str, ...]:
     error = "" if case.max_error is None or not case.outputs else f"{case.max_error:.2g}"
     time = _time(case.times) if case.status is Status.OK else ""
     return (words.style.code(name(case)), words(f"kernelrun.status-{case.status}"), error, time)

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from bot.i18n.catalog import Words
+from bot.i18n.catalog import Catalog
 from bot.i18n.escape import Markdown, Plain
 from bot.reports import markdown, terminal
 from bot.reports.blocks import Block, Heading, Items, Table, Text
@@ -23,11 +23,11 @@ def render(outcome: Outcome, form: str, language: str) -> str:
     if form == "json":
         return json.dumps(data(outcome), indent=1, ensure_ascii=False, sort_keys=True) + "\n"
     if form == "markdown":
-        return markdown.written(blocks(outcome, Words(language, Markdown())))
-    return terminal.shown(blocks(outcome, Words(language, Plain())))
+        return markdown.written(blocks(outcome, Catalog(language, Markdown())))
+    return terminal.shown(blocks(outcome, Catalog(language, Plain())))
 
 
-def blocks(outcome: Outcome, words: Words) -> Iterator[Block]:
+def blocks(outcome: Outcome, words: Catalog) -> Iterator[Block]:
     """What a person reads, the verdict first."""
     yield Heading(2, words("comparison.heading-verdict", verdict=str(outcome.verdict)))
     yield Text(words(f"comparison.verdict-{outcome.verdict}", safe=outcome.safe))
@@ -46,11 +46,11 @@ def blocks(outcome: Outcome, words: Words) -> Iterator[Block]:
     yield from _compared(tally, words)
 
 
-def _items(messages: tuple[Message, ...], words: Words) -> Items:
+def _items(messages: tuple[Message, ...], words: Catalog) -> Items:
     return Items(tuple(words(f"comparison.{m.key}", **m.args) for m in messages))
 
 
-def _numbers(outcome: Outcome, words: Words) -> Table:
+def _numbers(outcome: Outcome, words: Catalog) -> Table:
     counts = outcome.tally.counts
     rows = [("requests", str(counts["pairs"]))]
     rows += [
@@ -75,7 +75,7 @@ def _spread(tally: Tally) -> str:
     return " / ".join(ulps_text(min(value, tally.most)) for value in (*shares, tally.most))
 
 
-def _examples(tally: Tally, words: Words) -> Iterator[Block]:
+def _examples(tally: Tally, words: Catalog) -> Iterator[Block]:
     worst = [*tally.examples.get("worst", ()), *tally.examples.get("rank", ())]
     if worst:
         yield Heading(2, words("comparison.heading-worst"))
@@ -90,11 +90,11 @@ def _examples(tally: Tally, words: Words) -> Iterator[Block]:
         )
 
 
-def _header(names: tuple[str, ...], words: Words) -> tuple[str, ...]:
+def _header(names: tuple[str, ...], words: Catalog) -> tuple[str, ...]:
     return tuple(words(f"comparison.{name}") for name in names)
 
 
-def _worst(worst: Worst, words: Words) -> tuple[str, ...]:
+def _worst(worst: Worst, words: Catalog) -> tuple[str, ...]:
     form = "{:.0f}" if worst.kind == "rank" else "{:.7g}"
     values = (
         "" if math.isnan(v) and worst.kind == "missing" else form.format(v)
@@ -112,7 +112,7 @@ def _worst(worst: Worst, words: Words) -> tuple[str, ...]:
     )
 
 
-def _split(split: Worst, words: Words) -> tuple[str, ...]:
+def _split(split: Worst, words: Catalog) -> tuple[str, ...]:
     sides = (
         "" if token < 0 and math.isnan(value) else f"{token} ({value:.6g})"
         for token, value in ((split.chosen_base, split.base), (split.chosen_head, split.head))
@@ -122,7 +122,7 @@ def _split(split: Worst, words: Words) -> tuple[str, ...]:
     return words.style.code(split.request), str(split.position), kind, *sides, gap
 
 
-def _acceptance(outcome: Outcome, words: Words) -> Iterator[Block]:
+def _acceptance(outcome: Outcome, words: Catalog) -> Iterator[Block]:
     other = outcome.tally.counts["other-drafting"]
     decisions = outcome.acceptance
     if not decisions or not (decisions[0].steps_base or decisions[0].steps_head):
@@ -136,7 +136,7 @@ def _acceptance(outcome: Outcome, words: Words) -> Iterator[Block]:
     yield Table(_header(("measure", "base", "head", "change", "interval", "judged"), words), rows)
 
 
-def _decision(place: int, decision: Decision, words: Words) -> tuple[str, ...]:
+def _decision(place: int, decision: Decision, words: Catalog) -> tuple[str, ...]:
     name = (
         words("comparison.acceptance-place", place=place)
         if place
@@ -150,7 +150,7 @@ def _decision(place: int, decision: Decision, words: Words) -> tuple[str, ...]:
     return name, f"{decision.base:.4g}", f"{decision.head:.4g}", change, interval, judged
 
 
-def _places(tally: Tally, words: Words) -> Iterator[Block]:
+def _places(tally: Tally, words: Catalog) -> Iterator[Block]:
     steps = [str(n) for n in range(len(tally.step_places.rows))]
     steps[-1] += "-"
     for name, places, labels in (
@@ -170,7 +170,7 @@ def _place(label: str, places: Places, n: int) -> tuple[str, ...]:
     return label, *counts, ulps_text(float(places.mean[n])), ulps_text(float(places.most[n]))
 
 
-def _compared(tally: Tally, words: Words) -> Iterator[Block]:
+def _compared(tally: Tally, words: Catalog) -> Iterator[Block]:
     lines = [
         words("comparison.origin", field=field, base=base, head=head)
         for field in sorted(ORIGIN)

@@ -13,7 +13,7 @@ import numpy as np
 
 from bot.errors import UserError
 from bot.files import write_output
-from bot.i18n.catalog import Words
+from bot.i18n.catalog import Catalog
 from bot.reports.blocks import Block, Picture
 from bot.reports.charts import drawing, element, svg
 from checks.logprobs.compare import Outcome
@@ -40,20 +40,20 @@ def draw(outcome: Outcome, folder: Path, language: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError("unwritable", path=str(folder), reason=error.strerror) from error
-    words = Words(language)
+    words = Catalog(language)
     for name, paint in zip(NAMES, (_difference, _acceptance), strict=True):
         with drawing((7.5, 3.6)) as figure:
             paint(figure.add_axes((0.1, 0.18, 0.87, 0.7)), outcome, words)
             write_output(svg(figure), str(folder / name))
 
 
-def pictures(outcome: Outcome, words: Words) -> Iterator[Block]:
+def pictures(outcome: Outcome, words: Catalog) -> Iterator[Block]:
     """The same for a page, each where it has something to show."""
     shown = (
         ("picture-places", _difference, outcome.tally.counts["rows"]),
         ("picture-acceptance", _acceptance, len(outcome.acceptance) > 1),
     )
-    plain = Words(words.language)
+    plain = Catalog(words.language)
     for title, paint, full in shown:
         if full:
             with drawing((9, 3.6)) as figure:
@@ -62,7 +62,7 @@ def pictures(outcome: Outcome, words: Words) -> Iterator[Block]:
             yield Picture(drawn, plain(f"comparison.{title}"))
 
 
-def _difference(axes: Axes, outcome: Outcome, words: Words) -> None:
+def _difference(axes: Axes, outcome: Outcome, words: Catalog) -> None:
     places = outcome.tally.places
     used = [n for n in range(len(places.rows)) if places.rows[n]]
     axes.set_title(words("comparison.picture-places"), loc="left")
@@ -83,7 +83,7 @@ def _difference(axes: Axes, outcome: Outcome, words: Words) -> None:
     axes.legend(**_LEGEND)
 
 
-def _acceptance(axes: Axes, outcome: Outcome, words: Words) -> None:
+def _acceptance(axes: Axes, outcome: Outcome, words: Catalog) -> None:
     places = outcome.acceptance[1:]
     axes.set_title(words("comparison.picture-acceptance"), loc="left")
     axes.set_xlabel(words("comparison.picture-place"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bot.i18n.catalog import Words
+from bot.i18n.catalog import Catalog
 from bot.i18n.escape import Markdown, cell, fence
 from bot.reports import Report
 from bot.reports.blocks import Block, Code, Folded, Heading, Items, Picture, Table, Text
@@ -13,7 +13,7 @@ from bot.reports.document import document
 
 def render(report: Report, language: str) -> str:
     """The report as one Markdown document."""
-    return written(document(report, Words(language, Markdown())))
+    return written(document(report, Catalog(language, Markdown())))
 
 
 def join(parts: Iterable[str]) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import cache, partial
 from typing import Any
 
-from bot.i18n.catalog import Words
+from bot.i18n.catalog import Catalog
 from bot.i18n.escape import Markdown
 from checks.rules.convention.proposal import Paste
 
 
-def pasted(value: Any, words: Words) -> str:
+def pasted(value: Any, words: Catalog) -> str:
     """`value`, a text or a `Paste`, in the language of `words`, as Markdown that nothing more is escaped in."""
     if not isinstance(value, Paste):
         return str(value)
@@ -18,5 +18,5 @@ def pasted(value: Any, words: Words) -> str:
 
 
 @cache
-def _voice(language: str) -> Words:
-    return Words(language, Markdown())
+def _voice(language: str) -> Catalog:
+    return Catalog(language, Markdown())

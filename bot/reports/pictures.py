@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from bot.i18n.catalog import Words
+from bot.i18n.catalog import Catalog
 from bot.reports.blocks import Block, Folded, Heading, Picture, Table
 from bot.reports.charts import COLOURS, drawing, element
 from bot.reports.ci.phrasing import duration, name, state
@@ -35,14 +35,14 @@ class Push:
     questions: int
 
 
-def ci_timeline(run: CIRun, words: Words) -> Iterator[Block]:
+def ci_timeline(run: CIRun, words: Catalog) -> Iterator[Block]:
     """When each task waited and ran, in minutes since the first was asked for. Tasks that never began are left out."""
     jobs = sorted(
         (j for j in run.jobs if j.started is not None), key=lambda j: (_begun(j), j.name)
     )[:_MOST_ROWS]
     if not jobs:
         return
-    first, plain = _begun(jobs[0]), Words(words.language)
+    first, plain = _begun(jobs[0]), Catalog(words.language)
     spans = [
         (_minutes(_begun(j), first), _minutes(j.started, first), _minutes(_ended(j, run), first))
         for j in jobs
@@ -84,7 +84,7 @@ def _colour(job: Job) -> str:
     return _BAD if job.failed else _FINE if job.passed else _OTHER
 
 
-def _task(job: Job, run: CIRun, words: Words) -> tuple[str, ...]:
+def _task(job: Job, run: CIRun, words: Catalog) -> tuple[str, ...]:
     assert job.started is not None
     waited, ran = job.started - _begun(job), _ended(job, run) - job.started
     times = (duration(int(t.total_seconds()), words) for t in (waited, ran))
@@ -104,14 +104,14 @@ def _labelled(axes: Axes, labels: Sequence[str]) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def kernel_ratios(report: Report, words: Words) -> Iterator[Block]:
+def kernel_ratios(report: Report, words: Catalog) -> Iterator[Block]:
     """Head's time over base's for each case that has one, with its interval; the numbers stand in the report."""
     timed = [
         (case_name(p), p.ratio) for p in report.judged[0].comparison.pairs if p.ratio is not None
     ][:_MOST_ROWS]
     if not timed:
         return
-    plain = Words(words.language)
+    plain = Catalog(words.language)
     yield Heading(2, words("pages.heading-ratios"))
     with drawing((9, 1.2 + 0.28 * len(timed)), layout="constrained") as figure:
         axes = figure.subplots()
@@ -132,11 +132,11 @@ def _interval(axes: Axes, row: int, ratio: Ratio) -> None:
     )
 
 
-def findings_over_pushes(pushes: Sequence[Push], words: Words) -> Iterator[Block]:
+def findings_over_pushes(pushes: Sequence[Push], words: Catalog) -> Iterator[Block]:
     """How many findings of each severity every reviewed push had, the first push first."""
     from matplotlib.ticker import MaxNLocator
 
-    plain = Words(words.language)
+    plain = Catalog(words.language)
     kinds = ("bugs", "suggestions", "questions")
     yield Heading(2, words("pages.heading-pushes"))
     if len(pushes) > 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from bot.i18n.catalog import Words
+from bot.i18n.catalog import Catalog
 from bot.reports import Report
 from checks.core.finding import Finding, Location, Severity, Side
 
@@ -19,7 +19,7 @@ _SEVERITY = {
 
 def render(report: Report, language: str) -> str:
     """The findings that have a place in the head tree; rdjson has no way to name one in the base."""
-    words = Words(language)
+    words = Catalog(language)
     found = [f for f in report.review.findings if f.location.side is Side.HEAD and f.location.path]
     result = {
         "source": {"name": "specbot"},
@@ -29,7 +29,7 @@ def render(report: Report, language: str) -> str:
     return json.dumps(result, ensure_ascii=False, indent=2) + "\n"
 
 
-def _diagnostic(finding: Finding, words: Words) -> dict[str, Any]:
+def _diagnostic(finding: Finding, words: Catalog) -> dict[str, Any]:
     message = [words.message(finding.rule, finding.message)]
     message += filter(None, [words.advice(finding.rule, finding.message)])
     diagnostic: dict[str, Any] = {

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bot.i18n.catalog import Words
+from bot.i18n.catalog import Catalog
 from bot.reports.blocks import Block, Folded, Heading, Picture, Table, Text
 from bot.reports.charts import COLOURS, drawing, element
 from bot.reports.kernelpairs import Report
@@ -32,7 +32,7 @@ class _Point:
     head: float
 
 
-def roofline(report: Report, words: Words) -> Iterator[Block]:
+def roofline(report: Report, words: Catalog) -> Iterator[Block]:
     """Each right case's time over the bytes of its inputs and outputs, under the time that a copy of as many takes; a
     sentence where the run does not say them, nothing where times mean nothing."""
     comparison = report.judged[0].comparison
@@ -43,7 +43,7 @@ def roofline(report: Report, words: Words) -> Iterator[Block]:
     if roof is None or not points:
         yield Text(words("pages.no-roofline"))
         return
-    plain = Words(words.language)
+    plain = Catalog(words.language)
     with drawing((9, 4), layout="constrained") as figure:
         axes = figure.subplots()
         _draw(axes, points, roof, plain)
@@ -72,7 +72,7 @@ def _seconds(case: Case | None) -> float | None:
     )
 
 
-def _draw(axes: Axes, points: list[_Point], roof: float, plain: Words) -> None:
+def _draw(axes: Axes, points: list[_Point], roof: float, plain: Catalog) -> None:
     from matplotlib.ticker import EngFormatter, FuncFormatter
 
     sizes = [p.bytes for p in points]
@@ -104,7 +104,7 @@ def _ticks(axis: Axis, ends: tuple[float, float], written: Formatter) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def _row(point: _Point, roof: float, words: Words) -> tuple[str, ...]:
+def _row(point: _Point, roof: float, words: Catalog) -> tuple[str, ...]:
     floor = point.bytes / roof
     times = (f"{1e6 * t:.2f}" for t in (floor, point.base, point.head))
     return (words.style.code(point.name), f"{point.bytes:,}", *times, f"{floor / point.head:.0%}")

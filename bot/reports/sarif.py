@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 import bot
-from bot.i18n.catalog import Words
+from bot.i18n.catalog import Catalog
 from bot.reports import Report
 from checks.core.finding import Confidence, Finding, Location, Severity, Side
 
@@ -24,7 +24,7 @@ _RANK = {Confidence.HIGH: 90.0, Confidence.MEDIUM: 60.0, Confidence.LOW: 30.0}
 def render(report: Report, language: str) -> str:
     """The findings as one run. SARIF has one tree: a place in the base is said to be one in the message. What has no
     place at all (a title, a description) is a notification, because code scanning refuses results without one."""
-    words = Words(language)
+    words = Catalog(language)
     placed = [f for f in report.review.findings if f.location.path]
     rules = sorted({f.rule for f in report.review.findings})
     run = {
@@ -39,7 +39,7 @@ def render(report: Report, language: str) -> str:
     return json.dumps(log, ensure_ascii=False, indent=2) + "\n"
 
 
-def _driver(rules: list[str], words: Words) -> dict[str, Any]:
+def _driver(rules: list[str], words: Catalog) -> dict[str, Any]:
     return {
         "name": "specbot",
         "semanticVersion": bot.__version__,
@@ -49,7 +49,7 @@ def _driver(rules: list[str], words: Words) -> dict[str, Any]:
     }
 
 
-def _invocation(report: Report, words: Words) -> dict[str, Any]:
+def _invocation(report: Report, words: Catalog) -> dict[str, Any]:
     notes: list[dict[str, Any]] = [
         {
             "level": "warning",
@@ -75,7 +75,7 @@ def _invocation(report: Report, words: Words) -> dict[str, Any]:
     return invocation
 
 
-def _result(finding: Finding, index: int, words: Words) -> dict[str, Any]:
+def _result(finding: Finding, index: int, words: Catalog) -> dict[str, Any]:
     result: dict[str, Any] = {
         "ruleId": finding.rule,
         "ruleIndex": index,
@@ -103,7 +103,7 @@ def _result(finding: Finding, index: int, words: Words) -> dict[str, Any]:
     return result
 
 
-def _text(finding: Finding, words: Words) -> str:
+def _text(finding: Finding, words: Catalog) -> str:
     parts = [
         words.message(finding.rule, finding.message),
         words.advice(finding.rule, finding.message),
@@ -125,7 +125,7 @@ def _physical(place: Location) -> dict[str, Any]:
     return physical
 
 
-def _fix(finding: Finding, words: Words) -> dict[str, Any]:
+def _fix(finding: Finding, words: Catalog) -> dict[str, Any]:
     """Whole lines are replaced: from the first column to the start of the line after."""
     assert finding.fix is not None
     changes: dict[str, list[dict[str, Any]]] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bot.i18n.catalog import Words
+from bot.i18n.catalog import Catalog
 from bot.reports import Report
 from bot.reports.blocks import Block, Items, Text
 from checks.domain.change_facts import Area, Facts, FileFact, FunctionFact
@@ -16,7 +16,7 @@ _MOST_AREAS = 10
 _KINDS = ("source", "test", "e2e", "docs", "ci", "build", "other")
 
 
-def summary_blocks(report: Report, words: Words) -> Iterator[Block]:
+def summary_blocks(report: Report, words: Catalog) -> Iterator[Block]:
     """The blocks of the summary section."""
     facts, pull = report.facts, report.review.change.pull
     if not facts.files:
@@ -43,7 +43,7 @@ def summary_blocks(report: Report, words: Words) -> Iterator[Block]:
         yield Items(tuple(_largest(changes, facts, words)))
 
 
-def tag_names(facts: Facts, words: Words) -> list[str]:
+def tag_names(facts: Facts, words: Catalog) -> list[str]:
     """The impact tags, as the engines write them."""
     return [words(f"topics.{topic}") for topic in facts.topics] + [
         h.upper() for h in facts.hardware
@@ -55,12 +55,12 @@ def _short(report: Report, side: str) -> str:
     return (change.base_rev if side == "base" else change.head_rev)[:12]
 
 
-def _areas(areas: tuple[Area, ...], words: Words) -> str:
+def _areas(areas: tuple[Area, ...], words: Catalog) -> str:
     shown = [_area(area, words) for area in areas]
     return words("report.comma").join(_cut(shown, _MOST_AREAS, words))
 
 
-def _area(area: Area, words: Words) -> str:
+def _area(area: Area, words: Catalog) -> str:
     if len(area.files) == 1:
         path = area.files[0] if area.folder == "." else f"{area.folder}/{area.files[0]}"
         return words("report.area-one", path=path)
@@ -69,14 +69,14 @@ def _area(area: Area, words: Words) -> str:
     return words(key, folder=folder, names=area.files, count=len(area.files))
 
 
-def _cut(lines: list[str], most: int, words: Words) -> list[str]:
+def _cut(lines: list[str], most: int, words: Catalog) -> list[str]:
     """The first `most` lines, and one that counts the rest."""
     if len(lines) <= most:
         return lines
     return [*lines[:most], words("report.more", count=len(lines) - most)]
 
 
-def _largest(changes: dict[str, str], facts: Facts, words: Words) -> Iterator[str]:
+def _largest(changes: dict[str, str], facts: Facts, words: Catalog) -> Iterator[str]:
     """The lines of the files that changed most, in path order, and a count of the rest."""
     sizes = {f.path: f.added + f.removed for f in facts.files}
     kept = sorted(changes, key=lambda path: (-sizes[path], path))[:_MOST_FILES]
@@ -85,7 +85,7 @@ def _largest(changes: dict[str, str], facts: Facts, words: Words) -> Iterator[st
         yield words("report.more", count=len(changes) - len(kept))
 
 
-def _changes(facts: Facts, words: Words) -> Iterator[tuple[str, str]]:
+def _changes(facts: Facts, words: Catalog) -> Iterator[tuple[str, str]]:
     """A line for each file: which functions, ops and constants changed in it."""
     for file in facts.files:
         if file.kind in ("test", "e2e"):
@@ -96,7 +96,7 @@ def _changes(facts: Facts, words: Words) -> Iterator[tuple[str, str]]:
             yield file.path, head + words("report.semicolon").join(parts)
 
 
-def _file_parts(file: FileFact, words: Words) -> Iterator[str]:
+def _file_parts(file: FileFact, words: Catalog) -> Iterator[str]:
     if file.status == "R":
         yield words("report.renamed", old=file.old_path)
     elif file.status in "AD":
@@ -105,7 +105,7 @@ def _file_parts(file: FileFact, words: Words) -> Iterator[str]:
         yield words("report.binary")
 
 
-def _parts(facts: Facts, file: FileFact, words: Words) -> Iterator[str]:
+def _parts(facts: Facts, file: FileFact, words: Catalog) -> Iterator[str]:
     for op in (o for o in facts.ops if o.path == file.path):
         yield words(f"report.op-{op.what}", name=op.name, gained=op.gained, lost=op.lost)
     functions = [f for f in facts.functions if f.path == file.path]
@@ -129,7 +129,7 @@ def _parts(facts: Facts, file: FileFact, words: Words) -> Iterator[str]:
         )
 
 
-def _named(what: str, functions: list[FunctionFact], words: Words) -> str:
+def _named(what: str, functions: list[FunctionFact], words: Catalog) -> str:
     names = list(dict.fromkeys(f.name for f in functions))
     rest = len(names) - _MOST_NAMES
     shown = words(f"report.function-{what}", names=names[:_MOST_NAMES])

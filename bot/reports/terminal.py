@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from unicodedata import category, east_asian_width
 
-from bot.i18n.catalog import Words
+from bot.i18n.catalog import Catalog
 from bot.i18n.escape import Plain, visible
 from bot.reports import Report
 from bot.reports.blocks import Block, Code, Folded, Heading, Items, Picture, Table, Text
@@ -23,7 +23,7 @@ _MARKS = {"bug": "\x1b[1;31m", "suggestion": "\x1b[1;33m", "question": "\x1b[1;3
 
 def render(report: Report, language: str) -> str:
     """The report for standard output as it is now."""
-    return shown(document(report, Words(language, Plain())))
+    return shown(document(report, Catalog(language, Plain())))
 
 
 def shown(blocks: Iterable[Block]) -> str:
@@ -36,7 +36,7 @@ def shown(blocks: Iterable[Block]) -> str:
 
 def text(report: Report, language: str, *, width: int = 80, colour: bool = False) -> str:
     """The report at a given width."""
-    return written(document(report, Words(language, Plain())), width, colour=colour)
+    return written(document(report, Catalog(language, Plain())), width, colour=colour)
 
 
 def written(blocks: Iterable[Block], width: int = 80, *, colour: bool = False) -> str:

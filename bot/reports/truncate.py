@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from bot.i18n.catalog import Words
+from bot.i18n.catalog import Catalog
 from bot.reports.blocks import Block, Code, Folded, Items, Table
 from bot.reports.markdown import write
 
 
-def fit(blocks: Iterable[Block], limit: int, words: Words, *, tail: str = "") -> str:
+def fit(blocks: Iterable[Block], limit: int, words: Catalog, *, tail: str = "") -> str:
     """The blocks as Markdown of at most `limit` UTF-16 units, ending in `tail`; a note says where it was cut."""
     note = words("report.truncated")
     room = limit - size(note) - size(tail) - 8

@@ -23,7 +23,7 @@ from contextlib import suppress
 from itertools import product
 from typing import Any, NoReturn
 
-from bot.i18n.catalog import LANGUAGES, Words
+from bot.i18n.catalog import LANGUAGES, Catalog
 from bot.i18n.escape import Html, Markdown
 from bot.reports.charts import stacked_bars
 from bot.sandbox.programs import ci, kernels, pages, review
@@ -57,8 +57,8 @@ def prepare() -> None:
     gc.freeze()  # all that was imported would be looked through for garbage meanwhile
     assert registry.RULES
     for language, files in product(LANGUAGES, _USUAL):
-        Words(language, Html()).prepare(files)
-        Words(language, Markdown()).prepare(files)
+        Catalog(language, Html()).prepare(files)
+        Catalog(language, Markdown()).prepare(files)
     stacked_bars(["a"], [("b", [1.0])], 1.0)  # the first picture reads fonts
     for path, data in _SOURCES.items():
         unit = parse(path, data)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 
-from bot.i18n.catalog import LANGUAGES, Words
+from bot.i18n.catalog import LANGUAGES, Catalog
 from bot.redact import redact
 from bot.reports import ci, html, kernelpairs, logprobs, logprobs_pictures, pictures
 from bot.reports.blocks import Block, Heading
@@ -55,7 +55,7 @@ def kernels_verdict(report: kernelpairs.Report) -> str:
 def of_logprobs(found: Mapping[str, Outcome]) -> Bodies:
     """The tab `logprobs`: verdicts of `specbot logprobs diff` by what head was compared with, a key of `comments`."""
 
-    def document(words: Words) -> Iterator[Block]:
+    def document(words: Catalog) -> Iterator[Block]:
         for key, outcome in found.items():
             yield Heading(2, words(f"comments.{key}"))
             yield from logprobs.blocks(outcome, words)
@@ -64,5 +64,5 @@ def of_logprobs(found: Mapping[str, Outcome]) -> Bodies:
     return _written(document)
 
 
-def _written(document: Callable[[Words], Iterable[Block]]) -> Bodies:
+def _written(document: Callable[[Catalog], Iterable[Block]]) -> Bodies:
     return {language: html.body(document(html.words_for(language))) for language in LANGUAGES}

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from bot.i18n.catalog import Words
+from bot.i18n.catalog import Catalog
 
 Json = dict[str, Any]
 _CONCLUSION = {"block": "failure", "discuss": "neutral", "pass": "success"}
@@ -20,7 +20,7 @@ def conclusion(report: Mapping[str, Any]) -> str:
     return _CONCLUSION[report["verdict"]]
 
 
-def output(report: Mapping[str, Any], words: Words) -> Json:
+def output(report: Mapping[str, Any], words: Catalog) -> Json:
     """The title counts the findings, the summary says where they are."""
     counts = Counter(finding["severity"] for finding in report["findings"])
     said = [
@@ -33,18 +33,18 @@ def output(report: Mapping[str, Any], words: Words) -> Json:
     }
 
 
-def running(words: Words) -> Json:
+def running(words: Catalog) -> Json:
     return {"title": words("service.check-running"), "summary": words("service.check-running")}
 
 
-def superseded(words: Words) -> Json:
+def superseded(words: Catalog) -> Json:
     return {
         "title": words("service.check-superseded"),
         "summary": words("service.check-superseded"),
     }
 
 
-def refused(error: Mapping[str, Any], words: Words) -> Json:
+def refused(error: Mapping[str, Any], words: Catalog) -> Json:
     """What a person can put right, such as a mistake in `.specbot.toml`."""
     return {
         "title": words("service.check-refused"),
@@ -52,7 +52,7 @@ def refused(error: Mapping[str, Any], words: Words) -> Json:
     }
 
 
-def broken(order: str, words: Words) -> Json:
+def broken(order: str, words: Catalog) -> Json:
     """Our own failure; `order` finds it in the logs."""
     return {
         "title": words("service.check-broken"),

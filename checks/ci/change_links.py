@@ -23,7 +23,7 @@ from checks.core.config import Config
 from checks.core.finding import Location, Message, Side
 from checks.domain.ops import Ops
 from checks.eval.constants.files import files
-from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.source import language
 
 STRONG = 5
@@ -146,11 +146,11 @@ class Linker:
     def _imports(self, path: str) -> tuple[str, ...]:
         """The files that the module at `path` imports."""
         unit = self.change.unit(path)
-        return self.change.once(
+        return self.change.memo(
             ("ci.imports", path), lambda: tuple(self._imported(unit)) if unit is not None else ()
         )
 
-    def _imported(self, unit: Unit) -> Iterator[str]:
+    def _imported(self, unit: SourceFile) -> Iterator[str]:
         known = files(self.change, Side.HEAD)
         for item in unit.imports:
             dot = "" if item.module.endswith(".") else "."
@@ -191,7 +191,7 @@ class Linker:
             yield Evidence(Message(Reason.TOKENS, {"tokens": ", ".join(rare[:5])}), weight=2)
 
     def _is_rare(self, word: str) -> bool:
-        hits = self.change.once(
+        hits = self.change.memo(
             ("ci.word", word), lambda: {h.path for h in self.change.head.find(word)}
         )
         return len(hits) <= _RARE

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, TypeVar
 
 from checks.core.finding import Side
 from checks.core.tree import MemoryTree, OverlayTree, Tree
-from checks.lang.ir.node import node
-from checks.lang.ir.source_file import Function, Unit
-from checks.lang.ir.wanted import NOTHING, Wanted, between
-from checks.lang.source import language, parse
-from checks.spread import Spread
+from checks.lang.ir.source_file import Function, SourceFile
+from checks.lang.source import parse
 
 T = TypeVar("T")
 
 _UNTOUCHED: tuple[list[int], list[int]] = ([], [])
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Hunk:
     """Lines removed from the base (`base_len` from `base_start`) and added to the head, without context."""
 
@@ -31,7 +28,7 @@ class Hunk:
     head_len: int
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class FileChange:
     """One changed path. `status` is git's letter: A, M, D, R, C, T. Symbolic links and submodules have no hunks."""
 
@@ -66,7 +63,7 @@ class FileChange:
         return {n for h in self.hunks for n in range(h.base_start, h.base_start + h.base_len)}
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class PullRequest:
     """What the author said. Empty where it is not known (a local review without `--title`)."""
 
@@ -87,86 +84,39 @@ class ChangeSet:
     pull: PullRequest = field(default_factory=PullRequest)
     base_rev: str = ""
     head_rev: str = ""
-    _units: dict[tuple[Side, str], Unit | None] = field(default_factory=dict, repr=False)
-    _made: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _units: dict[tuple[Side, str], SourceFile | None] = field(default_factory=dict, repr=False)
+    _memo: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def tree(self, side: Side) -> Tree:
         return self.head if side is Side.HEAD else self.base
 
-    def unit(self, path: str, side: Side = Side.HEAD, wanted: Wanted = NOTHING) -> Unit | None:
-        """The parsed file, or None where it does not exist or is not source that we read; `wanted` as for `parse`."""
+    def unit(self, path: str, side: Side = Side.HEAD) -> SourceFile | None:
+        """The parsed file, or None where it does not exist or is not source that we read."""
         key = (side, path)
         if key not in self._units:
-            data = self.tree(side).read(path)
-            same = data is not None and self._units.get((self._other(side), path))
-            if same and self.tree(self._other(side)).read(path) == data:
-                self._units[key] = same
-            else:
-                self._units[key] = parse(path, data, wanted) if data is not None else None
+            self._units[key] = self._parse(path, side)
         return self._units[key]
 
-    def parse(
-        self,
-        spread: Spread,
-        is_test: Callable[[str], bool],
-        first: Callable[[], None] = lambda: None,
-    ) -> None:
-        """Parse the changed files, both sides, and lower the functions that changed, but those of tests: what all rules
-        look at. The C++ files are done by this process, after what it has to do `first`, while another one reads
-        Python."""
-        lines: dict[tuple[Side, str], set[int]] = {}
-        for f in self.files:
-            for side, path, changed in (
-                (Side.HEAD, f.head_path, f.head_lines),
-                (Side.BASE, f.base_path, f.base_lines),
-            ):
-                if path is not None and language(path):
-                    lines.setdefault((side, path), set()).update(changed())
-        sized = sorted((len(self.tree(s).read(p) or b""), language(p), s, p) for s, p in lines)
-        python = [(s, p) for _, kind, s, p in reversed(sized) if kind == "python"]
-
-        def ready(side: Side, path: str) -> Unit | None:
-            return self._ready(
-                side, path, Wanted(tuple(sorted(lines[side, path])), lowered=not is_test(path))
-            )
-
-        def here() -> None:
-            first()
-            for _, kind, side, path in sized:
-                if kind == "cpp":
-                    ready(side, path)
-
-        # The syntax tree of a C++ file stays in the process that made it. The longest Python files at both ends.
-        jobs = python[::2] + python[1::2][::-1]
-        work: list[Callable[[], Unit | None]] = [here]
-        work += [partial(ready, *job) for job in jobs]
-        units = spread(lambda do: do(), work)[1:]
-        self._units |= {
-            job: unit for job, unit in zip(jobs, units, strict=True) if unit is not None
-        }
-
-    def _ready(self, side: Side, path: str, wanted: Wanted) -> Unit | None:
-        """The parsed file, with the wanted functions lowered."""
-        unit = self.unit(path, side, wanted)
-        for function in unit.functions if unit is not None and wanted.lowered else ():
-            if between(wanted.lines, function.start_line, function.end_line):
-                function.body  # noqa: B018 - lowered by being asked for, and kept
-        return unit
+    def _parse(self, path: str, side: Side) -> SourceFile | None:
+        data = self.tree(side).read(path)
+        if data is None:
+            return None
+        other = self._other(side)
+        twin = self._units.get((other, path))
+        if twin is not None and self.tree(other).read(path) == data:
+            return twin
+        return parse(path, data)
 
     @staticmethod
     def _other(side: Side) -> Side:
         return Side.BASE if side is Side.HEAD else Side.HEAD
 
-    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+    def memo(self, key: Hashable, make: Callable[[], T]) -> T:
         """What `make` gives, made the first time `key` is asked for: what several rules derive from this change."""
-        if key not in self._made:
-            self._made[key] = make()
-        made: T = self._made[key]
+        if key not in self._memo:
+            self._memo[key] = make()
+        made: T = self._memo[key]
         return made
-
-    def keep(self, key: Hashable, made: object) -> None:
-        """Have `once` give `made` for `key`: another process made it."""
-        self._made[key] = made
 
     def changed(self, path: str) -> FileChange | None:
         """The change of `path` (as named in the head, or in the base when deleted)."""
@@ -196,20 +146,22 @@ class ChangeSet:
         Removed lines are placed in the base tree, added lines in the head tree, then paired by qualified name.
         """
         for change in self.files:
-            yield from self.once((FileChange, change.path), lambda c=change: [*self._changed_in(c)])  # type: ignore[misc]
+            yield from self.memo((FileChange, change.path), lambda c=change: [*self._changed_in(c)])  # type: ignore[misc]
 
     def _changed_in(self, change: FileChange) -> Iterator[tuple[Function | None, Function | None]]:
         head = self.unit(change.head_path) if change.head_path else None
         base = self.unit(change.base_path, Side.BASE) if change.base_path else None
         added, removed = sorted(change.head_lines()), sorted(change.base_lines())
         touched = [
-            f for f in (head.functions if head else ()) if between(added, f.start_line, f.end_line)
+            f
+            for f in (head.functions if head else ())
+            if any_line_in(added, f.start_line, f.end_line)
         ]
         names = {f.qualname for f in touched}
         touched_base = [
             f
             for f in (base.functions if base else ())
-            if between(removed, f.start_line, f.end_line)
+            if any_line_in(removed, f.start_line, f.end_line)
         ]
         old = {f.qualname: f for f in (base.functions if base else ())}
         new = {f.qualname: f for f in (head.functions if head else ())}
@@ -219,7 +171,7 @@ class ChangeSet:
             if function.qualname not in names:
                 yield function, new.get(function.qualname)
 
-    def bringing(self, paths: Iterable[str]) -> ChangeSet:
+    def as_if_added(self, paths: Iterable[str]) -> ChangeSet:
         """The same head as if the change had brought these files, every line of them new, and nothing else."""
         files = []
         for path in paths:
@@ -237,3 +189,9 @@ class ChangeSet:
         return ChangeSet(
             self.base, head, self.files, self.pull, self.base_rev, self.head_rev, units
         )
+
+
+def any_line_in(lines: Sequence[int], first: int, last: int) -> bool:
+    """Whether one of `lines`, which are in order, is one of `first` to `last`."""
+    place = bisect_left(lines, first)
+    return place < len(lines) and lines[place] <= last

@@ -12,10 +12,10 @@ from typing import Any
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Side
-from checks.core.tree import whole
+from checks.core.tree import word_regex
 from checks.lang.ir import expr as E
-from checks.lang.ir.source_file import Function, Unit
-from checks.lang.ir.stmt import Assign, Guarded, flatten
+from checks.lang.ir.source_file import Function, SourceFile
+from checks.lang.ir.stmt import Assign, GuardedStmt, guarded_statements
 
 _NOISE = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"", re.S)
 _PYTHON_NOISE = re.compile(
@@ -27,13 +27,13 @@ _BRACKET = re.compile(r"[()]")
 
 
 @dataclass
-class Delta:
+class ChangedFunction:
     """A function that the change wrote or altered: `head` in `unit`, and what it was (`base`, None for a new one)."""
 
     head: Function
-    unit: Unit
+    unit: SourceFile
     base: Function | None
-    base_unit: Unit | None
+    base_unit: SourceFile | None
     change: ChangeSet
 
     @property
@@ -45,13 +45,13 @@ class Delta:
         return self.change.touches(self.unit.path, start, max(start, end))
 
     @cached_property
-    def flat(self) -> list[Guarded]:
+    def statements(self) -> list[GuardedStmt]:
         """The statements of the head, with their guards and loops."""
-        return list(flatten(self.head.body))
+        return list(guarded_statements(self.head.body))
 
     @cached_property
-    def flat_base(self) -> list[Guarded]:
-        return list(flatten(self.base.body)) if self.base is not None else []
+    def base_statements(self) -> list[GuardedStmt]:
+        return list(guarded_statements(self.base.body)) if self.base is not None else []
 
     @property
     def text(self) -> str:
@@ -68,9 +68,9 @@ class Delta:
     @cached_property
     def code(self) -> str:
         """The head's source without comments and plain strings."""
-        return code_of(self.unit, self.head)
+        return code_without_comments(self.unit, self.head)
 
-    def holds(self, pattern: re.Pattern[str]) -> bool:
+    def matches(self, pattern: re.Pattern[str]) -> bool:
         """Whether `pattern`, which spans no comment and no two words, is found in the code. Most often it is not in the
         text at all, and Python's code takes long to make of it."""
         return pattern.search(self.text) is not None and pattern.search(self.code) is not None
@@ -78,23 +78,23 @@ class Delta:
     @cached_property
     def base_code(self) -> str:
         return (
-            code_of(self.base_unit, self.base)
+            code_without_comments(self.base_unit, self.base)
             if self.base is not None and self.base_unit is not None
             else ""
         )
 
 
-def deltas(change: ChangeSet, config: Config) -> tuple[Delta, ...]:
+def changed_functions(change: ChangeSet, config: Config) -> tuple[ChangedFunction, ...]:
     """Every function outside tests of which the change touched a line, and that still exists.
 
     A function that moved from one file of the change to another is paired with what it was there.
     """
-    return change.once(
-        ("kernel.deltas", config.paths.tests), lambda: tuple(_deltas(change, config))
+    return change.memo(
+        ("kernel.deltas", config.paths.tests), lambda: tuple(_changed_functions(change, config))
     )
 
 
-def _deltas(change: ChangeSet, config: Config) -> Iterator[Delta]:
+def _changed_functions(change: ChangeSet, config: Config) -> Iterator[ChangedFunction]:
     pairs = list(change.changed_functions())
     gone = [old for old, new in pairs if old is not None and new is None]
     for old, head in pairs:
@@ -103,7 +103,7 @@ def _deltas(change: ChangeSet, config: Config) -> Iterator[Delta]:
         unit = change.unit(head.path)
         before = old or _moved(head, gone, change)
         if unit is not None:
-            yield Delta(
+            yield ChangedFunction(
                 head, unit, before, change.unit(before.path, Side.BASE) if before else None, change
             )
 
@@ -117,9 +117,9 @@ def _moved(head: Function, gone: list[Function], change: ChangeSet) -> Function 
     return found[0] if len(found) == 1 else None
 
 
-def changed_units(
+def changed_files(
     change: ChangeSet, config: Config, language: str
-) -> Iterator[tuple[Unit, Unit | None]]:
+) -> Iterator[tuple[SourceFile, SourceFile | None]]:
     """(head, base) of every changed source file of `language` outside tests."""
     for file in change.files:
         if file.head_path is None or config.is_test(file.head_path):
@@ -129,7 +129,7 @@ def changed_units(
             yield unit, change.unit(file.base_path, Side.BASE) if file.base_path else None
 
 
-def code_of(unit: Unit, function: Function) -> str:
+def code_without_comments(unit: SourceFile, function: Function) -> str:
     """The source of `function` without comments and without strings that hold no code."""
     text = unit.text(function.start_line, function.end_line)
     return _python_code(text) if unit.language == "python" else _NOISE.sub(" ", text)
@@ -149,7 +149,7 @@ def _python_code(text: str) -> str:
 
 def body_code(function: Function, code: str) -> str:
     """`code` of the function without its head: what follows the list of its parameters."""
-    start = re.search(rf"{whole(function.name)}\s*\(", code)
+    start = re.search(rf"{word_regex(function.name)}\s*\(", code)
     depth = 0
     for bracket in _BRACKET.finditer(code, start.end() - 1) if start is not None else ():
         depth += 1 if bracket[0] == "(" else -1
@@ -158,10 +158,10 @@ def body_code(function: Function, code: str) -> str:
     return code
 
 
-def uses(code: str, name: str) -> bool:
+def has_word(code: str, name: str) -> bool:
     """Whether `name` stands in `code` as a whole word."""
     if not _is_word(name[-1:]):
-        return name in code and re.search(rf"{whole(name)}\b", code) is not None
+        return name in code and re.search(rf"{word_regex(name)}\b", code) is not None
     # A pattern for each of hundreds of names takes longer to make than all of them to find.
     at = code.find(name)
     while at >= 0 and (
@@ -175,14 +175,14 @@ def _is_word(char: str) -> bool:
     return char.isalnum() or char == "_"
 
 
-def same(a: Any, b: Any) -> bool:
+def equal_code(a: Any, b: Any) -> bool:
     """Whether two statements or expressions are equal whatever their lines."""
     if type(a) is not type(b):
         return False
     if isinstance(a, tuple) and isinstance(b, tuple):
-        return len(a) == len(b) and all(map(same, a, b))
+        return len(a) == len(b) and all(map(equal_code, a, b))
     compared = _compared(type(a))  # type: ignore[arg-type]  # a class, it says, has no hash
-    return a == b if compared is None else same(compared(a), compared(b))
+    return a == b if compared is None else equal_code(compared(a), compared(b))
 
 
 @cache
@@ -196,7 +196,7 @@ def _compared(kind: type) -> Callable[[Any], Any] | None:
     return attrgetter(*names) if names else None
 
 
-def locals_in(flat: list[Guarded]) -> Iterator[tuple[str, E.Expr]]:
+def local_assignments(flat: list[GuardedStmt]) -> Iterator[tuple[str, E.Expr]]:
     """(name, value) of every assignment to a plain name, in order."""
     for guarded in flat:
         stmt = guarded.stmt

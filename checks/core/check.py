@@ -15,7 +15,6 @@ class Check(Protocol):
 
     __doc__: str | None
     ID: str
-    SUMMARY: str
 
     def run(self, change: ChangeSet, config: Config) -> Iterator[Finding]:
         """Every finding of this rule on `change`, in any order; no side effects."""

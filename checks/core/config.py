@@ -9,13 +9,12 @@ import difflib
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import MISSING, field, fields, is_dataclass, replace
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from checks.core.tree import Tree
-from checks.lang.ir.node import node
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -35,7 +34,7 @@ class ConfigError(ValueError):
         self.args_ = args
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Paths:
     """Globs (`**` crosses folders): product code, tests, end-to-end tests and their stored baselines."""
 
@@ -44,7 +43,7 @@ class Paths:
     e2e: tuple[str, ...] = ("tests/e2e/**", "tests/ce/**")
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Title:
     """Titles: allowed `tags` (empty: read from the template), how many of them, and the cherry-pick form."""
 
@@ -54,7 +53,7 @@ class Title:
     cherry_pick_tag: str = "Cherry-Pick"
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Description:
     """Pull-request bodies: where the template lies (empty: GitHub's usual places), and which sections must be filled
     (empty: all second-level headings of the template but the checklist)."""
@@ -64,7 +63,7 @@ class Description:
     checklist: str = "Checklist"
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Branches:
     """`release` globs take only cherry-picks of what `develop` already has."""
 
@@ -72,7 +71,7 @@ class Branches:
     release: tuple[str, ...] = ()
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Family:
     """Files that are copies of one another for different hardware; `*` stands for the hardware."""
 
@@ -80,7 +79,7 @@ class Family:
     files: tuple[str, ...]
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Hardware:
     """A kind of hardware and the path parts that mark its code (`xpu_ops`, `xpu_model_runner`)."""
 
@@ -88,14 +87,14 @@ class Hardware:
     marks: tuple[str, ...]
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Rules:
     """Rules switched off, by id."""
 
     disable: tuple[str, ...] = ()
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Semantics:
     """Names of the indices whose meaning is checked: a buffer is one of them by this name, or by one that ends in it
     (`target_model_step_idx`)."""
@@ -103,7 +102,7 @@ class Semantics:
     index: tuple[str, ...] = ("step_idx",)
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class GpuJob:
     """A workflow that runs a pull request on a GPU when somebody who may write asks for it by `name`.
 
@@ -128,7 +127,7 @@ class GpuJob:
     paths: tuple[str, ...] = ()
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Config:
     profile: str = "generic"
     paths: Paths = field(default_factory=Paths)

@@ -13,8 +13,6 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from checks.lang.ir.node import node
-
 
 class Severity(StrEnum):
     """How a finding is to be taken. `BUG` is proved or predicted; what rests on a heuristic is a `QUESTION`."""
@@ -38,7 +36,7 @@ class Side(StrEnum):
     BASE = "base"
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Message:
     """Key into `templates/rules/<rule id>.toml`, with the arguments of its sentence."""
 
@@ -60,7 +58,7 @@ class Location:
             object.__setattr__(self, "end_line", self.start_line)
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Counterexample:
     """A model from the solver: one row a field, with the value put in and the value that comes out."""
 
@@ -69,14 +67,14 @@ class Counterexample:
     expression: str = ""
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class CounterexampleRow:
     field: str
     before: int
     after: int
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class PredictedFailure:
     """A test that will fail, and why: `expression` evaluates to `value`, which raises `exception` at `raised_at`."""
 
@@ -89,7 +87,7 @@ class PredictedFailure:
     trace: tuple[str, ...] = ()
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Sibling:
     """The same thing on other hardware: its function and lines; `verdict` is a message key (why it matters or not)."""
 
@@ -100,7 +98,7 @@ class Sibling:
     excerpt: str = ""
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Definition:
     """One of several places that define the same constant, layout or meaning; `value` is what it defines."""
 
@@ -110,7 +108,7 @@ class Definition:
     excerpt: str = ""
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class KernelRun:
     """A measured number of a kernel case, on both sides."""
 
@@ -121,7 +119,7 @@ class KernelRun:
     tolerance: float
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class History:
     """The same failure seen elsewhere: `where` is a revision or a pull request."""
 
@@ -129,7 +127,7 @@ class History:
     what: str
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Step:
     """One step of a derivation: the code at `location` and what was concluded from it."""
 
@@ -138,7 +136,7 @@ class Step:
     conclusion: Message
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class RecordDiff:
     """Two files of logprob records, compared. `verdict` is one of `checks.logprobs.compare`; `said` are its reasons and
     causes, keys of `templates/words/comparison.toml`; `safe` says that a baseline may be recorded anew."""
@@ -162,7 +160,7 @@ Evidence = (
 )
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Edit:
     """Replace the lines `start_line`..`end_line` of `path` in the head tree by `lines` (without line ends)."""
 
@@ -172,7 +170,7 @@ class Edit:
     lines: tuple[str, ...]
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Fix:
     """A patch. `verified` is set by the review alone, after the rule was run again on the patched tree."""
 
@@ -180,7 +178,7 @@ class Fix:
     verified: bool = False
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Related:
     """Another place a reader should look at, with a message saying why."""
 
@@ -188,7 +186,7 @@ class Related:
     message: Message
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One claim about a change, with the evidence that a reader can check.
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
-from checks.lang.ir.node import node
 from checks.lang.source import language as language_of
 
 
-@node
-class Hit:
+@dataclass(frozen=True, slots=True)
+class Match:
     """A whole-word occurrence: `line` counts from 1, `text` is the line without its end."""
 
     path: str
@@ -28,14 +28,14 @@ class Tree(Protocol):
     def read(self, path: str) -> bytes | None:
         """The file's bytes, or None where there is no such file."""
 
-    def find(self, word: str, language: str = "") -> tuple[Hit, ...]:
+    def find(self, word: str, language: str = "") -> tuple[Match, ...]:
         """Every line of a source or test file, of `language` where one is given, that holds `word` as a whole word, in
         path order."""
 
-    def holders(self, word: str, language: str = "") -> tuple[str, ...]:
+    def paths_containing(self, word: str, language: str = "") -> tuple[str, ...]:
         """The paths of `find`'s hits, in order and each once: ask for these where the lines do not matter."""
 
-    def holds(self, word: str) -> bool:
+    def contains(self, word: str) -> bool:
         """Whether `find` hits anything."""
 
 
@@ -64,14 +64,14 @@ def find_word(data: bytes, word: str) -> list[tuple[int, str]]:
     return hits
 
 
-def whole(word: str) -> str:
+def word_regex(word: str) -> str:
     """A pattern of `word` with no word character before it. With `\\b` in front it would take forty times as long: only
     a pattern that begins with plain letters is looked for by them."""
     plain = re.escape(word)
     return rf"{plain}(?<!\w{plain})"
 
 
-def holds_word(data: bytes, needle: bytes) -> bool:
+def contains_word(data: bytes, needle: bytes) -> bool:
     """Whether `needle` stands as a whole word in `data`."""
     at = data.find(needle)
     while at >= 0 and not _is_word(data, at, at + len(needle)):
@@ -88,13 +88,13 @@ def _is_word(data: bytes, start: int, end: int) -> bool:
 class _Searched:
     """What `find` tells of a tree."""
 
-    def find(self, word: str, language: str = "") -> tuple[Hit, ...]:
+    def find(self, word: str, language: str = "") -> tuple[Match, ...]:
         raise NotImplementedError
 
-    def holders(self, word: str, language: str = "") -> tuple[str, ...]:
+    def paths_containing(self, word: str, language: str = "") -> tuple[str, ...]:
         return tuple(dict.fromkeys(h.path for h in self.find(word, language)))
 
-    def holds(self, word: str) -> bool:
+    def contains(self, word: str) -> bool:
         return bool(self.find(word))
 
 
@@ -110,8 +110,8 @@ class MemoryTree(_Searched):
     def read(self, path: str) -> bytes | None:
         return self._files.get(path)
 
-    def find(self, word: str, language: str = "") -> tuple[Hit, ...]:
-        return tuple(_hits(self._files, word, language))
+    def find(self, word: str, language: str = "") -> tuple[Match, ...]:
+        return tuple(_matches(self._files, word, language))
 
 
 class OverlayTree(_Searched):
@@ -127,10 +127,10 @@ class OverlayTree(_Searched):
     def read(self, path: str) -> bytes | None:
         return self._files[path] if path in self._files else self._below.read(path)
 
-    def find(self, word: str, language: str = "") -> tuple[Hit, ...]:
+    def find(self, word: str, language: str = "") -> tuple[Match, ...]:
         kept = [h for h in self._below.find(word, language) if h.path not in self._files]
         return tuple(
-            sorted([*kept, *_hits(self._files, word, language)], key=lambda h: (h.path, h.line))
+            sorted([*kept, *_matches(self._files, word, language)], key=lambda h: (h.path, h.line))
         )
 
 
@@ -144,12 +144,12 @@ class PatchedTree(_Searched):
 
     def paths(self) -> tuple[str, ...]:
         kept = [p for p in self._above.paths() if not p.startswith(self._prefixes)]
-        return tuple(sorted([*kept, *under(self._below.paths(), *self._prefixes)]))
+        return tuple(sorted([*kept, *below(self._below.paths(), *self._prefixes)]))
 
     def read(self, path: str) -> bytes | None:
         return (self._below if path.startswith(self._prefixes) else self._above).read(path)
 
-    def find(self, word: str, language: str = "") -> tuple[Hit, ...]:
+    def find(self, word: str, language: str = "") -> tuple[Match, ...]:
         kept = [
             h for h in self._above.find(word, language) if not h.path.startswith(self._prefixes)
         ]
@@ -157,12 +157,12 @@ class PatchedTree(_Searched):
         return tuple(sorted(kept + taken, key=lambda h: (h.path, h.line)))
 
 
-def _hits(files: Mapping[str, bytes], word: str, language: str) -> Iterator[Hit]:
+def _matches(files: Mapping[str, bytes], word: str, language: str) -> Iterator[Match]:
     for path, data in files.items():
         if not language or language_of(path) == language:
-            yield from (Hit(path, line, text) for line, text in find_word(data, word))
+            yield from (Match(path, line, text) for line, text in find_word(data, word))
 
 
-def under(paths: Iterable[str], *prefixes: str) -> list[str]:
+def below(paths: Iterable[str], *prefixes: str) -> list[str]:
     """The paths that lie below one of `prefixes`."""
     return [p for p in paths if p.startswith(prefixes)]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.domain.ops import calls_of
 from checks.lang.ir import expr as E
-from checks.lang.ir.node import node
-from checks.lang.ir.source_file import Function, Unit
-from checks.lang.ir.stmt import Assert, flatten
+from checks.lang.ir.source_file import Function, SourceFile
+from checks.lang.ir.stmt import Assert, guarded_statements
 
 # A line that quotes the name of something stored: the cheap sieve before a test is parsed.
 _QUOTED = re.compile(rb"(?i)[\"'][\w./{}-]*log_?probs?[\w./{}-]*[\"']")
@@ -24,14 +24,14 @@ _SPECULATIVE = re.compile(
 _OFF = re.compile(r"(?i)speculative\w*\s*[=:]\s*(None|False|\{\})")
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class BaselineTest:
     """A test function that holds its logprobs against a stored baseline: `line` names what is stored, as `stored`.
 
     `speculative` is the line where it turns speculative decoding on, 0 where it does not.
     """
 
-    unit: Unit
+    unit: SourceFile
     function: Function
     line: int
     stored: str
@@ -44,7 +44,7 @@ class BaselineTest:
 
 def baseline_tests(change: ChangeSet, config: Config) -> Iterator[BaselineTest]:
     """Every such test of the head, one for each file: the first in it."""
-    paths = change.head.holders("logprobs", "python")
+    paths = change.head.paths_containing("logprobs", "python")
     for path in (p for p in paths if config.is_test(p) or config.is_e2e(p)):
         unit = change.unit(path) if _may_store(change.head.read(path) or b"") else None
         found = next(_in_unit(unit), None) if unit is not None else None
@@ -59,7 +59,7 @@ def _may_store(data: bytes) -> bool:
                for line in data.splitlines())  # fmt: skip
 
 
-def _in_unit(unit: Unit) -> Iterator[BaselineTest]:
+def _in_unit(unit: SourceFile) -> Iterator[BaselineTest]:
     for function in unit.functions:
         text = (
             unit.text(function.start_line, function.end_line)
@@ -68,7 +68,7 @@ def _in_unit(unit: Unit) -> Iterator[BaselineTest]:
         )
         if "assert" not in text or not _STORED.search(text):
             continue
-        if not any(isinstance(g.stmt, Assert) for g in flatten(function.body)):
+        if not any(isinstance(g.stmt, Assert) for g in guarded_statements(function.body)):
             continue
         for call, _ in calls_of(function.body):
             stored = _stored(call)
@@ -85,7 +85,7 @@ def _stored(call: E.Call) -> str:
     return next((t for t in texts if _STORED.search(t) and " " not in t.strip()), "")
 
 
-def _speculative(unit: Unit) -> int:
+def _speculative(unit: SourceFile) -> int:
     """The line on which the test's engine gets speculative decoding, 0 where none does."""
     for number, text in enumerate(unit.lines, 1):
         if (

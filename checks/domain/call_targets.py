@@ -11,21 +11,20 @@ from checks.core.finding import Side
 from checks.eval.interpreter.program import Modules, Program
 from checks.eval.interpreter.values import ClassRef, FuncRef
 from checks.lang.ir import expr as E
-from checks.lang.ir.node import node
-from checks.lang.ir.source_file import Function, Import, Param, Unit
-from checks.lang.ir.stmt import Assign, Define, For, With, flatten
+from checks.lang.ir.source_file import Function, Import, Param, SourceFile
+from checks.lang.ir.stmt import Assign, Define, For, With, guarded_statements
 
 _TRANSPARENT = re.compile(
     r"^(staticmethod|classmethod|(abc\.)?abstractmethod|override)$|inference_mode|no_grad"
 )
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Target:
     """A Python function that a call reaches; `skip` leading parameters are bound (`self`)."""
 
     function: Function
-    unit: Unit
+    unit: SourceFile
     skip: int = 0
 
     @property
@@ -33,7 +32,7 @@ class Target:
         return self.function.params[self.skip :]
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Misfit:
     """Why an argument list does not fit: `missing` required parameters, an `unexpected` keyword, or too `many`."""
 
@@ -54,12 +53,12 @@ class Targets:
     @classmethod
     def of_change(cls, change: ChangeSet, side: Side = Side.HEAD) -> Targets:
         """The one resolver of this change."""
-        return change.once((cls, side), lambda: cls(change, side))
+        return change.memo((cls, side), lambda: cls(change, side))
 
     def __post_init__(self) -> None:
         self._program = Program(Modules(lambda path: self.change.unit(path, self.side)))
 
-    def of(self, call: E.Call, function: Function, unit: Unit) -> Target | None:
+    def of(self, call: E.Call, function: Function, unit: SourceFile) -> Target | None:
         """The one function of the tree that `call`, standing in `function`, certainly reaches."""
         match call.func:
             case E.Name(id=name):
@@ -70,7 +69,9 @@ class Targets:
                 return self._in_module(module, name, function, unit)
         return None
 
-    def _named(self, name: str, call: E.Call, function: Function, unit: Unit) -> Target | None:
+    def _named(
+        self, name: str, call: E.Call, function: Function, unit: SourceFile
+    ) -> Target | None:
         if name in {p.name for p in function.params} or name in assigned(function):
             return None
         imports = nearest_imports(name, call.line, function, unit)
@@ -80,7 +81,9 @@ class Targets:
         found = self._program.defined(unit, name)
         return self._target(found.value) if found is not None else None
 
-    def _in_module(self, module: str, name: str, function: Function, unit: Unit) -> Target | None:
+    def _in_module(
+        self, module: str, name: str, function: Function, unit: SourceFile
+    ) -> Target | None:
         imports = [
             i for i in unit.imports if (i.alias or i.name or i.module) == module and not i.guard
         ]
@@ -93,7 +96,7 @@ class Targets:
         defined = self._program.defined(unit_of, name)
         return self._target(defined.value) if defined is not None else None
 
-    def _method(self, name: str, function: Function, unit: Unit) -> Target | None:
+    def _method(self, name: str, function: Function, unit: SourceFile) -> Target | None:
         owner = next((c for c in unit.classes if c.name == function.owner), None)
         if owner is None or "staticmethod" in function.marks:
             return None
@@ -131,7 +134,7 @@ def _plain(target: Target) -> Target | None:
     return Target(target.function, target.unit, 0) if "staticmethod" in marks else target
 
 
-def nearest_imports(name: str, line: int, function: Function, unit: Unit) -> list[Import]:
+def nearest_imports(name: str, line: int, function: Function, unit: SourceFile) -> list[Import]:
     """The imports that may bind `name` at `line`: the last one above it in the function, else those of the file."""
     named = [i for i in unit.imports if (i.alias or i.name) == name]
     inside = [i for i in named if function.start_line <= i.line <= line]
@@ -142,12 +145,12 @@ def nearest_imports(name: str, line: int, function: Function, unit: Unit) -> lis
 
 def assigned(function: Function) -> frozenset[str]:
     """Names that `function` binds itself."""
-    return function.body.once(assigned, lambda: frozenset(_assigned(function)))
+    return function.body.memo(assigned, lambda: frozenset(_assigned(function)))
 
 
 def _assigned(function: Function) -> set[str]:
     names: set[str] = set()
-    for guarded in flatten(function.body):
+    for guarded in guarded_statements(function.body):
         stmt = guarded.stmt
         if isinstance(stmt, Assign | For) and isinstance(stmt.target, E.Name):
             names.add(stmt.target.id)

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from checks.core.change import ChangeSet, FileChange
 from checks.core.config import Config
 from checks.core.finding import Side
-from checks.domain.impact_tags import topics
+from checks.domain.impact_tags import impact_tags
 from checks.lang.ir.expr import Const, Expr, dotted
-from checks.lang.ir.node import node
-from checks.lang.ir.source_file import Constant, Function, Op, Param, Unit
+from checks.lang.ir.source_file import Constant, Function, Op, Param, SourceFile
 from checks.lang.source import language
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class FileFact:
     """A changed file. `kind`: source, test, e2e, docs, ci, build or other."""
 
@@ -31,7 +30,7 @@ class FileFact:
     binary: bool
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class FunctionFact:
     """A function in which a line changed. `what`: added, removed, renamed (the same text under another name),
     signature (its parameters changed) or body."""
@@ -53,7 +52,7 @@ class FunctionFact:
         return tuple(p for p in self.old_params if p not in self.new_params)
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class OpFact:
     """A registered op. `what`: added, removed or changed; `gained` and `lost` are inputs, outputs and attributes."""
 
@@ -64,7 +63,7 @@ class OpFact:
     lost: tuple[str, ...] = ()
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class ConstantFact:
     """A named constant whose value changed: its source line before and after, empty where it did not exist.
     `line` is where it stands in the head, or in the base where it is gone."""
@@ -76,7 +75,7 @@ class ConstantFact:
     line: int
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Area:
     """The changed files of one folder."""
 
@@ -86,7 +85,7 @@ class Area:
     removed: int
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Facts:
     files: tuple[FileFact, ...]
     functions: tuple[FunctionFact, ...]
@@ -108,7 +107,7 @@ class Facts:
         return tuple(f for f in self.files if f.kind in kinds)
 
 
-def facts(change: ChangeSet, config: Config) -> Facts:
+def change_facts(change: ChangeSet, config: Config) -> Facts:
     """The facts of `change`, each list in path order."""
     files = tuple(_file(f, config) for f in change.files)
     # What changed inside tests is not told, so they need not be parsed for it.
@@ -122,7 +121,7 @@ def facts(change: ChangeSet, config: Config) -> Facts:
         constants=tuple(fact for f, base, head in units for fact in _constants(f.path, base, head)),
         areas=_areas(files),
         hardware=tuple(sorted({f.hardware for f in files if f.hardware})),
-        topics=topics(((f.path, f.kind) for f in files), has_ops=bool(ops)),
+        topics=impact_tags(((f.path, f.kind) for f in files), has_ops=bool(ops)),
     )
 
 
@@ -160,7 +159,7 @@ def _kind(path: str, config: Config) -> str:
     return "source" if language(path) else "other"
 
 
-def _units(change: ChangeSet, file: FileChange) -> tuple[Unit | None, Unit | None]:
+def _units(change: ChangeSet, file: FileChange) -> tuple[SourceFile | None, SourceFile | None]:
     base = (
         change.unit(file.base_path, Side.BASE) if file.base_path and file.mode == "file" else None
     )
@@ -231,7 +230,7 @@ def _default(value: Expr | None) -> str:
     return f"={value.value!r}" if isinstance(value, Const) else f"={dotted(value) or '...'}"
 
 
-def _ops(path: str, base: Unit | None, head: Unit | None) -> Iterator[OpFact]:
+def _ops(path: str, base: SourceFile | None, head: SourceFile | None) -> Iterator[OpFact]:
     old = {o.name: o for o in base.ops} if base else {}
     new = {o.name: o for o in head.ops} if head else {}
     for name in [*old, *(n for n in new if n not in old)]:
@@ -250,7 +249,9 @@ def parts(op: Op) -> tuple[str, ...]:
     return (*op.inputs, *op.outputs, *op.attrs)
 
 
-def _constants(path: str, base: Unit | None, head: Unit | None) -> Iterator[ConstantFact]:
+def _constants(
+    path: str, base: SourceFile | None, head: SourceFile | None
+) -> Iterator[ConstantFact]:
     if base is None or head is None:
         return
     old, new = _values(base), _values(head)
@@ -263,7 +264,7 @@ def _constants(path: str, base: Unit | None, head: Unit | None) -> Iterator[Cons
             )
 
 
-def _values(unit: Unit) -> dict[str, Constant]:
+def _values(unit: SourceFile) -> dict[str, Constant]:
     """Constants with one value. A name bound twice (under `#if`, or reassigned) has none to compare."""
     named: dict[str, list[Constant]] = {}
     for constant in unit.constants:
@@ -271,7 +272,7 @@ def _values(unit: Unit) -> dict[str, Constant]:
     return {name: found[0] for name, found in named.items() if len(found) == 1}
 
 
-def _line(unit: Unit, constant: Constant | None) -> str:
+def _line(unit: SourceFile, constant: Constant | None) -> str:
     return unit.text(constant.line).strip() if constant else ""
 
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import islice
 
 from checks.lang.ir import expr as E
-from checks.lang.ir.node import node
 from checks.lang.ir.source_file import Function
-from checks.lang.ir.stmt import Assign, Guarded, flatten
+from checks.lang.ir.stmt import Assign, GuardedStmt, guarded_statements
 
 _MOST_NODES = 80
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Place:
     """`msg.rows[i].tokens[j]` is root `msg`, path `rows tokens`, indices `None i j`: the root's own index comes first.
 
@@ -36,7 +36,7 @@ class Place:
         return self.indices[-1]
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Move:
     """`target = value` in `guarded`, with the locals that were set before it put back in. `source` is the place that
     the value is read from, None where it is computed."""
@@ -44,7 +44,7 @@ class Move:
     target: Place
     value: E.Expr
     source: Place | None
-    guarded: Guarded
+    guarded: GuardedStmt
 
     @property
     def line(self) -> int:
@@ -59,7 +59,7 @@ def moves(function: Function) -> Iterator[Move]:
             yield Move(at, value, place(value), guarded)
 
 
-def resolved(function: Function) -> Iterator[tuple[Guarded, E.Expr, E.Expr]]:
+def resolved(function: Function) -> Iterator[tuple[GuardedStmt, E.Expr, E.Expr]]:
     """(statement, target, value) of every assignment with `=`, locals replaced by what they were set to before.
 
     A local that is set again on another branch than its declaration is not replaced any more.
@@ -67,7 +67,7 @@ def resolved(function: Function) -> Iterator[tuple[Guarded, E.Expr, E.Expr]]:
     known: dict[str, E.Expr] = {}
     declared: dict[str, tuple[E.Expr, ...]] = {}
     params = {p.name for p in function.params}
-    for guarded in flatten(function.body):
+    for guarded in guarded_statements(function.body):
         stmt = guarded.stmt
         if not isinstance(stmt, Assign):
             continue

@@ -4,16 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.domain.call_targets import Target, Targets, nearest_imports
 from checks.domain.keys import asks_platform, product_files
-from checks.domain.ops import arguments, expressions
+from checks.domain.ops import arguments, expressions_of
 from checks.lang.ir import expr as E
-from checks.lang.ir.node import node
-from checks.lang.ir.source_file import Function, Unit
-from checks.lang.ir.stmt import Assign, Guarded, Raise, flatten
+from checks.lang.ir.source_file import Function, SourceFile
+from checks.lang.ir.stmt import Assign, GuardedStmt, Raise, guarded_statements
 
 _COMMON = frozenset(
     {
@@ -31,7 +31,7 @@ _COMMON = frozenset(
 )
 
 
-def holds(test: E.Expr, hardware: str, config: Config) -> bool | None:
+def holds_on(test: E.Expr, hardware: str, config: Config) -> bool | None:
     """What `test` comes to on `hardware`; None where it asks something else."""
     match test:
         case E.Call(func=E.Attr(base=base, name=name)) if name.startswith("is_compiled_with_") or (
@@ -40,10 +40,10 @@ def holds(test: E.Expr, hardware: str, config: Config) -> bool | None:
             asked = config.hardware_of(name)
             return asked == hardware if asked else None
         case E.Unary(op="not", operand=operand):
-            inner = holds(operand, hardware, config)
+            inner = holds_on(operand, hardware, config)
             return None if inner is None else not inner
         case E.Binary(op="and" | "or" as op, left=left, right=right):
-            sides = holds(left, hardware, config), holds(right, hardware, config)
+            sides = holds_on(left, hardware, config), holds_on(right, hardware, config)
             settles = op == "or"
             return settles if settles in sides else None if None in sides else not settles
         case _:
@@ -52,16 +52,16 @@ def holds(test: E.Expr, hardware: str, config: Config) -> bool | None:
 
 def excluded(guards: tuple[E.Expr, ...], hardware: str, config: Config) -> bool:
     """Whether one of the conditions is false on `hardware`."""
-    return any(holds(g, hardware, config) is False for g in guards)
+    return any(holds_on(g, hardware, config) is False for g in guards)
 
 
-def brought(guards: tuple[E.Expr, ...], change: ChangeSet) -> bool:
+def brought_by_change(guards: tuple[E.Expr, ...], change: ChangeSet) -> bool:
     """Whether a condition asks for something that this change brings: it is off for whoever was there before."""
     parts = (e for g in guards for e in E.walk(g))
     names = {
         e.name if isinstance(e, E.Attr) else e.id for e in parts if isinstance(e, E.Attr | E.Name)
     }
-    return any("_" in n and not change.base.holds(n) for n in sorted(names))
+    return any("_" in n and not change.base.contains(n) for n in sorted(names))
 
 
 def refused(guards: tuple[E.Expr, ...], platform: str, change: ChangeSet, config: Config) -> bool:
@@ -71,7 +71,7 @@ def refused(guards: tuple[E.Expr, ...], platform: str, change: ChangeSet, config
     hardware = config.hardware_of(f"is_{platform}")
     if not wanted or not hardware:
         return False
-    raised = change.once("sync.reached.raised", lambda: tuple(_raised(change, config)))
+    raised = change.memo("sync.reached.raised", lambda: tuple(_raised(change, config)))
     return any(wanted & words and _sure(test, hardware, config) for words, test in raised)
 
 
@@ -81,7 +81,9 @@ def _raised(change: ChangeSet, config: Config) -> Iterator[tuple[frozenset[str],
         unit = change.unit(path) if b"platform.is_" in (change.head.read(path) or b"") else None
         for function in unit.functions if unit is not None else ():
             text = unit.text(function.start_line, function.end_line) if unit is not None else ""
-            for guarded in flatten(function.body) if "raise" in text and "platform" in text else ():
+            for guarded in (
+                guarded_statements(function.body) if "raise" in text and "platform" in text else ()
+            ):
                 test = (
                     guarded.guards[-1]
                     if guarded.guards and isinstance(guarded.stmt, Raise)
@@ -95,7 +97,7 @@ def _sure(test: E.Expr, hardware: str, config: Config) -> bool:
     """Whether `test` holds on `hardware` once its switches are on."""
     if isinstance(test, E.Binary) and test.op == "and":
         return _sure(test.left, hardware, config) and _sure(test.right, hardware, config)
-    return holds(test, hardware, config) is not False
+    return holds_on(test, hardware, config) is not False
 
 
 def topics(test: E.Expr) -> Iterator[str]:
@@ -107,7 +109,7 @@ def topics(test: E.Expr) -> Iterator[str]:
         )
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Readers:
     """Who reads a field or a parameter."""
 
@@ -133,18 +135,22 @@ class Readers:
         it.
         """
         function, elsewhere = target.function, set[tuple[str, str]]()
-        for guarded in flatten(function.body):
-            if not any(name in E.names(top) for top in expressions(guarded.stmt)):
+        for guarded in guarded_statements(function.body):
+            if not any(name in E.names(top) for top in expressions_of(guarded.stmt)):
                 continue
             if not excluded(guarded.guards, hardware, self.config):
                 return False
             elsewhere |= _ops_called(guarded, function, target.unit)
-        here = (g for g in flatten(function.body) if not excluded(g.guards, hardware, self.config))
+        here = (
+            g
+            for g in guarded_statements(function.body)
+            if not excluded(g.guards, hardware, self.config)
+        )
         return bool(elsewhere) and not any(
             elsewhere & _ops_called(g, function, target.unit) for g in here
         )
 
-    def _places(self, name: str) -> Iterator[tuple[Guarded, Function, Unit]]:
+    def _places(self, name: str) -> Iterator[tuple[GuardedStmt, Function, SourceFile]]:
         """The statements that read an attribute `name`, tests left out."""
         for path in product_files(name, self.change, self.config):
             unit = self.change.unit(path)
@@ -152,18 +158,18 @@ class Readers:
                 if unit is not None and f".{name}" in unit.text(
                     function.start_line, function.end_line
                 ):
-                    found = (g for g in flatten(function.body) if _reads(g, name))
+                    found = (g for g in guarded_statements(function.body) if _reads(g, name))
                     yield from ((g, function, unit) for g in found)
 
     def _reaches(
-        self, name: str, guarded: Guarded, function: Function, unit: Unit, hardware: str
+        self, name: str, guarded: GuardedStmt, function: Function, unit: SourceFile, hardware: str
     ) -> bool:
         owner = self.config.hardware_of(unit.path)
         if (owner and owner != hardware) or excluded(guarded.guards, hardware, self.config):
             return False
         passed = 0
         for call in (
-            e for top in expressions(guarded.stmt) for e in E.walk(top) if isinstance(e, E.Call)
+            e for top in expressions_of(guarded.stmt) for e in E.walk(top) if isinstance(e, E.Call)
         ):
             target = self.targets.of(call, function, unit)
             given = (
@@ -175,15 +181,15 @@ class Readers:
                     if not self.param_unread(target, param, hardware):
                         return True
         return passed < sum(
-            1 for top in expressions(guarded.stmt) for e in E.walk(top) if _is_read(e, name)
+            1 for top in expressions_of(guarded.stmt) for e in E.walk(top) if _is_read(e, name)
         )
 
 
-def _reads(guarded: Guarded, name: str) -> bool:
+def _reads(guarded: GuardedStmt, name: str) -> bool:
     stmt = guarded.stmt
     target = stmt.target if isinstance(stmt, Assign) else None
     return any(
-        _is_read(e, name) and e is not target for top in expressions(stmt) for e in E.walk(top)
+        _is_read(e, name) and e is not target for top in expressions_of(stmt) for e in E.walk(top)
     )
 
 
@@ -191,8 +197,10 @@ def _is_read(e: E.Expr, name: str) -> bool:
     return isinstance(e, E.Attr) and e.name == name
 
 
-def _ops_called(guarded: Guarded, function: Function, unit: Unit) -> set[tuple[str, str]]:
+def _ops_called(guarded: GuardedStmt, function: Function, unit: SourceFile) -> set[tuple[str, str]]:
     """(name, module) of the imported functions that a statement calls."""
-    calls = (e for top in expressions(guarded.stmt) for e in E.walk(top) if isinstance(e, E.Call))
+    calls = (
+        e for top in expressions_of(guarded.stmt) for e in E.walk(top) if isinstance(e, E.Call)
+    )
     names = {(c.func.id, c.line or guarded.stmt.line) for c in calls if isinstance(c.func, E.Name)}
     return {(n, i.module) for n, line in names for i in nearest_imports(n, line, function, unit)}

@@ -35,7 +35,7 @@ _MARKS: tuple[tuple[str, str], ...] = (
 _KINDS = (("docs", "docs"), ("ci", "ci"), ("build", "build"), ("test", "tests"), ("e2e", "tests"))
 
 
-def topics(paths: Iterable[tuple[str, str]], *, has_ops: bool) -> tuple[str, ...]:
+def impact_tags(paths: Iterable[tuple[str, str]], *, has_ops: bool) -> tuple[str, ...]:
     """The topics of (path, kind) pairs. Tests count only for themselves: a test of the sampler is no change of it."""
     files = list(paths)
     code = [path.lower() for path, kind in files if kind in ("source", "other")]

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
-from checks.domain.ops import calling, parts
+from checks.domain.ops import files_calling, statement_expressions
 from checks.domain.siblings import base_unit
 from checks.lang.ir import expr as E
-from checks.lang.ir.node import node
-from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import Assign
 
 _KEYED = frozenset({E.Index, E.Attr})
 _PLATFORM = re.compile(r"is_\w+")
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Use:
     """`key` of `holder` (`share_inputs` in `self.share_inputs["k"]`, `self` in `self.k`) on `line`. `sets` where it
     gets a value, which is `value`; anything else needs it to be there."""
@@ -33,11 +33,11 @@ class Use:
 
 def uses(function: Function) -> Iterator[Use]:
     """Every use of a key or an attribute of `self` in `function`, in source order."""
-    return iter(function.body.once(uses, lambda: tuple(_uses(function))))
+    return iter(function.body.memo(uses, lambda: tuple(_uses(function))))
 
 
 def _uses(function: Function) -> Iterator[Use]:
-    for guarded, inside in parts(function.body):
+    for guarded, inside in statement_expressions(function.body):
         stmt, target = guarded.stmt, None
         if isinstance(stmt, Assign) and stmt.op == "=" and (found := _key(stmt.target)) is not None:
             target = stmt.target
@@ -87,7 +87,9 @@ def looked_for(use: Use) -> bool:
     return any(p == E.Const(use.key) for g in use.guards for p in E.walk(g))
 
 
-def changed_python(change: ChangeSet, config: Config) -> Iterator[tuple[Unit | None, Unit]]:
+def changed_python(
+    change: ChangeSet, config: Config
+) -> Iterator[tuple[SourceFile | None, SourceFile]]:
     """(base, head) of every changed Python file of the product."""
     for file in change.files:
         path = file.head_path
@@ -106,14 +108,16 @@ def product_files(word: str, change: ChangeSet, config: Config) -> list[str]:
     """The Python files of the product in which `word` stands."""
     return [
         p
-        for p in change.head.holders(word, "python")
+        for p in change.head.paths_containing(word, "python")
         if p.endswith(".py") and not config.is_test(p)
     ]
 
 
 def calling_files(name: str, change: ChangeSet, config: Config) -> list[str]:
     """The Python files of the product in which `name` may be called."""
-    return [p for p in calling(name, change.head) if p.endswith(".py") and not config.is_test(p)]
+    return [
+        p for p in files_calling(name, change.head) if p.endswith(".py") and not config.is_test(p)
+    ]
 
 
 def sets_somehow(key: str, text: str) -> bool:

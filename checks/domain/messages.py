@@ -15,16 +15,15 @@ from functools import lru_cache
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Side
-from checks.core.tree import holds_word, whole
+from checks.core.tree import contains_word, word_regex
 from checks.domain.cpp_places import Move, moves
 from checks.domain.ops import calls_of
 from checks.eval.constants.files import files
 from checks.eval.constants.lookup import Constants
 from checks.eval.integers import integer_type
 from checks.lang.ir import expr as E
-from checks.lang.ir.node import node
-from checks.lang.ir.source_file import Function, Struct, Unit
-from checks.lang.ir.stmt import Assign, flatten
+from checks.lang.ir.source_file import Function, SourceFile, Struct
+from checks.lang.ir.stmt import Assign, guarded_statements
 
 SEND = "send"
 RECEIVE = "receive"
@@ -40,12 +39,12 @@ _DEPTH = 4
 _NUMBERS = frozenset({"", "float", "double", "void"})
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Endpoint:
     """One end of a message: `function` sends or receives `variable`, which is a `struct`; `line` is the call."""
 
     function: Function
-    unit: Unit
+    unit: SourceFile
     struct: Struct
     variable: str
     role: str
@@ -59,7 +58,7 @@ class Endpoint:
         return tuple(w for w in names[0].split("_") if w not in _ENDS)
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Field:
     """A struct member with its dims folded to numbers (None where that is not certain)."""
 
@@ -84,19 +83,19 @@ class Messages:
     @classmethod
     def of(cls, change: ChangeSet, config: Config, side: Side = Side.HEAD) -> Messages:
         """The one table of this change."""
-        return change.once((cls, side), lambda: cls(change, config, side))
+        return change.memo((cls, side), lambda: cls(change, config, side))
 
     def __post_init__(self) -> None:
         self.constants = Constants.of(self.change, self.side)
         self._files = files(self.change, self.side)
 
-    def of_unit(self, unit: Unit) -> tuple[Endpoint, ...]:
+    def of_unit(self, unit: SourceFile) -> tuple[Endpoint, ...]:
         """The ends in one C++ file."""
         if unit.path not in self._ends:
             self._ends[unit.path] = tuple(self._search(unit)) if unit.language == "cpp" else ()
         return self._ends[unit.path]
 
-    def _search(self, unit: Unit) -> Iterator[Endpoint]:
+    def _search(self, unit: SourceFile) -> Iterator[Endpoint]:
         for function in unit.functions:
             text = unit.text(function.start_line, function.end_line)
             if not speaks(text):
@@ -113,7 +112,7 @@ class Messages:
                             function, unit, struct, name, role, call.line, ops_of(function, unit)
                         )
 
-    def struct(self, name: str, unit: Unit) -> Struct | None:
+    def struct(self, name: str, unit: SourceFile) -> Struct | None:
         """The struct `name` as `unit` sees it: defined there, or in what it includes."""
         plain = name.removeprefix("struct ").rstrip("*& ")
         key = (plain, unit.path)
@@ -128,12 +127,12 @@ class Messages:
             )
         return self._structs[key]
 
-    def _naming(self, struct: str, unit: Unit) -> Iterator[Unit]:
+    def _naming(self, struct: str, unit: SourceFile) -> Iterator[SourceFile]:
         """`unit` and the files of the repository that it includes, nearest first: those in which the name stands."""
         tree, words = self.change.tree(self.side), _WORD.findall(struct.encode())
         level, seen = [unit.path], {unit.path}
         for _ in range(_DEPTH):
-            naming = (p for p in level if all(holds_word(tree.read(p) or b"", w) for w in words))
+            naming = (p for p in level if all(contains_word(tree.read(p) or b"", w) for w in words))
             yield from filter(None, (self.change.unit(p, self.side) for p in naming))
             below = dict.fromkeys(path for near in level for path in self._included(near))
             level = [path for path in below if path not in seen]
@@ -146,13 +145,18 @@ class Messages:
             if len(found) == 1:
                 yield found[0]
 
-    def layout(self, struct: Struct, unit: Unit) -> tuple[Field, ...]:
+    def layout(self, struct: Struct, unit: SourceFile) -> tuple[Field, ...]:
         """The members of `struct` with the dims that `unit`, which uses it, gives them; inner structs flattened
         as `outer.inner`, their dims behind the outer ones."""
         return tuple(self._fields(struct, unit, "", (), 0))
 
     def _fields(
-        self, struct: Struct, unit: Unit, prefix: str, outer: tuple[int | None, ...], depth: int
+        self,
+        struct: Struct,
+        unit: SourceFile,
+        prefix: str,
+        outer: tuple[int | None, ...],
+        depth: int,
     ) -> Iterator[Field]:
         home = self.change.unit(struct.path, self.side) or unit
         for member in struct.members:
@@ -163,7 +167,9 @@ class Messages:
             else:
                 yield Field(f"{prefix}{member.name}", member.type, dims, member.line)
 
-    def number(self, expr: E.Expr, unit: Unit, function: Function | None = None) -> int | None:
+    def number(
+        self, expr: E.Expr, unit: SourceFile, function: Function | None = None
+    ) -> int | None:
         """The whole number that `expr` certainly is."""
         value = self.constants.resolve(expr, unit, function)
         return value.value if value is not None and isinstance(value.value, int) else None
@@ -180,8 +186,8 @@ class Messages:
     def speaking(self, struct: str, hardware: str | None = None) -> Iterator[Endpoint]:
         """Every end in the tree (of `hardware`) whose struct has this name, whatever its definition."""
         tree = self.change.tree(self.side)
-        declaration = re.compile(rf"{whole(struct)}[\s*&/]+([A-Za-z_][^;]*)".encode())
-        for path in tree.holders(struct, "cpp"):
+        declaration = re.compile(rf"{word_regex(struct)}[\s*&/]+([A-Za-z_][^;]*)".encode())
+        for path in tree.paths_containing(struct, "cpp"):
             if hardware is not None and self.config.hardware_of(path) != hardware:
                 continue
             data = tree.read(path) or b""
@@ -291,7 +297,7 @@ def shape(struct: Struct) -> tuple[tuple[str, str], ...]:
     return tuple((m.name, m.type) for m in struct.members)
 
 
-def _declared(function: Function, unit: Unit) -> dict[str, str]:
+def _declared(function: Function, unit: SourceFile) -> dict[str, str]:
     """The type of each variable that `function` may name: its locals, and the members of its class."""
     inside = [
         s
@@ -299,7 +305,7 @@ def _declared(function: Function, unit: Unit) -> dict[str, str]:
         if s.start_line <= function.start_line and function.end_line <= s.end_line
     ]
     types = {m.name: m.type for s in inside for m in s.members}
-    for guarded in flatten(function.body):
+    for guarded in guarded_statements(function.body):
         stmt = guarded.stmt
         if (
             isinstance(stmt, Assign)
@@ -318,13 +324,13 @@ def _addresses(call: E.Call) -> Iterator[str]:
             yield inner.operand.id
 
 
-def ops_of(function: Function, unit: Unit) -> tuple[str, ...]:
+def ops_of(function: Function, unit: SourceFile) -> tuple[str, ...]:
     """The ops of this file that come to `function`, through wrappers in the same file."""
     reached = {function.name}
     for _ in range(_DEPTH):
         callers = {
             f.name for f in unit.functions if f.name not in reached
-            and any(re.search(rf"{whole(n)}\s*\(", unit.text(f.start_line + 1, f.end_line)) for n in reached)
+            and any(re.search(rf"{word_regex(n)}\s*\(", unit.text(f.start_line + 1, f.end_line)) for n in reached)
         }  # fmt: skip
         if not callers:
             break

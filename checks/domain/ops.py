@@ -8,34 +8,33 @@ from dataclasses import dataclass, field
 
 from checks.core.change import ChangeSet
 from checks.core.finding import Side
-from checks.core.tree import Tree, whole
+from checks.core.tree import Tree, word_regex
 from checks.lang.ir import expr as E
-from checks.lang.ir.node import node
-from checks.lang.ir.source_file import Binding, Function, Op, Unit
+from checks.lang.ir.source_file import Binding, Function, Op, SourceFile
 from checks.lang.ir.stmt import (
     Assert,
     Assign,
     Body,
     ExprStmt,
     For,
-    Guarded,
+    GuardedStmt,
     If,
     Raise,
     Return,
     Stmt,
     With,
-    flatten,
+    guarded_statements,
 )
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class OpInfo:
     """An op that Python can call. `params` are its argument names in call order, and `function` the C++ function
     behind it (None where it was not found); argument n is the function's parameter n."""
 
     name: str
     params: tuple[str, ...]
-    unit: Unit
+    unit: SourceFile
     line: int
     registration: Op | None = None
     binding: Binding | None = None
@@ -49,14 +48,14 @@ class OpInfo:
         return self.function.params[place].name if place < len(self.function.params) else param
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class OpCall:
     """A call of an op from Python: `args` maps the op's argument names to what is passed."""
 
     op: OpInfo
     call: E.Call
     function: Function | None
-    unit: Unit
+    unit: SourceFile
     args: dict[str, E.Expr]
     guards: tuple[E.Expr, ...] = ()
 
@@ -72,7 +71,7 @@ class Ops:
     @classmethod
     def of(cls, change: ChangeSet, side: Side = Side.HEAD) -> Ops:
         """The one table of this change."""
-        return change.once((cls, side), lambda: cls(change, side))
+        return change.memo((cls, side), lambda: cls(change, side))
 
     def named(self, name: str) -> tuple[OpInfo, ...]:
         """Every op registered or bound under `name` (one for each hardware)."""
@@ -99,12 +98,12 @@ class Ops:
                     seen.add((path, binding.line))
                     yield self._bound(binding, unit)
 
-    def _registered(self, op: Op, unit: Unit) -> OpInfo:
+    def _registered(self, op: Op, unit: SourceFile) -> OpInfo:
         function = next(iter(unit.named(op.kernel)), None)
         params = *op.inputs, *(a.split(":")[0].strip() for a in op.attrs)
         return OpInfo(op.name, params, unit, op.line, registration=op, function=function)
 
-    def _bound(self, binding: Binding, unit: Unit) -> OpInfo:
+    def _bound(self, binding: Binding, unit: SourceFile) -> OpInfo:
         function = self.function(binding.function, unit)
         params = (
             binding.args or tuple(p.name for p in function.params if function)
@@ -115,7 +114,7 @@ class Ops:
             binding.name, tuple(params), unit, binding.line, binding=binding, function=function
         )
 
-    def function(self, name: str, near: Unit) -> Function | None:
+    def function(self, name: str, near: SourceFile) -> Function | None:
         """The definition of the C++ function `name`, in `near` or in the one file of its folder tree that has it."""
         plain = name.rsplit("::", 1)[-1]
         own = near.named(plain)
@@ -123,7 +122,7 @@ class Ops:
             return own[0]
         root = near.path.split("/")[:2]
         found: list[Function] = []
-        for path in self.change.tree(self.side).holders(plain, "cpp"):
+        for path in self.change.tree(self.side).paths_containing(plain, "cpp"):
             if (
                 path.split("/")[:2] == root
                 and (unit := self.change.unit(path, self.side)) is not None
@@ -152,19 +151,23 @@ class Ops:
     def calls(self, name: str) -> Iterator[OpCall]:
         """Every Python call of the op `name`, tests included."""
         ops = self.named(name)
-        for path in calling(name, self.change.tree(self.side)):
+        for path in files_calling(name, self.change.tree(self.side)):
             unit = self.change.unit(path, self.side)
             for op in ops[:1] if unit is not None else ():
                 yield from _calls_in(unit, op) if unit else ()
 
 
-def calling(name: str, tree: Tree) -> list[str]:
+def files_calling(name: str, tree: Tree) -> list[str]:
     """The Python files in which `name` may be called."""
     written = re.compile(_call_of(name).encode())
-    return [path for path in tree.holders(name, "python") if written.search(tree.read(path) or b"")]
+    return [
+        path
+        for path in tree.paths_containing(name, "python")
+        if written.search(tree.read(path) or b"")
+    ]
 
 
-def callers(name: str, unit: Unit) -> list[Function]:
+def callers(name: str, unit: SourceFile) -> list[Function]:
     """The functions of a Python file in which `name` may be called; the others need not be looked into."""
     written = re.compile(_call_of(name))
     return [f for f in unit.functions if written.search(unit.text(f.start_line, f.end_line))]
@@ -173,10 +176,10 @@ def callers(name: str, unit: Unit) -> list[Function]:
 def _call_of(name: str) -> str:
     """A pattern of what every call of `name` in Python looks like: it stands before a bracket and is not defined."""
     plain = re.escape(name)
-    return rf"{whole(name)}(?<!def {plain})(?<!class {plain})[\s\\)]*\("
+    return rf"{word_regex(name)}(?<!def {plain})(?<!class {plain})[\s\\)]*\("
 
 
-def _calls_in(unit: Unit, op: OpInfo) -> Iterator[OpCall]:
+def _calls_in(unit: SourceFile, op: OpInfo) -> Iterator[OpCall]:
     for function in callers(op.name, unit):
         for call, guards in calls_of(function.body):
             if E.callee(call) == op.name:
@@ -186,26 +189,32 @@ def _calls_in(unit: Unit, op: OpInfo) -> Iterator[OpCall]:
 def calls_of(body: tuple[Stmt, ...]) -> Iterator[tuple[E.Call, tuple[E.Expr, ...]]]:
     """Every call in `body` with the conditions under which it runs, in source order."""
     if isinstance(body, Body):
-        return iter(body.once(calls_of, lambda: _calls_of(body)))
+        return iter(body.memo(calls_of, lambda: _calls_of(body)))
     return iter(_calls_of(body))
 
 
 def _calls_of(body: tuple[Stmt, ...]) -> list[tuple[E.Call, tuple[E.Expr, ...]]]:
     return [
-        (e, guarded.guards) for guarded, inside in parts(body) for e in inside if type(e) is E.Call
+        (e, guarded.guards)
+        for guarded, inside in statement_expressions(body)
+        for e in inside
+        if type(e) is E.Call
     ]
 
 
-def parts(body: tuple[Stmt, ...]) -> list[tuple[Guarded, list[E.Expr]]]:
+def statement_expressions(body: tuple[Stmt, ...]) -> list[tuple[GuardedStmt, list[E.Expr]]]:
     """Every statement with the expressions that stand in it itself and all that is in those, outer first."""
 
-    def found() -> list[tuple[Guarded, list[E.Expr]]]:
-        return [(g, [e for top in expressions(g.stmt) for e in E.walk(top)]) for g in flatten(body)]
+    def found() -> list[tuple[GuardedStmt, list[E.Expr]]]:
+        return [
+            (g, [e for top in expressions_of(g.stmt) for e in E.walk(top)])
+            for g in guarded_statements(body)
+        ]
 
-    return body.once(parts, found) if isinstance(body, Body) else found()
+    return body.memo(statement_expressions, found) if isinstance(body, Body) else found()
 
 
-def expressions(stmt: Stmt) -> Sequence[E.Expr]:
+def expressions_of(stmt: Stmt) -> Sequence[E.Expr]:
     """The expressions that stand in `stmt` itself, not in the statements inside it."""
     fields = _EXPRESSIONS.get(type(stmt))
     if fields is None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import PurePosixPath
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config, matches
 from checks.core.finding import Side
-from checks.lang.ir.node import node
-from checks.lang.ir.source_file import Function, Unit, grouped
+from checks.lang.ir.source_file import Function, SourceFile, group_by
 
 _TOKEN = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _CODE = re.compile(r"[A-Za-z_]\w*|\d[\w.]*|\"[^\"\n]*\"|'[^'\n]*'|[^\s\w]")
@@ -23,7 +23,7 @@ LEAST_CONTAINED = 0.6
 """Identifier-abstracted 5-gram containment that confirms a pair; 99 of 100 unrelated kernels stay below 0.7."""
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Names:
     """The words of a repository that name hardware."""
 
@@ -58,12 +58,12 @@ def sibling_files(path: str, change: ChangeSet, config: Config) -> list[str]:
         return []
     family = next((f.files for f in config.family if matches(path, f.files)), None)
     if family is not None:
-        paths = change.once(
+        paths = change.memo(
             (sibling_files, family), lambda: [p for p in change.head.paths() if matches(p, family)]
         )
         return [p for p in paths if p != path and not config.is_test(p)]
     names = Names.of(config)
-    table = change.once(("sync.siblings", names), lambda: _by_name(change, names))
+    table = change.memo(("sync.siblings", names), lambda: _by_name(change, names))
     key, kind = names.of_path(path), config.hardware_of(path)
     likely = [
         p
@@ -76,10 +76,12 @@ def sibling_files(path: str, change: ChangeSet, config: Config) -> list[str]:
 def _by_name(change: ChangeSet, names: Names) -> dict[tuple[str, ...], list[str]]:
     """Every Python file by its name without hardware."""
     files = (path for path in change.head.paths() if path.endswith(".py"))
-    return grouped(files, lambda path: names.plain(path[path.rfind("/") + 1 : -3]))
+    return group_by(files, lambda path: names.plain(path[path.rfind("/") + 1 : -3]))
 
 
-def counterparts(function: Function, unit: Unit, sibling: Unit, names: Names) -> list[Function]:
+def counterparts(
+    function: Function, unit: SourceFile, sibling: SourceFile, names: Names
+) -> list[Function]:
     """The functions of `sibling` that do the same job: by name and class, else the one that reads the same.
 
     In its own file (`forward_cuda`, `forward_xpu`) only those of the same class.
@@ -102,10 +104,10 @@ def counterparts(function: Function, unit: Unit, sibling: Unit, names: Names) ->
     return [best[1]] if best[1] is not None and best[0] >= LEAST_CONTAINED else []
 
 
-def _functions(unit: Unit, names: Names) -> dict[tuple[str, ...], list[Function]]:
+def _functions(unit: SourceFile, names: Names) -> dict[tuple[str, ...], list[Function]]:
     """The functions of `unit` by their names without hardware."""
-    return unit.once(
-        (_functions, names), lambda: grouped(unit.functions, lambda f: names.plain(f.name))
+    return unit.memo(
+        (_functions, names), lambda: group_by(unit.functions, lambda f: names.plain(f.name))
     )
 
 
@@ -119,7 +121,9 @@ def _near(function: Function, other: Function) -> bool:
     return not _special(other) and theirs >= 8 and 0.4 < (size + 1) / (theirs + 1) < 2.5
 
 
-def containment(function: Function, unit: Unit, other: Function, other_unit: Unit) -> float:
+def containment(
+    function: Function, unit: SourceFile, other: Function, other_unit: SourceFile
+) -> float:
     """The share of the shorter one's 5-grams, names abstracted, that stand in the longer one; 0 below 80 tokens."""
     left = _grams(unit.text(function.start_line, function.end_line))
     right = _grams(other_unit.text(other.start_line, other.end_line))
@@ -160,7 +164,7 @@ def paired_changes(
         yield old, new, [*known[new.path], new.path] if inside else known[new.path]
 
 
-def base_unit(path: str, change: ChangeSet) -> Unit | None:
+def base_unit(path: str, change: ChangeSet) -> SourceFile | None:
     """What the head file `path` was in the base."""
     file = change.changed(path)
     return change.unit(file.base_path if file and file.base_path else path, Side.BASE)

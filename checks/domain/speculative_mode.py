@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
-from checks.domain.ops import expressions
+from checks.domain.ops import expressions_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function
-from checks.lang.ir.stmt import Guarded
+from checks.lang.ir.stmt import GuardedStmt
 from checks.lang.source import language
 
 SPECULATIVE = re.compile(
@@ -19,7 +19,7 @@ SPECULATIVE = re.compile(
 """In a name of what belongs to speculative decoding."""
 
 
-def mode_of(guarded: Guarded, function: Function) -> bool | None:
+def mode_of(guarded: GuardedStmt, function: Function) -> bool | None:
     """True where only speculative decoding runs the statement, False where only decoding without it does."""
     for guard in guarded.guards:
         mode = polarity(guard)
@@ -28,7 +28,7 @@ def mode_of(guarded: Guarded, function: Function) -> bool | None:
     where = f"{function.path.rsplit('/', 1)[-1]} {function.qualname}"
     if SPECULATIVE.search(where) or any(SPECULATIVE.search(p.name) for p in function.params):
         return True
-    used = {n for top in expressions(guarded.stmt) for e in E.walk(top) for n in _words(e)}
+    used = {n for top in expressions_of(guarded.stmt) for e in E.walk(top) for n in _words(e)}
     return True if any(SPECULATIVE.search(w) for w in used) else None
 
 

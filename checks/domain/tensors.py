@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
 from checks.core.changed import names_in
 from checks.core.finding import Side
 from checks.lang.ir import expr as E
-from checks.lang.ir.node import node
-from checks.lang.ir.source_file import Unit
-from checks.lang.ir.stmt import Assign, flatten
+from checks.lang.ir.source_file import SourceFile
+from checks.lang.ir.stmt import Assign, guarded_statements
 
 # The tokens of a large model of today (Qwen3), where a number has to be given for a row of logits.
 VOCABULARY = 151_936
@@ -19,7 +19,7 @@ _MAKERS = frozenset({"full", "zeros", "ones", "empty", "rand", "randn"})
 _LARGEST = re.compile(r"(?:^|_)max(?:imum)?(?:_|$)|^MAX_")
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Made:
     """`rows` is the first dimension of a tensor made by `how` (`empty`, `full`, ...) at `line` of `path`."""
 
@@ -102,11 +102,11 @@ def buffers(key: str, change: ChangeSet, side: Side = Side.HEAD, most: int = 3) 
             yield from _in_unit(key, unit, {h.line for h in hits if h.path == path})
 
 
-def _in_unit(key: str, unit: Unit, lines: set[int]) -> Iterator[Made]:
+def _in_unit(key: str, unit: SourceFile, lines: set[int]) -> Iterator[Made]:
     for function in unit.functions:
         if not any(function.covers(n) for n in lines):
             continue
-        for guarded in flatten(function.body):
+        for guarded in guarded_statements(function.body):
             stmt = guarded.stmt
             if isinstance(stmt, Assign) and stmt.op == "=" and key_of(stmt.target) == key:
                 found = made(stmt.value)

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from checks.lang.ir.node import node
 
-
-@node
+@dataclass(frozen=True, slots=True)
 class IntType:
     """A two's-complement type of `bits` bits; `bool` has one and is unsigned."""
 
@@ -39,7 +38,7 @@ class IntType:
         return value - (1 << self.bits) if self.signed and value >> (self.bits - 1) else value
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Typed:
     """A C integer; `type` is None where its declaration is not known."""
 

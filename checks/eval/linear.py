@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from checks.eval.integers import LONG, integer_type
 from checks.lang.ir import expr as ir
-from checks.lang.ir.node import node
 
 # Calls that give the same number for the same arguments, wherever they stand.
 _PURE = frozenset({"abs", "cdiv", "dims", "len", "max", "min", "numel", "size", "sizeof"})
@@ -30,7 +30,7 @@ _MOST_SHIFT = 64
 Monomial = tuple[str, ...]
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Form:
     """`terms` maps a sorted product of symbols (the empty one is the constant) to its factor, never
     0. `atoms` says what each symbol is."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 from posixpath import splitext
 
-from checks.lang.ir.source_file import Unit
-from checks.lang.ir.wanted import NOTHING, Wanted
+from checks.lang.cpp.parse import parse_cpp
+from checks.lang.ir.source_file import SourceFile
+from checks.lang.python.parse import parse_python
 
 CPP = frozenset(
     {
@@ -39,15 +40,11 @@ def language(path: str) -> str:
     return kind if kind and splitext(path)[1] else ""  # `.py` alone is a name
 
 
-def parse(path: str, data: bytes, wanted: Wanted = NOTHING) -> Unit | None:
+def parse(path: str, data: bytes) -> SourceFile | None:
     """The unit of `path`, or None where it is not source, is binary, or is over `LARGEST` bytes (2 MB)."""
     kind = language(path)
     if not kind or len(data) > LARGEST or b"\0" in data[:8192]:
         return None
     if kind == "cpp":
-        from checks.lang.cpp.parse import parse_cpp
-
         return parse_cpp(path, data)
-    from checks.lang.python.parse import parse_python
-
-    return parse_python(path, data, wanted)
+    return parse_python(path, data)

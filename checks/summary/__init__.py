@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from checks.core.change import ChangeSet
-from checks.core.config import Config
-from checks.domain.change_facts import Facts, facts
+from checks.domain.change_facts import Facts
 from checks.review import Review
 from checks.summary.claims import claims
 from checks.summary.discussion import Thread, discussion
@@ -24,7 +22,7 @@ from checks.summary.replacements import replacements
 from checks.summary.risks import impacts, reached, risks
 from checks.summary.steps import steps
 
-__all__ = ["BESIDE", "Analysis", "analyse"]
+__all__ = ["Analysis", "analyse"]
 
 _MOST_SUMMARY = 4
 _MOST_SYMBOLS = 8
@@ -71,23 +69,14 @@ _TELLING = (
 )
 
 
-def told(change: ChangeSet, config: Config) -> tuple[Claim, ...]:
-    """The claims about a change."""
-    return claims(change, config, facts(change, config), replacements(change, config))
-
-
-# What needs the change alone, the longest last: to be made beside the rules of its review.
-BESIDE = (reached, told)
-
-
 def analyse(
     review: Review, facts: Facts, history: History, threads: Sequence[Thread] | None = None
 ) -> Analysis:
     """The analysis of a reviewed change. `threads` is what people said about it, None where nobody was asked."""
     change, config = review.change, review.config
-    found = change.once(told, lambda: told(change, config))
+    found = claims(change, config, facts, replacements(change, config))
     made = steps(change, found)
-    dangers = risks(review, change.once(reached, lambda: reached(change, config)))
+    dangers = risks(review, reached(change, config))
     files = cards(change, config, facts, made, (r.finding for r in dangers), history)
     return Analysis(
         facts=facts,

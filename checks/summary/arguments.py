@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
-from checks.core.changed import same
+from checks.core.changed import equal_code
 from checks.core.config import Config
 from checks.domain.ops import calls_of
 from checks.lang.ir import expr as E
-from checks.lang.ir.node import node
-from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.source_file import Function, SourceFile
 from checks.summary.pairs import paired
 from checks.summary.state_changes import place
 
 _OFTEN = 3
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Passed:
     """What a function newly passes in its calls of `callee`, written `called`, and what it passes no more."""
 
@@ -36,14 +36,14 @@ def passed(change: ChangeSet, config: Config) -> Iterator[Passed]:
             continue
         before, now = _single_calls(delta.base), _single_calls(delta.head)
         for name, call in now.items():
-            if name in before and not same(before[name], call):
+            if name in before and not equal_code(before[name], call):
                 (old, odd), (new, other) = (
                     _arguments(before[name], delta.base_unit),
                     _arguments(call, delta.unit),
                 )
                 gained = tuple(a for a in new if a not in old)
                 # What went may stand in an argument that has no name: `x if ready else y`.
-                lost = tuple(a for a in old if a not in new) if same(odd, other) else ()
+                lost = tuple(a for a in old if a not in new) if equal_code(odd, other) else ()
                 if gained or lost:
                     yield Passed(
                         delta.head, name, E.dotted(call.func) or name, gained, lost, call.line
@@ -74,7 +74,7 @@ def _repeated(function: Function) -> dict[str, dict[str, E.Call]]:
     kept = {
         n: c
         for n, c in found.items()
-        if len(c) >= _OFTEN and all(same(x.args[1:], c[0].args[1:]) for x in c)
+        if len(c) >= _OFTEN and all(equal_code(x.args[1:], c[0].args[1:]) for x in c)
     }
     return {
         n: {_spelled(x.args[0]): x for x in c}
@@ -95,14 +95,14 @@ def _single_calls(function: Function) -> dict[str, E.Call]:
     }
 
 
-def _arguments(call: E.Call, unit: Unit) -> tuple[list[str], tuple[E.Expr, ...]]:
+def _arguments(call: E.Call, unit: SourceFile) -> tuple[list[str], tuple[E.Expr, ...]]:
     """The arguments that have a name, or a line of their own behind their keyword; and the others."""
     given = [("", a) for a in call.args] + list(call.keywords)
     said = [(_given(key, e, unit), e) for key, e in given]
     return [text for text, _ in said if text], tuple(e for text, e in said if not text)
 
 
-def _given(key: str, e: E.Expr, unit: Unit) -> str:
+def _given(key: str, e: E.Expr, unit: SourceFile) -> str:
     if not key:
         return _spelled(e)
     line = unit.text(e.line).strip()

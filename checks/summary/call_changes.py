@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Side
 from checks.domain.ops import calls_of
 from checks.lang.ir import expr as E
-from checks.lang.ir.node import node
-from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.source_file import Function, SourceFile
 from checks.summary.pairs import paired
 
 # A name with the list of what it is called with, and that of a template before it.
 _CALL = re.compile(r"\b(\w++)(?=\s*+(?:<[^;(){}]*>+)?\s*\()")
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Calls:
     """What a function calls now and did not, and what it called and does not."""
 
@@ -88,17 +88,17 @@ def newly_called(change: ChangeSet, config: Config) -> tuple[tuple[str, Function
     return tuple((name, caller) for (name, _), caller in found.items())
 
 
-def _called_in(unit: Unit, kind: str, config: Config) -> set[str]:
+def _called_in(unit: SourceFile, kind: str, config: Config) -> set[str]:
     """The names that the functions for a hardware call."""
     return {
         name for f in unit.functions if hardware(f, config) == kind for name in _written(unit, f)
     }
 
 
-def _written(unit: Unit, function: Function) -> list[str]:
+def _written(unit: SourceFile, function: Function) -> list[str]:
     """The names that a function calls, by its text: it need not be read for that."""
     start, end = function.start_line, function.end_line
-    return unit.once((_CALL, start, end), lambda: _CALL.findall(unit.text(start, end)))
+    return unit.memo((_CALL, start, end), lambda: _CALL.findall(unit.text(start, end)))
 
 
 def hardware(function: Function, config: Config) -> str:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
-from checks.core.changed import Delta, same
+from checks.core.changed import ChangedFunction, equal_code
 from checks.core.config import Config
 from checks.lang.ir import expr as E
-from checks.lang.ir.node import node
-from checks.lang.ir.source_file import Function, Unit
-from checks.lang.ir.stmt import If, flatten
+from checks.lang.ir.source_file import Function, SourceFile
+from checks.lang.ir.stmt import If, guarded_statements
 from checks.summary.pairs import paired
 
 _TEST = re.compile(
@@ -20,7 +20,7 @@ _TEST = re.compile(
 )
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Condition:
     """The test of a branch, or (`part`) one operand of it, before and after, as written."""
 
@@ -54,7 +54,7 @@ def conditions(change: ChangeSet, config: Config) -> Iterator[Condition]:
         yield from _long_conditions(delta)
 
 
-def _long_conditions(delta: Delta) -> Iterator[Condition]:
+def _long_conditions(delta: ChangedFunction) -> Iterator[Condition]:
     """Tests with an operand a line, of which one was exchanged for another: that operand before and after."""
     assert delta.base is not None and delta.base_unit is not None
     before, now = _tests(delta.base), _tests(delta.head)
@@ -65,8 +65,8 @@ def _long_conditions(delta: Delta) -> Iterator[Condition]:
             continue
         for old in before:
             was = _operands(old)
-            gone = [o for o in was if not any(same(o, n) for n in operands)]
-            come = [n for n in operands if not any(same(o, n) for o in was)]
+            gone = [o for o in was if not any(equal_code(o, n) for n in operands)]
+            come = [n for n in operands if not any(equal_code(o, n) for o in was)]
             if (
                 len(was) == len(operands)
                 and len(gone) == len(come) == 1
@@ -87,19 +87,19 @@ def _operands(test: E.Expr) -> list[E.Expr]:
     return [test]
 
 
-def _operand(e: E.Expr, unit: Unit) -> str:
+def _operand(e: E.Expr, unit: SourceFile) -> str:
     return re.sub(r"^(?:or|and|\|\||&&)\s+|\s+(?:or|and|\|\||&&)$", "", unit.text(e.line).strip())
 
 
 def _tests(function: Function) -> list[E.Expr]:
-    return [g.stmt.test for g in flatten(function.body) if isinstance(g.stmt, If)]
+    return [g.stmt.test for g in guarded_statements(function.body) if isinstance(g.stmt, If)]
 
 
 def _share_a_name(a: E.Expr, b: E.Expr) -> bool:
     return bool(E.names(a) & E.names(b))
 
 
-def condition(test: E.Expr, unit: Unit) -> str:
+def condition(test: E.Expr, unit: SourceFile) -> str:
     """The condition as it stands on its line, empty where it goes over several."""
     found = _TEST.match(unit.text(test.line).strip())
     return (found[1] or found[2]).strip() if found else ""

@@ -18,7 +18,11 @@ def defined(name: str, change: ChangeSet, side: Side, config: Config) -> bool:
     if len(name) < _LEAST_LENGTH:
         return False
     tree = change.tree(side)
-    found = {path for kind in ("def", "class") for path in tree.holders(f"{kind} {name}", "python")}
+    found = {
+        path
+        for kind in ("def", "class")
+        for path in tree.paths_containing(f"{kind} {name}", "python")
+    }
     cpp = re.compile(rf"\bPD_BUILD\w*\({name}\)|m\.def\(\"{name}\"|^\w[\w:<>&* ]*[\s&*]{name}\(")
     found |= {h.path for h in tree.find(name, "cpp") if cpp.search(h.text)}
     product = [path for path in found if not config.is_test(path)]

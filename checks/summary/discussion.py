@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cache
 
 from checks.core.finding import Finding, Location
-from checks.lang.ir.node import node
 
 KINDS = ("correctness", "performance", "test", "style", "design", "other")
 STATES = ("unresolved", "answered", "outdated", "resolved")
@@ -43,7 +43,7 @@ _LEAST_SHARED = 0.5
 _NEAR = 3
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Comment:
     """One comment. `by_author` is the pull request's author; `ours` a comment of this bot."""
 
@@ -54,7 +54,7 @@ class Comment:
     ours: bool = False
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Thread:
     """A review thread, or a comment of the conversation (`path` empty); `fingerprint` where it is our finding's."""
 
@@ -67,13 +67,13 @@ class Thread:
     fingerprint: str = ""
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Quote:
     author: str
     text: str
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Topic:
     """Threads about one thing. `opening` is what was said first, `conclusion` the last word where somebody answered;
     `beside` are findings at the same lines."""
@@ -90,7 +90,7 @@ class Topic:
         return tuple(dict.fromkeys(c.author for t in self.threads for c in t.comments))
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Posted:
     """A finding that this bot posted, in its words, and what became of it: `acted` where the head no longer has it."""
 
@@ -99,7 +99,7 @@ class Posted:
     acted: bool
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Discussion:
     """What people said, and what became of what this bot said."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from checks.core.change import ChangeSet
-from checks.core.changed import Delta, deltas
+from checks.core.changed import ChangedFunction, changed_functions
 from checks.core.config import Config
 from checks.core.finding import Location, Message, Side
 from checks.summary.model import Claim, Excerpt, FileCard
@@ -34,7 +34,7 @@ def excerpts(
         (p.path, p.start_line) for c in claims if c.message.key == "layout" for p in c.places
     }
     ranked = []
-    for delta in deltas(change, config):
+    for delta in changed_functions(change, config):
         if (delta.head.path, delta.head.start_line) in laid_out:
             continue
         about = [c for c in claims if _speaks_of(c, delta)]
@@ -52,7 +52,7 @@ def excerpts(
     return tuple(_excerpt(delta, change, about, added) for *_, delta, about, added in ranked[:MOST])
 
 
-def _speaks_of(claim: Claim, delta: Delta) -> bool:
+def _speaks_of(claim: Claim, delta: ChangedFunction) -> bool:
     return (
         _inside(claim, delta)
         or delta.head.qualname in claim.symbols
@@ -60,18 +60,18 @@ def _speaks_of(claim: Claim, delta: Delta) -> bool:
     )
 
 
-def _inside(claim: Claim, delta: Delta) -> bool:
+def _inside(claim: Claim, delta: ChangedFunction) -> bool:
     places = (p for p in claim.places if p.side is Side.HEAD)
     return any(p.path == delta.head.path and delta.head.covers(p.start_line) for p in places)
 
 
-def _added(delta: Delta, change: ChangeSet) -> set[int]:
+def _added(delta: ChangedFunction, change: ChangeSet) -> set[int]:
     file = change.changed(delta.head.path)
     inside = set(range(delta.head.start_line, delta.head.end_line + 1))
     return file.head_lines() & inside if file else set()
 
 
-def _excerpt(delta: Delta, change: ChangeSet, about: list[Claim], added: int) -> Excerpt:
+def _excerpt(delta: ChangedFunction, change: ChangeSet, about: list[Claim], added: int) -> Excerpt:
     head, lines = delta.head, _added(delta, change)
     start, end = _window(head.start_line, head.end_line, lines)
     reason = "excerpt-new" if delta.base is None else "excerpt-changed"

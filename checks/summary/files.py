@@ -11,7 +11,7 @@ from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Finding, Severity
 from checks.domain.change_facts import Facts, FileFact
-from checks.domain.impact_tags import topics
+from checks.domain.impact_tags import impact_tags
 from checks.lang.source import language
 from checks.summary.model import Claim, FileCard, History, Part, Step
 
@@ -83,7 +83,7 @@ def _category(file: FileFact) -> str:
         return "docs" if file.kind == "docs" else "config"
     if file.kind == "other":
         return "config"
-    found = topics([(file.path, file.kind)], has_ops=False)
+    found = impact_tags([(file.path, file.kind)], has_ops=False)
     return "core" if _CORE.intersection(found) else "infrastructure"
 
 

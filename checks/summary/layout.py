@@ -8,9 +8,9 @@ import textwrap
 from collections.abc import Iterable
 
 from checks.core.change import ChangeSet
-from checks.core.changed import Delta
+from checks.core.changed import ChangedFunction
 from checks.core.config import Config
-from checks.domain.ops import parts
+from checks.domain.ops import statement_expressions
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function
 from checks.summary.pairs import paired
@@ -22,13 +22,13 @@ _TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|\w+|[^\s\w]')
 
 def laid_out(change: ChangeSet, config: Config) -> tuple[Function, ...]:
     """Functions of which the change wrote lines and altered nothing but layout and comments."""
-    return change.once(
+    return change.memo(
         ("analysis.laid-out", config.paths.tests),
         lambda: tuple(d.head for d in paired(change, config) if _only_layout(d)),
     )
 
 
-def _only_layout(delta: Delta) -> bool:
+def _only_layout(delta: ChangedFunction) -> bool:
     if delta.base is None or delta.base_unit is None:
         return False
     before, now = delta.base_text, delta.text
@@ -48,7 +48,7 @@ def _dense(code: str) -> str:
 
 def _names(function: Function) -> list[str]:
     """The names in what a function does: they soon tell two apart, and are at hand."""
-    inside = (e for _, expressions in parts(function.body) for e in expressions)
+    inside = (e for _, expressions in statement_expressions(function.body) for e in expressions)
     return [e.id if isinstance(e, E.Name) else e.name for e in inside if isinstance(e, _NAMED)]
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from checks.core.change import FileChange
-from checks.lang.ir.node import node
-from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.source_file import Function, SourceFile
 
 _MOST_HUNKS = 3
 _NOTE = re.compile(r"^\s*(?:#(?!\s*(?:if|else|elif|endif|define|include|pragma))|//|/?\*)")
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Line:
     """A line before and after, empty where there was, or is, none; `line` in the head."""
 
@@ -22,7 +22,7 @@ class Line:
 
 
 def rewritten(
-    function: Function, unit: Unit, base: Unit | None, file: FileChange
+    function: Function, unit: SourceFile, base: SourceFile | None, file: FileChange
 ) -> tuple[Line, ...]:
     """What the change did to `function` line by line; nothing where that is more than three lines, in three places."""
     found = []

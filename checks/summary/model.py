@@ -6,13 +6,14 @@ sentences.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from checks.core.finding import Finding, Location, Message
 from checks.domain.change_facts import Facts
-from checks.lang.ir.node import node
 from checks.summary.discussion import Discussion
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Claim:
     """One true sentence. `symbols` are the names it is about; steps are made of the claims that share them."""
 
@@ -21,7 +22,7 @@ class Claim:
     symbols: tuple[str, ...] = ()
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Step:
     """A coherent part of the change: what it does, in which files, and the symbols that hold it together."""
 
@@ -33,7 +34,7 @@ class Step:
     removed: int
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Part:
     """One reason for a file's importance: `kind` is a key, `points` what it adds, `detail` the number it comes from."""
 
@@ -42,7 +43,7 @@ class Part:
     detail: int
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class FileCard:
     """A changed file. `category`: core, infrastructure, test, config, docs. `score`, at most 10, is the parts' sum."""
 
@@ -61,7 +62,7 @@ class FileCard:
         return round(sum(p.points for p in self.parts), 1)
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Excerpt:
     """Code worth reading, with the reason."""
 
@@ -72,7 +73,7 @@ class Excerpt:
     changed: frozenset[int] = frozenset()
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Risk:
     """What can go wrong, with its evidence. `reached`: in code that stood before and that this change first calls."""
 
@@ -80,7 +81,7 @@ class Risk:
     reached: bool = False
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Impact:
     """Who is touched: users, operators or developers."""
 
@@ -88,7 +89,7 @@ class Impact:
     claim: Claim
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Commit:
     """One commit of the history: its id, its subject, and the pull request that its subject ends with (0: none)."""
 
@@ -97,7 +98,7 @@ class Commit:
     pull: int = 0
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Earlier:
     """A commit that wrote lines which this change removed or altered, in which functions, and what mended it since."""
 
@@ -107,7 +108,7 @@ class Earlier:
     fixes: tuple[Commit, ...] = ()
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Reference:
     """A pull request or issue that the title, the description or a commit names, and its commit where git knows it.
     `how`: cherry-pick, mentioned or same-patch."""
@@ -117,7 +118,7 @@ class Reference:
     commit: Commit | None = None
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class History:
     """What git knows of the past: collected by `bot`, in a fixed order. `unread` are changed files of which it cannot
     tell who wrote the lines that went: a clone without their contents."""
@@ -130,7 +131,7 @@ class History:
     unread: tuple[str, ...] = ()
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Analysis:
     """Everything the page of a pull request shows. `dropped` are cases that were refused and no longer are, which is a
     risk where nothing else was made for them. `discussion` is None where GitHub was not asked."""

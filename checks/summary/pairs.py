@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from checks.core.change import ChangeSet
-from checks.core.changed import Delta, deltas, same
+from checks.core.changed import ChangedFunction, changed_functions, equal_code
 from checks.core.config import Config
 from checks.domain.ops import calls_of
 from checks.lang.ir import expr as E
-from checks.lang.ir.node import node
 from checks.lang.ir.source_file import Function
 
 _LEAST_SHARE = 0.3
@@ -20,7 +19,7 @@ _GRAM = 5
 _TOKEN = re.compile(r"\w+|[^\s\w]")
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Split:
     """`whole` handed code to new functions, `parts`, that it now calls. `shares` says how much of each part's code (of
     its runs of five tokens) stood in `whole` before."""
@@ -30,16 +29,16 @@ class Split:
     shares: tuple[float, ...]
 
 
-def paired(change: ChangeSet, config: Config) -> tuple[Delta, ...]:
+def paired(change: ChangeSet, config: Config) -> tuple[ChangedFunction, ...]:
     """Every changed function with what it was. Of overloads under one name, the one with the same parameters; a
     function that stood elsewhere or under another owner counts only where much of its code is still there."""
-    return change.once(
+    return change.memo(
         ("analysis.paired", config.paths.tests),
-        lambda: tuple(_paired(d) for d in deltas(change, config)),
+        lambda: tuple(_paired(d) for d in changed_functions(change, config)),
     )
 
 
-def _paired(delta: Delta) -> Delta:
+def _paired(delta: ChangedFunction) -> ChangedFunction:
     base, unit = delta.base, delta.base_unit
     if base is None or unit is None:
         return delta
@@ -58,7 +57,7 @@ def _paired(delta: Delta) -> Delta:
 
 def same_parameters(a: Function, b: Function) -> bool:
     """Whether two functions are called alike, however their authors space `T *x`."""
-    return same(
+    return equal_code(
         *(tuple(replace(p, type=re.sub(r"\s+", "", p.type)) for p in f.params) for f in (a, b))
     )
 

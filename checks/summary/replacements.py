@@ -7,13 +7,13 @@ import keyword
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby, pairwise
 
 from checks.core.change import ChangeSet, FileChange
 from checks.core.config import Config
 from checks.core.finding import Location, Side
-from checks.core.tree import whole
-from checks.lang.ir.node import node
+from checks.core.tree import word_regex
 from checks.lang.source import language
 from checks.summary.definitions import defined
 
@@ -27,7 +27,7 @@ int32_t int64_t uint32_t uint64_t size_t nullopt Tensor paddle torch std self"""
 _WORDS = frozenset(keyword.kwlist) | frozenset(_TYPES.split())
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class _Exchange:
     """`old` became `new` at `place`; `called`: an opening parenthesis follows."""
 
@@ -37,7 +37,7 @@ class _Exchange:
     called: bool
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Replacement:
     """`new` stands at `places` (lines of the head) where `old` stood. `left` are the product files of the head that
     still hold `old`."""
@@ -80,7 +80,7 @@ def _stays(name: str, change: ChangeSet, config: Config) -> bool:
     )
     units = (change.unit(path) for path in paths if language(path))
     return any(
-        re.search(rf"{whole(name)}\b", line)
+        re.search(rf"{word_regex(name)}\b", line)
         for u in units
         if u is not None
         for line in u.lines
@@ -89,7 +89,9 @@ def _stays(name: str, change: ChangeSet, config: Config) -> bool:
 
 
 def _left(name: str, change: ChangeSet, config: Config) -> tuple[str, ...]:
-    return tuple(p for p in change.head.holders(name) if language(p) and not config.is_test(p))
+    return tuple(
+        p for p in change.head.paths_containing(name) if language(p) and not config.is_test(p)
+    )
 
 
 def _in_file(change: ChangeSet, file: FileChange) -> Iterator[_Exchange]:

@@ -11,6 +11,7 @@ from checks.core.finding import Finding, Location, Message, Severity, Side
 from checks.domain.change_facts import Facts
 from checks.domain.ops import Ops
 from checks.lang.source import language
+from checks.registry import RULES
 from checks.review import Review
 from checks.summary.call_changes import hardware, newly_called
 from checks.summary.merge_identical import gathered
@@ -51,10 +52,7 @@ def reached(change: ChangeSet, config: Config) -> tuple[Finding, ...]:
     paths = [p for p in reached_files(change, config) if change.changed(p) is None]
     if not paths:
         return ()
-    # Not at the top: reading the rules takes as long as git does, and is done beside it.
-    from checks.registry import RULES
-
-    seen = change.bringing(paths)
+    seen = change.as_if_added(paths)
     checks = [c for c in RULES if c.ID.startswith("kernel.") and c.ID not in config.rules.disable]
     found = [f for check in checks for f in check.run(seen, config)]
     return tuple(
@@ -82,7 +80,7 @@ def reached_files(change: ChangeSet, config: Config) -> tuple[str, ...]:
 def _behind(name: str, path: str, change: ChangeSet, config: Config) -> Iterator[str]:
     yield path
     kind = config.hardware_of(path)
-    for other in change.head.holders(name, "cpp"):
+    for other in change.head.paths_containing(name, "cpp"):
         if other != path and config.hardware_of(other) == kind and not config.is_test(other):
             unit = change.unit(other)
             if unit is not None and unit.named(name):

@@ -4,31 +4,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
-from checks.core.changed import Delta, same, uses
+from checks.core.changed import ChangedFunction, equal_code, has_word
 from checks.core.config import Config
 from checks.domain.ops import calls_of
 from checks.lang.ir import expr as E
-from checks.lang.ir.node import node
 from checks.lang.ir.source_file import Function
 from checks.lang.ir.stmt import (
     Assign,
     ExprStmt,
     For,
-    Guarded,
+    GuardedStmt,
     If,
     Jump,
     Raise,
     Return,
     Stmt,
-    flatten,
+    guarded_statements,
 )
 from checks.summary.conditions import condition
 from checks.summary.pairs import paired
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Exit:
     """A branch that only leaves: `how` is return, continue, break or raise; or a loop with a test, while."""
 
@@ -38,7 +38,7 @@ class Exit:
     line: int
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class State:
     """What a function newly sets, and what it sets no more: `a.b`, `a[i]` without the index, `a["k"]` with it."""
 
@@ -48,7 +48,7 @@ class State:
     line: int
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Narrowed:
     """A statement that stayed as it was and now runs only where `test` holds. `what` it sets, or calls."""
 
@@ -66,10 +66,10 @@ def exits(change: ChangeSet, config: Config) -> Iterator[Exit]:
         file = change.changed(delta.head.path)
         if delta.base is None or file is None:
             continue
-        before = list(_tested(delta.flat_base))
-        for s, test in _tested(delta.flat):
+        before = list(_tested(delta.base_statements))
+        for s, test in _tested(delta.statements):
             how = _leaves(s) if delta.touched(s.line) else ""
-            if not how or any(same(test, old) for _, old in before):
+            if not how or any(equal_code(test, old) for _, old in before):
                 continue
             hunk = next(h for h in file.hunks if h.head_start <= s.line < h.head_start + h.head_len)
             gone = [
@@ -82,7 +82,7 @@ def exits(change: ChangeSet, config: Config) -> Iterator[Exit]:
                 yield Exit(delta.head, how, text, s.line)
 
 
-def _tested(flat: Sequence[Guarded]) -> Iterator[tuple[If | For, E.Expr]]:
+def _tested(flat: Sequence[GuardedStmt]) -> Iterator[tuple[If | For, E.Expr]]:
     """The branches and loops that have a test, with it."""
     for guarded in flat:
         if isinstance(guarded.stmt, If | For) and guarded.stmt.test is not None:
@@ -116,9 +116,9 @@ def state(change: ChangeSet, config: Config) -> Iterator[State]:
         gained = {
             key: line
             for key, line in now.items()
-            if not uses(old, _last(key)) and delta.touched(line)
+            if not has_word(old, _last(key)) and delta.touched(line)
         }
-        lost = [key for key in before if not uses(new, _last(key))]
+        lost = [key for key in before if not has_word(new, _last(key))]
         handed = _handed(delta) if lost else set()
         lost = [key for key in lost if key not in handed]
         if gained or lost:
@@ -130,7 +130,7 @@ def state(change: ChangeSet, config: Config) -> Iterator[State]:
             )
 
 
-def _handed(delta: Delta) -> set[str]:
+def _handed(delta: ChangedFunction) -> set[str]:
     """What the functions of its file that it calls set."""
     called = {E.callee(c) for c, _ in calls_of(delta.head.body)}
     return {key for f in delta.unit.functions if f.name in called for key in _set_in(f)}
@@ -143,7 +143,7 @@ def _last(key: str) -> str:
 
 def _set_in(function: Function) -> dict[str, int]:
     """What it sets that others can see, with the first line. Locals that it declares are its own."""
-    flat = [g.stmt for g in flatten(function.body)]
+    flat = [g.stmt for g in guarded_statements(function.body)]
     own = {s.target.id for s in flat if isinstance(s, Assign) and isinstance(s.target, E.Name)}
     found: dict[str, int] = {}
     for s in flat:
@@ -176,18 +176,20 @@ def narrowed(change: ChangeSet, config: Config) -> Iterator[Narrowed]:
         if delta.base is None:
             continue
         tests = [
-            g.stmt.test for g in delta.flat if isinstance(g.stmt, If) and delta.touched(g.stmt.line)
+            g.stmt.test
+            for g in delta.statements
+            if isinstance(g.stmt, If) and delta.touched(g.stmt.line)
         ]
-        for now in delta.flat if tests else ():
+        for now in delta.statements if tests else ():
             what, calls = _does(now.stmt)
             if not what or not any(g is t for g in now.guards for t in tests):
                 continue
-            was = [g for g in delta.flat_base if same(g.stmt, now.stmt)]
-            again = [g for g in delta.flat if same(g.stmt, now.stmt)]
+            was = [g for g in delta.base_statements if equal_code(g.stmt, now.stmt)]
+            again = [g for g in delta.statements if equal_code(g.stmt, now.stmt)]
             more = [
                 g
                 for g in now.guards
-                if len(was) == 1 and not any(same(g, old) for old in was[0].guards)
+                if len(was) == 1 and not any(equal_code(g, old) for old in was[0].guards)
             ]
             if (
                 len(was) == len(again) == len(more) == 1

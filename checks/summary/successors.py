@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Side
 from checks.domain.change_facts import Facts, FunctionFact, OpFact, parts
-from checks.lang.ir.node import node
 from checks.lang.ir.source_file import Op
 from checks.summary.pairs import paired
 from checks.summary.replacements import Replacement
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Successor:
     """Function `new` is there instead of `old`, in the same file; its code may be another."""
 
@@ -22,7 +22,7 @@ class Successor:
     new: FunctionFact
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class OpSuccessor:
     """Op `new` is registered instead of `old`, in the same file. `gained` and `lost`: inputs, outputs, attributes."""
 

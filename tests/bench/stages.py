@@ -24,7 +24,7 @@ from bot.reports import Report, format_named  # noqa: E402
 from checks.core.change import ChangeSet, PullRequest  # noqa: E402
 from checks.core.config import Config  # noqa: E402
 from checks.core.finding import Finding  # noqa: E402
-from checks.domain.change_facts import facts  # noqa: E402
+from checks.domain.change_facts import change_facts  # noqa: E402
 from checks.registry import RULES  # noqa: E402
 from checks.review import review  # noqa: E402
 
@@ -86,7 +86,7 @@ def main() -> None:
         timed = tuple(TimedRule(rule, rules) for rule in RULES)
         outcome = stages.timed("review, parsing and search included", review)(change, config, timed)
         ran = tuple(rule.ID for rule in timed)
-        report = Report(outcome, facts(change, config), ran, ())
+        report = Report(outcome, change_facts(change, config), ran, ())
         stages.timed("report", format_named("terminal").render)(report, "en")
     spent = {"start-up": started} | stages.spent
     by_rule = {rule.ID: rules.spent.get(rule.ID, 0.0) for rule in RULES}

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bot.i18n.catalog import Words
+from bot.i18n.catalog import Catalog
 from bot.i18n.escape import Markdown
 from bot.reports.ci import LARGEST, CIView, comment
 from bot.reports.ci.phrasing import advice
@@ -299,7 +299,7 @@ def test_one_thing_to_do_is_said_once_with_all_its_places():
     places = (Location("a.py", 9), Location("b.py", 3, 5), Location("a.py", 2), Location("a.py", 9))
     found = [Suggestion(Message(Advice.LOOK_AT_FILE), at) for at in places]
     told = (*found, Suggestion(Message(Advice.NEVER_RERUN)))
-    first, second = advice(told, Words("en", Markdown()))
+    first, second = advice(told, Catalog("en", Markdown()))
     assert first == "look at `a.py:2/9`, `b.py:3-5`" and "rerun" in second
 
 

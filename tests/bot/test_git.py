@@ -283,11 +283,11 @@ def test_every_kind_of_search_finds_what_is_in_the_files(repo_at, tmp_path_facto
                     assert [
                         (h.path, h.line) for h in tree.find(word, kind) if h.path in sources
                     ] == lines
-                    assert [p for p in tree.holders(word, kind) if p in sources] == paths
+                    assert [p for p in tree.paths_containing(word, kind) if p in sources] == paths
                 assert (
-                    change.head.holds(word)
+                    change.head.contains(word)
                     == bool(change.head.find(word))
-                    == MemoryTree(sources).holds(word)
+                    == MemoryTree(sources).contains(word)
                 )
 
 

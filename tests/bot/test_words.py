@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import bot.i18n.catalog
-from bot.i18n.catalog import Words
+from bot.i18n.catalog import Catalog
 from bot.i18n.escape import Markdown
 from checks.core.finding import Location, Message
 
@@ -30,7 +30,7 @@ def rule_words(monkeypatch, tmp_path):
 
 
 def test_the_rules_own_words_win_over_its_familys():
-    say = Words("en")
+    say = Catalog("en")
     assert [say.message("fam.rule", Message(k)) for k in ("own", "shared")] == ["own", "family"]
     assert say.message("fam.other", Message("own")) == "family"
     assert say.summary("fam.rule") == "sum" and say.summary("fam.other") == "fam.other"
@@ -38,13 +38,13 @@ def test_the_rules_own_words_win_over_its_familys():
 
 def test_arguments():
     args = {"xs": ["a|b", "`c`"], "n": 31, "at": Location("p.py", 3, 5), "inner": Message("own")}
-    written = Words("en", Markdown()).message("fam.rule", Message("full", args))
+    written = Catalog("en", Markdown()).message("fam.rule", Message("full", args))
     assert written == "`a|b`, `` `c` ``; `0x1f`; p.py:3-5; own; 31 bits"
-    assert Words("en").detail("fam.rule", Message("full", args)) == "one\n\ntwo"
-    assert Words("en").advice("fam.rule", Message("full", args)) == ""
+    assert Catalog("en").detail("fam.rule", Message("full", args)) == "one\n\ntwo"
+    assert Catalog("en").advice("fam.rule", Message("full", args)) == ""
 
 
 def test_a_missing_sentence_or_argument_does_not_lose_the_finding():
-    say = Words("zh", Markdown())
+    say = Catalog("zh", Markdown())
     assert say.message("fam.rule", Message("none", {"x": "<b>"})) == "`fam.rule/none: x=<b>`"
     assert say.message("fam.rule", Message("full", {"xs": []})) == "`fam.rule/full: xs=[]`"

@@ -9,7 +9,7 @@ from checks.core.finding import Side
 from checks.core.tree import MemoryTree
 from checks.eval.constants.lookup import Constants, Value
 from checks.lang.ir.expr import Expr
-from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import Return
 
 CPP = {
@@ -160,7 +160,7 @@ def parsed(source: str, language: str) -> Expr:
         ("x.cc", cpp) if language == "cpp" else ("x.py", f"def f():\n    return {source}\n")
     )
     unit = ChangeSet(MemoryTree({}), MemoryTree({path: text}), ()).unit(path)
-    assert isinstance(unit, Unit)
+    assert isinstance(unit, SourceFile)
     function: Function = unit.functions[0]
     statement = function.body[0]
     assert isinstance(statement, Return) and statement.value is not None

@@ -29,7 +29,9 @@ def find_rule(rule_id: str) -> Check:
     found = registered(rule_id)
     if found is None:
         family, _, name = rule_id.partition(".")
-        found = cast(Check, importlib.import_module(f"checks.{family}.{name.replace('-', '_')}"))
+        found = cast(
+            Check, importlib.import_module(f"checks.rules.{family}.{name.replace('-', '_')}")
+        )
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.i18n.catalog import Words
+from bot.i18n.catalog import Catalog
 from checks.core.finding import Message
 
 
@@ -10,7 +10,7 @@ def sentence(rule_id: str, message: Message) -> str:
     """What `message` says in English. Raises LookupError where a report would fall back on the bare key:
     the words have no such key, or need an argument that the rule did not give.
     """
-    text = Words("en").message(rule_id, message)
+    text = Catalog("en").message(rule_id, message)
     if text.startswith(f"`{rule_id}/{message.key}"):
         raise LookupError(f"templates/rules/{rule_id}.toml cannot say {message.key!r}: {text}")
     return text

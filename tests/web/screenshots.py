@@ -14,7 +14,7 @@ from typing import Any
 from playwright.sync_api import sync_playwright
 
 from bot.git import Git, Range
-from bot.pipeline import opened, reviewed
+from bot.pipeline import open_change, run_review
 from bot.reports import format_named
 from bot.reports.ci import CIView
 from bot.sandbox.programs.pages import pages
@@ -91,8 +91,8 @@ def main() -> int:
 
 def _open_findings(made: Example) -> list[dict[str, Any]]:
     """What the review of a variant says about its code."""
-    with opened(Git(made.repo), Range("base", "head"), PullRequest()) as change:
-        text = format_named("json").render(reviewed(change), "en")
+    with open_change(Git(made.repo), Range("base", "head"), PullRequest()) as change:
+        text = format_named("json").render(run_review(change), "en")
     return [
         f
         for f in json.loads(text)["findings"]

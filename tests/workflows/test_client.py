@@ -10,7 +10,7 @@ import pytest
 
 from bot.git import Blobs, Git
 from bot.git.tree import trees
-from bot.github import App, Endpoint, GitHubError, Limited, Unsure, download
+from bot.github import App, Endpoint, GitHubError, RateLimited, UncertainWrite, download
 from bot.github.app import ANALYSE, PUBLISH, READ_CI, RUN
 from bot.github.checkout import Checkouts
 from bot.github.rate_limit import Pace
@@ -66,7 +66,7 @@ def test_a_read_is_given_up(client, fake):
 def test_a_dispatch_is_sent_once_whatever_becomes_of_it(client, fake, repo, fault):
     repo.workflows[".github/workflows/gpu.yml"] = 7
     fake.fault("POST", "/dispatches$", fault, when="after", times=9)
-    with pytest.raises(Unsure):
+    with pytest.raises(UncertainWrite):
         client.post(f"{REPO}/actions/workflows/gpu.yml/dispatches", {"ref": "main"})
     assert len(repo.dispatches) == 1
 
@@ -88,14 +88,14 @@ def test_a_secondary_limit_without_a_word_is_a_minute(client, fake, slept):
 
 def test_the_hourly_limit_is_waited_for_until_its_reset(client, fake, slept):
     fake.rate_remaining = 0
-    with pytest.raises(Limited):
+    with pytest.raises(RateLimited):
         client.get(f"{REPO}/pulls/1")
     assert len(slept) == 3 and all(1.0 <= seconds <= 4.0 for seconds in slept)
 
 
 def test_a_long_limit_is_not_for_a_worker_to_wait_for(client, fake, slept):
     fake.secondary_limit("GET", "/pulls/1$", retry_after=3600)
-    with pytest.raises(Limited):
+    with pytest.raises(RateLimited):
         client.get(f"{REPO}/pulls/1")
     assert slept == []
 
@@ -140,7 +140,7 @@ def test_graphql_errors_are_errors(client, fake):
         200, {"errors": [{"type": "RATE_LIMITED", "message": "API rate limit exceeded"}]}
     )
     fake.fault("POST", "/graphql", limited)
-    with pytest.raises(Limited):
+    with pytest.raises(RateLimited):
         client.graphql("{ viewer { login } }", {})
 
 

@@ -14,8 +14,8 @@ from bot.chat.context import Refusal
 from bot.chat.gpu_run import Asked, asked
 from bot.chat.nearest import nearest
 from bot.chat.permissions import Level, level
-from bot.github import GitHubError, Limited, Unsure
-from bot.i18n.catalog import LANGUAGES, Words
+from bot.github import GitHubError, RateLimited, UncertainWrite
+from bot.i18n.catalog import LANGUAGES, Catalog
 from bot.i18n.escape import Markdown
 from bot.redact import redact
 from bot.webhooks.app import _order
@@ -197,7 +197,7 @@ def alive(text: str) -> str:
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("text", HOSTILE)
 def test_nothing_foreign_lives_in_an_answer(text, language):
-    words = Words(language, Markdown())
+    words = Catalog(language, Markdown())
     said = [
         words("comments.unknown-job", wanted=text, near=[text], some=[text]),
         words("comments.unknown-job", wanted=text, near=[], some=[text]),
@@ -296,7 +296,9 @@ def test_who_may(answer, wanted):
 
 
 @pytest.mark.parametrize(
-    "error", [Limited(403, ""), Unsure(0, ""), GitHubError(502, ""), GitHubError(0, "")], ids=repr
+    "error",
+    [RateLimited(403, ""), UncertainWrite(0, ""), GitHubError(502, ""), GitHubError(0, "")],
+    ids=repr,
 )
 def test_nobody_may_while_github_does_not_say(error):
     with pytest.raises(GitHubError):

@@ -16,12 +16,12 @@ import pytest
 from bot.chat import kernel_result
 from bot.chat.artifact_archive import BadArchive, members
 from bot.db.commands import GpuRun
-from bot.i18n.catalog import Words
+from bot.i18n.catalog import Catalog
 from bot.i18n.escape import Markdown
 from bot.kernels.results import text_of
 from checks.kernelrun.model import Case, Confinement, Run, Status
 
-WORDS = Words("en", Markdown())
+WORDS = Catalog("en", Markdown())
 RUN = GpuRun(
     "0b9e0b0e-0000-5000-8000-000000000000", 5, 3, "a" * 40, "b" * 40, "gpu.yml", 60, 0.0, 1, {}, 0
 )

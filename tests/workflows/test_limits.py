@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from bot.db.engine import engine_for
 from bot.db.rate_limits import Writes
-from bot.github import App, Endpoint, Limited
+from bot.github import App, Endpoint, RateLimited
 from bot.github.app import ANALYSE
 from tests.fake_github import FakeGitHub, people
 from tests.fake_github.state import Comment, Pull, Repository
@@ -109,11 +109,11 @@ def test_no_request_before_a_pause_is_over(fake, repo, other):
     app = App(Endpoint(fake.url, fake.url, 0.0), fake.app_id, fake.private_key)
     ours, theirs = fake.installation_of(repo), fake.installation_of(other)
     fake.secondary_limit("GET", f"{repo.full_name}$", retry_after=1000)
-    with pytest.raises(Limited):
+    with pytest.raises(RateLimited):
         app.client(ours.id, repo.id, ANALYSE).get(f"/repos/{repo.full_name}")
     app.client(theirs.id, other.id, ANALYSE).get(f"/repos/{other.full_name}")
     sent = len(fake.requests)
-    with pytest.raises(Limited) as caught:
+    with pytest.raises(RateLimited) as caught:
         app.client(ours.id, repo.id, ANALYSE).get(f"/repos/{repo.full_name}/pulls")
     assert len(fake.requests) == sent and 900 < caught.value.wait <= 1000
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from bot.github import App, Endpoint, GitHubError, Unsure, check
+from bot.github import App, Endpoint, GitHubError, UncertainWrite, check
 from bot.github.app import PUBLISH, RESOLVE
 from bot.github.client import Client
 from bot.github.own_comments import PullPlace
@@ -157,7 +157,7 @@ def test_comments_that_move_into_the_body_do_not_make_it_too_long(client, publis
 @pytest.mark.parametrize("fault", ["drop", Answer(502, {"message": "Bad gateway"})])
 def test_a_review_that_may_have_been_posted_is_not_posted_again(client, publish, fake, pull, fault):
     fake.fault("POST", "/reviews$", fault, when="after")
-    with pytest.raises(Unsure):
+    with pytest.raises(UncertainWrite):
         publish(payload(pull, A))
     assert not publish(payload(pull, A))
     assert len(pull.reviews) == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import httpx
@@ -13,7 +14,7 @@ from bot.chat.context import Refusal, Task
 from bot.chat.permissions import Level
 from bot.chat.rerun_policy import against
 from bot.context.retries import passing
-from bot.github import GitHubError, Limited, Unsure
+from bot.github import GitHubError, RateLimited, UncertainWrite
 from bot.github.app import READ_CI, RUN
 from checks.ci.model import Kind
 
@@ -30,9 +31,8 @@ def run(task: Task) -> str:
     plan = task.step(f"plan {task.number}", lambda: _plan(task))
     lines = []
     for number, act in enumerate(plan["acts"]):
-        ended = task.step(
-            f"act {task.number} {number}", lambda act=act: _act(task, act, plan["head"])
-        )  # type: ignore[misc]
+        rerun = partial(_act, task, act, plan["head"])
+        ended = task.step(f"act {task.number} {number}", rerun)
         lines.append(task.words(f"comments.{ended['key']}", **ended["args"]))
     lines += [task.words(f"comments.{no['key']}", **no["args"]) for no in plan["not"]]
     head = task.words("comments.rerun-head", head=plan["head"][:12])
@@ -146,10 +146,10 @@ def _sent(task: Task, act: Json, args: Json, head: str) -> Json:
         task.client(_CHECKS).post(
             f"/repos/{task.order.repository}/check-runs/{act['id']}/rerequest", {}
         )
-    except Limited:
+    except RateLimited:
         task.here.records.not_begun(f"{task.id}-{act['id']}")
         raise
-    except Unsure:
+    except UncertainWrite:
         return {"key": "rerun-unsure", "args": args}
     return {"key": "rerun-requested", "args": args}
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
-from bot.i18n.catalog import Words
+from bot.i18n.catalog import Catalog
 from bot.i18n.escape import Markdown, Plain
 from bot.redact import redact
 from bot.reports import html, json_v1, markdown, terminal
@@ -45,19 +45,19 @@ def render(view: CIView, output: str, language: str) -> str:
         return redact(json.dumps(data, ensure_ascii=False, indent=2) + "\n")
     if output == "html":
         words = html.words_for(language)
-        return redact(html.page(title(view, Words(language)), document(view, words), language))
+        return redact(html.page(title(view, Catalog(language)), document(view, words), language))
     if output == "github":
         return comment(view, language)
     if output == "markdown":
-        words = Words(language, Markdown())
+        words = Catalog(language, Markdown())
         return redact(markdown.written([Heading(1, title(view, words)), *document(view, words)]))
-    words = Words(language, Plain())
+    words = Catalog(language, Plain())
     return redact(terminal.shown([Heading(2, title(view, words)), *document(view, words)]))
 
 
 def comment(view: CIView, language: str) -> str:
     """The comment's body, in GitHub's size whatever the input: what matters least is shortened first."""
-    words = Words(language, Markdown())
+    words = Catalog(language, Markdown())
     heading = Heading(2, title(view, words))
     for level in LEVELS:
         text = _within(chain([heading], document(view, words, level)))
@@ -78,14 +78,14 @@ def _within(blocks: Iterable[Block]) -> str | None:
     return markdown.join(parts)
 
 
-def title(view: CIView, words: Words) -> str:
+def title(view: CIView, words: Catalog) -> str:
     pull = view.report.run.pull
     if not pull.number:
         return words("ci.title")
     return words("ci.title-of", repo=pull.repo, number=pull.number, title=pull.title)
 
 
-def document(view: CIView, words: Words, level: Level = LEVELS[0]) -> Iterator[Block]:
+def document(view: CIView, words: Catalog, level: Level = LEVELS[0]) -> Iterator[Block]:
     """Every section, in reading order; `level` says how much of each."""
     report = view.report
     yield from opening(report, words)

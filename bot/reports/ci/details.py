@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 
-from bot.i18n.catalog import Words
-from bot.i18n.templates import Ready, place
+from bot.i18n.catalog import Catalog
+from bot.i18n.templates import Escaped, place
 from bot.reports.blocks import Block, Code, Folded, Heading, Items, Table, Text
 from bot.reports.ci.phrasing import Level, advice, cut, duration, links, message, name, root
 from checks.ci.message_keys import Reason
@@ -16,7 +16,7 @@ from checks.ci.report import CIReport, Evidence, FailedJob, Failure
 _LONGEST = 240
 
 
-def details(report: CIReport, words: Words, level: Level) -> Iterator[Block]:
+def details(report: CIReport, words: Catalog, level: Level) -> Iterator[Block]:
     """The tasks that block a merge, or may; then, folded, the optional ones."""
     blocking = [f for f in report.failed if f.job.requirement is not Requirement.OPTIONAL]
     optional = [f for f in report.failed if f.job.requirement is Requirement.OPTIONAL]
@@ -30,10 +30,10 @@ def details(report: CIReport, words: Words, level: Level) -> Iterator[Block]:
         yield Folded(words("ci.heading-optional-details", count=len(optional)), blocks)
 
 
-def _job(failed: FailedJob, words: Words, level: Level) -> Iterator[Block]:
+def _job(failed: FailedJob, words: Catalog, level: Level) -> Iterator[Block]:
     job, main = failed.job, failed.main
     category = words(f"ci.category-{main.category}")
-    yield Heading(3, words("ci.detail-heading", name=name(job), category=Ready(category)))
+    yield Heading(3, words("ci.detail-heading", name=name(job), category=Escaped(category)))
     yield Items(tuple(_facts(failed, words)))
     if any(f.test for f in failed.failures):
         yield Text(words("ci.failures"))
@@ -61,13 +61,13 @@ def _job(failed: FailedJob, words: Words, level: Level) -> Iterator[Block]:
         yield Items(tuple(message(n, words) for n in failed.notes))
 
 
-def _facts(failed: FailedJob, words: Words) -> Iterator[str]:
+def _facts(failed: FailedJob, words: Catalog) -> Iterator[str]:
     job, main = failed.job, failed.main
     cause = words(f"ci.cause-{main.cause}")
     sure = words(f"ci.confidence-{main.confidence}")
-    yield words("ci.detail-cause", cause=Ready(cause), confidence=Ready(sure))
-    yield words("ci.detail-root", root=Ready(root(main, words)))
-    yield words("ci.detail-rerun", rerun=Ready(words(f"ci.rerun-{main.rerun}")))
+    yield words("ci.detail-cause", cause=Escaped(cause), confidence=Escaped(sure))
+    yield words("ci.detail-root", root=Escaped(root(main, words)))
+    yield words("ci.detail-rerun", rerun=Escaped(words(f"ci.rerun-{main.rerun}")))
     if job.runner:
         yield words("ci.detail-runner", runner=job.runner)
     if job.seconds is not None:
@@ -76,16 +76,16 @@ def _facts(failed: FailedJob, words: Words) -> Iterator[str]:
         yield link
 
 
-def _table(failed: FailedJob, words: Words, level: Level) -> Table:
+def _table(failed: FailedJob, words: Catalog, level: Level) -> Table:
     header = tuple(words(f"ci.{key}") for key in ("failure-test", "failure-error", "failure-cause"))
     return Table(header, tuple(_failure(f, words) for f in failed.failures[: level.failures]))
 
 
-def _failure(failure: Failure, words: Words) -> tuple[str, ...]:
+def _failure(failure: Failure, words: Catalog) -> tuple[str, ...]:
     test = words.style.code(failure.test) if failure.test else words("ci.whole-job")
     error = cut(failure.error, _LONGEST)
     cause = words(f"ci.cause-{failure.cause}")
-    why = words("ci.cause-and-root", cause=Ready(cause), root=Ready(root(failure, words)))
+    why = words("ci.cause-and-root", cause=Escaped(cause), root=Escaped(root(failure, words)))
     return test, words.style.code(error) if error else "", why
 
 
@@ -100,7 +100,7 @@ def _telling(failure: Failure) -> tuple[Evidence, ...]:
     return tuple(e for e in failure.evidence if e.message.key != Reason.JUNIT) or failure.evidence
 
 
-def _evidence(evidence: Evidence, words: Words) -> str:
+def _evidence(evidence: Evidence, words: Catalog) -> str:
     said = message(evidence.message, words)
     if evidence.location is not None:
         said += words("ci.evidence-place", place=evidence.location)
@@ -113,10 +113,10 @@ def _evidence(evidence: Evidence, words: Words) -> str:
     return said
 
 
-def where(past: Past, words: Words) -> dict[str, str]:
+def where(past: Past, words: Catalog) -> dict[str, str]:
     """Where and when a past result was seen, as arguments."""
     seen = words(f"ci.where-{past.where}", pull=past.pull or "")
-    return {"where": Ready(seen), "date": f"{past.date:%Y-%m-%d}", "commit": past.commit[:12]}
+    return {"where": Escaped(seen), "date": f"{past.date:%Y-%m-%d}", "commit": past.commit[:12]}
 
 
 def _line(number: int, text: str) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bot.i18n.catalog import Words
-from bot.i18n.templates import Ready
+from bot.i18n.catalog import Catalog
+from bot.i18n.templates import Escaped
 from bot.reports.blocks import Block, Heading, Items, Table, Text
 from bot.reports.ci.details import where
 from bot.reports.ci.phrasing import message, name, state
@@ -17,7 +17,7 @@ _MOST_PAST = 12
 _MOST_RANGES = 12
 
 
-def predictions(report: CIReport, words: Words) -> Iterator[Block]:
+def predictions(report: CIReport, words: Catalog) -> Iterator[Block]:
     if not report.predictions:
         return
     yield Heading(2, words("ci.heading-predictions"))
@@ -35,7 +35,7 @@ def predictions(report: CIReport, words: Words) -> Iterator[Block]:
     yield Items(tuple(dict.fromkeys(lines)))
 
 
-def since(changed: Since, words: Words) -> Iterator[Block]:
+def since(changed: Since, words: Catalog) -> Iterator[Block]:
     lines = [words("ci.since-commit", old=changed.head[:12])] if changed.head else []
     kinds = (("failed", changed.failed), ("passed", changed.passed), ("finished", changed.finished))
     for kind, names in (*kinds, ("started", changed.started)):
@@ -45,7 +45,7 @@ def since(changed: Since, words: Words) -> Iterator[Block]:
     yield Items(tuple(lines)) if lines else Text(words("ci.since-same"))
 
 
-def coverage(found: PatchCoverage, words: Words) -> Iterator[Block]:
+def coverage(found: PatchCoverage, words: Catalog) -> Iterator[Block]:
     yield Heading(2, words("ci.heading-coverage"))
     lines = []
     if found.percent is None:
@@ -65,7 +65,7 @@ def coverage(found: PatchCoverage, words: Words) -> Iterator[Block]:
         project = {
             "project": f"{found.project:.2f}%",
             "base": f"{found.base_project:.2f}%",
-            "delta": Ready(delta),
+            "delta": Escaped(delta),
         }
         lines.append(words("ci.coverage-project", **project))
     elif found.project is not None:
@@ -77,7 +77,7 @@ def coverage(found: PatchCoverage, words: Words) -> Iterator[Block]:
         yield Table(header, tuple(_file(f, words) for f in found.files))
 
 
-def _flag(flag: FlagCoverage, words: Words) -> str:
+def _flag(flag: FlagCoverage, words: Catalog) -> str:
     if flag.missing:
         return words("ci.coverage-flag-missing", flag=flag.flag)
     args = {"flag": flag.flag, "covered": flag.covered, "lines": flag.lines}
@@ -88,14 +88,14 @@ def _flag(flag: FlagCoverage, words: Words) -> str:
     )
 
 
-def _file(file: FileCoverage, words: Words) -> tuple[str, ...]:
+def _file(file: FileCoverage, words: Catalog) -> tuple[str, ...]:
     if file.state is CoverageState.UNKNOWN:
         reason = words(f"ci.coverage-reason-{file.reason}")
         lines = f"{file.covered}/{file.executable}" if file.executable else f"{file.added}"
         return (
             words.style.code(file.path),
             lines,
-            words("ci.coverage-unknown", reason=Ready(reason)),
+            words("ci.coverage-unknown", reason=Escaped(reason)),
         )
     if not file.executable:
         return words.style.code(file.path), f"{file.added}", words("ci.coverage-reason-no-code")
@@ -119,7 +119,7 @@ def _ranges(lines: tuple[int, ...]) -> list[str]:
     return shown[:_MOST_RANGES] + (["…"] if len(shown) > _MOST_RANGES else [])
 
 
-def past(report: CIReport, words: Words) -> Iterator[Block]:
+def past(report: CIReport, words: Catalog) -> Iterator[Block]:
     """Results elsewhere of the tests that failed here, the newest first."""
     tests = {f.test for job in report.failed for f in job.failures if f.test}
     found = sorted(
@@ -133,14 +133,14 @@ def past(report: CIReport, words: Words) -> Iterator[Block]:
     yield Table(header, tuple(_past(p, words) for p in found[:_MOST_PAST]))
 
 
-def _past(result: Past, words: Words) -> tuple[str, ...]:
+def _past(result: Past, words: Catalog) -> tuple[str, ...]:
     told = where(result, words)
     done = Job(id="", name=result.job, conclusion=result.conclusion)
     commit = words.style.code(told["commit"])
     return words.style.code(result.test), told["where"], told["date"], commit, state(done, words)
 
 
-def notes(report: CIReport, words: Words, *, shortened: bool) -> Iterator[Block]:
+def notes(report: CIReport, words: Catalog, *, shortened: bool) -> Iterator[Block]:
     lines = [message(n, words) for n in report.notes]
     if shortened:
         lines.insert(0, words("ci.shortened"))

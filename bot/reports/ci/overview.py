@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bot.i18n.catalog import Words
+from bot.i18n.catalog import Catalog
 from bot.reports.blocks import Block, Heading, Items, Table, Text
 from bot.reports.ci.phrasing import name
 from checks.ci.model import Requirement
@@ -15,7 +15,7 @@ _MOST_NAMES = 6
 _BETWEEN = {"zh": "", "en": " "}
 
 
-def opening(report: CIReport, words: Words) -> Iterator[Block]:
+def opening(report: CIReport, words: Catalog) -> Iterator[Block]:
     """Which commits, and when."""
     run = report.run
     based = words("ci.based-head", head=run.revisions.head[:12])
@@ -26,7 +26,7 @@ def opening(report: CIReport, words: Words) -> Iterator[Block]:
     yield Items((based, words("ci.collected", time=f"{run.collected:%Y-%m-%d %H:%M}")))
 
 
-def overview(report: CIReport, words: Words) -> Iterator[Block]:
+def overview(report: CIReport, words: Catalog) -> Iterator[Block]:
     """One sentence that says what matters, and the totals."""
     yield Heading(2, words("ci.heading-overview"))
     yield Text(_BETWEEN[words.language].join(_sentences(report, words)))
@@ -53,7 +53,7 @@ def overview(report: CIReport, words: Words) -> Iterator[Block]:
     yield Table(header, ((runs, *map(str, counts)),))
 
 
-def _sentences(report: CIReport, words: Words) -> Iterator[str]:
+def _sentences(report: CIReport, words: Catalog) -> Iterator[str]:
     failed = [f for f in report.failed if f.job.failed]
     required = [f for f in failed if f.job.requirement is Requirement.REQUIRED]
     unknown = [f for f in failed if f.job.requirement is Requirement.UNKNOWN]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bot.i18n.catalog import Words
+from bot.i18n.catalog import Catalog
 from bot.i18n.templates import place
 from checks.ci.model import Job, Status
 from checks.ci.report import Failure, Suggestion
@@ -38,12 +38,12 @@ _LONGEST = 300
 _MOST_PLACES = 8
 
 
-def root(failure: Failure, words: Words) -> str:
+def root(failure: Failure, words: Catalog) -> str:
     """The root-cause sentence."""
     return message(failure.root, words)
 
 
-def message(said: Message, words: Words, places: Sequence[str] = ()) -> str:
+def message(said: Message, words: Catalog, places: Sequence[str] = ()) -> str:
     """A sentence of the analysis; long values from a log are cut."""
     args = {
         name: cut(value, _LONGEST) if isinstance(value, str) else value
@@ -60,7 +60,7 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def advice(suggestions: Iterable[Suggestion], words: Words) -> tuple[str, ...]:
+def advice(suggestions: Iterable[Suggestion], words: Catalog) -> tuple[str, ...]:
     """What to do, each thing once with all its places."""
     found: dict[str, tuple[Message, list[Location]]] = {}
     for one in suggestions:
@@ -80,7 +80,7 @@ def _places(locations: Sequence[Location]) -> list[str]:
     return [path if own == [path] else f"{path}:{'/'.join(own)}" for path, own in lines.items()]
 
 
-def state(job: Job, words: Words) -> str:
+def state(job: Job, words: Catalog) -> str:
     """The state with its sign."""
     if job.status is Status.COMPLETED:
         return words(f"ci.state-{job.conclusion}")
@@ -93,7 +93,7 @@ def name(job: Job) -> str:
     return job.name if not job.workflow or job.name.startswith(prefix) else prefix + job.name
 
 
-def duration(seconds: int | None, words: Words) -> str:
+def duration(seconds: int | None, words: Catalog) -> str:
     if seconds is None:
         return ""
     if seconds >= 3600:
@@ -103,14 +103,14 @@ def duration(seconds: int | None, words: Words) -> str:
     return words("ci.seconds", seconds=seconds)
 
 
-def links(job: Job, words: Words) -> str:
+def links(job: Job, words: Catalog) -> str:
     """Where to read the log."""
     if job.log_url:
         return words.style.link(words("ci.link-log"), job.log_url)
     return words.style.link(words("ci.link-job"), job.url) if job.url else ""
 
 
-def again(job: Job, words: Words) -> str:
+def again(job: Job, words: Catalog) -> str:
     """Where to run it again, and how often it was."""
     said = [words.style.link(words("ci.link-rerun"), job.rerun_url)] if job.rerun_url else []
     if job.reruns:

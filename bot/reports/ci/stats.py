@@ -9,7 +9,7 @@ from itertools import groupby
 from operator import add, attrgetter
 
 from bot.ci.history import Precision
-from bot.i18n.catalog import Words
+from bot.i18n.catalog import Catalog
 from bot.i18n.escape import Markdown, Plain
 from bot.reports import json_v1, markdown, terminal
 from bot.reports.blocks import Block, Heading, Table, Text
@@ -23,7 +23,7 @@ def render(found: Sequence[Precision], output: str, language: str) -> str:
     if output == "json":
         rows = [{**json_v1.plain(p), "precision": p.precision} for p in found]
         return json.dumps({"version": 1, "verdicts": rows}, indent=2) + "\n"
-    words = Words(language, Markdown() if output == "markdown" else Plain())
+    words = Catalog(language, Markdown() if output == "markdown" else Plain())
     blocks = [
         Heading(1 if output == "markdown" else 2, words("ci.stats-title")),
         *_blocks(found, words),
@@ -31,7 +31,7 @@ def render(found: Sequence[Precision], output: str, language: str) -> str:
     return markdown.written(blocks) if output == "markdown" else terminal.shown(blocks)
 
 
-def _blocks(found: Sequence[Precision], words: Words) -> Iterator[Block]:
+def _blocks(found: Sequence[Precision], words: Catalog) -> Iterator[Block]:
     if not found:
         yield Text(words("ci.stats-none"))
         return
@@ -43,7 +43,7 @@ def _blocks(found: Sequence[Precision], words: Words) -> Iterator[Block]:
     yield Text(words("ci.stats-how"))
 
 
-def _row(kind: str, one: Precision, words: Words) -> tuple[str, ...]:
+def _row(kind: str, one: Precision, words: Catalog) -> tuple[str, ...]:
     share = words("ci.stats-not-known") if one.precision is None else f"{one.precision:.1%}"
     counts = (str(one.verdicts), str(one.right), str(one.wrong))
     return (words(f"ci.{kind}-{getattr(one, kind)}"), *counts, share)

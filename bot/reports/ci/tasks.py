@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bot.i18n.catalog import Words
+from bot.i18n.catalog import Catalog
 from bot.reports.blocks import Block, Heading, Table
 from bot.reports.ci.phrasing import Level, advice, again, duration, links, name, root, state
 from checks.ci.model import Job, Requirement
@@ -18,7 +18,7 @@ _GROUPS = (
 _KEYS = ("state", "task", "took", "root-cause", "suggestion", "log", "again")
 
 
-def tasks(report: CIReport, words: Words, level: Level) -> Iterator[Block]:
+def tasks(report: CIReport, words: Catalog, level: Level) -> Iterator[Block]:
     """A table for each group that has a task."""
     yield Heading(2, words("ci.heading-status"))
     for requirement, key in _GROUPS:
@@ -30,7 +30,7 @@ def tasks(report: CIReport, words: Words, level: Level) -> Iterator[Block]:
         yield _table(report, jobs, words, level)
 
 
-def _table(report: CIReport, jobs: list[Job], words: Words, level: Level) -> Table:
+def _table(report: CIReport, jobs: list[Job], words: Catalog, level: Level) -> Table:
     failed = {f.job.id: f for f in report.failed}
     missing = {m.job.id: m for m in report.missing}
     running = {r.job.id: r for r in report.running}
@@ -60,7 +60,7 @@ def _row(
     failed: FailedJob | None,
     missing: Missing | None,
     running: Running | None,
-    words: Words,
+    words: Catalog,
 ) -> tuple[str, ...]:
     why = what = ""
     took = duration(job.seconds, words)
@@ -82,7 +82,7 @@ def _row(
     )
 
 
-def _estimate(running: Running, words: Words) -> str:
+def _estimate(running: Running, words: Catalog) -> str:
     if running.remaining is None:
         return words("ci.remaining-unknown")
     return words("ci.remaining", time=duration(running.remaining, words), runs=running.runs)

@@ -8,19 +8,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-# Half a second, which every page would take anew if the process that its child is forked from had not read them.
-import matplotlib.backends.backend_svg
-import matplotlib.figure  # noqa: F401
-
-from bot.analysing import analysed
 from bot.git import Git, Range
-from bot.i18n.catalog import LANGUAGES, Words
-from bot.pipeline import opened, reviewed
+from bot.i18n.catalog import LANGUAGES, Catalog
+from bot.pipeline import open_change, run_analysis, run_review
 from bot.reports import analysis, document, html
 from bot.reports.analysis import AnalysisReport
 from bot.reports.charts import stacked_bars
 from bot.reports.pictures import Push, findings_over_pushes
-from bot.spread import spread
 from checks.core.change import PullRequest
 from checks.core.finding import Severity
 from checks.review import Review
@@ -34,7 +28,7 @@ def pages(job: Json) -> Bodies:
     """`analysis`, `review` and `history`, each as the body of a page in every language. The job may have `threads`,
     what people said, and `pushes`, what the reviews before this one found."""
 
-    def bodies(view: AnalysisReport, words: Words) -> dict[str, str]:
+    def bodies(view: AnalysisReport, words: Catalog) -> dict[str, str]:
         pushes = [
             *(Push(**p) for p in job.get("pushes", ())),
             _push(view.report.review, job["head"]),
@@ -56,15 +50,15 @@ def analysis_page(job: Json) -> Bodies:
     )
 
 
-def _made(job: Json, bodies: Callable[[AnalysisReport, Words], dict[str, str]]) -> Bodies:
+def _made(job: Json, bodies: Callable[[AnalysisReport, Catalog], dict[str, str]]) -> Bodies:
     """The bodies of the change that a job names, by kind and language."""
     pull = PullRequest(job["title"], job["body"], target_branch=job["target"], known=True)
     compared, git = Range(job["base"], job["head"]), Git(Path(job["clone"]))
-    with opened(git, compared, pull) as change:
+    with open_change(git, compared, pull) as change:
         threads = [_thread(t) for t in job["threads"]] if job.get("threads") is not None else None
-        review = partial(reviewed, change, skips=job.get("skips", ()))
-        view = analysed(git, compared, change, review, threads)
-        made = spread(lambda language: bodies(view, html.words_for(language)), LANGUAGES)
+        review = partial(run_review, change, skips=job.get("skips", ()))
+        view = run_analysis(git, compared, change, review, threads)
+        made = [bodies(view, html.words_for(language)) for language in LANGUAGES]
     return {
         kind: {name: m[kind] for name, m in zip(LANGUAGES, made, strict=True)} for kind in made[0]
     }

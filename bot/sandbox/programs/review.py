@@ -12,7 +12,7 @@ from typing import Any
 from bot.configuration import configuration
 from bot.errors import UserError
 from bot.git import Git, Range
-from bot.pipeline import opened, reviewed
+from bot.pipeline import open_change, run_review
 from bot.reports import format_named
 from checks.core.change import ChangeSet, PullRequest
 from checks.core.config import matches
@@ -22,8 +22,8 @@ def result(job: dict[str, Any]) -> dict[str, Any]:
     """`payload`, `report` and `gpu_jobs`, or `error` where it is a person's to put right."""
     pull = PullRequest(job["title"], job["body"], target_branch=job["target"], known=True)
     try:
-        with opened(Git(Path(job["clone"])), Range(job["base"], job["head"]), pull) as change:
-            report = reviewed(change, skips=job["skips"])
+        with open_change(Git(Path(job["clone"])), Range(job["base"], job["head"]), pull) as change:
+            report = run_review(change, skips=job["skips"])
             texts = {
                 name: format_named(name).render(report, job["language"])
                 for name in ("github", "json")

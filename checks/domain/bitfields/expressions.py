@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from checks.domain.bitfields.int_types import IntType, int_type
 from checks.lang.ir import expr as E
-from checks.lang.ir.node import node
 from checks.lang.ir.source_file import Function
-from checks.lang.ir.stmt import Assign, Guarded, Return, flatten
+from checks.lang.ir.stmt import Assign, GuardedStmt, Return, guarded_statements
 
 RADIX = {1 << n: n for n in range(1, 64)}
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Part:
     """One field of a word: `expr`, cut to `mask` (None: not cut), moved left by `shift` bits."""
 
@@ -32,7 +31,7 @@ class Part:
         )
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Pack:
     """`target = part | part | ...` in `function`; parts come lowest first. `guarded` is the statement."""
 
@@ -40,7 +39,7 @@ class Pack:
     parts: tuple[Part, ...]
     expr: E.Expr
     function: Function
-    guarded: Guarded
+    guarded: GuardedStmt
 
     @property
     def line(self) -> int:
@@ -56,7 +55,7 @@ class Pack:
         return min([*above, bits]) - part.shift
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Unpack:
     """`(word >> shift) & mask` (mask None: everything above) in `expr`; `target` is what the field is called."""
 
@@ -66,7 +65,7 @@ class Unpack:
     expr: E.Expr
     target: E.Expr | None
     function: Function
-    guarded: Guarded
+    guarded: GuardedStmt
 
     @property
     def line(self) -> int:
@@ -75,11 +74,11 @@ class Unpack:
 
 def packs(function: Function) -> Iterator[Pack]:
     """Every packed word that `function` stores or returns, with single-use locals put back in."""
-    return iter(function.body.once(packs, lambda: tuple(_packs(function))))
+    return iter(function.body.memo(packs, lambda: tuple(_packs(function))))
 
 
 def _packs(function: Function) -> Iterator[Pack]:
-    flat = list(flatten(function.body))
+    flat = list(guarded_statements(function.body))
     local = single_assignments(flat)
     for guarded in flat:
         stmt = guarded.stmt
@@ -99,7 +98,7 @@ def _shifts(expr: E.Expr) -> bool:
     return any(isinstance(e, E.Binary) and e.op in ("<<", "|") for e in E.walk(expr))
 
 
-def single_assignments(flat: list[Guarded]) -> dict[str, E.Expr]:
+def single_assignments(flat: list[GuardedStmt]) -> dict[str, E.Expr]:
     """Local names that are assigned exactly once, with their value."""
     found: dict[str, list[E.Expr | None]] = {}
     for guarded in flat:
@@ -164,11 +163,11 @@ def by_or(expr: E.Expr) -> bool:
 
 def unpacks(function: Function) -> Iterator[Unpack]:
     """Every place where `function` takes a field out of a word by shift and mask."""
-    return iter(function.body.once(unpacks, lambda: tuple(_unpacks(function))))
+    return iter(function.body.memo(unpacks, lambda: tuple(_unpacks(function))))
 
 
 def _unpacks(function: Function) -> Iterator[Unpack]:
-    flat = list(flatten(function.body))
+    flat = list(guarded_statements(function.body))
     local = single_assignments(flat)
     for guarded in flat:
         stmt = guarded.stmt

@@ -4,13 +4,12 @@ arrays they are read from."""
 from __future__ import annotations
 
 import re
-
-from checks.lang.ir.node import node
+from dataclasses import dataclass
 
 TIMEOUT_MS = 2000
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class IntType:
     bits: int
     signed: bool

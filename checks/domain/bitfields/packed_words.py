@@ -23,18 +23,17 @@ from checks.domain.cpp_places import Place, place
 from checks.domain.messages import RECEIVE, SEND, Endpoint, Messages, op_argument
 from checks.domain.ops import OpCall, Ops, calls_of
 from checks.lang.ir import expr as E
-from checks.lang.ir.node import node
-from checks.lang.ir.source_file import Function, Unit
-from checks.lang.ir.stmt import Assign, Guarded, flatten
+from checks.lang.ir.source_file import Function, SourceFile
+from checks.lang.ir.stmt import Assign, GuardedStmt, guarded_statements
 
 Slot = tuple[str, int]
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Reader:
     """A place that reads a packed word: with shift and mask, or (`unpack` None) as a whole."""
 
-    unit: Unit
+    unit: SourceFile
     function: Function
     line: int
     unpack: Unpack | None = None
@@ -46,7 +45,7 @@ class Wire:
     """One word of one message: its senders' packs and its readers."""
 
     slot: Slot
-    packs: list[tuple[Unit, Pack]] = field(default_factory=list)
+    packs: list[tuple[SourceFile, Pack]] = field(default_factory=list)
     readers: list[Reader] = field(default_factory=list)
 
 
@@ -81,7 +80,7 @@ def _touched(change: ChangeSet, config: Config, messages: Messages, ops: Ops) ->
             yield from (e for e in messages.of_unit(info.unit) if e.role == RECEIVE)
 
 
-def _feeding(function: Function, unit: Unit, change: ChangeSet) -> set[str]:
+def _feeding(function: Function, unit: SourceFile, change: ChangeSet) -> set[str]:
     """Ops called in this file, on the same branch, with a buffer out of which an altered line takes a field."""
     imported = {i.alias or i.name for i in unit.imports if i.name and ".ops" in i.module}
     text = unit.text(function.start_line, function.end_line)
@@ -180,9 +179,9 @@ def _python(call: OpCall, buffer: str, index: int) -> Iterator[Reader]:
 
 
 def _reads(
-    function: Function, unit: Unit, buffer: str, index: int
+    function: Function, unit: SourceFile, buffer: str, index: int
 ) -> Iterator[tuple[Reader, tuple[E.Expr, ...]]]:
-    flat = list(flatten(function.body))
+    flat = list(guarded_statements(function.body))
     local = single_assignments(flat)
     taken: set[str] = set()
     for unpack in unpacks(function):
@@ -194,8 +193,8 @@ def _reads(
 
 
 def _whole(
-    guarded: Guarded,
-    unit: Unit,
+    guarded: GuardedStmt,
+    unit: SourceFile,
     function: Function,
     buffer: str,
     index: int,
@@ -223,11 +222,11 @@ def _is_word(expr: E.Expr, buffer: str, index: int, local: dict[str, E.Expr]) ->
     return E.dotted(resolve(expr.base, local)) == buffer
 
 
-def _attribute_aliases(unit: Unit, owner: str) -> dict[str, E.Expr]:
+def _attribute_aliases(unit: SourceFile, owner: str) -> dict[str, E.Expr]:
     """`self.x` -> what the class's `__init__` sets it to, where that is another attribute."""
     init = next((f for f in unit.functions if f.owner == owner and f.name == "__init__"), None)
     found: dict[str, E.Expr] = {}
-    for guarded in flatten(init.body) if init is not None else ():
+    for guarded in guarded_statements(init.body) if init is not None else ():
         stmt = guarded.stmt
         if isinstance(stmt, Assign) and stmt.value is not None:
             name, value = E.dotted(stmt.target), stmt.value

@@ -10,8 +10,8 @@ from typing import Any
 from checks.domain.bitfields.expressions import Pack, Part, single_assignments
 from checks.domain.bitfields.int_types import INT, INT64, TIMEOUT_MS, IntType, int_type
 from checks.lang.ir import expr as E
-from checks.lang.ir.source_file import Function, Unit
-from checks.lang.ir.stmt import Assert, Assign, Guarded, flatten
+from checks.lang.ir.source_file import Function, SourceFile
+from checks.lang.ir.stmt import Assert, Assign, GuardedStmt, guarded_statements
 
 
 @dataclass
@@ -19,14 +19,14 @@ class Ranges:
     """Values at the statement `at` of `function`."""
 
     function: Function
-    unit: Unit
-    at: Guarded
+    unit: SourceFile
+    at: GuardedStmt
     _types: dict[str, IntType | None] = field(default_factory=dict)
     _local: dict[str, E.Expr] = field(default_factory=dict)
     _facts: list[E.Expr] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        flat = list(flatten(self.function.body))
+        flat = list(guarded_statements(self.function.body))
         self._local = single_assignments(flat)
         for parameter in self.function.params:
             self._types[parameter.name] = (
@@ -98,11 +98,11 @@ class Ranges:
             inner = self._local[expr.id]
             if isinstance(inner, E.Name | E.Attr | E.Cast):
                 return self._key(inner)
-        return self._key(expr.operand) if isinstance(expr, E.Cast) else show(expr)
+        return self._key(expr.operand) if isinstance(expr, E.Cast) else source_of(expr)
 
     def text(self, expr: E.Expr | None) -> str:
         """`expr` as source, short."""
-        return "" if expr is None else show(expr)
+        return "" if expr is None else source_of(expr)
 
 
 def _solve(
@@ -190,7 +190,7 @@ def _term(e: E.Expr, key: str, x: Any, name: Callable[[E.Expr], str]) -> Any:
 _SPELL = {"and": "&&", "or": "||"}
 
 
-def show(e: E.Expr) -> str:
+def source_of(e: E.Expr) -> str:
     """A readable one-line form of an expression."""
     match e:
         case E.Const(value=value):
@@ -198,15 +198,15 @@ def show(e: E.Expr) -> str:
         case E.Name(id=name):
             return name
         case E.Attr(base=base, name=name):
-            return f"{show(base)}.{name}"
+            return f"{source_of(base)}.{name}"
         case E.Index(base=base, indices=indices):
-            return f"{show(base)}[{', '.join(map(show, indices))}]"
+            return f"{source_of(base)}[{', '.join(map(source_of, indices))}]"
         case E.Slice(lower=lower, upper=upper):
-            return f"{show(lower) if lower else ''}:{show(upper) if upper else ''}"
+            return f"{source_of(lower) if lower else ''}:{source_of(upper) if upper else ''}"
         case E.Call(func=func, args=args):
-            return f"{show(func)}({', '.join(map(show, args))})"
+            return f"{source_of(func)}({', '.join(map(source_of, args))})"
         case E.Unary(op=op, operand=operand):
-            return f"{'!' if op == 'not' else op}{show(operand)}"
+            return f"{'!' if op == 'not' else op}{source_of(operand)}"
         case E.Binary(op="&", left=left, right=E.Const(value=int() as mask)) if mask > 9:
             return f"{_nest(left, '&')} & 0x{mask:X}"
         case E.Binary(op=op, left=left, right=right):
@@ -214,9 +214,9 @@ def show(e: E.Expr) -> str:
         case E.Cast(type=text, operand=operand):
             return f"({text}){_nest(operand, '')}"
         case E.Ternary(test=test, then=then, orelse=orelse):
-            return f"{show(test)} ? {show(then)} : {show(orelse)}"
+            return f"{source_of(test)} ? {source_of(then)} : {source_of(orelse)}"
         case E.Sequence(items=items):
-            return f"[{', '.join(map(show, items))}]"
+            return f"[{', '.join(map(source_of, items))}]"
         case E.Unknown(text=text):
             return re.sub(r"\s+", " ", text)
         case _:
@@ -225,4 +225,4 @@ def show(e: E.Expr) -> str:
 
 def _nest(e: E.Expr, op: str) -> str:
     loose = isinstance(e, E.Ternary) or (isinstance(e, E.Binary) and e.op != op)
-    return f"({show(e)})" if loose else show(e)
+    return f"({source_of(e)})" if loose else source_of(e)

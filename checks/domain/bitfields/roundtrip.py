@@ -7,13 +7,13 @@ that type (`>>` keeps the sign of a signed word), one in Python as the 64-bit in
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from checks.domain.bitfields.expressions import Pack, Part, Unpack
 from checks.domain.bitfields.int_types import TIMEOUT_MS
-from checks.lang.ir.node import node
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Refuted:
     """`values` of the pack's parts for which `part` comes out as `got`. `word` is the packed word, signed."""
 

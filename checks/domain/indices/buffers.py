@@ -14,8 +14,8 @@ from functools import cached_property
 from checks.domain.indices.op_index import Library, OpFacts, places
 from checks.eval.symbolic.calls import SAME
 from checks.lang.ir.expr import Attr, Call, Const, Expr, Index, Name, Ternary, callee, dotted, walk
-from checks.lang.ir.source_file import Function, Unit
-from checks.lang.ir.stmt import Assign, If, Stmt, flatten
+from checks.lang.ir.source_file import Function, SourceFile
+from checks.lang.ir.stmt import Assign, If, Stmt, guarded_statements
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +112,7 @@ class Buffers:
             text = unit.text(function.start_line, function.end_line) if unit is not None else ""
             if f"{first}(" not in text or f"{second}(" not in text:
                 continue
-            for item in flatten(function.body):
+            for item in guarded_statements(function.body):
                 if isinstance(item.stmt, If):
                     arms = [
                         {callee(c) for c in calls(arm)}
@@ -125,7 +125,7 @@ class Buffers:
                         return True
         return False
 
-    def _sites_in(self, unit: Unit) -> Iterator[Site]:
+    def _sites_in(self, unit: SourceFile) -> Iterator[Site]:
         data = self.library.files[unit.path]
         starts = [at for op in self.library.ops for at in places(data, op.encode())]
         lines = sorted({data.count(b"\n", 0, at) + 1 for at in starts})
@@ -189,7 +189,7 @@ class Buffers:
 class Scope:
     """Names inside one Python function."""
 
-    def __init__(self, function: Function, unit: Unit, buffers: Buffers) -> None:
+    def __init__(self, function: Function, unit: SourceFile, buffers: Buffers) -> None:
         self.unit = unit
         self.buffers = buffers
         self.types = {p.name: p.type.strip("\"' ") for p in function.params}
@@ -232,7 +232,7 @@ class Scope:
 
 def calls(body: tuple[Stmt, ...], lines: Sequence[int] | None = None) -> Iterator[Call]:
     """Every call in `body`, in source order; with `lines`, which are sorted, of statements that hold one of them."""
-    for item in flatten(body):
+    for item in guarded_statements(body):
         if lines is not None and bisect_left(lines, item.stmt.line) == bisect_right(
             lines, item.stmt.end_line
         ):
@@ -257,7 +257,7 @@ def words(call: Call) -> frozenset[str]:
 
 def _assignments(function: Function) -> dict[str, list[Expr]]:
     found: dict[str, list[Expr]] = {}
-    for item in flatten(function.body):
+    for item in guarded_statements(function.body):
         match item.stmt:
             case Assign(target=Name(id=name), op="=", value=value) if value is not None:
                 found.setdefault(name, []).append(value)
@@ -266,7 +266,7 @@ def _assignments(function: Function) -> dict[str, list[Expr]]:
     return found
 
 
-def _modules(unit: Unit, hardware: set[str]) -> dict[str, frozenset[str]]:
+def _modules(unit: SourceFile, hardware: set[str]) -> dict[str, frozenset[str]]:
     """Imported name to the hardware that its modules are for (`gpu` of `ops.gpu`)."""
     found: dict[str, set[str]] = {}
     for item in unit.imports:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from checks.domain.indices.buffers import Buffers, Site
 from checks.domain.indices.op_index import Library, OpFacts
 from checks.eval.symbolic.affine import Offset
 from checks.eval.symbolic.values import Access
-from checks.lang.ir.node import node
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Convention:
     """`role` (`write` or `read`) of `buffer` by one function: its last position is `offset` from the index `index`.
 
@@ -59,7 +59,7 @@ def of_op(facts: OpFacts) -> list[Convention]:
     return conventions(facts.accesses)
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Meeting:
     """A convention of an op at one of its call sites: the buffer and index it is about, by name in the product."""
 

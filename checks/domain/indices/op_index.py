@@ -11,11 +11,10 @@ from functools import cached_property, partial
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Side
-from checks.core.tree import holds_word
+from checks.core.tree import contains_word
 from checks.eval.symbolic.interpret import Interpreter, Watch, is_buffer
 from checks.eval.symbolic.values import Access
-from checks.lang.ir.node import node
-from checks.lang.ir.source_file import Function, Op, Unit
+from checks.lang.ir.source_file import Function, Op, SourceFile
 from checks.lang.source import language
 
 # Of the language's own: looked for, they would be found called in every other file, and all of those parsed.
@@ -23,7 +22,7 @@ _LIBRARY = frozenset({"abort", "assert", "free", "malloc", "memcpy", "memset", "
 _REGISTERED = re.compile(rb"\b[A-Z][A-Z_]*BUILD[A-Z_]*\(\s*(\w+)\s*\)")
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Uses:
     """Every use that an op makes of its indices. `advances` maps an index that the op writes to where it does so;
     `paths` are the files that its code was found in."""
@@ -88,7 +87,7 @@ class Library:
     def files(self) -> dict[str, bytes]:
         """Path to contents, in path order."""
         tree = self.change.tree(self.side)
-        paths = sorted({path for name in self.watch.names for path in tree.holders(name)})
+        paths = sorted({path for name in self.watch.names for path in tree.paths_containing(name)})
         found = {p: tree.read(p) for p in paths if language(p)}
         return {p: data for p, data in found.items() if data is not None}
 
@@ -98,10 +97,10 @@ class Library:
         return [
             p
             for p, data in self.files.items()
-            if language(p) == kind and any(holds_word(data, n) for n in needles)
+            if language(p) == kind and any(contains_word(data, n) for n in needles)
         ]
 
-    def unit(self, path: str) -> Unit | None:
+    def unit(self, path: str) -> SourceFile | None:
         return self.change.unit(path, self.side)
 
     @cached_property
@@ -200,7 +199,7 @@ class Library:
                 return found
         return self._elsewhere(name, path, arity)
 
-    def _includes(self, unit: Unit, depth: int) -> Iterator[Unit]:
+    def _includes(self, unit: SourceFile, depth: int) -> Iterator[SourceFile]:
         for item in unit.imports:
             target = posixpath.normpath(posixpath.join(posixpath.dirname(unit.path), item.module))
             other = self.unit(target) if not target.startswith("..") else None
@@ -245,7 +244,7 @@ def places(data: bytes, word: bytes) -> Iterator[int]:
         start = data.find(word, end)
 
 
-def _named(unit: Unit, name: str, arity: int) -> Function | None:
+def _named(unit: SourceFile, name: str, arity: int) -> Function | None:
     """The function of `unit` that a call with `arity` arguments can mean."""
     for function in unit.functions:
         params = [

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from checks.core.change import ChangeSet, FileChange
 from checks.core.config import Config
 from checks.core.finding import Side
-from checks.core.tree import holds_word, whole
+from checks.core.tree import contains_word, word_regex
 from checks.domain.indices.op_index import Library
 from checks.eval.symbolic.interpret import Watch
 from checks.lang.ir.source_file import Function
@@ -54,7 +54,7 @@ def touched(change: ChangeSet, config: Config, watch: Watch) -> Touched:
 def _holds(change: ChangeSet, file: FileChange, words: list[bytes]) -> bool:
     sides = ((change.head, file.head_path), (change.base, file.base_path))
     texts = [tree.read(path) or b"" for tree, path in sides if path is not None]
-    return any(holds_word(text, word) for text in texts for word in words)
+    return any(contains_word(text, word) for text in texts for word in words)
 
 
 def _functions(change: ChangeSet, file: FileChange, words: list[bytes]) -> Iterator[str]:
@@ -69,7 +69,7 @@ def _functions(change: ChangeSet, file: FileChange, words: list[bytes]) -> Itera
         for function in unit.functions:
             if bisect_left(lines, function.start_line) < bisect_right(lines, function.end_line):
                 text = unit.text(function.start_line, function.end_line).encode()
-                if any(holds_word(text, word) for word in words):
+                if any(contains_word(text, word) for word in words):
                     yield function.qualname
 
 
@@ -99,4 +99,4 @@ def ops_of(library: Library, path: str, names: set[str]) -> set[str]:
 def _mentions(function: Function, names: set[str], library: Library) -> bool:
     unit = library.unit(function.path)
     text = unit.text(function.start_line, function.end_line) if unit else ""
-    return any(n in text and re.search(rf"{whole(n)}\b", text) for n in names)
+    return any(n in text and re.search(rf"{word_regex(n)}\b", text) for n in names)

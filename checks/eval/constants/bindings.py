@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from dataclasses import dataclass
 
 from checks.lang.ir.expr import Attr, Binary, Call, Const, Expr, Name, Sequence, Unary, dotted, walk
-from checks.lang.ir.node import node
-from checks.lang.ir.source_file import Constant, Function, Unit
+from checks.lang.ir.source_file import Constant, Function, SourceFile
 from checks.lang.ir.stmt import (
     Assert,
     Assign,
@@ -18,11 +18,11 @@ from checks.lang.ir.stmt import (
     Raise,
     Return,
     Stmt,
-    flatten,
+    guarded_statements,
 )
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Bound:
     """One place where a name gets a value; `value` is None where that cannot be said in an expression."""
 
@@ -39,7 +39,7 @@ def bindings(function: Function) -> dict[str, list[Bound]]:
     outer: set[str] = set()
     for param in function.params:
         found[param.name].append(Bound(None, param.line, param.type))
-    for guarded in flatten(function.body):
+    for guarded in guarded_statements(function.body):
         match guarded.stmt:
             case Assign(target=target, op=op, value=value, declares=declares, line=line):
                 if value is not None:
@@ -97,7 +97,7 @@ def _expressions(stmt: Stmt) -> list[Expr]:
             return []
 
 
-def automatic(constant: Constant, unit: Unit) -> Expr | None:
+def automatic(constant: Constant, unit: SourceFile) -> Expr | None:
     """The value of `constant`; `auto()` in an enum is one more than the member before it."""
     match constant.value:
         case Call(func=Name(id="auto") | Attr(name="auto"), args=()) if constant.kind == "enum":
@@ -113,20 +113,20 @@ def automatic(constant: Constant, unit: Unit) -> Expr | None:
     return one if at == 0 else Binary("+", Name(members[at - 1].name), one, line=constant.line)
 
 
-def around(function: Function, unit: Unit) -> Function | None:
+def around(function: Function, unit: SourceFile) -> Function | None:
     """The function that holds a nested Python function."""
     outer = function.qualname.rpartition(".")[0] if unit.language == "python" else ""
     return next((f for f in unit.functions if outer and f.qualname == outer), None)
 
 
-def class_of(function: Function | None, unit: Unit) -> str:
+def class_of(function: Function | None, unit: SourceFile) -> str:
     """The class whose `self` a method, or a function inside one, sees."""
     while function is not None and not function.owner:
         function = around(function, unit)
     return function.owner if function is not None else ""
 
 
-def per_instance(constant: Constant, unit: Unit) -> bool:
+def per_instance(constant: Constant, unit: SourceFile) -> bool:
     """Whether a class-level value is only the default of a field that each object sets."""
     if not constant.type or constant.type.startswith(("ClassVar", "Final", "typing.")):
         return False
@@ -134,7 +134,7 @@ def per_instance(constant: Constant, unit: Unit) -> bool:
     return any(c.bases or any("dataclass" in d for d in c.decorators) for c in holders)
 
 
-def global_names(unit: Unit) -> frozenset[str]:
+def global_names(unit: SourceFile) -> frozenset[str]:
     """The names that some function of `unit` declares `global`, and so may set at any time."""
     if unit.language != "python":
         return frozenset()
@@ -142,7 +142,9 @@ def global_names(unit: Unit) -> frozenset[str]:
     return frozenset(w.strip(",") for words in lines if words[:1] == ["global"] for w in words[1:])
 
 
-def is_template_parameter(name: str, function: Function | None, owner: str, unit: Unit) -> bool:
+def is_template_parameter(
+    name: str, function: Function | None, owner: str, unit: SourceFile
+) -> bool:
     """Whether `name` is, in C++, a parameter of the template around it, which hides what is outside."""
     heads = [mark for mark in function.marks if mark.startswith("template")] if function else []
     if owner:

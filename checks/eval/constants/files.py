@@ -86,7 +86,7 @@ class Files:
 
 def files(change: ChangeSet, side: Side) -> Files:
     """The files of one side of `change`, indexed once for all rules."""
-    return change.once((Files, side), lambda: Files(change.tree(side)))
+    return change.memo((Files, side), lambda: Files(change.tree(side)))
 
 
 def _nearest(start: str, paths: list[str]) -> list[str]:

@@ -7,20 +7,20 @@ where they all agree on it.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
 from checks.core.finding import Location, Side
 from checks.eval.constants.resolver import Frame, Resolver
 from checks.eval.constants.values import known
 from checks.lang.ir.expr import Expr
-from checks.lang.ir.node import node
-from checks.lang.ir.source_file import Constant, Function, Unit
+from checks.lang.ir.source_file import Constant, Function, SourceFile
 from checks.lang.source import language
 
 Plain = int | float | str | bool | tuple[object, ...] | None
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Value:
     """A value, and the definitions it rests on: the outermost name's first; a literal has none."""
 
@@ -38,9 +38,11 @@ class Constants:
     @classmethod
     def of(cls, change: ChangeSet, side: Side = Side.HEAD) -> Constants:
         """The one object of this change."""
-        return change.once((cls, side), lambda: cls(change, side))
+        return change.memo((cls, side), lambda: cls(change, side))
 
-    def resolve(self, expr: Expr, unit: Unit, function: Function | None = None) -> Value | None:
+    def resolve(
+        self, expr: Expr, unit: SourceFile, function: Function | None = None
+    ) -> Value | None:
         """What `expr` comes to in `unit` (and `function`), or None where that is not certain.
 
         Names are looked up in the function (where it sets them to one value), the file, its

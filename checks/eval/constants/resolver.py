@@ -25,8 +25,7 @@ from checks.eval.constants.scope import Scopes
 from checks.eval.constants.values import UNKNOWN, Rules
 from checks.eval.integers import IntType, Typed, integer_type
 from checks.lang.ir.expr import Attr, Call, Expr, Name, dotted
-from checks.lang.ir.node import node
-from checks.lang.ir.source_file import Constant, Function, Unit
+from checks.lang.ir.source_file import Constant, Function, SourceFile
 from checks.lang.ir.stmt import Return
 
 _DEEPEST = 25
@@ -37,11 +36,11 @@ _SIZE_T = IntType(64, False)
 class Frame:
     """Where an expression stands: `env` are the parameters of a macro or function that is being expanded."""
 
-    unit: Unit
+    unit: SourceFile
     function: Function | None = None
     owner: str = ""
     env: dict[str, object] = field(default_factory=dict)
-    site: Unit | None = None
+    site: SourceFile | None = None
     trace: list[Location] = field(default_factory=list)
 
     @property
@@ -49,20 +48,20 @@ class Frame:
         return self.function.qualname if self.function else ""
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Source:
     """One definition: its expression and where that is to be read. A macro's names are looked up in
     its own file, then in the file that uses it (`site`)."""
 
     name: str
     value: Expr | None
-    unit: Unit
+    unit: SourceFile
     function: Function | None
     owner: str
     type: str
     line: int
     env: dict[str, object] = field(default_factory=dict)
-    site: Unit | None = None
+    site: SourceFile | None = None
 
 
 class Resolver:
@@ -78,7 +77,7 @@ class Resolver:
         self._rules: dict[str, Rules] = {}
         self._globals: dict[str, frozenset[str]] = {}
 
-    def rules_of(self, unit: Unit) -> Rules:
+    def rules_of(self, unit: SourceFile) -> Rules:
         if unit.language == "python":
             return self._rules.setdefault("", PythonRules())
         if unit.path not in self._rules:
@@ -209,7 +208,7 @@ class Resolver:
         self,
         constant: Constant | None,
         env: dict[str, object] | None = None,
-        site: Unit | None = None,
+        site: SourceFile | None = None,
     ) -> Source | None:
         """How to evaluate `constant`, used in the file `site`; None for what may change as it runs."""
         unit = self.scopes.unit(constant.path) if constant is not None else None
@@ -221,7 +220,7 @@ class Resolver:
         source = Source(constant.name, value, unit, None, owner, constant.type, line, env or {})
         return replace(source, site=site) if constant.kind == "define" else source
 
-    def _changing(self, unit: Unit) -> frozenset[str]:
+    def _changing(self, unit: SourceFile) -> frozenset[str]:
         if unit.path not in self._globals:
             self._globals[unit.path] = global_names(unit)
         return self._globals[unit.path]

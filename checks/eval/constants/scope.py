@@ -14,13 +14,13 @@ from typing import TypeVar
 from checks.core.change import ChangeSet
 from checks.core.finding import Side
 from checks.eval.constants.files import files
-from checks.lang.ir.source_file import Constant, Function, Import, Unit
+from checks.lang.ir.source_file import Constant, Function, Import, SourceFile
 
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*[<"]([^">\r\n]+)[>"]', re.MULTILINE)
 _DEEPEST = 8
 
 T = TypeVar("T", bound=Constant | Function)
-Space = tuple[Unit, str]
+Space = tuple[SourceFile, str]
 
 
 class Scopes:
@@ -33,26 +33,28 @@ class Scopes:
         self._files = files(change, side)
         self._includes: dict[str, list[str]] = {}
 
-    def unit(self, path: str) -> Unit | None:
+    def unit(self, path: str) -> SourceFile | None:
         return self._change.unit(path, self._side)
 
-    def constants(self, unit: Unit, name: str, function: str = "") -> list[Constant | None]:
+    def constants(self, unit: SourceFile, name: str, function: str = "") -> list[Constant | None]:
         """The definitions that the plain name `name` (`ns::K` in C++) may mean in `unit`, in the
         function `function`. Macros with parameters are among them."""
         return self._find(unit, name, function, _constants)
 
-    def functions(self, unit: Unit, name: str, function: str = "") -> list[Function | None]:
+    def functions(self, unit: SourceFile, name: str, function: str = "") -> list[Function | None]:
         """The functions at file level that `name` may mean in `unit`."""
         return self._find(unit, name, function, _functions)
 
     def _find(
-        self, unit: Unit, name: str, function: str, pick: Callable[[Unit, str], list[T]]
+        self, unit: SourceFile, name: str, function: str, pick: Callable[[SourceFile, str], list[T]]
     ) -> list[T | None]:
         if unit.language == "python":
             return self._python(unit, name, function, pick, 0)
         return [*self._cpp(unit, name, pick)]
 
-    def _cpp(self, unit: Unit, name: str, pick: Callable[[Unit, str], list[T]]) -> list[T]:
+    def _cpp(
+        self, unit: SourceFile, name: str, pick: Callable[[SourceFile, str], list[T]]
+    ) -> list[T]:
         """The definitions in `unit`, else in the nearest headers that have any."""
         found = pick(unit, name)
         word = name.rsplit("::", 1)[-1].encode()
@@ -77,7 +79,12 @@ class Scopes:
         return self._includes[path]
 
     def _python(
-        self, unit: Unit, name: str, function: str, pick: Callable[[Unit, str], list[T]], depth: int
+        self,
+        unit: SourceFile,
+        name: str,
+        function: str,
+        pick: Callable[[SourceFile, str], list[T]],
+        depth: int,
     ) -> list[T | None]:
         found: list[T | None] = [*pick(unit, name)]
         if depth >= _DEEPEST:
@@ -92,7 +99,12 @@ class Scopes:
         return found
 
     def _members(
-        self, unit: Unit, module: str, name: str, pick: Callable[[Unit, str], list[T]], depth: int
+        self,
+        unit: SourceFile,
+        module: str,
+        name: str,
+        pick: Callable[[SourceFile, str], list[T]],
+        depth: int,
     ) -> list[T | None]:
         found: list[T | None] = []
         for other in self._modules(unit, module):
@@ -100,11 +112,13 @@ class Scopes:
                 found += self._python(other, name, "", pick, depth + 1)
         return found
 
-    def _modules(self, unit: Unit, module: str) -> list[Unit]:
+    def _modules(self, unit: SourceFile, module: str) -> list[SourceFile]:
         units = [self.unit(path) for path in self._files.module(unit.path, module)]
         return [u for u in units if u is not None]
 
-    def attribute(self, unit: Unit, parts: list[str], function: str = "") -> list[Constant | None]:
+    def attribute(
+        self, unit: SourceFile, parts: list[str], function: str = ""
+    ) -> list[Constant | None]:
         """The definitions of the dotted Python name `parts`: `module.K`, `Class.K`, `module.Class.K`."""
         found: list[Constant | None] = []
         for space in self.spaces(unit, parts[:-1], function):
@@ -132,7 +146,7 @@ class Scopes:
         return found
 
     def spaces(
-        self, unit: Unit, parts: list[str], function: str, depth: int = 0
+        self, unit: SourceFile, parts: list[str], function: str, depth: int = 0
     ) -> list[Space | None]:
         """The modules and classes that the dotted name `parts` may mean in `unit`."""
         if depth >= _DEEPEST or not parts:
@@ -145,7 +159,7 @@ class Scopes:
         return found
 
     def _imported(
-        self, unit: Unit, one: Import, parts: list[str], depth: int
+        self, unit: SourceFile, one: Import, parts: list[str], depth: int
     ) -> list[Space | None]:
         """What `parts` means by way of the import `one`; empty where that binds another name."""
         if one.name:
@@ -159,7 +173,9 @@ class Scopes:
             return []
         return self._inside(unit, one.module, parts[len(bound) :], depth) or [None]
 
-    def _inside(self, unit: Unit, module: str, rest: list[str], depth: int) -> list[Space | None]:
+    def _inside(
+        self, unit: SourceFile, module: str, rest: list[str], depth: int
+    ) -> list[Space | None]:
         found: list[Space | None] = []
         for other in self._modules(unit, module):
             if not rest:
@@ -171,21 +187,21 @@ class Scopes:
         return found
 
 
-def _visible(unit: Unit, function: str) -> list[Import]:
+def _visible(unit: SourceFile, function: str) -> list[Import]:
     """The imports of `unit` that hold in the function named `function`: the file's and its own."""
     return [
         i for i in unit.imports if not i.function or f"{function}.".startswith(f"{i.function}.")
     ]
 
 
-def _constants(unit: Unit, name: str) -> list[Constant]:
+def _constants(unit: SourceFile, name: str) -> list[Constant]:
     qualifier, _, word = name.rpartition("::")
     owner = qualifier.rpartition("::")[2]
     same = [c for c in unit.constants if c.name == word and c.kind != "alias"]
     return [c for c in same if _seen(c, owner, unit)]
 
 
-def _seen(constant: Constant, owner: str, unit: Unit) -> bool:
+def _seen(constant: Constant, owner: str, unit: SourceFile) -> bool:
     """Whether a plain name, or `owner::name`, reaches `constant`."""
     if owner and constant.owner:
         return constant.owner.rpartition("::")[2] == owner
@@ -197,7 +213,7 @@ def _seen(constant: Constant, owner: str, unit: Unit) -> bool:
     return not constant.owner or (unit.language == "cpp" and constant.kind == "enum")
 
 
-def _functions(unit: Unit, name: str) -> list[Function]:
+def _functions(unit: SourceFile, name: str) -> list[Function]:
     if unit.language == "python":
         return [f for f in unit.functions if f.qualname == name]
     plain = name.removeprefix("::")

@@ -24,7 +24,7 @@ from checks.eval.interpreter.values import (
     unknown,
 )
 from checks.lang.ir import expr as E
-from checks.lang.ir.source_file import Function, Param, Unit
+from checks.lang.ir.source_file import Function, Param, SourceFile
 
 WRITERS = frozenset({"set_tensor", "set_value", "copy_", "fill_"})
 
@@ -175,7 +175,7 @@ class Calls(Expressions):
         return ANY if frame.maybe else result
 
     def _bind(
-        self, function: Function, args: list[V], words: dict[str, V], unit: Unit
+        self, function: Function, args: list[V], words: dict[str, V], unit: SourceFile
     ) -> dict[str, V]:
         positional = [p.name for p in function.params if p.kind == "positional"]
         if len(args) > len(positional) and not _takes_any(function, "args"):
@@ -198,13 +198,13 @@ class Calls(Expressions):
                 names[parameter.name] = self._default(parameter, function, unit)
         return names
 
-    def _header(self, function: Function, unit: Unit) -> Origins:
+    def _header(self, function: Function, unit: SourceFile) -> Origins:
         """The altered lines before a function's body."""
         last = function.body[0].line if function.body else function.end_line
         lines = range(function.start_line, last)
         return frozenset(Origin(unit.path, n) for n in lines if self.changed(unit.path, n, n))
 
-    def _default(self, parameter: Param, function: Function, unit: Unit) -> V:
+    def _default(self, parameter: Param, function: Function, unit: SourceFile) -> V:
         if parameter.kind == "args":
             return V(PyList(None, kind="tuple"))
         if parameter.kind == "kwargs":

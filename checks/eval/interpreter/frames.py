@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from checks.eval.interpreter.program import Program
 from checks.eval.interpreter.values import FuncRef, Origin, V
 from checks.lang.ir import expr as E
-from checks.lang.ir.node import node
-from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import Stmt
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Failure:
     """The test certainly fails: `line` is the statement of the test, `where` the line that raises."""
 
@@ -30,7 +29,7 @@ class Frame:
     """One running function. `maybe` is set once what follows runs only on some paths; `test` says that this is the
     test, `fixture` that it stands in a file of tests, `altered` that the change has a line in it."""
 
-    unit: Unit
+    unit: SourceFile
     function: Function
     names: dict[str, V]
     scope: dict[str, V] | None = None
@@ -78,7 +77,11 @@ class State:
         return self.frames[-1]
 
     def entering(
-        self, function: Function, unit: Unit, names: dict[str, V], scope: dict[str, V] | None = None
+        self,
+        function: Function,
+        unit: SourceFile,
+        names: dict[str, V],
+        scope: dict[str, V] | None = None,
     ) -> Frame:
         """The frame of a call of `function`, which stands in `unit`."""
         altered = self.changed(unit.path, function.start_line, function.end_line)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from checks.eval.interpreter import arrays, natives
@@ -31,7 +32,7 @@ from checks.eval.interpreter.values import (
 )
 from checks.lang.ir import expr as E
 from checks.lang.ir import stmt as S
-from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.source_file import Function, SourceFile
 
 TOLERANT = re.compile(r"raises|assertRaises|suppress|warns|catch")
 
@@ -39,7 +40,7 @@ TOLERANT = re.compile(r"raises|assertRaises|suppress|warns|catch")
 class Machine(Patches):
     """Interprets one test."""
 
-    def run(self, function: Function, unit: Unit) -> None:
+    def run(self, function: Function, unit: SourceFile) -> None:
         """Interpret the test `function`, collecting `failures`. Raises GaveUp beyond the budget."""
         self.decorated(function)
         names = {p.name: V(Instance(None, open=True)) for p in function.params}
@@ -52,9 +53,9 @@ class Machine(Patches):
         for parameter in function.params:
             fixture = next(filter(is_fixture, unit.functions_named.get(parameter.name, ())), None)
             if fixture is not None:
-                names[parameter.name] = self._quietly(
-                    lambda f=fixture: self.call_function(FuncRef(f, unit), [], {})
-                )  # type: ignore[misc]
+                reference = FuncRef(fixture, unit)
+                call_fixture = partial(self.call_function, reference, [], {})
+                names[parameter.name] = self._quietly(call_fixture)
         try:
             self.block(function.body)
         except Return:
@@ -253,7 +254,7 @@ class Machine(Patches):
 
     def _havoc(self, body: tuple[S.Stmt, ...]) -> None:
         """`body` may or may not run: forget what it writes."""
-        for guarded in S.flatten(body):
+        for guarded in S.guarded_statements(body):
             stmt = guarded.stmt
             targets = (
                 [stmt.target]
@@ -346,7 +347,7 @@ _HANDLERS: dict[type[S.Stmt], Callable[[Machine, Any], None]] = {
 def _assigned(body: tuple[S.Stmt, ...]) -> set[str]:
     return {
         name
-        for g in S.flatten(body)
+        for g in S.guarded_statements(body)
         if isinstance(g.stmt, S.Assign)
         for name in E.names(g.stmt.target)
     }
@@ -356,7 +357,7 @@ def _may_leave(body: tuple[S.Stmt, ...]) -> bool:
     return any(
         isinstance(g.stmt, S.Return | S.Raise)
         or (isinstance(g.stmt, S.Jump) and g.stmt.kind in ("break", "continue"))
-        for g in S.flatten(body)
+        for g in S.guarded_statements(body)
     )
 
 

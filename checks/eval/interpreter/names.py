@@ -22,7 +22,7 @@ from checks.eval.interpreter.values import (
     unknown,
 )
 from checks.lang.ir import expr as E
-from checks.lang.ir.source_file import Constant, Function, Import, Unit
+from checks.lang.ir.source_file import Constant, Function, Import, SourceFile
 
 
 class Names(State):
@@ -34,7 +34,7 @@ class Names(State):
             return frame.scope[name]
         return self.global_name(frame.unit, name, frame.function)
 
-    def global_name(self, unit: Unit, name: str, function: Function | None = None) -> V:
+    def global_name(self, unit: SourceFile, name: str, function: Function | None = None) -> V:
         found = self.program.defined(unit, name)
         if found is not None:
             return found
@@ -53,7 +53,7 @@ class Names(State):
             return self._imported(imports[0], unit) if len(imports) == 1 else ANY
         return V(Native(name)) if name in natives.BUILTINS else ANY
 
-    def _imported(self, item: Import, unit: Unit) -> V:
+    def _imported(self, item: Import, unit: SourceFile) -> V:
         module = self.program.module(absolute(item.module, unit.path))
         if item.name and module.unit is not None and module.unit is not unit:
             key = (module.unit.path, item.name)
@@ -68,7 +68,7 @@ class Names(State):
                 return found
         return self.program.imported(item, unit)
 
-    def _constant(self, unit: Unit, name: str) -> V:
+    def _constant(self, unit: SourceFile, name: str) -> V:
         key = (unit.path, name)
         if key not in self.constants:
             self.constants[key] = ANY
@@ -77,7 +77,7 @@ class Names(State):
                 self.constants[key] = self.in_module(unit, constant.value)
         return self.constants[key]
 
-    def in_module(self, unit: Unit, e: E.Expr, names: dict[str, V] | None = None) -> V:
+    def in_module(self, unit: SourceFile, e: E.Expr, names: dict[str, V] | None = None) -> V:
         """`e` as it stands in `unit`, outside of any function."""
         if isinstance(e, E.Const):
             return self.eval(e)

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import PurePosixPath
 
-from checks.core.tree import whole
+from checks.core.tree import word_regex
 from checks.eval.interpreter.setups import SetUp
 from checks.eval.interpreter.values import ANY, ClassRef, FuncRef, ModuleRef, Native, V
-from checks.lang.ir.source_file import Function, Import, Unit
+from checks.lang.ir.source_file import Function, Import, SourceFile
 
-_LAZY = re.compile(rf"(?:{whole('yield')}|{whole('await')})\b")
+_LAZY = re.compile(rf"(?:{word_regex('yield')}|{word_regex('await')})\b")
 _DYNAMIC = ("setattr(", "__dict__", "__getattr")
-_VARS = re.compile(rf"{whole('vars')}\(")
+_VARS = re.compile(rf"{word_regex('vars')}\(")
 _TRANSPARENT = re.compile(
     r"^(staticmethod|classmethod|(abc\.)?abstractmethod|override)$|inference_mode|no_grad|nvtx|annotate"
 )
@@ -28,7 +28,7 @@ class Modules:
     """The files of one tree; `unit` gives the parsed file at a path, or None. What they say is looked up once for all
     the tests that are run over them."""
 
-    unit: Callable[[str], Unit | None]
+    unit: Callable[[str], SourceFile | None]
     set_ups: dict[tuple[str, int], SetUp] = field(default_factory=dict)
     _found: dict[str, ModuleRef] = field(default_factory=dict)
     _defined: dict[tuple[str, str], V | None] = field(default_factory=dict)
@@ -52,14 +52,14 @@ class Modules:
                     return ModuleRef(name, found)
         return ModuleRef(name)
 
-    def defined(self, unit: Unit, name: str) -> V | None:
+    def defined(self, unit: SourceFile, name: str) -> V | None:
         """A function or class that `unit` defines at its top level; `ANY` where several things go by the name."""
         key = (unit.path, name)
         if key not in self._defined:
             self._defined[key] = self._define(unit, name)
         return self._defined[key]
 
-    def _define(self, unit: Unit, name: str) -> V | None:
+    def _define(self, unit: SourceFile, name: str) -> V | None:
         functions = unit.functions_named.get(name, ())
         if len(functions) == 1:
             again = any(c.name == name and not c.owner for c in unit.constants)
@@ -69,7 +69,7 @@ class Modules:
             return V(ClassRef(classes[0], unit))
         return ANY if functions or classes else None
 
-    def top(self, unit: Unit) -> Function:
+    def top(self, unit: SourceFile) -> Function:
         """What stands for the function in which the statements of a file run."""
         if unit.path not in self._tops:
             self._tops[unit.path] = Function(
@@ -159,7 +159,7 @@ class Program:
         """The module with this dotted name; foreign when the tree has no such file."""
         return self.modules.named(name)
 
-    def imported(self, item: Import, unit: Unit) -> V:
+    def imported(self, item: Import, unit: SourceFile) -> V:
         """What an import binds."""
         name = absolute(item.module, unit.path)
         if not item.name:
@@ -185,7 +185,7 @@ class Program:
             return V(inner)
         return V(Native(f"{module.name}.{name}")) if unit is None else ANY
 
-    def defined(self, unit: Unit, name: str) -> V | None:
+    def defined(self, unit: SourceFile, name: str) -> V | None:
         """A function or class that `unit` defines at its top level, or what a patch put there."""
         if self.overrides and (unit.path, name) in self.overrides:
             return self.overrides[unit.path, name]
@@ -225,7 +225,7 @@ class Program:
                 chain += self.ancestors(found)
         return chain
 
-    def _class(self, name: str, unit: Unit) -> ClassRef | None:
+    def _class(self, name: str, unit: SourceFile) -> ClassRef | None:
         local = unit.classes_named.get(name, ())
         if len(local) == 1:
             return ClassRef(local[0], unit)
@@ -236,7 +236,7 @@ class Program:
         return value if isinstance(value, ClassRef) else None
 
 
-def _imports(unit: Unit, name: str) -> list[Import]:
+def _imports(unit: SourceFile, name: str) -> list[Import]:
     """Imports that bind `name` to what is called so, not to the package that holds it."""
     return [i for i in unit.imports_named.get(name, ()) if i.alias or i.name]
 

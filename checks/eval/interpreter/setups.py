@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from checks.eval.interpreter.values import (
@@ -16,7 +17,6 @@ from checks.eval.interpreter.values import (
     Store,
     V,
 )
-from checks.lang.ir.node import node
 
 if TYPE_CHECKING:
     from checks.eval.interpreter.frames import State
@@ -25,7 +25,7 @@ K = TypeVar("K")
 Named = dict[tuple[str, str], V]
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class SetUp:
     """The test's object `me` and what else its set-up changed of an interpretation, having `spent` of the budget."""
 

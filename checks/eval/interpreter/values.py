@@ -10,8 +10,7 @@ from math import prod
 from operator import mul
 from typing import Any, Final, NamedTuple
 
-from checks.lang.ir.node import node
-from checks.lang.ir.source_file import Class, Function, Unit
+from checks.lang.ir.source_file import Class, Function, SourceFile
 
 
 class _Unknown(Enum):
@@ -33,7 +32,7 @@ Origins = frozenset[Origin]
 NOWHERE: Origins = frozenset()
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class V:
     """A value with the lines it came through. `value` is a scalar, `UNKNOWN`, or one of the classes below."""
 
@@ -90,31 +89,31 @@ class Instance:
     open: bool = False
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class ClassRef:
     cls: Class
-    unit: Unit
+    unit: SourceFile
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class FuncRef:
     """A function of a parsed file, bound to `self` when it is a method; `scope` holds an enclosing function's names."""
 
     function: Function
-    unit: Unit
+    unit: SourceFile
     bound: V | None = None
     scope: dict[str, V] | None = None
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class ModuleRef:
     """A module of the tree (`unit`), or a foreign one known by name only."""
 
     name: str
-    unit: Unit | None = None
+    unit: SourceFile | None = None
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Native:
     """A function of a foreign library (`numpy.zeros`), or a method of a modelled value (`self_` is set)."""
 

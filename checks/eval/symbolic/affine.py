@@ -6,8 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from checks.lang.ir.node import node
-
 
 class Symbol(NamedTuple):
     """An unknown integer.
@@ -22,7 +20,7 @@ class Symbol(NamedTuple):
     source: str = ""
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Linear:
     """`sum(factor * symbol) + const`, in canonical order, so that equal forms are equal values."""
 
@@ -95,7 +93,7 @@ def product(left: Linear, right: Linear) -> Linear:
     return symbol(kind, "*".join(sorted((f"({left})", f"({right})"))))
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Range:
     """Inclusive bounds of a loop symbol, None where unknown, and how deep its loop is nested."""
 
@@ -133,7 +131,7 @@ class Bounds:
         return known.depth if known else 0
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Offset:
     """A position relative to the index: `const` plus loads of other buffers; starts of rows are left out.
 

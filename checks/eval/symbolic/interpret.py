@@ -26,7 +26,7 @@ from checks.lang.ir.stmt import (
     Return,
     Stmt,
     With,
-    flatten,
+    guarded_statements,
 )
 
 
@@ -220,7 +220,7 @@ def keys_of(function: Function) -> dict[str, set[str]]:
     """The parameters of a Python function that it takes for dicts of buffers, with the keys that it reads."""
     found: dict[str, set[str]] = {}
     params = {p.name for p in function.params}
-    for item in flatten(function.body):
+    for item in guarded_statements(function.body):
         for part in ("target", "value", "test", "iterable", "start", "stop"):
             expr = getattr(item.stmt, part, None)
             for inner in walk(expr) if expr is not None else ():

@@ -5,17 +5,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import count
 
 from checks.eval.symbolic.affine import Bounds, Linear, symbol
 from checks.eval.symbolic.values import Access, Pointer, State, Value
 from checks.lang.ir.expr import Expr
-from checks.lang.ir.node import node
 from checks.lang.ir.source_file import Function
 from checks.lang.ir.stmt import Stmt
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Watch:
     """Which names are indices: a buffer whose name is one of `names`, or ends in `_` and one of them."""
 

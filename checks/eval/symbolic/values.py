@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 
 from checks.eval.symbolic.affine import Linear, Offset
 from checks.lang.ir.expr import Expr, Index, Name, Sequence, Unary, Unknown, dotted, walk
-from checks.lang.ir.node import node
 from checks.lang.ir.stmt import Assign, For, If, Jump, Raise, Return, Stmt, With
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Pointer:
     """A place in `buffer`. In Python `row` says that the row was chosen already, so that the next index is a position.
     `where` is the path, line and function in which the index came into `offset`."""
@@ -22,7 +21,7 @@ class Pointer:
     where: tuple[str, int, str] | None = field(default=None, compare=False)
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Table:
     """A dict display with string keys."""
 
@@ -32,7 +31,7 @@ class Table:
         return dict(self.items).get(key)
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Reference:
     """The address of a local variable."""
 
@@ -42,7 +41,7 @@ class Reference:
 Value = Linear | Pointer | Table | Reference | None
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Access:
     """One use of an index: `kind` is `read` or `write` of `buffer`, or `compare` of the index itself with `buffer`.
 
@@ -65,7 +64,7 @@ class Access:
     first: int = 0
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Pending:
     """A write whose position is still measured against the changing index `index`."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from checks.lang.cpp.context import Context, named, squeeze
 from checks.lang.cpp.dispatch import lower_expr
 from checks.lang.cpp.snippets import expression
 from checks.lang.ir.expr import Call, Expr, Name
-from checks.lang.ir.node import node
 from checks.lang.ir.source_file import Param
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ _STORAGE = re.compile(
 _PRIMITIVE = frozenset({"primitive_type", "sized_type_specifier"})
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Declared:
     """One declarator. `type` has pointers, references and array brackets, but no storage class; `names` is longer
     than one for a structured binding. `node` is the declarator, `function` its function part, if it has one."""

@@ -10,7 +10,6 @@ from checks.lang.cpp.context import LONGEST, Context, named
 from checks.lang.cpp.declarators import declared
 from checks.lang.cpp.functions import declaration, function, inner_functions
 from checks.lang.cpp.preprocessor import define, include
-from checks.lang.ir.node import node
 from checks.lang.ir.source_file import Class, Constant, Declaration, Function, Import, Struct
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ _PREPROCESSOR = frozenset(
 _TYPES = frozenset({"struct_specifier", "class_specifier", "union_specifier", "enum_specifier"})
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Scope:
     """Where a definition stands: namespaces and classes, `extern "C"`, the template it belongs to, `#if`s."""
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from checks.lang.ir.expr import Binary, Const, Expr, Name, Unary
-from checks.lang.ir.node import node
 from checks.lang.ir.stmt import Assign, Stmt
 
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "!=": "!="}
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Counted:
     """`target` runs from `start` to `stop` (excluded) by `step`. `before` are the other initialisers, with the
     counter's own declaration if it has one; `others` the other updates; `rest` what else the condition asks."""

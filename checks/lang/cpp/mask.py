@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from checks.lang.cpp.macros import Blocks, mask_calls
 from checks.lang.cpp.scan import Scan, blank, scan
-from checks.lang.ir.node import node
 
 # Each piece is looked for by a literal part of it first: `re` has no fast way over many alternatives.
 _WITH_ARGUMENTS = {
@@ -75,7 +75,7 @@ _LOCAL = re.compile(
 _DIRECTIVE = re.compile(rb"#[^\n]*(?:(?:(?<=\\)|(?<=\\\r))\n[^\n]*)*")
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Masked:
     """`code` is what is parsed. `blocks` maps where a macro's block starts to the macro's span."""
 

@@ -14,7 +14,7 @@ from checks.lang.cpp.mask import mask
 from checks.lang.cpp.preprocessor import inner_defines
 from checks.lang.cpp.registration import bindings, ops
 from checks.lang.cpp.snippets import tree
-from checks.lang.ir.source_file import Unit
+from checks.lang.ir.source_file import SourceFile
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Lines = tuple[tuple[int, int], ...]
 
 
-def parse_cpp(path: str, data: bytes) -> Unit:
+def parse_cpp(path: str, data: bytes) -> SourceFile:
     """The unit of one file. Never raises: what did not parse is in `Unit.broken` and `Function.broken`.
 
     Both arms of every `#if` are taken. Lines are git's: only `\\n` ends one, a `\\r` before it stays in the text.
@@ -34,7 +34,7 @@ def parse_cpp(path: str, data: bytes) -> Unit:
     found = collect(ctx, root, path)
     seen = {c.line for c in found.constants if c.kind == "define"}
     constants = [*found.constants, *inner_defines(ctx, root, quiet, path, seen)]
-    return Unit(
+    return SourceFile(
         path=path,
         language="cpp",
         lines=_lines(data),

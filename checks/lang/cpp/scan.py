@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 
-from checks.lang.ir.node import node
 from checks.lang.ir.source_file import Comment
 
 # Every alternative starts with a literal character and none is in a group: Python's `re` then skips to the next
@@ -22,7 +22,7 @@ _BLANK = bytes(10 if byte == 10 else 32 for byte in range(256))
 _MARKERS = re.compile(r"^\s*(?://[/!]?<?|/\*[*!]*<?|\*(?!/)|(?=\*/))[ \t]?")
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Scan:
     """`code` is the source with comments blanked, `quiet` with the insides of strings blanked too; in both every
     byte that is left is in its place. `comments` are byte spans."""

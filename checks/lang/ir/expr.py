@@ -9,20 +9,18 @@ What has no form here is `Unknown` with its source text, never a guess.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
-from checks.lang.ir.node import node
 
-
-@node
+@dataclass(frozen=True, slots=True)
 class Node:
     """`line` is where the expression starts in its file, from 1; it does not take part in equality."""
 
     line: int = field(default=0, compare=False, kw_only=True)
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Const(Node):
     """A literal: int, float, bool, str, or None (`None`, `nullptr`). `suffix` keeps C's `u`, `l`, `ull`, `f`."""
 
@@ -30,20 +28,20 @@ class Const(Node):
     suffix: str = field(default="", compare=False)
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Name(Node):
     """A name; C++'s scopes stay in it: `std::min`."""
 
     id: str
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Attr(Node):
     base: Expr
     name: str
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Index(Node):
     """`base[i]`, `base[i, j]`; C++'s `a[i][j]` is an Index of an Index."""
 
@@ -51,14 +49,14 @@ class Index(Node):
     indices: tuple[Expr, ...]
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Slice(Node):
     lower: Expr | None = None
     upper: Expr | None = None
     step: Expr | None = None
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Call(Node):
     """A call; `keywords` are Python's. A method call has an `Attr` as `func`. `launch` holds the arguments of
     `<<<grid, block, shared, stream>>>`, and `template` the text of C++ template arguments."""
@@ -70,13 +68,13 @@ class Call(Node):
     template: str = ""
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Unary(Node):
     op: str
     operand: Expr
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Binary(Node):
     """Arithmetic, comparison and logic. `a < b < c` of Python is `(a < b) and (b < c)`."""
 
@@ -85,20 +83,20 @@ class Binary(Node):
     right: Expr
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Ternary(Node):
     test: Expr
     then: Expr
     orelse: Expr
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Cast(Node):
     type: str
     operand: Expr
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Sequence(Node):
     """A tuple, list, set or C++ initialiser list; `kind` is one of `tuple list set init`."""
 
@@ -106,14 +104,14 @@ class Sequence(Node):
     items: tuple[Expr, ...]
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Mapping(Node):
     """A dict display; a key of None is a `**` part."""
 
     items: tuple[tuple[Expr | None, Expr], ...]
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Comprehension(Node):
     """`kind` is `list set dict generator`; each clause is (target, iterable, conditions)."""
 
@@ -122,7 +120,7 @@ class Comprehension(Node):
     clauses: tuple[tuple[Expr, Expr, tuple[Expr, ...]], ...]
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Unknown(Node):
     text: str
 

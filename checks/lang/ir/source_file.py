@@ -9,7 +9,6 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from checks.lang.ir.expr import Expr
-from checks.lang.ir.node import node
 from checks.lang.ir.stmt import Body, Stmt
 
 T = TypeVar("T")
@@ -17,7 +16,7 @@ Ranges = tuple[tuple[int, int], ...]
 K = TypeVar("K", bound=Hashable)
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Param:
     """A parameter. `type` is the source text (`const paddle::Tensor&`, a Python annotation, or empty);
     `kind` is `positional`, `keyword` (after `*`), `args` (`*args`) or `kwargs`."""
@@ -67,7 +66,7 @@ class Function:
         return self.start_line <= line <= self.end_line
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Constant:
     """A named value at file or class level. `kind`: `define`, `constexpr`, `enum`, `assign` (Python), `field`
     (class attribute). A `#define` with parameters has them in `params`."""
@@ -82,7 +81,7 @@ class Constant:
     type: str = ""
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Member:
     """A struct member: `int tokens[MAX * (K + 1)]` has type `int` and one dim."""
 
@@ -92,7 +91,7 @@ class Member:
     line: int
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Struct:
     name: str
     members: tuple[Member, ...]
@@ -101,7 +100,7 @@ class Struct:
     end_line: int
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Class:
     """A Python class, or a C++ class with methods: names of bases, and lines."""
 
@@ -113,7 +112,7 @@ class Class:
     decorators: tuple[str, ...] = ()
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Op:
     """An op registration (`PD_BUILD_STATIC_OP(name).Inputs({...}).Outputs({...}).Attrs({...})
     .SetInplaceMap({...}).SetKernelFn(PD_KERNEL(F))`). `lines` maps each part to its line."""
@@ -162,7 +161,7 @@ class Declaration:
         return self.find_params()
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Import:
     """`from module import name as alias` (name empty for `import module`), or `#include "module"`.
     `guard` is the source of the conditions around it (`current_platform.is_cuda()`), empty at top level."""
@@ -175,7 +174,7 @@ class Import:
     function: str = ""
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Comment:
     """A comment without its markers; a block of `//` or `#` lines that belong together is one comment."""
 
@@ -185,7 +184,7 @@ class Comment:
 
 
 @dataclass
-class Unit:
+class SourceFile:
     """A parsed file. `skipped` lists the line ranges that are known not to parse; `top` are the statements at module
     level (Python only)."""
 
@@ -210,7 +209,7 @@ class Unit:
     )
     _made: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+    def memo(self, key: Hashable, make: Callable[[], T]) -> T:
         """What `make` gives, made the first time `key` is asked for: what is derived from this file alone."""
         if key not in self._made:
             self._made[key] = make()
@@ -240,21 +239,21 @@ class Unit:
     @cached_property
     def functions_named(self) -> dict[str, list[Function]]:
         """Functions by qualified name."""
-        return grouped(self.functions, lambda f: f.qualname)
+        return group_by(self.functions, lambda f: f.qualname)
 
     @cached_property
     def classes_named(self) -> dict[str, list[Class]]:
-        return grouped(self.classes, lambda c: c.name)
+        return group_by(self.classes, lambda c: c.name)
 
     @cached_property
     def constants_named(self) -> dict[tuple[str, str], list[Constant]]:
         """Constants by owner (empty at the top level) and name."""
-        return grouped(self.constants, lambda c: (c.owner, c.name))
+        return group_by(self.constants, lambda c: (c.owner, c.name))
 
     @cached_property
     def imports_named(self) -> dict[str, list[Import]]:
         """Imports by the name that they bind."""
-        return grouped(self.imports, lambda i: i.alias or i.name or i.module.split(".")[0])
+        return group_by(self.imports, lambda i: i.alias or i.name or i.module.split(".")[0])
 
     def named(self, name: str) -> list[Function]:
         """Functions with this plain or qualified name."""
@@ -271,7 +270,7 @@ class Unit:
         return any(s <= end and start <= e for s, e in chain(self.skipped, *near))
 
 
-def grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+def group_by(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
     """The items by their keys, in order."""
     groups: dict[K, list[T]] = {}
     for item in items:

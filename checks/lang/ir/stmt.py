@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from checks.lang.ir.expr import Binary, Expr, Unary
-from checks.lang.ir.node import node
 
 T = TypeVar("T")
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Base:
     """`line`..`end_line` in the file, from 1, both included."""
 
@@ -20,7 +19,7 @@ class Base:
     end_line: int = field(kw_only=True)
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Assign(Base):
     """`target op value`: op is `=` or `+=`, `|=`, ... (`x++` is `+= 1`). A declaration has its type in `declares`,
     and a value of None when it sets nothing; tuple targets are a `Sequence`. `static` marks C++'s `static`."""
@@ -32,24 +31,24 @@ class Assign(Base):
     static: bool = False
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class ExprStmt(Base):
     value: Expr
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Return(Base):
     value: Expr | None
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Raise(Base):
     """`raise`, `throw`."""
 
     value: Expr | None
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Assert(Base):
     """`assert x`, `PD_CHECK(x)`, `PADDLE_ENFORCE...`: `test` holds after it. `how` is the name of the macro."""
 
@@ -57,14 +56,14 @@ class Assert(Base):
     how: str
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Jump(Base):
     """`break`, `continue`, `goto`, `pass`."""
 
     kind: str
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class If(Base):
     """A branch. A `switch` is a chain of them, a `match` too where its cases are values."""
 
@@ -73,7 +72,7 @@ class If(Base):
     orelse: tuple[Stmt, ...] = ()
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class For(Base):
     """A counted or iterating loop. `for (int i = a; i < b; i += c)` and `for i in range(a, b, c)` have `start`,
     `stop`, `step` (`stop` excluded; `<=` becomes `+ 1`); other loops have `iterable`, or only `test` (`while`)."""
@@ -87,7 +86,7 @@ class For(Base):
     test: Expr | None = None
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class With(Base):
     """`with`, `try` (its body, then handlers and finally in `parts`), a bare C++ block, an `#ifdef` arm."""
 
@@ -97,14 +96,14 @@ class With(Base):
     items: tuple[Expr, ...] = ()
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Define(Base):
     """A nested function, lambda or class; `name` is looked up among the file's functions."""
 
     name: str
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Opaque(Base):
     """A statement that was not understood; `text` is its source. What depends on it is not analysed."""
 
@@ -114,8 +113,8 @@ class Opaque(Base):
 Stmt = Assign | ExprStmt | Return | Raise | Assert | Jump | If | For | With | Define | Opaque
 
 
-@node
-class Guarded:
+@dataclass(frozen=True, slots=True)
+class GuardedStmt:
     """A statement with the conditions under which it runs (outer first) and the loops around it."""
 
     stmt: Stmt
@@ -128,7 +127,7 @@ class Body(tuple[Stmt, ...]):
 
     _made: dict[Hashable, Any]
 
-    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+    def memo(self, key: Hashable, make: Callable[[], T]) -> T:
         """What `make` gives, made the first time `key` is asked for."""
         try:
             kept = self._made
@@ -140,27 +139,30 @@ class Body(tuple[Stmt, ...]):
         return made
 
 
-def flatten(body: tuple[Stmt, ...]) -> Iterator[Guarded]:
+def guarded_statements(body: tuple[Stmt, ...]) -> Iterator[GuardedStmt]:
     """Every statement in source order with its guards and loops.
 
     After `if (c) return;` (or `continue`, `raise`) the rest of the block runs under `not c`.
     """
     if isinstance(body, Body):
-        return iter(body.once(flatten, lambda: _flat(body)))
+        return iter(body.memo(guarded_statements, lambda: _flat(body)))
     return iter(_flat(body))
 
 
-def _flat(body: tuple[Stmt, ...]) -> list[Guarded]:
-    found: list[Guarded] = []
+def _flat(body: tuple[Stmt, ...]) -> list[GuardedStmt]:
+    found: list[GuardedStmt] = []
     _flatten(body, (), (), found)
     return found
 
 
 def _flatten(
-    body: tuple[Stmt, ...], guards: tuple[Expr, ...], loops: tuple[For, ...], found: list[Guarded]
+    body: tuple[Stmt, ...],
+    guards: tuple[Expr, ...],
+    loops: tuple[For, ...],
+    found: list[GuardedStmt],
 ) -> None:
     for stmt in body:
-        found.append(Guarded(stmt, guards, loops))
+        found.append(GuardedStmt(stmt, guards, loops))
         match stmt:
             case If(test=test, then=then, orelse=orelse):
                 _flatten(then, (*guards, test), loops, found)

@@ -8,18 +8,16 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from checks.lang.ir.expr import Binary, Expr, Sequence
-from checks.lang.ir.node import node
 from checks.lang.ir.source_file import Class, Constant, Function, Import, Param, Ranges
-from checks.lang.python.again import Again
 from checks.lang.python.expressions import OPERATORS
-from checks.lang.python.lower import Body, Statements, end
+from checks.lang.python.lower import Statements, end
 
 _ENUMS = frozenset({"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"})
 
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class _Scope:
     """Where the walk is: the conditions around it, and the qualified name of its function."""
 
@@ -35,12 +33,10 @@ class _Scope:
 
 @dataclass
 class Definitions:
-    """The definitions of one file, in source order. `again` reads a function's inside once more, where the tree is
-    not to be kept; `broken` are the lines that did not parse."""
+    """The definitions of one file, in source order. `broken` are the lines that did not parse."""
 
     path: str
     statements: Statements
-    again: Again | None = None
     broken: Ranges = ()
     functions: list[Function] = field(default_factory=list)
     classes: list[Class] = field(default_factory=list)
@@ -94,7 +90,7 @@ class Definitions:
         start = min([node.lineno, *(d.lineno for d in node.decorator_list)])
         last = end(node)
         qualname = f"{scope.prefix}{node.name}"
-        lower, find_broken = self._inside(node, qualname, start)
+        broken = tuple(r for r in self.broken if r[0] <= last and start <= r[1])
         self.functions.append(
             Function(
                 name=node.name,
@@ -103,27 +99,16 @@ class Definitions:
                 params=self._params(node.args),
                 start_line=start,
                 end_line=last,
-                lower=lower,
+                lower=partial(self.statements.function, node),
                 returns=self._text(node.returns),
                 owner=scope.owner,
                 marks=self._marks(node),
-                find_broken=find_broken,
+                find_broken=partial(tuple, broken),
                 doc=_doc(node),
             )
         )
         inner = _Scope(f"{qualname}.", function=qualname, guards=scope.guards)
         self._block(node.body, inner)
-
-    def _inside(
-        self, node: _Definition, qualname: str, start: int
-    ) -> tuple[Callable[[], Body], Callable[[], Ranges]]:
-        """What gives the body of `node`, lowered, and its lines that did not parse."""
-        if self.again is not None:
-            place = (qualname, node.lineno, end(node))
-            self.again.keep(node)
-            return partial(self.again.body, *place), partial(self.again.broken, *place)
-        broken = tuple(r for r in self.broken if r[0] <= end(node) and start <= r[1])
-        return partial(self.statements.function, node), partial(tuple, broken)
 
     def _marks(self, node: _Definition) -> tuple[str, ...]:
         marks = tuple([self._text(d) for d in node.decorator_list])

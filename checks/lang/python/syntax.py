@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 import tree_sitter_python
 from tree_sitter import Language, Node, Parser, TreeCursor
 
-from checks.lang.ir.node import node
-
 _SIMPLE = frozenset(
     {
         "assert_statement", "delete_statement", "expression_statement", "future_import_statement",
@@ -23,7 +21,7 @@ _CONTINUES = frozenset(
 )
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Outline:
     """A function or class: `start`..`end` are lines from 1, `level` the definitions around it."""
 

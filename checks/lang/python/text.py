@@ -7,13 +7,12 @@ import codecs
 import io
 import tokenize
 import warnings
-
-from checks.lang.ir.node import node
+from dataclasses import dataclass
 
 REFUSED = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Source:
     """`lines` are without their ends; `damaged` are those (from 1) whose bytes Python refuses."""
 

@@ -26,7 +26,7 @@ def propose(draft: Draft) -> Paste:
     """The description, made once for all the rules. Sections of the author's that the template lacks stay, before the
     checklist.
     """
-    return draft.change.once((Paste, draft.config), lambda: _propose(draft))
+    return draft.change.memo((Paste, draft.config), lambda: _propose(draft))
 
 
 def _propose(draft: Draft) -> Paste:

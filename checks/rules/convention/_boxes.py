@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import difflib
 import re
+from dataclasses import dataclass
 from enum import StrEnum
 
-from checks.lang.ir.node import node
 from checks.rules.convention._draft import Draft
 from checks.rules.convention._markdown import Box, boxes, normal
 
@@ -39,7 +39,7 @@ _PATTERNS: tuple[tuple[Kind, str], ...] = (
 )
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Claim:
     """A box of the template. `ticked` is None where the body lacks it. `applies`: it asks something
     of this change; `proved` is True or False where the facts decide, else None."""

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from checks.core.change import ChangeSet, FileChange
 from checks.core.config import Config, matches
-from checks.domain.change_facts import Facts, facts
+from checks.domain.change_facts import Facts, change_facts
 from checks.rules.convention import _tags
 from checks.rules.convention._effects import changed_sources, changed_tests
 from checks.rules.convention._markdown import Section, normal, split, strip_comments, written
@@ -50,7 +50,7 @@ class Draft:
 
     @cached_property
     def facts(self) -> Facts:
-        return facts(self.change, self.config)
+        return change_facts(self.change, self.config)
 
     @cached_property
     def sources(self) -> list[FileChange]:
@@ -194,4 +194,4 @@ class Draft:
 
 def draft(change: ChangeSet, config: Config) -> Draft:
     """The draft of `change`, made once for all the rules."""
-    return change.once((Draft, config), lambda: Draft(change, config))
+    return change.memo((Draft, config), lambda: Draft(change, config))

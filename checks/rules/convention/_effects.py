@@ -6,15 +6,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 
 from checks.core.change import ChangeSet, FileChange
 from checks.core.config import Config, matches
 from checks.core.finding import Side
 from checks.lang.ir.expr import Name
-from checks.lang.ir.node import node
-from checks.lang.ir.source_file import Function, Unit
-from checks.lang.ir.stmt import Assign, For, If, Stmt, flatten
+from checks.lang.ir.source_file import Function, SourceFile
+from checks.lang.ir.stmt import Assign, For, If, Stmt, guarded_statements
 from checks.lang.source import language
 
 Key = tuple[str, str]
@@ -29,7 +29,7 @@ _SEVERAL = re.compile(r"//|;|\bfor\b ?\(")
 _OPENING = re.compile(r"^(\}? ?else )?(el)?(if|for) ?|[ {:]+$")
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Rewrite:
     """What one statement of `function` was and is now, as source text.
 
@@ -82,14 +82,14 @@ def _does_something(change: ChangeSet, file: FileChange) -> bool:
     )
 
 
-def _has_code(unit: Unit | None, lines: set[int]) -> bool:
+def _has_code(unit: SourceFile | None, lines: set[int]) -> bool:
     if unit is None:
         return bool(lines)
     noted = {n for c in unit.comments for n in range(c.line, c.end_line + 1)}
     return any(not _is_idle(unit, n, noted) for n in lines)
 
 
-def _is_idle(unit: Unit, line: int, noted: set[int]) -> bool:
+def _is_idle(unit: SourceFile, line: int, noted: set[int]) -> bool:
     text = unit.text(line).strip()
     marks = ("#",) if unit.language == "python" else ("//", "/*", "*")
     return not text or (line in noted and text.startswith(marks))
@@ -154,29 +154,29 @@ def _common(one: list[str], other: list[str]) -> int:
     return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
 
-def _touched(unit: Unit, lines: set[int]) -> list[Function]:
+def _touched(unit: SourceFile, lines: set[int]) -> list[Function]:
     """The innermost function of each line, in source order."""
     found = {id(f): f for n in sorted(lines) if (f := unit.function_at(n)) is not None}
     return sorted(found.values(), key=lambda f: f.start_line)
 
 
-def _statements(function: Function, unit: Unit, lines: set[int]) -> dict[Key, str]:
+def _statements(function: Function, unit: SourceFile, lines: set[int]) -> dict[Key, str]:
     """The changed statements that have a key of their own."""
-    body = (g.stmt for g in flatten(function.body))
+    body = (g.stmt for g in guarded_statements(function.body))
     changed = (s for s in body if not lines.isdisjoint(range(s.line, _header_end(s) + 1)))
     found = [pair for stmt in changed if (pair := _keyed(stmt, unit)) is not None]
     keys = [key for key, _ in found]
     return {key: text for key, text in found if keys.count(key) == 1}
 
 
-def _targets(function: Function, unit: Unit) -> set[Key]:
+def _targets(function: Function, unit: SourceFile) -> set[Key]:
     """The keys of all assignments."""
-    body = (g.stmt for g in flatten(function.body))
+    body = (g.stmt for g in guarded_statements(function.body))
     found = (_keyed(s, unit) for s in body if isinstance(s, Assign))
     return {pair[0] for pair in found if pair is not None}
 
 
-def _keyed(stmt: Stmt, unit: Unit) -> tuple[Key, str] | None:
+def _keyed(stmt: Stmt, unit: SourceFile) -> tuple[Key, str] | None:
     """What tells an assignment, a counted loop or a branch apart, and its text."""
     match stmt:
         case Assign(op="=", value=value) if value is not None:
@@ -197,7 +197,7 @@ def _header_end(stmt: Stmt) -> int:
     return stmt.line if isinstance(stmt, For | If) else stmt.end_line
 
 
-def _header(unit: Unit, stmt: Stmt) -> str:
+def _header(unit: SourceFile, stmt: Stmt) -> str:
     """The statement's text on one line; of a loop or branch its first line, without what opens it."""
     note = _NOTE[unit.language]
     text = " ".join(note.sub("", unit.text(stmt.line, _header_end(stmt))).split())

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-
-from checks.lang.ir.node import node
+from dataclasses import dataclass
 
 PROSE_LEVEL = 2
 """The level of a heading without marks of its own: a bold line, or a known name alone on its
@@ -24,7 +23,7 @@ _ANSWERS = ("n/a", "na", "none", "无", "不涉及")
 _PENDING = re.compile(r"(todo|tbd|wip|xxx|待补充|待填写)(?!\w)")
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Section:
     """A heading and what stands below it. `title` is the line as written; both are empty before the
     first heading.
@@ -36,7 +35,7 @@ class Section:
     lines: tuple[str, ...]
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Box:
     """A check box of a list: its text, and whether it is ticked."""
 

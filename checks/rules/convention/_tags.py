@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
-from checks.domain.impact_tags import topics
-from checks.lang.ir.node import node
+from checks.domain.impact_tags import impact_tags
 from checks.rules.convention._titles import by_names, key
 
 _KINDS: tuple[tuple[tuple[str, ...], str], ...] = (
@@ -44,7 +44,7 @@ def _weight(path: str, lines: int, config: Config) -> float:
     return (lines + 1) * (_TEST_WEIGHT if config.is_test(path) else 1.0)
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Place:
     """What a path is named after: the words of its parts; `hardware` and `topics` as keys."""
 
@@ -55,7 +55,7 @@ class Place:
 
 
 def place(path: str, config: Config) -> Place:
-    about = topics([(path, "source")], has_ops=False)
+    about = impact_tags([(path, "source")], has_ops=False)
     parts = tuple(map(_tokens, PurePosixPath(path).parts))
     return Place(path, parts, key(config.hardware_of(path)), frozenset(map(key, about)))
 

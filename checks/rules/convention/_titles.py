@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import difflib
 import re
+from dataclasses import dataclass
 
 from checks.core.config import Config
-from checks.lang.ir.node import node
 
 _TAG = re.compile(r"\s*(?:\[{1,2}([^\[\]]+)\]|【([^【】]+)】)\s*[:：]?")
 _SYNONYMS = (
@@ -24,7 +24,7 @@ CLOSE = 0.8
 """Similarity from which another spelling is taken for a slip of the pen."""
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Title:
     """`tags` without brackets, in order, the cherry-pick tag among them; `words` is the text
     between the tags and the closing reference, `ending` that reference as written; `numbers` are

@@ -35,7 +35,6 @@ from checks.rules.convention._boxes import Claim, Kind, claims
 from checks.rules.convention._draft import draft
 
 ID = "convention.checklist"
-SUMMARY = "check boxes of the template are open, missing, or ticked against the facts"
 
 _AGAINST = {
     Kind.TESTS: "ticked-tests",

@@ -32,7 +32,6 @@ from checks.core.finding import Confidence, Finding, Location, Message, Severity
 from checks.rules.convention._draft import Draft, draft
 
 ID = "convention.cherry-pick"
-SUMMARY = "a pull request into a release branch does not name the one it was picked from"
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:

@@ -32,7 +32,6 @@ from checks.rules.convention._body import propose
 from checks.rules.convention._draft import draft
 
 ID = "convention.description"
-SUMMARY = "sections of the pull-request template are empty or missing"
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:

@@ -8,15 +8,15 @@ message in the reader's language, written as GitHub Markdown.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from checks.core.finding import Message
-from checks.lang.ir.node import node
 
 PENDING = "TODO: "
 """Stands before what only the author can fill in; a section with nothing else still counts as empty."""
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Line:
     """A sentence on a line of its own; `lead` stands before it as it is (`- ` for a list item)."""
 
@@ -24,7 +24,7 @@ class Line:
     lead: str = ""
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Paste:
     """Parts of a text; a `str` is verbatim (it may hold line ends), a `Line` is said in the
     reader's language.

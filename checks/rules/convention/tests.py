@@ -31,7 +31,6 @@ from checks.core.finding import Confidence, Finding, Location, Message, Severity
 from checks.rules.convention._draft import Draft, draft
 
 ID = "convention.tests"
-SUMMARY = "product code changed without a test, and the description gives no reason"
 
 MOST_PLACES = 3
 MOST_FUNCTIONS = 5
@@ -64,7 +63,7 @@ def _places(written: Draft) -> Iterator[str]:
     found = written.facts.functions
     names = dict.fromkeys(f.name.rpartition(".")[2].rpartition("::")[2] for f in found)
     for name in [n for n in names if not n.startswith("__")][:MOST_FUNCTIONS]:
-        for path in written.change.head.holders(name):
+        for path in written.change.head.paths_containing(name):
             if written.config.is_test(path):
                 mentions[path] = mentions.get(path, 0) + 1
     yield from sorted(mentions, key=lambda p: (-mentions[p], p))[:MOST_PLACES]

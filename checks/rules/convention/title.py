@@ -34,7 +34,6 @@ from checks.rules.convention._draft import Draft, draft
 from checks.rules.convention._titles import is_slip, nearest, same
 
 ID = "convention.title"
-SUMMARY = "the title's tags are missing, unknown or too many"
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:

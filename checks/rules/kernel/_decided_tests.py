@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checks.core.changed import Delta, names_in, same
+from checks.core.changed import ChangedFunction, equal_code, names_in
 from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity
 from checks.lang.ir import expr as E
 from checks.lang.ir.stmt import Assign, For, If
 
 
-def decided(delta: Delta, rule: str) -> Iterator[Finding]:
+def decided(delta: ChangedFunction, rule: str) -> Iterator[Finding]:
     """`if x == self.a`, touched by the change, where `x = self.a` came before and nothing since could change either."""
-    for at, guarded in enumerate(delta.flat if delta.python else ()):
+    for at, guarded in enumerate(delta.statements if delta.python else ()):
         stmt = guarded.stmt
         if not isinstance(stmt, If) or not delta.touched(stmt.line):
             continue
@@ -28,26 +28,26 @@ def decided(delta: Delta, rule: str) -> Iterator[Finding]:
             yield _finding(delta, stmt, setter, op == "==", rule)
 
 
-def _setter(delta: Delta, at: int, name: str, value: E.Attr) -> Assign | None:
+def _setter(delta: ChangedFunction, at: int, name: str, value: E.Attr) -> Assign | None:
     """The only assignment of `name`, which always comes before the test and gives it `value`."""
     bound = [
         n
-        for n, g in enumerate(delta.flat)
+        for n, g in enumerate(delta.statements)
         if isinstance(g.stmt, Assign | For) and name in names_in(g.stmt.target)
     ]
     if (
         len(bound) != 1
         or bound[0] >= at
-        or any(name in names_in(loop.target) for loop in delta.flat[at].loops)
+        or any(name in names_in(loop.target) for loop in delta.statements[at].loops)
     ):
         return None
-    here, first = delta.flat[at], delta.flat[bound[0]]
+    here, first = delta.statements[at], delta.statements[bound[0]]
     stmt = first.stmt
     if (
         not isinstance(stmt, Assign)
         or stmt.op != "="
         or stmt.value is None
-        or not same(stmt.value, value)
+        or not equal_code(stmt.value, value)
     ):
         return None
     between = (
@@ -64,7 +64,7 @@ def _setter(delta: Delta, at: int, name: str, value: E.Attr) -> Assign | None:
     )
 
 
-def _finding(delta: Delta, test: If, setter: Assign, equal: bool, rule: str) -> Finding:
+def _finding(delta: ChangedFunction, test: If, setter: Assign, equal: bool, rule: str) -> Finding:
     place = Location(delta.unit.path, setter.line, setter.end_line)
     text = delta.unit.text(test.line).strip()
     args = {"name": E.dotted(setter.target), "at": place, "test": text.rstrip(": "), "equal": equal}

@@ -6,26 +6,28 @@ import re
 from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
-from checks.core.changed import Delta
+from checks.core.changed import ChangedFunction
 from checks.core.config import Config
 from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity
-from checks.core.tree import whole
+from checks.core.tree import word_regex
 from checks.domain.ops import calls_of
 from checks.lang.ir import expr as E
-from checks.lang.ir.source_file import Function, Unit
-from checks.lang.ir.stmt import Assign, ExprStmt, Return, flatten
+from checks.lang.ir.source_file import Function, SourceFile
+from checks.lang.ir.stmt import Assign, ExprStmt, Return, guarded_statements
 from checks.lang.source import language
 
 _LENGTH = re.compile(r"(?:^|_)(?:lens?|lengths?|nums?|sizes?|counts?)(?:_|$)")
-_DROPS = re.compile(rf"{whole('_')}\b")
+_DROPS = re.compile(rf"{word_regex('_')}\b")
 _PADS = re.compile(r"\bpad\w*\b|\bpad_", re.IGNORECASE)
 
 
-def dropped(delta: Delta, change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
+def dropped(
+    delta: ChangedFunction, change: ChangeSet, config: Config, rule: str
+) -> Iterator[Finding]:
     """Findings for `rows, _ = f(...)` behind which `len(row) for row in rows` is taken."""
     if not _DROPS.search(delta.text):
         return
-    for guarded in delta.flat:
+    for guarded in delta.statements:
         stmt = guarded.stmt
         if not isinstance(stmt, Assign) or not isinstance(stmt.value, E.Call):
             continue
@@ -42,10 +44,10 @@ def dropped(delta: Delta, change: ChangeSet, config: Config, rule: str) -> Itera
             yield _finding(rule, rows, stmt, again, source, delta)
 
 
-def _counted(rows: str, after: int, delta: Delta) -> int | None:
+def _counted(rows: str, after: int, delta: ChangedFunction) -> int | None:
     """The line where the lengths of `rows`, or of the list that they went into, are counted."""
     holders = {rows}
-    for guarded in delta.flat:
+    for guarded in delta.statements:
         stmt = guarded.stmt
         if stmt.line < after:
             continue
@@ -85,8 +87,8 @@ def _lengths_of(value: E.Expr, holders: set[str]) -> int | None:
 
 
 def _source(
-    call: E.Call, delta: Delta, change: ChangeSet, config: Config
-) -> tuple[Function, Unit, Return] | None:
+    call: E.Call, delta: ChangedFunction, change: ChangeSet, config: Config
+) -> tuple[Function, SourceFile, Return] | None:
     """The function behind `call` (or behind the parameter that is called) that pads and returns lengths."""
     name = E.callee(call)
     wanted = {name}
@@ -105,11 +107,11 @@ def _source(
     return None
 
 
-def _text(unit: Unit, function: Function) -> str:
+def _text(unit: SourceFile, function: Function) -> str:
     return unit.text(function.start_line, function.end_line)
 
 
-def _passed(param: str, delta: Delta, change: ChangeSet, config: Config) -> set[str]:
+def _passed(param: str, delta: ChangedFunction, change: ChangeSet, config: Config) -> set[str]:
     """The names of what callers pass for `param`."""
     head = delta.head
     place = [p.name for p in head.params].index(param)
@@ -130,7 +132,7 @@ def _passed(param: str, delta: Delta, change: ChangeSet, config: Config) -> set[
 
 
 def _returns_lengths(function: Function) -> Return | None:
-    for guarded in flatten(function.body):
+    for guarded in guarded_statements(function.body):
         match guarded.stmt:
             case Return(value=E.Sequence(items=(_, E.Name(id=second)))) if _LENGTH.search(second):
                 return guarded.stmt
@@ -142,8 +144,8 @@ def _finding(
     rows: str,
     stmt: Assign,
     again: int,
-    source: tuple[Function, Unit, Return],
-    delta: Delta,
+    source: tuple[Function, SourceFile, Return],
+    delta: ChangedFunction,
 ) -> Finding:
     function, unit, back = source
     at = Location(unit.path, back.line)

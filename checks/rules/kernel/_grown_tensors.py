@@ -6,11 +6,17 @@ import re
 from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
-from checks.core.changed import Delta, deltas, locals_in, names_in, same
+from checks.core.changed import (
+    ChangedFunction,
+    changed_functions,
+    equal_code,
+    local_assignments,
+    names_in,
+)
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity
-from checks.domain.bitfields.ranges import show
-from checks.domain.ops import expressions
+from checks.domain.bitfields.ranges import source_of
+from checks.domain.ops import expressions_of
 from checks.domain.tensors import VOCABULARY, cut, key_of, largest, made
 from checks.lang.ir import expr as E
 from checks.lang.ir.stmt import Assign, ExprStmt, Return
@@ -19,13 +25,15 @@ from checks.rules.kernel._row_consumers import CUT, KEPT, MOVED, PAST, readers, 
 _LOGITS = re.compile(r"(?i)logit|vocab")
 
 
-def grown(delta: Delta, change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
+def grown(
+    delta: ChangedFunction, change: ChangeSet, config: Config, rule: str
+) -> Iterator[Finding]:
     """Tensors that were exact and are now made for the largest case."""
     if delta.base is None:
         return
-    local = dict(locals_in(delta.flat))
+    local = dict(local_assignments(delta.statements))
     found: list[tuple[Assign, str, E.Expr]] = []
-    for guarded in delta.flat:
+    for guarded in delta.statements:
         stmt = guarded.stmt
         if not isinstance(stmt, Assign) or not isinstance(stmt.target, E.Name):
             continue
@@ -42,9 +50,9 @@ def grown(delta: Delta, change: ChangeSet, config: Config, rule: str) -> Iterato
         yield from _report(found, delta, change, config, rule)
 
 
-def _was_exact(name: str, delta: Delta) -> bool:
+def _was_exact(name: str, delta: ChangedFunction) -> bool:
     """Whether the base set the same name to something whose rows were counted."""
-    local = dict(locals_in(delta.flat_base))
+    local = dict(local_assignments(delta.base_statements))
     old = local.get(name)
     if old is None:
         return False
@@ -52,9 +60,9 @@ def _was_exact(name: str, delta: Delta) -> bool:
     return not largest(shape[0], local) if shape is not None else isinstance(old, E.Call)
 
 
-def _cut_somewhere(name: str, delta: Delta) -> bool:
-    for guarded in delta.flat:
-        for top in expressions(guarded.stmt):
+def _cut_somewhere(name: str, delta: ChangedFunction) -> bool:
+    for guarded in delta.statements:
+        for top in expressions_of(guarded.stmt):
             for e in E.walk(top):
                 base = cut(e)
                 if (
@@ -68,7 +76,7 @@ def _cut_somewhere(name: str, delta: Delta) -> bool:
 
 def _report(
     found: list[tuple[Assign, str, E.Expr]],
-    delta: Delta,
+    delta: ChangedFunction,
     change: ChangeSet,
     config: Config,
     rule: str,
@@ -81,7 +89,7 @@ def _report(
     offsets = _offsets(delta)
     behind = readers(delta, set(names), offsets, filler, change, config) if offsets else ()
     args = {
-        "names": names, "filler": filler, "takers": takers, "rows": show(rows), "offsets": offsets,
+        "names": names, "filler": filler, "takers": takers, "rows": source_of(rows), "offsets": offsets,
         "raw": [s.target.id for s, h, _ in found if h == "empty" and isinstance(s.target, E.Name)],
         "kept": [r.name for r in behind if r.kind in (KEPT, CUT)], "past": [r.name for r in behind if r.kind == PAST],
         "moved": [r.name for r in behind if r.kind == MOVED], "factors": _factors(rows),
@@ -104,14 +112,18 @@ def _factors(rows: E.Expr) -> list[str]:
     """(how many, upper bound of each) of `real_bsz * max_draft_tokens`, empty for another form."""
     match rows:
         case E.Binary(op="*", left=left, right=right):
-            return [show(right), show(left)] if largest(left, {}) else [show(left), show(right)]
+            return (
+                [source_of(right), source_of(left)]
+                if largest(left, {})
+                else [source_of(left), source_of(right)]
+            )
     return []
 
 
-def _users(names: set[str], delta: Delta) -> tuple[str, list[str]]:
+def _users(names: set[str], delta: ChangedFunction) -> tuple[str, list[str]]:
     """The first function that gets the tensors for what it does to them, and those that get them to read."""
     filler, takers = "", list[str]()
-    for guarded in delta.flat:
+    for guarded in delta.statements:
         stmt = guarded.stmt
         if not isinstance(stmt, ExprStmt | Assign | Return) or stmt.value is None:
             continue
@@ -129,9 +141,9 @@ def _users(names: set[str], delta: Delta) -> tuple[str, list[str]]:
     return filler, takers
 
 
-def _offsets(delta: Delta) -> str:
+def _offsets(delta: ChangedFunction) -> str:
     """What the function returns beside its result, by which a caller can know the valid rows."""
-    for guarded in delta.flat:
+    for guarded in delta.statements:
         if isinstance(guarded.stmt, Return) and isinstance(guarded.stmt.value, E.Sequence):
             for item in guarded.stmt.value.items:
                 name = key_of(item) or (item.id if isinstance(item, E.Name) else "")
@@ -142,20 +154,22 @@ def _offsets(delta: Delta) -> str:
 
 def _no_longer_cut(change: ChangeSet, config: Config) -> Iterator[Related]:
     """Functions that cut what they return before this change, and return it whole now."""
-    for delta in deltas(change, config):
+    for delta in changed_functions(change, config):
         if not delta.python:
             continue
         old = [
             g.stmt
-            for g in delta.flat_base
+            for g in delta.base_statements
             if isinstance(g.stmt, Return) and g.stmt.value is not None
         ]
-        for guarded in delta.flat:
+        for guarded in delta.statements:
             stmt = guarded.stmt
             if not isinstance(stmt, Return) or stmt.value is None or not delta.touched(stmt.line):
                 continue
             if any(
-                o.value is not None and (c := cut(o.value)) is not None and same(c, stmt.value)
+                o.value is not None
+                and (c := cut(o.value)) is not None
+                and equal_code(c, stmt.value)
                 for o in old
             ):
                 yield Related(Location(delta.unit.path, stmt.line), Message("cut-removed", {}))

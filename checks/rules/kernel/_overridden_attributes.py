@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checks.core.changed import Delta, names_in, same, uses
+from checks.core.changed import ChangedFunction, equal_code, has_word, names_in
 from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity
 from checks.lang.ir import expr as E
-from checks.lang.ir.source_file import Unit
-from checks.lang.ir.stmt import Assign, Guarded
+from checks.lang.ir.source_file import SourceFile
+from checks.lang.ir.stmt import Assign, GuardedStmt
 
 
-def overridden(delta: Delta, rule: str) -> Iterator[Finding]:
+def overridden(delta: ChangedFunction, rule: str) -> Iterator[Finding]:
     """An attribute that a constructor sets to something, and sets again before anyone reads it."""
-    written: dict[str, list[tuple[Guarded, Assign]]] = {}
-    for guarded in delta.flat:
+    written: dict[str, list[tuple[GuardedStmt, Assign]]] = {}
+    for guarded in delta.statements:
         if isinstance(guarded.stmt, Assign) and (name := _own(guarded.stmt)):
             written.setdefault(name, []).append((guarded, guarded.stmt))
     for later in (s for s in delta.head.body if isinstance(s, Assign)):
@@ -22,7 +22,7 @@ def overridden(delta: Delta, rule: str) -> Iterator[Finding]:
         for guarded, first in written.get(name, ()):
             if first.end_line >= later.line:
                 continue
-            if guarded.loops or _empty(first.value) or same(first.value, later.value):
+            if guarded.loops or _empty(first.value) or equal_code(first.value, later.value):
                 continue
             if not (
                 delta.touched(first.line, first.end_line)
@@ -54,15 +54,17 @@ def _empty(value: E.Expr | None) -> bool:
     return False
 
 
-def _read_between(unit: Unit, name: str, first: Assign, later: Assign) -> bool:
+def _read_between(unit: SourceFile, name: str, first: Assign, later: Assign) -> bool:
     return (
-        uses(unit.text(first.end_line + 1, later.line - 1), name)
+        has_word(unit.text(first.end_line + 1, later.line - 1), name)
         if later.line > first.end_line + 1
         else False
     )
 
 
-def _override(delta: Delta, name: str, first: Assign, later: Assign, rule: str) -> Finding:
+def _override(
+    delta: ChangedFunction, name: str, first: Assign, later: Assign, rule: str
+) -> Finding:
     constant = isinstance(later.value, E.Const)
     place = Location(delta.unit.path, first.line, first.end_line)
     value = delta.unit.text(later.line).strip()

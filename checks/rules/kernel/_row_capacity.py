@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
-from checks.core.changed import Delta, deltas, names_in
+from checks.core.changed import ChangedFunction, changed_functions, names_in
 from checks.core.config import Config
 from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity
-from checks.domain.bitfields.ranges import show
+from checks.domain.bitfields.ranges import source_of
 from checks.domain.ops import OpInfo, Ops, arguments, calls_of
 from checks.domain.tensors import key_of, made
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function
-from checks.lang.ir.stmt import Assign, flatten
+from checks.lang.ir.stmt import Assign, guarded_statements
 
 
-def scattered(delta: Delta, change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
+def scattered(
+    delta: ChangedFunction, change: ChangeSet, config: Config, rule: str
+) -> Iterator[Finding]:
     """Findings of `rule` for the kernels that an op of the change launches.
 
     A kernel writes `p[offset[row] + i]` for `i` below a count that it loads, on a grid as long as one tensor, and the
@@ -33,12 +35,12 @@ def scattered(delta: Delta, change: ChangeSet, config: Config, rule: str) -> Ite
                 yield from _callers(tensor, grid, write, index, delta, change, config, rule)
 
 
-def _writes(kernel: Function, delta: Delta) -> Iterator[tuple[Assign, str, E.Expr]]:
+def _writes(kernel: Function, delta: ChangedFunction) -> Iterator[tuple[Assign, str, E.Expr]]:
     """(statement, pointer, index) of the unbounded writes on lines of the change."""
     params = {
         p.name for p in kernel.params if "*" in p.type and "const" not in p.type.split("*")[0]
     }
-    for guarded in flatten(kernel.body):
+    for guarded in guarded_statements(kernel.body):
         match guarded.stmt:
             case (
                 Assign(
@@ -69,11 +71,11 @@ def _tensor(expr: E.Expr) -> str:
     return ""
 
 
-def _grid(grid: E.Expr, delta: Delta) -> tuple[str, str] | None:
+def _grid(grid: E.Expr, delta: ChangedFunction) -> tuple[str, str] | None:
     """(size as written, tensor whose first dimension it is) of a launch on one block a row."""
     local = {
         g.stmt.target.id: g.stmt.value
-        for g in delta.flat
+        for g in delta.statements
         if isinstance(g.stmt, Assign)
         and isinstance(g.stmt.target, E.Name)
         and g.stmt.value is not None
@@ -100,7 +102,7 @@ def _callers(
     grid: tuple[str, str],
     write: Assign,
     index: E.Expr,
-    delta: Delta,
+    delta: ChangedFunction,
     change: ChangeSet,
     config: Config,
     rule: str,
@@ -108,7 +110,7 @@ def _callers(
     """One finding for the first caller in the change that makes the tensor with rows of its own."""
     ops = Ops.of(change).of_function(delta.head)
     names = {op.name: op for op in ops}
-    for caller in deltas(change, config):
+    for caller in changed_functions(change, config):
         if not caller.python or not any(
             name in caller.text and name in caller.code for name in names
         ):
@@ -121,9 +123,9 @@ def _callers(
                 at = Location(caller.unit.path, stmt.line, stmt.end_line)
                 args = {
                     "name": tensor,
-                    "index": show(index),
+                    "index": source_of(index),
                     "slots": grid[0],
-                    "rows": show(rows),
+                    "rows": source_of(rows),
                     "at": at,
                 }
                 yield Finding(
@@ -133,16 +135,18 @@ def _callers(
                     location=Location(delta.unit.path, write.line, write.end_line),
                     message=Message("scatter", args),
                     symbol=delta.head.qualname,
-                    subject=f"{tensor} {show(index)}",
+                    subject=f"{tensor} {source_of(index)}",
                     evidence=(
-                        Definition(tensor, at, show(rows), caller.unit.text(stmt.line).strip()),
+                        Definition(
+                            tensor, at, source_of(rows), caller.unit.text(stmt.line).strip()
+                        ),
                     ),
                 )
                 return
 
 
 def _made_for(
-    call: E.Call, op: OpInfo, tensor: str, grid: str, caller: Delta
+    call: E.Call, op: OpInfo, tensor: str, grid: str, caller: ChangedFunction
 ) -> tuple[Assign, E.Expr] | None:
     """Where the caller makes what it passes for `tensor`, if its rows do not come from what it passes for `grid`."""
     function = op.function
@@ -154,7 +158,7 @@ def _made_for(
         return None
     local = {
         g.stmt.target.id: g.stmt
-        for g in caller.flat
+        for g in caller.statements
         if isinstance(g.stmt, Assign)
         and isinstance(g.stmt.target, E.Name)
         and g.stmt.line < call.line

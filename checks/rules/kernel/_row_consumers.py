@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
-from checks.core.changed import Delta
+from checks.core.changed import ChangedFunction
 from checks.core.config import Config
 from checks.core.finding import Location, Message, Step
 from checks.domain.keys import calling_files, product_files
@@ -13,16 +14,15 @@ from checks.domain.ops import Ops, arguments, callers, calls_of
 from checks.domain.speculative_mode import called_speculatively, polarity
 from checks.domain.tensors import cut, key_of
 from checks.lang.ir import expr as E
-from checks.lang.ir.node import node
-from checks.lang.ir.source_file import Function, Unit
-from checks.lang.ir.stmt import Assign, Return, flatten
+from checks.lang.ir.source_file import Function, SourceFile
+from checks.lang.ir.stmt import Assign, Return, guarded_statements
 from checks.rules.kernel._rows_read import Rows, rows_read
 
 CUT, KEPT, PAST, MOVED = "cut", "kept", "past", "moved"
 _ASKS = frozenset({"isinstance", "len", "print", "type", "hasattr", "getattr", "str", "repr"})
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Reader:
     """`name` gets the tensor at `at`: it keeps to the valid rows, may read others, or puts the rows in another order.
     `rows` is what its code shows."""
@@ -34,7 +34,7 @@ class Reader:
     rows: Rows | None = None
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class _Search:
     offsets: str
     filler: str
@@ -45,7 +45,12 @@ class _Search:
 
 
 def readers(
-    delta: Delta, names: set[str], offsets: str, filler: str, change: ChangeSet, config: Config
+    delta: ChangedFunction,
+    names: set[str],
+    offsets: str,
+    filler: str,
+    change: ChangeSet,
+    config: Config,
 ) -> tuple[Reader, ...]:
     """Those that get what `delta` makes of the tensors `names`, found by the field in which its callers keep it.
 
@@ -98,15 +103,15 @@ def _step(reader: Reader, offsets: str, change: ChangeSet) -> Step:
 
 
 def _assigned(function: Function) -> Iterator[tuple[E.Expr, E.Expr | None]]:
-    for guarded in flatten(function.body):
+    for guarded in guarded_statements(function.body):
         if isinstance(guarded.stmt, Assign):
             yield guarded.stmt.target, guarded.stmt.value
 
 
-def _fields(delta: Delta, names: set[str], change: ChangeSet, config: Config) -> set[str]:
+def _fields(delta: ChangedFunction, names: set[str], change: ChangeSet, config: Config) -> set[str]:
     """The attributes in which callers keep the part of the result that comes from `names`."""
     held = set(names)
-    for stmt in (g.stmt for g in delta.flat):
+    for stmt in (g.stmt for g in delta.statements):
         if (
             isinstance(stmt, Assign)
             and isinstance(stmt.target, E.Name)
@@ -115,7 +120,7 @@ def _fields(delta: Delta, names: set[str], change: ChangeSet, config: Config) ->
             held.add(stmt.target.id)
     places = {
         n
-        for g in delta.flat
+        for g in delta.statements
         if isinstance(g.stmt, Return) and isinstance(g.stmt.value, E.Sequence)
         for n, item in enumerate(g.stmt.value.items)
         if E.names(item) & held
@@ -141,7 +146,9 @@ def _fields(delta: Delta, names: set[str], change: ChangeSet, config: Config) ->
     return found
 
 
-def _in_function(field: str, function: Function, unit: Unit, search: _Search) -> Iterator[Reader]:
+def _in_function(
+    field: str, function: Function, unit: SourceFile, search: _Search
+) -> Iterator[Reader]:
     alias, moved = set[str](), False
     for target, value in _assigned(function):
         if isinstance(target, E.Name) and value is not None and _holds(value, field, alias):
@@ -169,7 +176,7 @@ def _cuts(
     field: str, function: Function, alias: set[str]
 ) -> Iterator[tuple[int, tuple[E.Expr, ...]]]:
     """(line, guards) of the statements that put the first rows alone back into the field."""
-    for guarded in flatten(function.body):
+    for guarded in guarded_statements(function.body):
         stmt = guarded.stmt
         if not isinstance(stmt, Assign) or stmt.value is None or not _keeps_in(stmt.target, field):
             continue

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function
-from checks.lang.ir.stmt import Assign, Guarded
+from checks.lang.ir.stmt import Assign, GuardedStmt
 
 _OPAQUE = re.compile(r"TempStorage|barrier|pipeline|Pipeline|mbarrier|Storage")
 
@@ -16,7 +16,7 @@ def is_device(function: Function) -> bool:
     return bool({"__global__", "__device__"} & set(function.marks))
 
 
-def per_thread(flat: list[Guarded]) -> set[str]:
+def per_thread(flat: list[GuardedStmt]) -> set[str]:
     """Locals whose value comes, directly or through other locals, from `threadIdx`; what a block shares does not count,
     whichever thread wrote it."""
     found: set[str] = set()
@@ -53,7 +53,7 @@ def depends(expr: E.Expr, locals_: set[str]) -> bool:
     return False
 
 
-def shared(flat: list[Guarded]) -> dict[str, Assign]:
+def shared(flat: list[GuardedStmt]) -> dict[str, Assign]:
     """Declarations of `__shared__` variables that plain code reads and writes; not the room of cub and its like."""
     found: dict[str, Assign] = {}
     for guarded in flat:

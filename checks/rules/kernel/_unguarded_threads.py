@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checks.core.changed import Delta, locals_in, names_in
+from checks.core.changed import ChangedFunction, local_assignments, names_in
 from checks.core.finding import Confidence, Finding, Location, Message, Severity
-from checks.domain.bitfields.ranges import show
-from checks.domain.ops import calls_of, expressions
+from checks.domain.bitfields.ranges import source_of
+from checks.domain.ops import calls_of, expressions_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.stmt import Assign, For
 
 
-def stores(delta: Delta, rule: str) -> Iterator[Finding]:
+def stores(delta: ChangedFunction, rule: str) -> Iterator[Finding]:
     """Findings of `rule` for a CUDA or Triton kernel that the change wrote or touched."""
     if "__global__" in delta.head.marks:
         yield from _threads(delta, rule)
@@ -20,16 +20,17 @@ def stores(delta: Delta, rule: str) -> Iterator[Finding]:
         yield from _masks(delta, rule)
 
 
-def _threads(delta: Delta, rule: str) -> Iterator[Finding]:
+def _threads(delta: ChangedFunction, rule: str) -> Iterator[Finding]:
     """`i = blockIdx.x * blockDim.x + threadIdx.x; out[i] = ...` with nothing that compares `i`."""
-    index = next((n for n, v in locals_in(delta.flat) if _global_index(v)), None)
+    index = next((n for n, v in local_assignments(delta.statements) if _global_index(v)), None)
     if index is None or not _rounded_up(delta):
         return
-    compared = any(index in names_in(t) for g in delta.flat for t in g.guards) or any(
-        isinstance(g.stmt, For) and index in {n for t in expressions(g.stmt) for n in names_in(t)}
-        for g in delta.flat
+    compared = any(index in names_in(t) for g in delta.statements for t in g.guards) or any(
+        isinstance(g.stmt, For)
+        and index in {n for t in expressions_of(g.stmt) for n in names_in(t)}
+        for g in delta.statements
     )
-    for guarded in delta.flat if not compared else ():
+    for guarded in delta.statements if not compared else ():
         stmt = guarded.stmt
         match stmt:
             case Assign(target=E.Index(base=E.Name(id=out), indices=(E.Name(id=at),))) if (
@@ -45,7 +46,7 @@ def _global_index(value: E.Expr) -> bool:
     return {"blockIdx.x", "blockDim.x", "threadIdx.x"} <= parts and isinstance(value, E.Binary)
 
 
-def _rounded_up(delta: Delta) -> bool:
+def _rounded_up(delta: ChangedFunction) -> bool:
     """Whether a launch in the file divides up: `(n + block - 1) / block`, `ceil_div`, `cdiv`."""
     for function in delta.unit.functions:
         if delta.head.name not in delta.unit.text(function.start_line, function.end_line):
@@ -60,7 +61,7 @@ def _rounded_up(delta: Delta) -> bool:
     return False
 
 
-def _masks(delta: Delta, rule: str) -> Iterator[Finding]:
+def _masks(delta: ChangedFunction, rule: str) -> Iterator[Finding]:
     """A load or store without a mask at the very offsets for which another access has one."""
     masked: dict[str, str] = {}
     bare: list[tuple[str, E.Call]] = []
@@ -74,7 +75,7 @@ def _masks(delta: Delta, rule: str) -> Iterator[Finding]:
         mask = call.args[place] if mask is None and len(call.args) > place else mask
         for offset in offsets:
             if mask is not None and offset in _behind(mask, delta):
-                masked.setdefault(offset, show(mask))
+                masked.setdefault(offset, source_of(mask))
             elif mask is None:
                 bare.append((offset, call))
     for offset, call in bare:
@@ -87,19 +88,19 @@ def _masks(delta: Delta, rule: str) -> Iterator[Finding]:
             yield _finding("mask", args, call.line, delta, rule)
 
 
-def _vector(pointer: E.Expr, delta: Delta) -> set[str]:
+def _vector(pointer: E.Expr, delta: ChangedFunction) -> set[str]:
     """The names in a pointer that stand for a range (`offs = pid * BLOCK + tl.arange(0, BLOCK)`)."""
     ranges = {
         n
-        for n, v in locals_in(delta.flat)
+        for n, v in local_assignments(delta.statements)
         if any(isinstance(e, E.Call) and E.callee(e) == "arange" for e in E.walk(v))
     }
     return E.names(pointer) & ranges
 
 
-def _behind(mask: E.Expr, delta: Delta) -> set[str]:
+def _behind(mask: E.Expr, delta: ChangedFunction) -> set[str]:
     """Names in a mask, followed through one local."""
-    local = dict(locals_in(delta.flat))
+    local = dict(local_assignments(delta.statements))
     found = set(E.names(mask))
     for name in list(found):
         if name in local:
@@ -107,7 +108,9 @@ def _behind(mask: E.Expr, delta: Delta) -> set[str]:
     return found
 
 
-def _finding(key: str, args: dict[str, object], line: int, delta: Delta, rule: str) -> Finding:
+def _finding(
+    key: str, args: dict[str, object], line: int, delta: ChangedFunction, rule: str
+) -> Finding:
     keys = {"thread": "thread", "mask": "mask"}
     return Finding(
         rule=rule,

@@ -28,13 +28,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
-from checks.core.changed import Delta, deltas, same
+from checks.core.changed import ChangedFunction, changed_functions, equal_code
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Severity
-from checks.domain.bitfields.ranges import show
-from checks.domain.ops import expressions
+from checks.domain.bitfields.ranges import source_of
+from checks.domain.ops import expressions_of
 from checks.lang.ir import expr as E
-from checks.lang.ir.stmt import Assign, For, Guarded
+from checks.lang.ir.stmt import Assign, For, GuardedStmt
 from checks.rules.kernel._thread_divergence import (
     barrier,
     depends,
@@ -45,11 +45,10 @@ from checks.rules.kernel._thread_divergence import (
 )
 
 ID = "kernel.barrier"
-SUMMARY = "A barrier that some threads skip, or that is missing between a write and a read"
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    for delta in deltas(change, config):
+    for delta in changed_functions(change, config):
         if delta.python or not is_device(delta.head) or not delta.head.clean:
             continue
         if "__syncthreads" in delta.code:
@@ -58,27 +57,33 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
             yield from _missing(delta)
 
 
-def _skipped(delta: Delta) -> Iterator[Finding]:
-    threads = per_thread(delta.flat)
-    old = [_condition(g, per_thread(delta.flat_base)) for g in delta.flat_base if _meets(g)]
-    for guarded in delta.flat:
+def _skipped(delta: ChangedFunction) -> Iterator[Finding]:
+    threads = per_thread(delta.statements)
+    old = [
+        _condition(g, per_thread(delta.base_statements)) for g in delta.base_statements if _meets(g)
+    ]
+    for guarded in delta.statements:
         condition = _condition(guarded, threads) if _meets(guarded) else None
-        if condition is None or any(o is not None and same(o, condition) for o in old):
+        if condition is None or any(o is not None and equal_code(o, condition) for o in old):
             continue
         yield _finding(
-            "skipped", {"condition": show(condition)}, guarded.stmt.line, show(condition), delta
+            "skipped",
+            {"condition": source_of(condition)},
+            guarded.stmt.line,
+            source_of(condition),
+            delta,
         )
         return
 
 
-def _meets(guarded: Guarded) -> bool:
+def _meets(guarded: GuardedStmt) -> bool:
     return any(
         isinstance(top, E.Call) and E.callee(top).startswith("__syncthreads")
-        for top in expressions(guarded.stmt)
+        for top in expressions_of(guarded.stmt)
     )
 
 
-def _condition(guarded: Guarded, threads: set[str]) -> E.Expr | None:
+def _condition(guarded: GuardedStmt, threads: set[str]) -> E.Expr | None:
     """A condition or loop around the barrier that differs between threads."""
     for guard in guarded.guards:
         if depends(guard, threads):
@@ -90,18 +95,18 @@ def _condition(guarded: Guarded, threads: set[str]) -> E.Expr | None:
     return None
 
 
-def _missing(delta: Delta) -> Iterator[Finding]:
-    race = _race(delta.flat)
+def _missing(delta: ChangedFunction) -> Iterator[Finding]:
+    race = _race(delta.statements)
     if race is None:
         return
     name, write, read = race
-    old = _race(delta.flat_base)
+    old = _race(delta.base_statements)
     if old is not None and old[0] == name:
         return
     yield _finding("missing", {"name": name, "line": write}, read, name, delta)
 
 
-def _race(flat: list[Guarded]) -> tuple[str, int, int] | None:
+def _race(flat: list[GuardedStmt]) -> tuple[str, int, int] | None:
     """(variable, line of the write, line of the read) of a value that goes from one thread to others unprotected.
 
     Only a variable that one thread writes (under a condition on `threadIdx`) and that is read outside that condition.
@@ -110,12 +115,12 @@ def _race(flat: list[Guarded]) -> tuple[str, int, int] | None:
     if not names:
         return None
     threads = per_thread(flat)
-    written: dict[str, Guarded] = {}
+    written: dict[str, GuardedStmt] = {}
     for guarded in flat:
         stmt = guarded.stmt
         if not written and not (isinstance(stmt, Assign) and E.root(stmt.target) in names):
             continue
-        tops = list(expressions(stmt))
+        tops = list(expressions_of(stmt))
         if any(barrier(e) or _collective(e) for top in tops for e in E.walk(top)):
             written.clear()
             continue
@@ -152,7 +157,9 @@ def _collective(e: E.Expr) -> bool:
     )
 
 
-def _finding(key: str, args: dict[str, object], line: int, subject: str, delta: Delta) -> Finding:
+def _finding(
+    key: str, args: dict[str, object], line: int, subject: str, delta: ChangedFunction
+) -> Finding:
     keys = {"skipped": "skipped", "missing": "missing"}
     return Finding(
         rule=ID,

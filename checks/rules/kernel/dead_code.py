@@ -37,40 +37,47 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from checks.core.change import ChangeSet
-from checks.core.changed import Delta, changed_units, deltas, same, uses
+from checks.core.changed import (
+    ChangedFunction,
+    changed_files,
+    changed_functions,
+    equal_code,
+    has_word,
+)
 from checks.core.config import Config
 from checks.core.finding import Confidence, Edit, Finding, Fix, Location, Message, Severity
 from checks.lang.ir import expr as E
-from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import Assign, Define, ExprStmt, For, If, Jump, Raise, Return, Stmt, With
 from checks.rules.kernel._decided_tests import decided
 
 ID = "kernel.dead-code"
 _COMMENT = re.compile(r"//.*|/\*.*?\*/|^\s*\*.*")
-SUMMARY = "Code that cannot make a difference: equal branches, unreachable lines, functions that nothing calls"
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    for delta in deltas(change, config):
+    for delta in changed_functions(change, config):
         yield from _branches(delta)
         yield from _unreachable(delta)
         yield from decided(delta, ID)
-    for unit, base in changed_units(change, config, "cpp"):
+    for unit, base in changed_files(change, config, "cpp"):
         yield from _uncalled(unit, base, change)
 
 
-def _branches(delta: Delta) -> Iterator[Finding]:
-    for guarded in delta.flat:
+def _branches(delta: ChangedFunction) -> Iterator[Finding]:
+    for guarded in delta.statements:
         stmt = guarded.stmt
         if (
             not isinstance(stmt, If)
             or not stmt.then
             or not stmt.orelse
-            or not same(stmt.then, stmt.orelse)
+            or not equal_code(stmt.then, stmt.orelse)
         ):
             continue
-        before = (g.stmt for g in delta.flat_base if isinstance(g.stmt, If))
-        if not delta.touched(stmt.line, stmt.end_line) or any(same(stmt, old) for old in before):
+        before = (g.stmt for g in delta.base_statements if isinstance(g.stmt, If))
+        if not delta.touched(stmt.line, stmt.end_line) or any(
+            equal_code(stmt, old) for old in before
+        ):
             continue
         if "else" not in delta.code:  # asked here, where there is one: this text is made for it
             return
@@ -91,7 +98,7 @@ def _branches(delta: Delta) -> Iterator[Finding]:
         )
 
 
-def _plain(stmt: If, delta: Delta) -> bool:
+def _plain(stmt: If, delta: ChangedFunction) -> bool:
     """Branches that do something, and that read the same: an instruction in a string is not in the tree."""
     if all(isinstance(s, Jump) and s.kind == "pass" for s in stmt.then):
         return False
@@ -107,7 +114,7 @@ def _span(body: tuple[Stmt, ...]) -> int:
     return body[-1].end_line - body[0].line + 1
 
 
-def _merge(stmt: If, delta: Delta) -> Fix | None:
+def _merge(stmt: If, delta: ChangedFunction) -> Fix | None:
     """The branch without its test, where the test does nothing itself and is not one of a chain of `elif`."""
     if delta.unit.text(stmt.line).lstrip().startswith("elif") or any(
         isinstance(e, E.Call) for e in _calls(stmt)
@@ -130,7 +137,7 @@ def _calls(stmt: If) -> Iterator[E.Call]:
             yield e
 
 
-def _unreachable(delta: Delta) -> Iterator[Finding]:
+def _unreachable(delta: ChangedFunction) -> Iterator[Finding]:
     if not delta.head.clean or (not delta.python and "goto" in delta.code):
         return
     for body in _blocks(delta.head.body):
@@ -184,11 +191,11 @@ def _does(stmt: Stmt) -> bool:
     )
 
 
-def _generator(delta: Delta, body: tuple[Stmt, ...]) -> bool:
-    return delta.python and uses(delta.unit.text(body[0].line, body[-1].end_line), "yield")
+def _generator(delta: ChangedFunction, body: tuple[Stmt, ...]) -> bool:
+    return delta.python and has_word(delta.unit.text(body[0].line, body[-1].end_line), "yield")
 
 
-def _uncalled(unit: Unit, base: Unit | None, change: ChangeSet) -> Iterator[Finding]:
+def _uncalled(unit: SourceFile, base: SourceFile | None, change: ChangeSet) -> Iterator[Finding]:
     if unit.path.endswith((".h", ".hpp", ".cuh", ".hxx", ".inl")):
         return
     file = change.changed(unit.path)
@@ -199,7 +206,7 @@ def _uncalled(unit: Unit, base: Unit | None, change: ChangeSet) -> Iterator[Find
     )
     for function in unit.functions:
         new = change.touches(unit.path, function.start_line, function.start_line)
-        if not _local(function) or not (new or uses(removed, function.name)):
+        if not _local(function) or not (new or has_word(removed, function.name)):
             continue
         if _named_elsewhere(function, unit) or _named_in_tree(function, unit, change):
             continue
@@ -228,7 +235,7 @@ def _local(function: Function) -> bool:
     return inside and not function.owner and not function.name.startswith("operator")
 
 
-def _named_elsewhere(function: Function, unit: Unit) -> bool:
+def _named_elsewhere(function: Function, unit: SourceFile) -> bool:
     """Whether the file names the function outside its own definition and outside declarations."""
     if len([f for f in unit.functions if f.name == function.name]) > 1:
         return True
@@ -241,18 +248,18 @@ def _named_elsewhere(function: Function, unit: Unit) -> bool:
     for number, line in enumerate(unit.lines, 1):
         if function.name not in line or function.covers(number) or number in declared:
             continue
-        if uses(_COMMENT.sub("", line), function.name):
+        if has_word(_COMMENT.sub("", line), function.name):
             return True
     return False
 
 
-def _named_in_tree(function: Function, unit: Unit, change: ChangeSet) -> bool:
+def _named_in_tree(function: Function, unit: SourceFile, change: ChangeSet) -> bool:
     """A file that includes this one may call what is not `static`."""
     if "static" in function.marks:
         stem = unit.path.rsplit("/", 1)[-1].split(".")[0]
         return any(_includes(h.text, unit) for h in change.head.find(stem))
-    return any(path != unit.path for path in change.head.holders(function.name))
+    return any(path != unit.path for path in change.head.paths_containing(function.name))
 
 
-def _includes(text: str, unit: Unit) -> bool:
+def _includes(text: str, unit: SourceFile) -> bool:
     return text.lstrip().startswith("#") and unit.path.rsplit("/", 1)[-1] in text

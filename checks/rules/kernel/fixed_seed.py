@@ -29,15 +29,14 @@ import re
 from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
-from checks.core.changed import Delta, deltas, uses
+from checks.core.changed import ChangedFunction, changed_functions, has_word
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity
-from checks.domain.ops import expressions
+from checks.domain.ops import expressions_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.stmt import Assign, For
 
 ID = "kernel.fixed-seed"
-SUMMARY = "Random numbers come from a seed that requests cannot choose"
 
 _ENGINE = re.compile(
     r"(?:std::)?(?:mt19937(?:_64)?|default_random_engine|minstd_rand0?|ranlux\w+)$"
@@ -51,16 +50,16 @@ _PYTHON_CALL = re.compile(r"(?:seed|rand|randn|randint)[\s\\]*\(")
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    for delta in deltas(change, config):
+    for delta in changed_functions(change, config):
         if _PYTHON_CALL.search(delta.text) if delta.python else _RANDOM.search(delta.code):
             yield from _seeds(delta)
 
 
-def _seeds(delta: Delta) -> Iterator[Finding]:
+def _seeds(delta: ChangedFunction) -> Iterator[Finding]:
     local = _locals(delta)
     seen: set[str] = set()
-    for guarded in delta.flat:
-        for top in expressions(guarded.stmt):
+    for guarded in delta.statements:
+        for top in expressions_of(guarded.stmt):
             for e in E.walk(top):
                 seed = _seed_of(e, guarded.stmt, delta) if isinstance(e, E.Call) else None
                 if seed is None:
@@ -77,12 +76,12 @@ def _seeds(delta: Delta) -> Iterator[Finding]:
                     yield _finding(key, name, line, guarded.stmt.line, delta)
 
 
-def _locals(delta: Delta) -> dict[str, Assign]:
-    pairs = [(g.stmt.target, g.stmt) for g in delta.flat if isinstance(g.stmt, Assign)]
+def _locals(delta: ChangedFunction) -> dict[str, Assign]:
+    pairs = [(g.stmt.target, g.stmt) for g in delta.statements if isinstance(g.stmt, Assign)]
     return {t.id: s for t, s in reversed(pairs) if isinstance(t, E.Name) and s.value is not None}
 
 
-def _seed_of(call: E.Call, stmt: object, delta: Delta) -> E.Expr | None:
+def _seed_of(call: E.Call, stmt: object, delta: ChangedFunction) -> E.Expr | None:
     """The seed that a call gives to a generator."""
     name = E.dotted(call.func) or ""
     if delta.python:
@@ -106,7 +105,7 @@ def _seed_of(call: E.Call, stmt: object, delta: Delta) -> E.Expr | None:
     return None
 
 
-def _launched(call: E.Call, delta: Delta) -> E.Expr | None:
+def _launched(call: E.Call, delta: ChangedFunction) -> E.Expr | None:
     """What a launch passes for a parameter that the kernel, in this file, calls a seed."""
     for kernel in delta.unit.named(E.callee(call)):
         for param, given in zip(kernel.params, call.args, strict=False):
@@ -116,7 +115,7 @@ def _launched(call: E.Call, delta: Delta) -> E.Expr | None:
 
 
 def _origin(
-    seed: E.Expr, local: dict[str, Assign], delta: Delta, depth: int = 0
+    seed: E.Expr, local: dict[str, Assign], delta: ChangedFunction, depth: int = 0
 ) -> tuple[str, str, int] | None:
     """(`constant` or `process`, its name, its line) of a seed that nobody outside can choose, else None."""
     if depth > 4:
@@ -124,7 +123,7 @@ def _origin(
     names = [e for e in E.walk(seed) if isinstance(e, E.Name)]
     loops = {
         t.id
-        for g in delta.flat
+        for g in delta.statements
         if isinstance(g.stmt, For) and isinstance(t := g.stmt.target, E.Name)
     }
     ids = [n for n in names if n.id not in loops and not n.id.startswith("std::")]
@@ -159,7 +158,7 @@ def _origin(
     )
 
 
-def _static(name: str, delta: Delta) -> int | None:
+def _static(name: str, delta: ChangedFunction) -> int | None:
     """The line on which a counter of the process named `name` starts at a constant."""
     inside = {
         n
@@ -174,16 +173,16 @@ def _static(name: str, delta: Delta) -> int | None:
     return None
 
 
-def _was_there(name: str, key: str, delta: Delta) -> bool:
+def _was_there(name: str, key: str, delta: ChangedFunction) -> bool:
     """Whether the base drew with the same fixed seed."""
     if delta.base_unit is None:
         return False
     if key == "process":
         return any(name in line and _STATIC.match(line) for line in delta.base_unit.lines)
-    return uses(delta.base_code, name)
+    return has_word(delta.base_code, name)
 
 
-def _finding(key: str, name: str, line: int, use: int, delta: Delta) -> Finding:
+def _finding(key: str, name: str, line: int, use: int, delta: ChangedFunction) -> Finding:
     keys = {"constant": "constant", "process": "process"}
     place = line if key == "process" and delta.touched(line) else use
     start = (

@@ -32,17 +32,16 @@ from collections import Counter
 from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
-from checks.core.changed import Delta, deltas
+from checks.core.changed import ChangedFunction, changed_functions
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Severity
-from checks.domain.bitfields.ranges import show
-from checks.domain.hardware_reach import brought
-from checks.domain.ops import expressions
+from checks.domain.bitfields.ranges import source_of
+from checks.domain.hardware_reach import brought_by_change
+from checks.domain.ops import expressions_of
 from checks.lang.ir import expr as E
-from checks.lang.ir.stmt import Assign, For, Guarded
+from checks.lang.ir.stmt import Assign, For, GuardedStmt
 
 ID = "kernel.host-sync"
-SUMMARY = "The change makes the host wait for the device inside a step"
 
 # What makes the host wait for a tensor.
 WAITS = frozenset({"item", "tolist", "numpy", "cpu"})
@@ -67,27 +66,31 @@ _DEVICE_CALLS = frozenset(
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    for delta in deltas(change, config):
+    for delta in changed_functions(change, config):
         if delta.python and _every_step(delta):
             yield from _python(delta, change)
         elif not delta.python and "cuda" in delta.code:
             yield from _device(delta)
 
 
-def _every_step(delta: Delta) -> bool:
+def _every_step(delta: ChangedFunction) -> bool:
     path, name = delta.unit.path, delta.head.name
     if not _FILES.search(path) or not _STEP.search(name) or _ONCE.search(name):
         return False
     return _WAITING.search(delta.text) is not None
 
 
-def _python(delta: Delta, change: ChangeSet) -> Iterator[Finding]:
+def _python(delta: ChangedFunction, change: ChangeSet) -> Iterator[Finding]:
     before = Counter(
-        c.func.name for _, c, _ in _waits(delta.flat_base) if isinstance(c.func, E.Attr)
+        c.func.name for _, c, _ in _waits(delta.base_statements) if isinstance(c.func, E.Attr)
     )
     host = _on_host(delta)
-    for line, call, guards in _waits(delta.flat):
-        if not isinstance(call.func, E.Attr) or not delta.touched(line) or brought(guards, change):
+    for line, call, guards in _waits(delta.statements):
+        if (
+            not isinstance(call.func, E.Attr)
+            or not delta.touched(line)
+            or brought_by_change(guards, change)
+        ):
             continue
         how, tensor = call.func.name, call.func.base
         if before[how] or _is_host(tensor, host) or isinstance(tensor, E.Const):
@@ -98,21 +101,21 @@ def _python(delta: Delta, change: ChangeSet) -> Iterator[Finding]:
             confidence=Confidence.HIGH if how == "item" else Confidence.MEDIUM,
             location=Location(delta.unit.path, line),
             message=Message(
-                "waits", {"call": f"{show(tensor)}.{how}()", "function": delta.head.name}
+                "waits", {"call": f"{source_of(tensor)}.{how}()", "function": delta.head.name}
             ),
             symbol=delta.head.qualname,
-            subject=f"{show(tensor)}.{how}",
+            subject=f"{source_of(tensor)}.{how}",
             pedantic=delta.base is None,
         )
         return
 
 
-def _waits(flat: list[Guarded]) -> Iterator[tuple[int, E.Call, tuple[E.Expr, ...]]]:
+def _waits(flat: list[GuardedStmt]) -> Iterator[tuple[int, E.Call, tuple[E.Expr, ...]]]:
     """(line, call, conditions) of what may wait; what runs through a comprehension is of a kind that is not known."""
     for guarded in flat:
         if any(_other_hardware(g) for g in guarded.guards):
             continue
-        for top in expressions(guarded.stmt):
+        for top in expressions_of(guarded.stmt):
             inner: set[int] = set()
             running = {
                 n
@@ -142,10 +145,10 @@ def _other_hardware(guard: E.Expr) -> bool:
     )
 
 
-def _on_host(delta: Delta) -> set[str]:
+def _on_host(delta: ChangedFunction) -> set[str]:
     """Locals that are on the host: made there, or brought there on a line that the change did not write."""
     found: set[str] = set()
-    for guarded in delta.flat:
+    for guarded in delta.statements:
         stmt = guarded.stmt
         if isinstance(stmt, Assign) and isinstance(stmt.target, E.Name) and stmt.value is not None:
             calls = [e for e in E.walk(stmt.value) if isinstance(e, E.Call)]
@@ -173,16 +176,16 @@ def _is_host(tensor: E.Expr, host: set[str]) -> bool:
     return False
 
 
-def _device(delta: Delta) -> Iterator[Finding]:
+def _device(delta: ChangedFunction) -> Iterator[Finding]:
     """Allocations and waits that an op makes at every call."""
     if _ONCE.search(delta.head.name.lower()) or not any(w in delta.code for w in _DEVICE_CALLS):
         return
-    for guarded in delta.flat:
+    for guarded in delta.statements:
         if not delta.touched(guarded.stmt.line, guarded.stmt.end_line) or guarded.guards:
             continue
         if "synchron" in delta.unit.text(max(guarded.stmt.line - 1, 1)):
             continue
-        for top in expressions(guarded.stmt):
+        for top in expressions_of(guarded.stmt):
             for e in E.walk(top):
                 name = E.callee(e) if isinstance(e, E.Call) else ""
                 freed = name == "cudaFree" and "cudaMalloc" in delta.base_code

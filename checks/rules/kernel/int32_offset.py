@@ -29,18 +29,17 @@ import re
 from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
-from checks.core.changed import Delta, deltas, names_in, same, uses
+from checks.core.changed import ChangedFunction, changed_functions, equal_code, has_word, names_in
 from checks.core.config import Config
 from checks.core.finding import Confidence, Edit, Finding, Fix, Location, Message, Severity
-from checks.domain.bitfields.ranges import show
-from checks.domain.ops import expressions
+from checks.domain.bitfields.ranges import source_of
+from checks.domain.ops import expressions_of
 from checks.domain.tensors import VOCABULARY
 from checks.lang.ir import expr as E
 from checks.lang.ir.stmt import Assign
 from checks.rules.kernel._thread_divergence import is_device
 
 ID = "kernel.int32-offset"
-SUMMARY = "An offset of row times vocabulary is computed in 32 bits"
 
 _VOCAB = re.compile(r"vocab", re.IGNORECASE)
 _NARROW = re.compile(r"\b(?:int|int32_t|unsigned|uint32_t)\b")
@@ -48,20 +47,25 @@ _WIDE = re.compile(r"64|long|size_t|ptrdiff|auto|float|double|\bT\b")
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    for delta in deltas(change, config):
+    for delta in changed_functions(change, config):
         triton = delta.python and any("triton" in m for m in delta.head.marks)
         if (triton or (not delta.python and is_device(delta.head))) and _VOCAB.search(delta.code):
             yield from _products(delta, triton)
 
 
-def _products(delta: Delta, triton: bool) -> Iterator[Finding]:
+def _products(delta: ChangedFunction, triton: bool) -> Iterator[Finding]:
     types = _types(delta)
-    old = [p for g in delta.flat_base for top in expressions(g.stmt) for p in _vocab_products(top)]
-    for guarded in delta.flat:
+    old = [
+        p
+        for g in delta.base_statements
+        for top in expressions_of(g.stmt)
+        for p in _vocab_products(top)
+    ]
+    for guarded in delta.statements:
         stmt = guarded.stmt
-        for top in expressions(stmt):
+        for top in expressions_of(stmt):
             for product in _offsets(top, stmt, triton):
-                if any(same(product, o) for o in old) or not delta.touched(
+                if any(equal_code(product, o) for o in old) or not delta.touched(
                     product.line or stmt.line
                 ):
                     continue
@@ -71,9 +75,9 @@ def _products(delta: Delta, triton: bool) -> Iterator[Finding]:
                     return
 
 
-def _types(delta: Delta) -> dict[str, str]:
+def _types(delta: ChangedFunction) -> dict[str, str]:
     types = {p.name: p.type for p in delta.head.params}
-    for guarded in delta.flat:
+    for guarded in delta.statements:
         stmt = guarded.stmt
         if isinstance(stmt, Assign) and stmt.declares and isinstance(stmt.target, E.Name):
             types[stmt.target.id] = stmt.declares
@@ -120,13 +124,13 @@ def _narrow(expr: E.Expr, types: dict[str, str]) -> bool:
     return False
 
 
-def _triton_row(product: E.Binary, delta: Delta) -> bool:
+def _triton_row(product: E.Binary, delta: ChangedFunction) -> bool:
     """A program id, as it is, times the vocabulary; not where the programs are few and each walks over many rows."""
-    if uses(delta.code, "num_programs"):
+    if has_word(delta.code, "num_programs"):
         return False
     row = product.left if _is_vocab(product.right) else product.right
     ids: set[str] = set()
-    for guarded in delta.flat:
+    for guarded in delta.statements:
         match guarded.stmt:
             case Assign(target=E.Name(id=name), value=E.Call() as call) if (
                 E.dotted(call.func) == "tl.program_id"
@@ -137,12 +141,12 @@ def _triton_row(product: E.Binary, delta: Delta) -> bool:
     return isinstance(row, E.Name) and row.id in ids
 
 
-def _finding(product: E.Binary, delta: Delta, triton: bool) -> Finding:
+def _finding(product: E.Binary, delta: ChangedFunction, triton: bool) -> Finding:
     line = product.line
     row = product.left if _is_vocab(product.right) else product.right
     args = {
-        "product": show(product),
-        "row": show(row),
+        "product": source_of(product),
+        "row": source_of(row),
         "rows": (1 << 31) // VOCABULARY,
         "tokens": VOCABULARY,
     }
@@ -153,18 +157,18 @@ def _finding(product: E.Binary, delta: Delta, triton: bool) -> Finding:
         location=Location(delta.unit.path, line),
         message=Message("product", args),
         symbol=delta.head.qualname,
-        subject=show(product),
+        subject=source_of(product),
         fix=_fix(product, row, delta, triton),
     )
 
 
-def _fix(product: E.Binary, row: E.Expr, delta: Delta, triton: bool) -> Fix | None:
+def _fix(product: E.Binary, row: E.Expr, delta: ChangedFunction, triton: bool) -> Fix | None:
     text = delta.unit.text(product.line).rstrip("\r")
     if triton:
-        wide = f"{show(row)}.to(tl.int64)" if isinstance(row, E.Name) else ""
+        wide = f"{source_of(row)}.to(tl.int64)" if isinstance(row, E.Name) else ""
     else:
-        wide = f"static_cast<int64_t>({show(row)})"
-    before, after = show(product), show(product).replace(show(row), wide, 1)
+        wide = f"static_cast<int64_t>({source_of(row)})"
+    before, after = source_of(product), source_of(product).replace(source_of(row), wide, 1)
     if not wide or text.count(before) != 1 or row is not product.left:
         return None
     return Fix((Edit(delta.unit.path, product.line, product.line, (text.replace(before, after),)),))

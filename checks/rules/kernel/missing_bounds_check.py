@@ -31,7 +31,7 @@ import re
 from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
-from checks.core.changed import Delta, deltas, names_in
+from checks.core.changed import ChangedFunction, changed_functions, names_in
 from checks.core.config import Config
 from checks.core.finding import (
     Confidence,
@@ -44,19 +44,18 @@ from checks.core.finding import (
     Severity,
     Side,
 )
-from checks.domain.bitfields.ranges import show
-from checks.domain.ops import expressions
+from checks.domain.bitfields.ranges import source_of
+from checks.domain.ops import expressions_of
 from checks.eval.constants.lookup import Constants
 from checks.lang.ir import expr as E
 from checks.lang.ir.stmt import Assert, Assign, For, If
 from checks.rules.kernel import _row_capacity, _unguarded_threads
 
 ID = "kernel.missing-bounds-check"
-SUMMARY = "A loop or a thread may step past the row that it works on"
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    for delta in deltas(change, config):
+    for delta in changed_functions(change, config):
         if not delta.python and delta.base is not None and "for" in delta.code:
             yield from _loops(delta, change, config)
         yield from _unguarded_threads.stores(delta, ID)
@@ -64,9 +63,9 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
             yield from _row_capacity.scattered(delta, change, config, ID)
 
 
-def _loops(delta: Delta, change: ChangeSet, config: Config) -> Iterator[Finding]:
+def _loops(delta: ChangedFunction, change: ChangeSet, config: Config) -> Iterator[Finding]:
     fixed: dict[tuple[str, str], tuple[For, int]] = {}
-    for guarded in delta.flat_base:
+    for guarded in delta.base_statements:
         loop = guarded.stmt
         if (
             isinstance(loop, For)
@@ -77,7 +76,7 @@ def _loops(delta: Delta, change: ChangeSet, config: Config) -> Iterator[Finding]
             bound = Constants.of(change, Side.BASE).resolve(loop.stop, delta.base_unit, delta.base)
             for row in _rows(loop) if bound is not None and isinstance(bound.value, int) else ():
                 fixed[(loop.target.id, row)] = (loop, int(str(bound.value)) if bound else 0)
-    for guarded in delta.flat if fixed else ():
+    for guarded in delta.statements if fixed else ():
         loop = guarded.stmt
         if not isinstance(loop, For) or not isinstance(loop.target, E.Name) or loop.stop is None:
             continue
@@ -112,10 +111,10 @@ def _rows(loop: For) -> set[str]:
     return found
 
 
-def _width(row: str, delta: Delta, change: ChangeSet) -> int | None:
+def _width(row: str, delta: ChangedFunction, change: ChangeSet) -> int | None:
     """The constant stride of `row` where it is `&x[j * WIDTH]`, `x + j * WIDTH`, or its size where it is an array."""
     constants = Constants.of(change)
-    for guarded in delta.flat:
+    for guarded in delta.statements:
         stmt = guarded.stmt
         if not isinstance(stmt, Assign) or stmt.target != E.Name(row):
             continue
@@ -136,13 +135,13 @@ def _name(text: str) -> E.Expr:
     return E.Const(int(plain)) if plain.isdigit() else E.Name(plain)
 
 
-def _capped(loop: For, delta: Delta) -> bool:
+def _capped(loop: For, delta: ChangedFunction) -> bool:
     """Whether the function compares the bound with something, or takes a minimum, before the loop."""
     assert loop.stop is not None
     bound = names_in(loop.stop)
     if any(isinstance(e, E.Call) and E.callee(e) in ("min", "MIN") for e in E.walk(loop.stop)):
         return True
-    for guarded in delta.flat:
+    for guarded in delta.statements:
         stmt = guarded.stmt
         if stmt.line >= loop.line:
             break
@@ -160,7 +159,7 @@ def _capped(loop: For, delta: Delta) -> bool:
 
 def _least(stmt: Assign) -> bool:
     """Whether a value is picked from several: `min(a, b)`, `a < b ? a : b`."""
-    for e in (e for top in expressions(stmt) for e in E.walk(top)):
+    for e in (e for top in expressions_of(stmt) for e in E.walk(top)):
         if isinstance(e, E.Ternary) or (isinstance(e, E.Call) and E.callee(e) in ("min", "MIN")):
             return True
     return False
@@ -171,17 +170,17 @@ def _finding(
     old: For,
     width: int,
     rows: list[str],
-    delta: Delta,
+    delta: ChangedFunction,
     change: ChangeSet,
     config: Config,
 ) -> Finding:
     assert loop.stop is not None and old.stop is not None
     removed = tuple(_cap_removed(width, change, config))
     args = {
-        "rows": sorted(rows), "width": width, "bound": show(loop.stop), "old": show(old.stop), "removed": bool(removed),
+        "rows": sorted(rows), "width": width, "bound": source_of(loop.stop), "old": source_of(old.stop), "removed": bool(removed),
     }  # fmt: skip
     before = Location(delta.base.path if delta.base else delta.unit.path, old.line, side=Side.BASE)
-    evidence: tuple[Evidence, ...] = (Definition("bound", before, show(old.stop)),)
+    evidence: tuple[Evidence, ...] = (Definition("bound", before, source_of(old.stop)),)
     return Finding(
         rule=ID,
         # Another layer may still refuse such a width, so this is never more than a suggestion.
@@ -190,7 +189,7 @@ def _finding(
         location=Location(delta.unit.path, loop.line),
         message=Message("loop", args),
         symbol=delta.head.qualname,
-        subject=f"{show(loop.stop)} {' '.join(sorted(rows))}",
+        subject=f"{source_of(loop.stop)} {' '.join(sorted(rows))}",
         evidence=evidence,
         related=removed,
     )

@@ -30,7 +30,7 @@ import re
 from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
-from checks.core.changed import Delta, deltas, uses
+from checks.core.changed import ChangedFunction, changed_functions, has_word
 from checks.core.config import Config
 from checks.core.finding import Confidence, Edit, Finding, Fix, Location, Message, Severity
 from checks.domain.ops import calls_of
@@ -38,7 +38,6 @@ from checks.lang.ir import expr as E
 from checks.lang.ir.stmt import Assign, ExprStmt, Stmt
 
 ID = "kernel.missing-error-check"
-SUMMARY = "A launch or a returned status is not checked where the code around it checks"
 
 _CHECKS = re.compile(
     r"cudaGetLastError|cudaPeekAtLastError|C10_CUDA_KERNEL_LAUNCH_CHECK|hipGetLastError|CHECK_LAUNCH"
@@ -46,7 +45,7 @@ _CHECKS = re.compile(
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    for delta in deltas(change, config):
+    for delta in changed_functions(change, config):
         if delta.python:
             continue
         if "<<<" in delta.code:
@@ -55,8 +54,8 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
             yield from _statuses(delta, change)
 
 
-def _launches(delta: Delta, change: ChangeSet) -> Iterator[Finding]:
-    calls = [(g.stmt, g.stmt.value) for g in delta.flat if isinstance(g.stmt, ExprStmt)]
+def _launches(delta: ChangedFunction, change: ChangeSet) -> Iterator[Finding]:
+    calls = [(g.stmt, g.stmt.value) for g in delta.statements if isinstance(g.stmt, ExprStmt)]
     launches = [(s, c) for s, c in calls if isinstance(c, E.Call) and c.launch]
     known = set(re.findall(r"(\w+)\s*(?:<[^;{}]*?>)?\s*<<<", delta.base_code))
     new = [
@@ -88,7 +87,7 @@ def _launches(delta: Delta, change: ChangeSet) -> Iterator[Finding]:
     )
 
 
-def _checked_near(delta: Delta) -> int | None:
+def _checked_near(delta: ChangedFunction) -> int | None:
     """The first line of the file, outside the function, that checks a launch."""
     for number, line in enumerate(delta.unit.lines, 1):
         if _CHECKS.search(line) and not delta.head.covers(number):
@@ -98,13 +97,13 @@ def _checked_near(delta: Delta) -> int | None:
 
 def _practice(change: ChangeSet) -> bool:
     """Whether the tree checks launches at all, in several files."""
-    return len(change.head.holders("cudaGetLastError", "cpp")) >= 3
+    return len(change.head.paths_containing("cudaGetLastError", "cpp")) >= 3
 
 
-def _chained(delta: Delta) -> str | None:
+def _chained(delta: ChangedFunction) -> str | None:
     """A tensor that one launch may write and another kernel, on the same way through the function, reads."""
     written: list[tuple[str, str, tuple[E.Expr, ...]]] = []
-    for guarded in delta.flat:
+    for guarded in delta.statements:
         call = guarded.stmt.value if isinstance(guarded.stmt, ExprStmt) else None
         if not isinstance(call, E.Call) or not call.launch:
             continue
@@ -127,9 +126,9 @@ def _data(expr: E.Expr) -> E.Expr:
     return E.Const(0)
 
 
-def _statuses(delta: Delta, change: ChangeSet) -> Iterator[Finding]:
+def _statuses(delta: ChangedFunction, change: ChangeSet) -> Iterator[Finding]:
     found: list[tuple[Stmt, E.Call]] = []
-    for guarded in delta.flat:
+    for guarded in delta.statements:
         stmt = guarded.stmt
         value = stmt.value if isinstance(stmt, ExprStmt | Assign) else None
         if (
@@ -167,21 +166,21 @@ def _statuses(delta: Delta, change: ChangeSet) -> Iterator[Finding]:
     )
 
 
-def _read(stmt: Assign, delta: Delta) -> bool:
+def _read(stmt: Assign, delta: ChangedFunction) -> bool:
     """Whether the name that takes the status is named again before it is set anew."""
     if not isinstance(stmt.target, E.Name):
         return True
     rest = delta.unit.text(stmt.end_line + 1, delta.head.end_line)
-    return uses(re.sub(r"//[^\n]*", "", rest), stmt.target.id)
+    return has_word(re.sub(r"//[^\n]*", "", rest), stmt.target.id)
 
 
-def _was_there(call: E.Call, delta: Delta) -> bool:
+def _was_there(call: E.Call, delta: ChangedFunction) -> bool:
     if delta.base is None:
         return False
     return any(E.callee(c) == E.callee(call) for c, _ in calls_of(delta.base.body))
 
 
-def _fix(stmt: Stmt, call: E.Call, delta: Delta) -> Fix | None:
+def _fix(stmt: Stmt, call: E.Call, delta: ChangedFunction) -> Fix | None:
     """Keep the status and check it, as the code around does."""
     if not isinstance(stmt, ExprStmt) or re.search(r"\br\b", delta.code):
         return None

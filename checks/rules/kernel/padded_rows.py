@@ -35,11 +35,17 @@ import re
 from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
-from checks.core.changed import Delta, deltas, locals_in, names_in, same
+from checks.core.changed import (
+    ChangedFunction,
+    changed_functions,
+    equal_code,
+    local_assignments,
+    names_in,
+)
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Severity, Side
-from checks.domain.bitfields.ranges import show
-from checks.domain.ops import expressions
+from checks.domain.bitfields.ranges import source_of
+from checks.domain.ops import expressions_of
 from checks.domain.tensors import buffers, cut, key_of, largest, made
 from checks.lang.ir import expr as E
 from checks.lang.ir.stmt import Assign
@@ -47,14 +53,13 @@ from checks.rules.kernel._dropped_lengths import dropped
 from checks.rules.kernel._grown_tensors import grown
 
 ID = "kernel.padded-rows"
-SUMMARY = "Padding reaches code that takes every row for real"
 
 _CUT = re.compile(r"\[[\s\\]*:")  # what `cut` knows looks like this
 _ELEMENTWISE = frozenset({"&", "|", "^", "+", "-", "*", "/", "==", "!=", "<", "<=", ">", ">="})
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    for delta in deltas(change, config):
+    for delta in changed_functions(change, config):
         if delta.python:
             yield from grown(delta, change, config, ID)
             yield from _mixed(delta, change)
@@ -62,15 +67,15 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     yield from _widened(change, config)
 
 
-def _mixed(delta: Delta, change: ChangeSet) -> Iterator[Finding]:
+def _mixed(delta: ChangedFunction, change: ChangeSet) -> Iterator[Finding]:
     """`a[:n] & share["b"]`: the rows of the batch with the rows of a whole buffer."""
-    for guarded in delta.flat if _CUT.search(delta.text) else ():
+    for guarded in delta.statements if _CUT.search(delta.text) else ():
         stmt = guarded.stmt
         if not delta.touched(stmt.line, stmt.end_line) or not _CUT.search(
             delta.unit.text(stmt.line, stmt.end_line)
         ):
             continue
-        for top in expressions(stmt):
+        for top in expressions_of(stmt):
             for e in E.walk(top):
                 if not isinstance(e, E.Binary) or e.op not in _ELEMENTWISE:
                     continue
@@ -89,13 +94,17 @@ def _mixed(delta: Delta, change: ChangeSet) -> Iterator[Finding]:
                         for b in buffers(key_of(source) or "", change, most=1)
                         if largest(b.rows, {})
                     ]
-                    if whole and twin and same(whole[0].rows, twin[0].rows):
+                    if whole and twin and equal_code(whole[0].rows, twin[0].rows):
                         yield _rows_differ(
-                            show(one), key, Location(whole[0].path, whole[0].line), e.line, delta
+                            source_of(one),
+                            key,
+                            Location(whole[0].path, whole[0].line),
+                            e.line,
+                            delta,
                         )
 
 
-def _rows_differ(one: str, key: str, at: Location, line: int, delta: Delta) -> Finding:
+def _rows_differ(one: str, key: str, at: Location, line: int, delta: ChangedFunction) -> Finding:
     return Finding(
         rule=ID,
         severity=Severity.QUESTION,
@@ -110,8 +119,8 @@ def _rows_differ(one: str, key: str, at: Location, line: int, delta: Delta) -> F
 def _widened(change: ChangeSet, config: Config) -> Iterator[Finding]:
     """A shared tensor of one row became one of `max_*` rows, and is still combined with rows of the batch as it is."""
     keys: dict[str, Location] = {}
-    for delta in deltas(change, config):
-        for guarded in delta.flat if delta.python and delta.base is not None else ():
+    for delta in changed_functions(change, config):
+        for guarded in delta.statements if delta.python and delta.base is not None else ():
             stmt = guarded.stmt
             shape = made(stmt.value) if isinstance(stmt, Assign) else None
             key = key_of(stmt.target) if isinstance(stmt, Assign) else None
@@ -130,17 +139,19 @@ def _widened(change: ChangeSet, config: Config) -> Iterator[Finding]:
 
 def _combined(key: str, at: Location, change: ChangeSet, config: Config) -> Iterator[Finding]:
     """The first place in each changed function where the whole tensor meets one whose rows are not known."""
-    for delta in deltas(change, config):
-        if not delta.python or not delta.holds(re.compile(re.escape(key))):
+    for delta in changed_functions(change, config):
+        if not delta.python or not delta.matches(re.compile(re.escape(key))):
             continue
-        alias = {n for n, v in dict(locals_in(delta.flat)).items() if key_of(v) == key}
-        for guarded in delta.flat:
+        alias = {
+            n for n, v in dict(local_assignments(delta.statements)).items() if key_of(v) == key
+        }
+        for guarded in delta.statements:
             hit = next(
-                (e for top in expressions(guarded.stmt) for e in _meets(top, key, alias)), None
+                (e for top in expressions_of(guarded.stmt) for e in _meets(top, key, alias)), None
             )
             if hit is not None:
                 other = hit.right if _is(hit.left, key, alias) else hit.left
-                args = {"name": key, "other": show(other), "at": at}
+                args = {"name": key, "other": source_of(other), "at": at}
                 yield Finding(
                     rule=ID,
                     severity=Severity.QUESTION,

@@ -32,7 +32,7 @@ import re
 from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
-from checks.core.changed import Delta, deltas, uses
+from checks.core.changed import ChangedFunction, changed_functions, has_word
 from checks.core.config import Config
 from checks.core.finding import (
     Confidence,
@@ -44,14 +44,13 @@ from checks.core.finding import (
     Message,
     Severity,
 )
-from checks.domain.bitfields.ranges import show
+from checks.domain.bitfields.ranges import source_of
 from checks.domain.ops import calls_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, Param
 from checks.lang.ir.stmt import Assert, ExprStmt
 
 ID = "kernel.pointer-type"
-SUMMARY = "A pointer is checked or read as something that it is not"
 
 _CHECK = re.compile(r"(?:[A-Z0-9]+_)*CHECK_PTR(_OR_NULL)?")
 _QUALIFIER = re.compile(
@@ -66,7 +65,7 @@ _KIND = {
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    for delta in deltas(change, config):
+    for delta in changed_functions(change, config):
         if delta.python:
             continue
         if "CHECK_PTR" in delta.code:
@@ -75,10 +74,10 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
             yield from _twice(delta)
 
 
-def _checks(delta: Delta, change: ChangeSet, config: Config) -> Iterator[Finding]:
+def _checks(delta: ChangedFunction, change: ChangeSet, config: Config) -> Iterator[Finding]:
     params = {p.name: p for p in delta.head.params if "*" in p.type}
     strict: dict[str, E.Call] = {}
-    for guarded in delta.flat:
+    for guarded in delta.statements:
         call = _check(guarded.stmt)
         if call is None or not delta.touched(guarded.stmt.line, guarded.stmt.end_line):
             continue
@@ -112,7 +111,9 @@ def _kind(text: str) -> str | None:
     return _KIND.get(_QUALIFIER.sub("", text))
 
 
-def _type(kind: E.Expr, param: Param, line: int, end: int, delta: Delta) -> Iterator[Finding]:
+def _type(
+    kind: E.Expr, param: Param, line: int, end: int, delta: ChangedFunction
+) -> Iterator[Finding]:
     text = delta.unit.text(line, end)
     checked = next((w for w in re.findall(r"[\w:]+", text) if _kind(w) is not None), None)
     declared = _kind(param.type)
@@ -141,7 +142,7 @@ def _type(kind: E.Expr, param: Param, line: int, end: int, delta: Delta) -> Iter
     )
 
 
-def _count(count: E.Expr, param: Param, line: int, delta: Delta) -> Iterator[Finding]:
+def _count(count: E.Expr, param: Param, line: int, delta: ChangedFunction) -> Iterator[Finding]:
     """The comment right above says how long the buffer is."""
     for comment in delta.unit.comments:
         if comment.end_line != line - 1:
@@ -152,7 +153,7 @@ def _count(count: E.Expr, param: Param, line: int, delta: Delta) -> Iterator[Fin
         if found is None:
             found = re.search(rf"\b{re.escape(param.name)}\s*:?\s*\[([^\]]+)\]", comment.text)
         said = found.group(1).strip().rstrip(".") if found else ""
-        mine = re.sub(r"\s", "", show(count))
+        mine = re.sub(r"\s", "", source_of(count))
         if (
             said
             and re.sub(r"[\s()]", "", said) != re.sub(r"[()]", "", mine)
@@ -163,9 +164,11 @@ def _count(count: E.Expr, param: Param, line: int, delta: Delta) -> Iterator[Fin
                 severity=Severity.SUGGESTION,
                 confidence=Confidence.HIGH,
                 location=Location(delta.unit.path, line),
-                message=Message("count", {"name": param.name, "count": show(count), "said": said}),
+                message=Message(
+                    "count", {"name": param.name, "count": source_of(count), "said": said}
+                ),
                 symbol=delta.head.qualname,
-                subject=f"{param.name} {show(count)}",
+                subject=f"{param.name} {source_of(count)}",
                 evidence=(Definition(param.name, Location(delta.unit.path, comment.line), said),),
             )
 
@@ -177,19 +180,19 @@ def _one_in_other(said: str, count: E.Expr) -> bool:
 
 
 def _nullable(
-    strict: dict[str, E.Call], delta: Delta, change: ChangeSet, config: Config
+    strict: dict[str, E.Call], delta: ChangedFunction, change: ChangeSet, config: Config
 ) -> Iterator[Finding]:
     """Callers that pass `nullptr`, or `x ? ... : nullptr`, for a pointer that is refused then."""
     head = delta.head
     places = {p.name: n for n, p in enumerate(head.params)}
     seen: set[str] = set()
-    for path in change.head.holders(head.name, "cpp"):
+    for path in change.head.paths_containing(head.name, "cpp"):
         unit = change.unit(path) if not config.is_test(path) else None
         for function in unit.functions if unit is not None else ():
             if (
                 unit is None
                 or function.name == head.name
-                or not uses(_text(function, delta, path, change), head.name)
+                or not has_word(_text(function, delta, path, change), head.name)
             ):
                 continue
             for call, _ in calls_of(function.body):
@@ -205,7 +208,7 @@ def _nullable(
                         )
 
 
-def _text(function: Function, delta: Delta, path: str, change: ChangeSet) -> str:
+def _text(function: Function, delta: ChangedFunction, path: str, change: ChangeSet) -> str:
     unit = change.unit(path)
     return unit.text(function.start_line, function.end_line) if unit is not None else ""
 
@@ -223,7 +226,9 @@ def _may_be_null(passed: E.Expr, function: Function) -> bool:
     return False
 
 
-def _refused(name: str, call: E.Call, at: Location, excerpt: str, delta: Delta) -> Finding:
+def _refused(
+    name: str, call: E.Call, at: Location, excerpt: str, delta: ChangedFunction
+) -> Finding:
     line = call.line
     text = delta.unit.text(line)
     macro = E.callee(call)
@@ -243,10 +248,10 @@ def _refused(name: str, call: E.Call, at: Location, excerpt: str, delta: Delta) 
     )
 
 
-def _twice(delta: Delta) -> Iterator[Finding]:
+def _twice(delta: ChangedFunction) -> Iterator[Finding]:
     """One tensor, two element types, under the same conditions: one of the reads throws."""
     first: dict[str, tuple[str, int, tuple[E.Expr, ...]]] = {}
-    for guarded in delta.flat:
+    for guarded in delta.statements:
         for top in (getattr(guarded.stmt, "value", None),):
             for e in E.walk(top) if isinstance(top, E.Node) else ():  # type: ignore[arg-type]
                 if (
@@ -265,7 +270,9 @@ def _twice(delta: Delta) -> Iterator[Finding]:
                     yield _two_types(name, before[0], before[1], e.template, e.line, delta)
 
 
-def _two_types(name: str, one: str, at: int, other: str, line: int, delta: Delta) -> Finding:
+def _two_types(
+    name: str, one: str, at: int, other: str, line: int, delta: ChangedFunction
+) -> Finding:
     args = {"name": name, "one": one, "other": other, "at": Location(delta.unit.path, at)}
     return Finding(
         rule=ID,

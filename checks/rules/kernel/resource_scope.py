@@ -33,7 +33,7 @@ import re
 from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
-from checks.core.changed import Delta, deltas, uses
+from checks.core.changed import ChangedFunction, changed_functions, has_word
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity
 from checks.domain.ops import calls_of
@@ -41,13 +41,12 @@ from checks.lang.ir import expr as E
 from checks.lang.ir.stmt import Assign, For, If, Stmt, With
 
 ID = "kernel.resource-scope"
-SUMMARY = "Memory that is given back too early, or never"
 
 _GUARD = re.compile(r"guard|raii", re.IGNORECASE)
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    for delta in deltas(change, config):
+    for delta in changed_functions(change, config):
         if delta.python:
             continue
         if _GUARD.search(delta.code):
@@ -58,7 +57,7 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
             yield from _contexts(delta)
 
 
-def _early(body: tuple[Stmt, ...], delta: Delta) -> Iterator[Finding]:
+def _early(body: tuple[Stmt, ...], delta: ChangedFunction) -> Iterator[Finding]:
     for stmt in body:
         for inner in _inner(stmt):
             yield from _in_block(inner, stmt, delta)
@@ -74,7 +73,7 @@ def _inner(stmt: Stmt) -> Iterator[tuple[Stmt, ...]]:
             yield body
 
 
-def _in_block(body: tuple[Stmt, ...], block: Stmt, delta: Delta) -> Iterator[Finding]:
+def _in_block(body: tuple[Stmt, ...], block: Stmt, delta: ChangedFunction) -> Iterator[Finding]:
     guards = {
         s.target.id: s
         for s in body
@@ -99,7 +98,7 @@ def _in_block(body: tuple[Stmt, ...], block: Stmt, delta: Delta) -> Iterator[Fin
                 continue
         if guard not in guards or name in inside or "alloc" not in how.lower():
             continue
-        if not uses(re.sub(r"//[^\n]*", "", rest), name) or _pointed(
+        if not has_word(re.sub(r"//[^\n]*", "", rest), name) or _pointed(
             name, guards[guard], stmt, delta
         ):
             continue
@@ -115,23 +114,25 @@ def _in_block(body: tuple[Stmt, ...], block: Stmt, delta: Delta) -> Iterator[Fin
         )
 
 
-def _pointed(name: str, guard: Assign, stmt: Stmt, delta: Delta) -> bool:
+def _pointed(name: str, guard: Assign, stmt: Stmt, delta: ChangedFunction) -> bool:
     """Whether the change left all of it as it was."""
     return not any(delta.touched(s.line, s.end_line) for s in (guard, stmt)) and not delta.touched(
         guard.line
     )
 
 
-def _next_use(name: str, block: Stmt, delta: Delta) -> Location:
+def _next_use(name: str, block: Stmt, delta: ChangedFunction) -> Location:
     lines = range(block.end_line + 1, delta.head.end_line + 1)
-    line = next((n for n in lines if uses(delta.unit.text(n).split("//")[0], name)), block.end_line)
+    line = next(
+        (n for n in lines if has_word(delta.unit.text(n).split("//")[0], name)), block.end_line
+    )
     return Location(delta.unit.path, line)
 
 
-def _leaked(delta: Delta) -> Iterator[Finding]:
+def _leaked(delta: ChangedFunction) -> Iterator[Finding]:
     local = {
         g.stmt.target.id
-        for g in delta.flat
+        for g in delta.statements
         if isinstance(g.stmt, Assign)
         and isinstance(g.stmt.target, E.Name)
         and "*" in (g.stmt.declares or "")
@@ -161,13 +162,13 @@ def _leaked(delta: Delta) -> Iterator[Finding]:
             )
 
 
-def _contexts(delta: Delta) -> Iterator[Finding]:
+def _contexts(delta: ChangedFunction) -> Iterator[Finding]:
     """`ctx = new api::Context(kCPU)` that nothing deletes."""
     if "delete" in delta.code or "unique_ptr" in delta.code:
         return
     for number in range(delta.head.start_line, delta.head.end_line + 1):
         found = re.search(r"\b(\w+)\s*=\s*new\s+([\w:]*Context)\b", delta.unit.text(number))
-        if found and delta.touched(number) and not uses(delta.base_code, "new"):
+        if found and delta.touched(number) and not has_word(delta.base_code, "new"):
             yield Finding(
                 rule=ID,
                 severity=Severity.SUGGESTION,

@@ -29,20 +29,19 @@ import re
 from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
-from checks.core.changed import Delta, deltas
+from checks.core.changed import ChangedFunction, changed_functions
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity
-from checks.domain.ops import expressions
+from checks.domain.ops import expressions_of
 from checks.lang.ir import expr as E
-from checks.lang.ir.stmt import Assign, Guarded, Opaque
+from checks.lang.ir.stmt import Assign, GuardedStmt, Opaque
 from checks.rules.kernel._thread_divergence import is_device, reads, shared
 
 ID = "kernel.uninitialised-shared"
-SUMMARY = "A shared variable is read before anything writes it"
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    for delta in deltas(change, config):
+    for delta in changed_functions(change, config):
         if (
             not delta.python
             and "__shared__" in delta.code
@@ -52,10 +51,14 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
             yield from _kernel(delta)
 
 
-def _kernel(delta: Delta) -> Iterator[Finding]:
-    before = {n for n in shared(delta.flat_base) if _first_read(n, delta.flat_base) is not None}
-    for name, declared in shared(delta.flat).items():
-        line = _first_read(name, delta.flat)
+def _kernel(delta: ChangedFunction) -> Iterator[Finding]:
+    before = {
+        n
+        for n in shared(delta.base_statements)
+        if _first_read(n, delta.base_statements) is not None
+    }
+    for name, declared in shared(delta.statements).items():
+        line = _first_read(name, delta.statements)
         if line is None or name in before:
             continue
         yield Finding(
@@ -70,7 +73,7 @@ def _kernel(delta: Delta) -> Iterator[Finding]:
         )
 
 
-def _first_read(name: str, flat: list[Guarded]) -> int | None:
+def _first_read(name: str, flat: list[GuardedStmt]) -> int | None:
     """The line of the first statement that names `name`, where it reads it."""
     declared = shared(flat).get(name)
     array = declared is not None and "[" in (declared.declares or "")
@@ -80,7 +83,7 @@ def _first_read(name: str, flat: list[Guarded]) -> int | None:
             return None
         if isinstance(stmt, Assign) and stmt.value is None and stmt.target == E.Name(name):
             continue
-        tops = list(expressions(stmt))
+        tops = list(expressions_of(stmt))
         if not any(name in E.names(top) for top in tops):
             continue
         if any(_given_away(top, name) for top in tops):

@@ -32,7 +32,13 @@ import re
 from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
-from checks.core.changed import Delta, body_code, code_of, deltas, uses
+from checks.core.changed import (
+    ChangedFunction,
+    body_code,
+    changed_functions,
+    code_without_comments,
+    has_word,
+)
 from checks.core.config import Config
 from checks.core.finding import (
     Confidence,
@@ -44,28 +50,27 @@ from checks.core.finding import (
     Severity,
     Sibling,
 )
-from checks.domain.ops import Ops, arguments, calls_of, parts
+from checks.domain.ops import Ops, arguments, calls_of, statement_expressions
 from checks.lang.ir import expr as E
-from checks.lang.ir.source_file import Function, Param, Unit
+from checks.lang.ir.source_file import Function, Param, SourceFile
 from checks.lang.ir.stmt import If, Jump, Raise
 from checks.lang.source import language
 from checks.rules.kernel._overridden_attributes import overridden
 
 ID = "kernel.unused-parameter"
-SUMMARY = "A parameter is no longer used, or a value is overridden before it is read"
 
 _INFERENCE = re.compile(r"Infer(Shape|D?[tT]ype|Meta)|(Shape|D[tT]ype)$")
 _SKIPPED = frozenset({"self", "cls", "args", "kwargs"})
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    for delta in deltas(change, config):
+    for delta in changed_functions(change, config):
         yield from _parameters(delta, change, config)
         if delta.python and delta.head.name == "__init__":
             yield from overridden(delta, ID)
 
 
-def _parameters(delta: Delta, change: ChangeSet, config: Config) -> Iterator[Finding]:
+def _parameters(delta: ChangedFunction, change: ChangeSet, config: Config) -> Iterator[Finding]:
     head = delta.head
     if not head.clean or _INFERENCE.search(head.name) or _overloaded(delta) or _stub(head):
         return
@@ -77,7 +82,7 @@ def _parameters(delta: Delta, change: ChangeSet, config: Config) -> Iterator[Fin
         return
     groups: dict[str, list[Param]] = {}
     for param in params:
-        if not uses(body, param.name):
+        if not has_word(body, param.name):
             groups.setdefault(_kind(param, delta), []).append(param)
     if groups.get("lost"):
         given = _given(groups["lost"][0], delta, change, config)
@@ -103,13 +108,18 @@ def _names(function: Function) -> frozenset[str]:
 
     def found() -> frozenset[str]:
         return frozenset(
-            [e.id for _, inside in parts(function.body) for e in inside if e.__class__ is E.Name]
+            [
+                e.id
+                for _, inside in statement_expressions(function.body)
+                for e in inside
+                if e.__class__ is E.Name
+            ]
         )
 
-    return function.body.once(_names, found)
+    return function.body.memo(_names, found)
 
 
-def _overloaded(delta: Delta) -> bool:
+def _overloaded(delta: ChangedFunction) -> bool:
     """Several functions of this name in one file: which of them became which is not certain."""
     units = (delta.unit, delta.base_unit)
     return any(
@@ -132,21 +142,21 @@ def _stub(function: Function) -> bool:
     )
 
 
-def _kind(param: Param, delta: Delta) -> str:
+def _kind(param: Param, delta: ChangedFunction) -> str:
     """`lost` its use, `added` to a function that was there, `new` with its function, or `old` (unused before too)."""
     if delta.base is None:
         return "new"
     if param.name not in {p.name for p in delta.base.params}:
         return "added"
-    return "lost" if uses(body_code(delta.base, delta.base_code), param.name) else "old"
+    return "lost" if has_word(body_code(delta.base, delta.base_code), param.name) else "old"
 
 
-def _matters(params: list[Param], delta: Delta, change: ChangeSet) -> bool:
+def _matters(params: list[Param], delta: ChangedFunction, change: ChangeSet) -> bool:
     """What callers outside the file pass, or a switch; a helper that mirrors a kernel's parameters worries nobody."""
     if delta.python or Ops.of(change).of_function(delta.head):
         return True
     scalars = {p.name for p in params if "*" not in p.type and "&" not in p.type}
-    tests = [g.stmt.test for g in delta.flat_base if isinstance(g.stmt, If)]
+    tests = [g.stmt.test for g in delta.base_statements if isinstance(g.stmt, If)]
     return any(_switch(test) & scalars for test in tests)
 
 
@@ -162,7 +172,7 @@ def _switch(test: E.Expr) -> set[str]:
     return set()
 
 
-def _fresh(params: list[Param], delta: Delta, change: ChangeSet) -> Iterator[Finding]:
+def _fresh(params: list[Param], delta: ChangedFunction, change: ChangeSet) -> Iterator[Finding]:
     """Unused parameters of a new function: worth a word where the op's copy on other hardware honours them."""
     for param in params:
         honoured = _honoured(param, delta, change)
@@ -173,7 +183,11 @@ def _fresh(params: list[Param], delta: Delta, change: ChangeSet) -> Iterator[Fin
 
 
 def _finding(
-    key: str, params: list[Param], delta: Delta, seen: tuple[Related | Sibling, ...], pedantic: bool
+    key: str,
+    params: list[Param],
+    delta: ChangedFunction,
+    seen: tuple[Related | Sibling, ...],
+    pedantic: bool,
 ) -> Finding:
     at = seen[0].location if seen else None
     keys = {"lost": "lost", "new": "new", "ignored": "ignored"}
@@ -193,7 +207,7 @@ def _finding(
     )
 
 
-def _interface(delta: Delta, change: ChangeSet) -> bool:
+def _interface(delta: ChangedFunction, change: ChangeSet) -> bool:
     """Whether others define a method of this name, so that the parameter may be there for their sake."""
     head = delta.head
     if not delta.python:
@@ -204,13 +218,13 @@ def _interface(delta: Delta, change: ChangeSet) -> bool:
     return len([h for h in change.head.find(head.name) if h.text.lstrip().startswith(start)]) > 1
 
 
-def _constructed(params: list[Param], delta: Delta, change: ChangeSet) -> bool:
+def _constructed(params: list[Param], delta: ChangedFunction, change: ChangeSet) -> bool:
     """Whether a class of the same base takes these in its constructor too: one call makes any of them."""
     mine = [c for c in delta.unit.classes if c.name == delta.head.owner]
     if delta.head.name != "__init__" or not mine or not mine[0].bases:
         return False
     wanted, bases = {p.name for p in params}, set(mine[0].bases)
-    for path in change.head.holders(params[0].name):
+    for path in change.head.paths_containing(params[0].name):
         unit = change.unit(path) if language(path) == "python" and path != delta.unit.path else None
         for function in unit.named("__init__") if unit is not None else ():
             owner = (
@@ -227,7 +241,9 @@ def _constructed(params: list[Param], delta: Delta, change: ChangeSet) -> bool:
     return False
 
 
-def _given(param: Param, delta: Delta, change: ChangeSet, config: Config) -> tuple[Related, ...]:
+def _given(
+    param: Param, delta: ChangedFunction, change: ChangeSet, config: Config
+) -> tuple[Related, ...]:
     """The first place outside tests that still passes the parameter."""
     head = delta.head
     if not delta.python:
@@ -240,7 +256,7 @@ def _given(param: Param, delta: Delta, change: ChangeSet, config: Config) -> tup
         return _launched(delta, param)
     name = head.owner if head.name == "__init__" else head.name
     params = tuple(p.name for p in head.params if p.name not in ("self", "cls"))
-    for path in change.head.holders(name, "python"):
+    for path in change.head.paths_containing(name, "python"):
         unit = change.unit(path) if not config.is_test(path) else None
         for function in unit.functions if unit is not None else ():
             if unit is None or name not in unit.text(function.start_line, function.end_line):
@@ -251,12 +267,12 @@ def _given(param: Param, delta: Delta, change: ChangeSet, config: Config) -> tup
     return ()
 
 
-def _launched(delta: Delta, param: Param) -> tuple[Related, ...]:
+def _launched(delta: ChangedFunction, param: Param) -> tuple[Related, ...]:
     """The first call of a C++ function in its own file that has an argument in the place of `param`."""
     head = delta.head
     place = [p.name for p in head.params].index(param.name)
     for function in delta.unit.functions:
-        if not uses(delta.unit.text(function.start_line, function.end_line), head.name):
+        if not has_word(delta.unit.text(function.start_line, function.end_line), head.name):
             continue
         for call, _ in calls_of(function.body):
             if E.callee(call) == head.name and len(call.args) > place:
@@ -265,7 +281,7 @@ def _launched(delta: Delta, param: Param) -> tuple[Related, ...]:
     return ()
 
 
-def _honoured(param: Param, delta: Delta, change: ChangeSet) -> tuple[Sibling, ...]:
+def _honoured(param: Param, delta: ChangedFunction, change: ChangeSet) -> tuple[Sibling, ...]:
     """The same op on other hardware, where it reads what this one ignores."""
     if delta.python or not any(
         op.kernel.rsplit("::", 1)[-1] == delta.head.name for op in delta.unit.ops
@@ -288,7 +304,7 @@ def _honoured(param: Param, delta: Delta, change: ChangeSet) -> tuple[Sibling, .
             if twin is None or home is None or wanted not in other.params:
                 continue
             name = next((n for n in (wanted, param.name) if n in {p.name for p in twin.params}), "")
-            if name and uses(body_code(twin, code_of(home, twin)), name):
+            if name and has_word(body_code(twin, code_without_comments(home, twin)), name):
                 line = _line_of(home, twin, name)
                 verdict = Message("honours", {"name": name})
                 return (
@@ -299,7 +315,7 @@ def _honoured(param: Param, delta: Delta, change: ChangeSet) -> tuple[Sibling, .
     return ()
 
 
-def _line_of(unit: Unit, function: Function, name: str) -> int:
+def _line_of(unit: SourceFile, function: Function, name: str) -> int:
     """The last line of `function` that names `name`: behind its parameters, most likely where it counts."""
     lines = range(function.end_line, function.start_line, -1)
-    return next((n for n in lines if uses(unit.text(n), name)), function.start_line)
+    return next((n for n in lines if has_word(unit.text(n), name)), function.start_line)

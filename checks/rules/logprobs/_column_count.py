@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from checks.domain.speculative_mode import polarity
 from checks.lang.ir import expr as E
-from checks.lang.ir.stmt import Assign, Guarded, negate
+from checks.lang.ir.stmt import Assign, GuardedStmt, negate
 
 
 def changed_width(
-    guarded: Guarded, before: list[Guarded], mode: bool | None
+    guarded: GuardedStmt, before: list[GuardedStmt], mode: bool | None
 ) -> tuple[bool | None, bool]:
     """(mode, whether the number of columns certainly changed) of a changed width.
 

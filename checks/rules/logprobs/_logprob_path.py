@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Side
-from checks.domain.hardware_reach import brought
+from checks.domain.hardware_reach import brought_by_change
 from checks.domain.keys import asks_platform
-from checks.domain.ops import expressions
+from checks.domain.ops import expressions_of
 from checks.domain.speculative_mode import SPECULATIVE, called_speculatively, mode_of
 from checks.lang.ir import expr as E
-from checks.lang.ir.node import node
-from checks.lang.ir.source_file import Function, Unit
-from checks.lang.ir.stmt import Assign, ExprStmt, Guarded, If, Return, Stmt, flatten
+from checks.lang.ir.source_file import Function, SourceFile
+from checks.lang.ir.stmt import Assign, ExprStmt, GuardedStmt, If, Return, Stmt, guarded_statements
 from checks.lang.source import language
 from checks.rules.logprobs._column_count import changed_width, other_number
 
@@ -33,7 +33,7 @@ _ORDERS = frozenset({"topk", "top_k", "argmax", "argsort", "sort", "argmin", "st
 _LOGS = re.compile(r"(?i)^(debug|info|warning|warn|error|print|printf|log|v?log)$|logger|cout|cerr")
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Altered:
     """A changed statement: `name` is what it sets or calls, `kind` what of a logprob that decides.
 
@@ -97,7 +97,7 @@ def altered(change: ChangeSet, config: Config) -> Iterator[Altered]:
             yield from _in_function(base, head, unit, old, change, config)
 
 
-def _constants(old: Unit, head: Unit, change: ChangeSet) -> Iterator[Altered]:
+def _constants(old: SourceFile, head: SourceFile, change: ChangeSet) -> Iterator[Altered]:
     before = {c.name: c.value for c in old.constants if c.params is None}
     for constant in head.constants:
         name, value = constant.name, constant.value
@@ -113,14 +113,23 @@ def _constants(old: Unit, head: Unit, change: ChangeSet) -> Iterator[Altered]:
 
 
 def _in_function(
-    base: Function, head: Function, unit: Unit, old: Unit, change: ChangeSet, config: Config
+    base: Function,
+    head: Function,
+    unit: SourceFile,
+    old: SourceFile,
+    change: ChangeSet,
+    config: Config,
 ) -> Iterator[Altered]:
-    near = (g for g in flatten(head.body) if _touched(g.stmt, unit, change) and not _logs(g.stmt))
+    near = (
+        g
+        for g in guarded_statements(head.body)
+        if _touched(g.stmt, unit, change) and not _logs(g.stmt)
+    )
     touched = [(g, told) for g in near if (told := _kind(g.stmt, head)) is not None]
     if not touched:
         return
-    now = [g for g in flatten(head.body) if not _logs(g.stmt)]
-    before = [g for g in flatten(base.body) if not _logs(g.stmt)]
+    now = [g for g in guarded_statements(head.body) if not _logs(g.stmt)]
+    before = [g for g in guarded_statements(base.body) if not _logs(g.stmt)]
     local = _locals(before)
     known = {_key(g.stmt, local, change) for g in before}
     local = _locals(now)
@@ -129,7 +138,7 @@ def _in_function(
         stmt, key = guarded.stmt, _key(guarded.stmt, local, change)
         if key in known:
             continue
-        if brought(guarded.guards, change):
+        if brought_by_change(guarded.guards, change):
             continue  # the tests that were there do not have it on
         if all(line.strip() in moved for line in unit.lines[stmt.line - 1 : _last(stmt)]):
             continue
@@ -144,11 +153,11 @@ def _in_function(
         yield Altered(*where, name, kind, mode, certain, calls, guarded.guards)
 
 
-def _touched(stmt: Stmt, unit: Unit, change: ChangeSet) -> bool:
+def _touched(stmt: Stmt, unit: SourceFile, change: ChangeSet) -> bool:
     return change.touches(unit.path, stmt.line, _last(stmt))
 
 
-def _removed_lines(old: Unit, change: ChangeSet) -> set[str]:
+def _removed_lines(old: SourceFile, change: ChangeSet) -> set[str]:
     """What the change took out of the file: a line that is there again elsewhere was only moved."""
     file = next((f for f in change.files if f.base_path == old.path), None)
     return (
@@ -172,7 +181,7 @@ def _logs(stmt: Stmt) -> bool:
     return not isinstance(stmt, Assign | Return | If)
 
 
-def _locals(body: list[Guarded]) -> set[str]:
+def _locals(body: list[GuardedStmt]) -> set[str]:
     """The names that a function sets itself, `self.x` among them."""
     found = (E.dotted(g.stmt.target) for g in body if isinstance(g.stmt, Assign))
     return {name for name in found if name}
@@ -204,7 +213,9 @@ def _key(stmt: Stmt, local: set[str], change: ChangeSet) -> tuple[object, ...]:
         match expr:
             case E.Name() | E.Attr() if E.dotted(expr) in local:
                 return E.Name("_")
-            case E.Ternary(test=test, then=then, orelse=orelse) if brought((test,), change):
+            case E.Ternary(test=test, then=then, orelse=orelse) if brought_by_change(
+                (test,), change
+            ):
                 absent = isinstance(test, E.Unary) or (
                     isinstance(test, E.Binary) and test.op == "is"
                 )
@@ -225,7 +236,7 @@ def _key(stmt: Stmt, local: set[str], change: ChangeSet) -> tuple[object, ...]:
                 return None
 
     unpacks = isinstance(stmt, Assign) and isinstance(stmt.target, E.Sequence)
-    parts = tuple(E.substitute(e, plain) for e in list(expressions(stmt))[unpacks:])
+    parts = tuple(E.substitute(e, plain) for e in list(expressions_of(stmt))[unpacks:])
     return type(stmt).__name__, getattr(stmt, "op", ""), parts
 
 
@@ -234,7 +245,9 @@ def _kind(stmt: Stmt, function: Function) -> tuple[str, str] | None:
     if _only_carries(stmt) or (isinstance(stmt, If) and asks_platform((stmt.test,))):
         return None
     targets = _targets(stmt)
-    calls = [E.callee(e) for top in expressions(stmt) for e in E.walk(top) if isinstance(e, E.Call)]
+    calls = [
+        E.callee(e) for top in expressions_of(stmt) for e in E.walk(top) if isinstance(e, E.Call)
+    ]
     near = _of_logprobs(function)
     for name in targets:
         if _WIDTH.search(name) and (near or _LOGPROB.search(name)):

@@ -48,7 +48,6 @@ from checks.domain.hardware_reach import excluded
 from checks.rules.logprobs._logprob_path import SEED, Altered, altered, mentions
 
 ID = "logprobs.baseline-affected"
-SUMMARY = "A change to the logprob path reaches a stored logprob baseline"
 
 # With more tests than this the change is the one place to say it.
 _MOST_TESTS = 2

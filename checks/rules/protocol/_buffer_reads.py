@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Location, Side
 from checks.domain.messages import Endpoint, op_argument
-from checks.domain.ops import callers, calls_of, expressions
+from checks.domain.ops import callers, calls_of, expressions_of
 from checks.eval.constants.lookup import Constants
 from checks.eval.linear import Form, form_of
 from checks.lang.ir import expr as E
-from checks.lang.ir.node import node
-from checks.lang.ir.source_file import Function, Unit
-from checks.lang.ir.stmt import Assign, For, Guarded, If, With, flatten
+from checks.lang.ir.source_file import Function, SourceFile
+from checks.lang.ir.stmt import Assign, For, GuardedStmt, If, With, guarded_statements
 
 SIZE, OFFSET, STRIDE, DTYPE = "size", "offset", "stride", "dtype"
 _FILLS = frozenset({"full", "zeros", "ones", "empty"})
@@ -26,7 +26,7 @@ _MOST_ARGUMENTS = 8
 Atoms = dict[E.Expr, bool]
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Reading:
     """A call of the op that fills `buffer` (`self.tokens`) from the receiver's parameter `param`, in a class of `unit`.
 
@@ -36,13 +36,13 @@ class Reading:
     op: str
     buffer: str
     param: str
-    unit: Unit
+    unit: SourceFile
     owner: str
     line: int
     atoms: tuple[tuple[E.Expr, bool], ...]
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Quantity:
     """A number of the layout as one side has it: `value` at `place`, resting on the constants at `rests_on`.
 
@@ -63,7 +63,7 @@ class Readers:
     def __init__(self, change: ChangeSet, config: Config, constants: Constants, side: Side) -> None:
         self._change, self._config, self._constants, self._side = change, config, constants, side
         self._attributes: dict[tuple[str, str], dict[str, E.Expr]] = {}
-        self._flat: dict[tuple[str, str, int], list[tuple[Guarded, str]]] = {}
+        self._flat: dict[tuple[str, str, int], list[tuple[GuardedStmt, str]]] = {}
         self._quantities: dict[tuple[object, ...], list[Quantity]] = {}
         # By the identity of a condition, which is kept so that it stays one.
         self._parts: dict[int, tuple[E.Expr, list[tuple[E.Expr, bool]]]] = {}
@@ -82,13 +82,13 @@ class Readers:
             for unit in self._callers(op.name):
                 yield from self._in_unit(op.name, places, unit)
 
-    def _callers(self, op: str) -> Iterator[Unit]:
-        for path in self._change.tree(self._side).holders(op, "python"):
+    def _callers(self, op: str) -> Iterator[SourceFile]:
+        for path in self._change.tree(self._side).paths_containing(op, "python"):
             unit = self._change.unit(path, self._side) if not self._config.is_test(path) else None
             if unit is not None:
                 yield unit
 
-    def _in_unit(self, op: str, places: dict[int, str], unit: Unit) -> Iterator[Reading]:
+    def _in_unit(self, op: str, places: dict[int, str], unit: SourceFile) -> Iterator[Reading]:
         for function in callers(op, unit):
             if not function.owner:
                 continue
@@ -103,7 +103,7 @@ class Readers:
                             op, buffer, param, unit, function.owner, call.line, tuple(atoms.items())
                         )
 
-    def attributes_passed(self, op: str, unit: Unit) -> Iterator[Reading]:
+    def attributes_passed(self, op: str, unit: SourceFile) -> Iterator[Reading]:
         """The readings of `op` in one file, whichever parameter each attribute is for."""
         yield from self._in_unit(op, {n: str(n) for n in range(_MOST_ARGUMENTS)}, unit)
 
@@ -134,7 +134,7 @@ class Readers:
             if isinstance(stmt, Assign) and stmt.value is not None and name == reading.buffer:
                 yield from self._allocated(stmt.value, reading.unit, function)
                 continue
-            for top in expressions(stmt):
+            for top in expressions_of(stmt):
                 yield from self._cut(top, aliases, reading.unit, function)
             if (
                 isinstance(stmt, Assign)
@@ -146,12 +146,12 @@ class Readers:
                 else:
                     aliases.discard(stmt.target.id)
 
-    def _statements(self, unit: Unit, function: Function) -> list[tuple[Guarded, str]]:
+    def _statements(self, unit: SourceFile, function: Function) -> list[tuple[GuardedStmt, str]]:
         """The statements of a function, each with its own lines (of one that holds others, the first ones)."""
         key = (unit.path, function.qualname, function.start_line)
         if key not in self._flat:
             found = []
-            for guarded in flatten(function.body):
+            for guarded in guarded_statements(function.body):
                 stmt = guarded.stmt
                 last = (
                     min(stmt.end_line, stmt.line + 5)
@@ -162,7 +162,7 @@ class Readers:
             self._flat[key] = found
         return self._flat[key]
 
-    def _allocated(self, value: E.Expr, unit: Unit, function: Function) -> Iterator[Quantity]:
+    def _allocated(self, value: E.Expr, unit: SourceFile, function: Function) -> Iterator[Quantity]:
         if not isinstance(value, E.Call) or E.callee(value) not in _FILLS:
             return
         words = dict(value.keywords)
@@ -182,7 +182,7 @@ class Readers:
                 break
 
     def _cut(
-        self, top: E.Expr, aliases: set[str], unit: Unit, function: Function
+        self, top: E.Expr, aliases: set[str], unit: SourceFile, function: Function
     ) -> Iterator[Quantity]:
         for expr in E.walk(top):
             match expr:
@@ -196,7 +196,12 @@ class Readers:
                     yield from self._rows(dims, expr.line, unit, function)
 
     def _span(
-        self, lower: E.Expr | None, upper: E.Expr | None, line: int, unit: Unit, function: Function
+        self,
+        lower: E.Expr | None,
+        upper: E.Expr | None,
+        line: int,
+        unit: SourceFile,
+        function: Function,
     ) -> Iterator[Quantity]:
         if lower is not None:
             form, rests = self._form(lower, unit, function)
@@ -209,14 +214,14 @@ class Readers:
                 yield from self._strides(form, upper.line or line, rests, unit)
 
     def _strides(
-        self, form: Form, line: int, rests: tuple[Location, ...], unit: Unit
+        self, form: Form, line: int, rests: tuple[Location, ...], unit: SourceFile
     ) -> Iterator[Quantity]:
         for key, factor in form.terms.items():
             if len(key) == 1 and factor > 1:
                 yield self._quantity(STRIDE, factor, line, rests, unit)
 
     def _rows(
-        self, dims: tuple[E.Expr, ...], line: int, unit: Unit, function: Function
+        self, dims: tuple[E.Expr, ...], line: int, unit: SourceFile, function: Function
     ) -> Iterator[Quantity]:
         """The strides of a reshape: a row's length, and the lengths of rows of rows."""
         stride, rests = 1, tuple[Location, ...]()
@@ -229,24 +234,24 @@ class Readers:
                 yield self._quantity(STRIDE, stride, dim.line or line, rests, unit)
 
     def _quantity(
-        self, kind: str, value: int, line: int, rests: tuple[Location, ...], unit: Unit
+        self, kind: str, value: int, line: int, rests: tuple[Location, ...], unit: SourceFile
     ) -> Quantity:
         at = Location(unit.path, line, side=self._side)
         return Quantity(kind, value, at, unit.text(line).strip(), tuple(dict.fromkeys(rests)))
 
     def _number(
-        self, expr: E.Expr, unit: Unit, function: Function
+        self, expr: E.Expr, unit: SourceFile, function: Function
     ) -> tuple[int | None, tuple[Location, ...]]:
         value = self._constants.resolve(expr, unit, function)
         whole = value is not None and isinstance(value.value, int)
         return (int(value.value), value.locations) if whole and value is not None else (None, ())  # type: ignore[arg-type]
 
     def _form(
-        self, expr: E.Expr, unit: Unit, function: Function
+        self, expr: E.Expr, unit: SourceFile, function: Function
     ) -> tuple[Form | None, tuple[Location, ...]]:
         return folded(expr, unit, function, self._constants)
 
-    def atoms(self, guards: tuple[E.Expr, ...], unit: Unit, owner: str) -> Atoms:
+    def atoms(self, guards: tuple[E.Expr, ...], unit: SourceFile, owner: str) -> Atoms:
         """Conditions taken apart at `and`, with the class's attributes replaced by what they are set to once."""
         known = self._attributes_of(unit, owner)
         found: Atoms = {}
@@ -259,14 +264,14 @@ class Readers:
             found.update(self._parts[id(guard)][1])
         return found
 
-    def _attributes_of(self, unit: Unit, owner: str) -> dict[str, E.Expr]:
+    def _attributes_of(self, unit: SourceFile, owner: str) -> dict[str, E.Expr]:
         key = (unit.path, owner)
         if key not in self._attributes:
             found: dict[str, list[E.Expr]] = {}
             for function in (
                 f for f in unit.functions if f.owner == owner and f.name == "__init__"
             ):
-                for guarded in flatten(function.body):
+                for guarded in guarded_statements(function.body):
                     stmt = guarded.stmt
                     name = E.dotted(stmt.target) if isinstance(stmt, Assign) else None
                     if (
@@ -288,7 +293,7 @@ class Readers:
 
 
 def folded(
-    expr: E.Expr, unit: Unit, function: Function, constants: Constants
+    expr: E.Expr, unit: SourceFile, function: Function, constants: Constants
 ) -> tuple[Form | None, tuple[Location, ...]]:
     """`expr` in linear form with every name that is certainly a number put in, and the definitions of those."""
     rests: list[Location] = []

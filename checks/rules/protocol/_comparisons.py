@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from checks.core.finding import Definition, Location, Side
-from checks.domain.ops import expressions
+from checks.domain.ops import expressions_of
 from checks.eval.constants.lookup import Constants
 from checks.lang.ir import expr as E
-from checks.lang.ir.node import node
-from checks.lang.ir.source_file import Function, Unit
-from checks.lang.ir.stmt import flatten
+from checks.lang.ir.source_file import Function, SourceFile
+from checks.lang.ir.stmt import guarded_statements
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Marked:
     """A sentinel in one place: `key` says which place that is, in both trees."""
 
@@ -27,15 +27,15 @@ class Marked:
         return Definition(name, self.place, str(self.value), self.excerpt)
 
 
-def compared(unit: Unit, owner: str, constants: Constants, side: Side) -> list[Marked]:
+def compared(unit: SourceFile, owner: str, constants: Constants, side: Side) -> list[Marked]:
     """The numbers that the methods of a class compare something with."""
     found: list[Marked] = []
     for function in (f for f in unit.functions if f.owner == owner):
         whole = unit.text(function.start_line, function.end_line)
-        for guarded in flatten(function.body) if "==" in whole or "!=" in whole else ():
+        for guarded in guarded_statements(function.body) if "==" in whole or "!=" in whole else ():
             stmt = guarded.stmt
             text = unit.text(stmt.line, min(stmt.end_line, stmt.line + 5))
-            for top in expressions(stmt) if "==" in text or "!=" in text else ():
+            for top in expressions_of(stmt) if "==" in text or "!=" in text else ():
                 for expr in E.walk(top):
                     if (
                         isinstance(expr, E.Binary)
@@ -47,7 +47,7 @@ def compared(unit: Unit, owner: str, constants: Constants, side: Side) -> list[M
 
 
 def _compared(
-    expr: E.Binary, unit: Unit, function: Function, constants: Constants, side: Side
+    expr: E.Binary, unit: SourceFile, function: Function, constants: Constants, side: Side
 ) -> Iterator[Marked]:
     value = constants.resolve(expr.right, unit, function)
     if value is not None and tells(value.value):

@@ -21,7 +21,7 @@ from checks.core.tree import find_word
 from checks.domain.ops import calls_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function
-from checks.lang.ir.stmt import Assign, flatten
+from checks.lang.ir.stmt import Assign, guarded_statements
 from checks.lang.source import language
 
 _SHORTEST = 24
@@ -89,7 +89,7 @@ def _may_set(words: set[str], line: str) -> bool:
 
 def _fixtures(function: Function) -> Iterator[Assign]:
     """Assignments that build a value with a call or write an element."""
-    for guarded in flatten(function.body):
+    for guarded in guarded_statements(function.body):
         stmt = guarded.stmt
         if (
             isinstance(stmt, Assign)
@@ -140,7 +140,7 @@ def _copies(
 def _beside(path: str, change: ChangeSet, config: Config) -> list[str]:
     """The other tests of the same folder that the change left alone."""
     folder = path.rpartition("/")[0]
-    near = change.once(
+    near = change.memo(
         ("protocol.twins", folder),
         lambda: [p for p in change.head.paths() if _is_source_in(folder, p)],
     )

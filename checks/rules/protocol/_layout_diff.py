@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from checks.core.change import ChangeSet, FileChange
 from checks.core.config import Config
 from checks.core.finding import Side
-from checks.core.tree import whole
+from checks.core.tree import word_regex
 from checks.domain.messages import RECEIVE, Endpoint, Messages
 from checks.lang.ir import expr as E
-from checks.lang.ir.node import node
-from checks.lang.ir.source_file import Unit
+from checks.lang.ir.source_file import SourceFile
 from checks.lang.source import language
 from checks.rules.protocol import _receiver_layout
 from checks.rules.protocol._buffer_reads import (
@@ -32,7 +31,7 @@ _MOST_NUMBERS = 6
 _OP = re.compile(rb"\b\w*OP\w*\(\s*(\w+)\s*\)|\.def\(\s*\"(\w+)\"")
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Apart:
     """A number that both ends had in common: `python` and `cpp` are what they have now, `was` what it was."""
 
@@ -69,7 +68,7 @@ class Sides:
         self.base_readers = Readers(self.change, self.config, self.base.constants, Side.BASE)
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Readable:
     """A receiver that Python reads from; `altered` where the change reaches its message in C++."""
 
@@ -98,7 +97,7 @@ def _read_by_changed_python(both: Sides) -> Iterator[Endpoint]:
         if f.head_path and f.base_path and language(f.head_path) == "python" and not both.config.is_test(f.head_path)
     ]  # fmt: skip
     changed += [FileChange("M", path, path) for path in _using_changed_numbers(changed, both)]
-    for path in both.change.head.holders("msgrcv") if changed else ():
+    for path in both.change.head.paths_containing("msgrcv") if changed else ():
         ops = {(a or b).decode() for a, b in _OP.findall(both.change.head.read(path) or b"")}
         if any(_reads_otherwise(op, file, both) for op in sorted(ops) for file in changed):
             unit = both.change.unit(path)
@@ -124,7 +123,9 @@ def _using_changed_numbers(changed: list[FileChange], both: Sides) -> list[str]:
             ):
                 names.append(constant.name)
     paths = {
-        path for name in names[:_MOST_NUMBERS] for path in both.change.head.holders(name, "python")
+        path
+        for name in names[:_MOST_NUMBERS]
+        for path in both.change.head.paths_containing(name, "python")
     }
     known = {f.path for f in changed}
     return sorted(p for p in paths - known if not both.config.is_test(p))
@@ -136,7 +137,7 @@ def _reads_otherwise(op: str, file: FileChange, both: Sides) -> bool:
     if key not in both.otherwise:
         text = both.change.head.read(file.path) or b""
         name = op.encode()
-        called = name in text and re.search(rf"{whole(op)}\s*\(".encode(), text) is not None
+        called = name in text and re.search(rf"{word_regex(op)}\s*\(".encode(), text) is not None
         sides = [_all_numbers(op, file, both, side) for side in (Side.BASE, Side.HEAD) if called]
         both.otherwise[key] = called and sides[0] != sides[1]
     return both.otherwise[key]
@@ -154,11 +155,11 @@ def _all_numbers(op: str, file: FileChange, both: Sides, side: Side) -> list[obj
     return found
 
 
-def _compared(unit: Unit, owner: str, both: Sides, side: Side) -> list[tuple[object, int]]:
+def _compared(unit: SourceFile, owner: str, both: Sides, side: Side) -> list[tuple[object, int]]:
     """What a class compares numbers with, looked up once for all the ops that it calls."""
     constants = both.head.constants if side is Side.HEAD else both.base.constants
     key = (_compared, unit.path, owner, side)
-    return both.change.once(
+    return both.change.memo(
         key, lambda: [(m.key, m.value) for m in compared(unit, owner, constants, side)]
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
@@ -21,8 +21,7 @@ from checks.domain.call_targets import Targets, nearest_imports
 from checks.domain.hardware_reach import excluded
 from checks.domain.ops import OpInfo, Ops, callers, calls_of
 from checks.lang.ir import expr as E
-from checks.lang.ir.node import node
-from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.source import language
 
 
@@ -33,7 +32,9 @@ def wrong_arguments(change: ChangeSet, config: Config, rule: str) -> Iterator[Fi
     """
     ops, before = Ops.of(change), Ops.of(change, Side.BASE)
     for name in sorted(_touched_ops(change)):
-        tests = [path for path in change.head.holders(name, "python") if config.is_test(path)]
+        tests = [
+            path for path in change.head.paths_containing(name, "python") if config.is_test(path)
+        ]
         infos = ops.named(name) if tests else ()
         if not infos or any(not i.params for i in infos):
             continue
@@ -71,7 +72,7 @@ def _touched_ops(change: ChangeSet) -> set[str]:
     return names
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class _Reached:
     """The ops that a test calls by one name: those of its own hardware, else `all` of them."""
 
@@ -93,7 +94,7 @@ class _Reached:
 
 
 def _check_calls(
-    name: str, reached: _Reached, unit: Unit, change: ChangeSet, before: Ops, rule: str
+    name: str, reached: _Reached, unit: SourceFile, change: ChangeSet, before: Ops, rule: str
 ) -> Iterator[Finding]:
     """One finding for each file: the first call that does not fit, with the others beside it. `before` has
     the op as it was."""
@@ -133,7 +134,7 @@ def _fits(call: E.Call, op: OpInfo) -> bool:
 
 
 def _wrong_call(
-    call: E.Call, function: Function, op: OpInfo, unit: Unit, older: bool, rule: str
+    call: E.Call, function: Function, op: OpInfo, unit: SourceFile, older: bool, rule: str
 ) -> Finding:
     place = Location(unit.path, call.line)
     node = "::".join((unit.path, *function.qualname.split(".")))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from checks.core.change import ChangeSet, FileChange
 from checks.core.config import Config
-from checks.lang.ir.node import node
-from checks.lang.ir.source_file import Unit
+from checks.lang.ir.source_file import SourceFile
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class LostTests:
     """An op that the change rewrites, from `line` of `path` on, and the deleted tests that called it."""
 
@@ -53,7 +53,7 @@ def lost_tests(files: list[FileChange], change: ChangeSet, config: Config) -> It
                 break
 
 
-def _rewritten(file: FileChange, unit: Unit, change: ChangeSet) -> Iterator[str]:
+def _rewritten(file: FileChange, unit: SourceFile, change: ChangeSet) -> Iterator[str]:
     """The ops of this file whose kernel function the change wrote or altered."""
     touched = {
         f.name for f in unit.functions if change.touches(unit.path, f.start_line, f.end_line)

@@ -10,7 +10,7 @@ from checks.domain.cpp_places import Move
 from checks.domain.messages import SEND, Endpoint, Field, Messages
 from checks.eval.linear import difference
 from checks.lang.ir import expr as E
-from checks.lang.ir.source_file import Unit
+from checks.lang.ir.source_file import SourceFile
 from checks.lang.ir.stmt import For
 from checks.rules.protocol._buffer_reads import DTYPE, OFFSET, SIZE, STRIDE, Quantity, folded
 
@@ -62,7 +62,7 @@ def _size(
     yield Quantity(SIZE, total, place, text, tuple(dict.fromkeys(rests)), certain=total in copied)
 
 
-def _rests(expr: E.Expr, unit: Unit, messages: Messages) -> tuple[Location, ...]:
+def _rests(expr: E.Expr, unit: SourceFile, messages: Messages) -> tuple[Location, ...]:
     value = messages.constants.resolve(expr, unit)
     return value.locations if value is not None else ()
 

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
 from checks.core.finding import Location, Side
 from checks.domain.messages import SEND, Endpoint, Messages
 from checks.domain.ops import Ops
 from checks.lang.ir import expr as E
-from checks.lang.ir.node import node
-from checks.lang.ir.source_file import Unit
+from checks.lang.ir.source_file import SourceFile
 from checks.rules.protocol._buffer_reads import Reading
 from checks.rules.protocol._comparisons import Marked, compared, tells
 from checks.rules.protocol._layout_diff import Readable, Sides
 from checks.rules.protocol._struct_copies import Change
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Lost:
     """A sentinel that one end changed from `was` to `now` while `other`, at the other end, still has `was`."""
 
@@ -112,7 +112,7 @@ def _by_reader(
                 yield Lost(was, new, still, pair.new, False)
 
 
-def _altered_in(unit: Unit, owner: str, both: Sides) -> list[tuple[int, Marked]]:
+def _altered_in(unit: SourceFile, owner: str, both: Sides) -> list[tuple[int, Marked]]:
     """The sentinels that a class compares with another value than before."""
     file = both.change.changed(unit.path)
     path = file.base_path if file is not None else unit.path
@@ -131,6 +131,6 @@ def _altered_in(unit: Unit, owner: str, both: Sides) -> list[tuple[int, Marked]]
     return list(_altered(before, compared(unit, owner, both.head.constants, Side.HEAD)))
 
 
-def _classes(readings: list[Reading]) -> list[tuple[Unit, str]]:
+def _classes(readings: list[Reading]) -> list[tuple[SourceFile, str]]:
     found = {(r.unit.path, r.owner): r.unit for r in readings}
     return [(unit, owner) for (_, owner), unit in found.items()]

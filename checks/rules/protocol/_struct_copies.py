@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
 from checks.core.finding import Definition, Location, Side
 from checks.domain.messages import Endpoint, Field, Messages
-from checks.lang.ir.node import node
-from checks.lang.ir.source_file import Constant, Unit
+from checks.lang.ir.source_file import Constant, SourceFile
 from checks.lang.source import language
 
 _HEADERS = (".h", ".hpp", ".hxx", ".cuh")
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Change:
     """An end of a message before and after the change."""
 
@@ -22,7 +22,7 @@ class Change:
     new: Endpoint
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Stale:
     """A copy of a message's constant that keeps the value `old` while `changed` became `new`."""
 
@@ -32,7 +32,7 @@ class Stale:
     new: int
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Split:
     """Two copies of one struct that agreed before: `here` is on the changed side, `there` is not, as member `name`."""
 
@@ -228,7 +228,7 @@ def _constants_of(end: Endpoint, change: ChangeSet, head: Messages) -> Iterator[
             yield from value.locations if value is not None else ()
 
 
-def constant_at(unit: Unit, line: int) -> Constant | None:
+def constant_at(unit: SourceFile, line: int) -> Constant | None:
     """The constant that is defined on a line."""
     return next((c for c in unit.constants if c.line == line), None)
 

@@ -55,7 +55,6 @@ from checks.rules.protocol._struct_copies import (
 )
 
 ID = "protocol.layout-mismatch"
-SUMMARY = "The ends of a message no longer agree on its layout"
 
 _MOST_EVIDENCE = 8
 _ORDER = {STRIDE: 0, OFFSET: 1, DTYPE: 2, SIZE: 3}

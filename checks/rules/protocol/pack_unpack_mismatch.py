@@ -48,13 +48,12 @@ from checks.core.finding import (
 )
 from checks.domain.bitfields.expressions import Pack
 from checks.domain.bitfields.packed_words import Reader, Wire, wires
-from checks.domain.bitfields.ranges import show
+from checks.domain.bitfields.ranges import source_of
 from checks.domain.bitfields.roundtrip import Refuted, refute, room
-from checks.lang.ir.source_file import Comment, Unit
+from checks.lang.ir.source_file import Comment, SourceFile
 from checks.lang.source import language
 
 ID = "protocol.pack-unpack-mismatch"
-SUMMARY = "A reader of a packed word does not get back the field that the sender put in"
 
 _WIDTH = re.compile(r"(?i)\b(\d{1,2})[ -]?bits?\b|(\d{1,2})\s*位")
 _BITS = (b"bit", "位".encode())
@@ -72,23 +71,26 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
         yield from _comments(change, config, widths)
 
 
-def _altered(change: ChangeSet, unit: Unit, pack: Pack, reader: Reader) -> bool:
+def _altered(change: ChangeSet, unit: SourceFile, pack: Pack, reader: Reader) -> bool:
     at = change.touches(reader.unit.path, reader.line, reader.line)
     return at or change.touches(unit.path, pack.line, pack.end_line)
 
 
 def _compare(
-    wire: Wire, unit: Unit, pack: Pack, reader: Reader, change: ChangeSet
+    wire: Wire, unit: SourceFile, pack: Pack, reader: Reader, change: ChangeSet
 ) -> Iterator[Finding]:
     word = _name(pack)
     sender = Definition(
-        word, Location(unit.path, pack.line, pack.end_line), show(pack.expr), _line(unit, pack.line)
+        word,
+        Location(unit.path, pack.line, pack.end_line),
+        source_of(pack.expr),
+        _line(unit, pack.line),
     )
     if reader.unpack is None:
         args = {
             "word": word,
             "name": reader.text,
-            "fields": [show(p.expr) for p in pack.parts],
+            "fields": [source_of(p.expr) for p in pack.parts],
             "at": sender.location,
         }
         yield _finding("whole", args, reader, (sender,), change, sender)
@@ -100,8 +102,8 @@ def _compare(
     wanted = refuted.values[pack.parts.index(part)] if part is not None else None
     args = {
         "word": word,
-        "read": show(reader.unpack.expr),
-        "field": show(part.expr) if part is not None else "",
+        "read": source_of(reader.unpack.expr),
+        "field": source_of(part.expr) if part is not None else "",
         "wanted": wanted,
         "got": refuted.got,
         "at": sender.location,
@@ -117,12 +119,12 @@ def _counterexample(pack: Pack, reader: Reader, refuted: Refuted) -> Counterexam
     for part, value in zip(pack.parts, refuted.values, strict=True):
         rows.append(
             CounterexampleRow(
-                show(part.expr), value, refuted.got if part is refuted.part else value
+                source_of(part.expr), value, refuted.got if part is refuted.part else value
             )
         )
     assert reader.unpack is not None
     return Counterexample(
-        tuple(rows), refuted.word, f"{show(pack.expr)} -> {show(reader.unpack.expr)}"
+        tuple(rows), refuted.word, f"{source_of(pack.expr)} -> {source_of(reader.unpack.expr)}"
     )
 
 
@@ -156,7 +158,7 @@ def _finding(
     )
 
 
-def _line(unit: Unit, line: int) -> str:
+def _line(unit: SourceFile, line: int) -> str:
     return unit.text(line).strip()
 
 
@@ -186,7 +188,9 @@ def _comments(
                 yield from _wrong_width(comment, unit, pack, stated)
 
 
-def _described(comment: Comment, unit: Unit, known: dict[tuple[int, ...], Pack]) -> Pack | None:
+def _described(
+    comment: Comment, unit: SourceFile, known: dict[tuple[int, ...], Pack]
+) -> Pack | None:
     """The known pack of which one with the same shifts stands within three lines below the comment."""
     below = unit.text(comment.end_line + 1, comment.end_line + 4)
     shifts = {int(n) for n in re.findall(r"(?:<<|>>)\s*(\d+)", below)}
@@ -194,7 +198,9 @@ def _described(comment: Comment, unit: Unit, known: dict[tuple[int, ...], Pack])
     return found[0] if len(found) == 1 else None
 
 
-def _wrong_width(comment: Comment, unit: Unit, pack: Pack, stated: list[int]) -> Iterator[Finding]:
+def _wrong_width(
+    comment: Comment, unit: SourceFile, pack: Pack, stated: list[int]
+) -> Iterator[Finding]:
     real = {pack.width(p, 32) for p in pack.parts} | {room(pack, p, 32) for p in pack.parts}
     wrong = [n for n in stated if n not in real]
     if not wrong or not any(n in real for n in stated):
@@ -216,9 +222,9 @@ def _wrong_width(comment: Comment, unit: Unit, pack: Pack, stated: list[int]) ->
         location=Location(unit.path, place),
         message=Message("comment", args),
         subject=comment.text,
-        evidence=(Definition(_name(pack), at, show(pack.expr)),),
+        evidence=(Definition(_name(pack), at, source_of(pack.expr)),),
     )
 
 
 def _name(pack: Pack) -> str:
-    return show(pack.target) if pack.target is not None else pack.function.name
+    return source_of(pack.target) if pack.target is not None else pack.function.name

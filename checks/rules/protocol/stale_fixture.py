@@ -37,7 +37,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import PurePosixPath
 
-from checks.core.change import ChangeSet
+from checks.core.change import ChangeSet, any_line_in
 from checks.core.config import Config
 from checks.core.finding import (
     Confidence,
@@ -48,19 +48,17 @@ from checks.core.finding import (
     Severity,
     Side,
 )
-from checks.core.tree import find_word, holds_word
+from checks.core.tree import contains_word, find_word
 from checks.eval.interpreter.frames import Failure
 from checks.eval.interpreter.machine import Machine
 from checks.eval.interpreter.program import Modules, Program
 from checks.eval.interpreter.values import GaveUp, Origin, Raised
-from checks.lang.ir.source_file import Function, Unit
-from checks.lang.ir.wanted import between
+from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.source import language
 from checks.rules.protocol._duplicate_fixtures import left_behind
 from checks.rules.protocol._op_arguments import wrong_arguments
 
 ID = "protocol.stale-fixture"
-SUMMARY = "A test's fixture still has the form that the changed code no longer reads"
 
 MOST_TESTS = 80
 MOST_FILES = 24
@@ -103,18 +101,18 @@ class _Run:
 
 
 def _interpret(
-    unit: Unit, test: Function, change: ChangeSet, config: Config, side: Side, budget: int
+    unit: SourceFile, test: Function, change: ChangeSet, config: Config, side: Side, budget: int
 ) -> _Run:
     """Follow `test` of the head into the code of `side`."""
 
-    def module(path: str) -> Unit | None:
+    def module(path: str) -> SourceFile | None:
         return change.unit(path, Side.HEAD if config.is_test(path) else side)
 
     def altered(path: str, start: int, end: int) -> bool:
         return side is Side.HEAD and change.touches(path, start, end)
 
     start = min(budget, 60_000)
-    modules = change.once((ID, side), lambda: Modules(module))
+    modules = change.memo((ID, side), lambda: Modules(module))
     machine = Machine(Program(modules), altered, config.is_test, start)
     try:
         machine.run(test, unit)
@@ -142,14 +140,14 @@ def _entry_points(change: ChangeSet, config: Config) -> dict[str, set[str]]:
         unit = change.unit(head.path)
         named = [line for line, _ in find_word(change.head.read(head.path) or b"", head.name)]
         for other in unit.functions if unit is not None else ():
-            if other.name != head.name and between(named, other.start_line, other.end_line):
+            if other.name != head.name and any_line_in(named, other.start_line, other.end_line):
                 names.add(other.name)
     return {m: {n for n in names if not n.startswith("__")} for m, names in entries.items()}
 
 
 def _tests_of(
     entries: dict[str, set[str]], change: ChangeSet, config: Config
-) -> Iterator[tuple[Unit, Function]]:
+) -> Iterator[tuple[SourceFile, Function]]:
     """Test functions that name an altered function, or are named after one (they may call it through a helper), in
     files that name its module; touched files first."""
     for path, names in islice(_test_files(entries, change, config), MOST_FILES):
@@ -159,7 +157,9 @@ def _tests_of(
             if unit is None or not function.name.startswith("test"):
                 continue
             after = any(name in function.name for name in names)
-            if (after or between(lines, function.start_line, function.end_line)) and function.clean:
+            if (
+                after or any_line_in(lines, function.start_line, function.end_line)
+            ) and function.clean:
                 yield unit, function
 
 
@@ -174,12 +174,12 @@ def _test_files(
     yield from ((path, names) for path in tests if (names := _named(entries, path, change)))
     found: dict[str, set[str]] = {}
     for module, names in entries.items():
-        for path in change.head.holders(module, "python"):
+        for path in change.head.paths_containing(module, "python"):
             if path not in touched and config.is_test(path):
                 found.setdefault(path, set()).update(names)
     for path, names in sorted(found.items()):
         if named := {
-            name for name in names if holds_word(change.head.read(path) or b"", name.encode())
+            name for name in names if contains_word(change.head.read(path) or b"", name.encode())
         }:
             yield path, named
 
@@ -190,13 +190,13 @@ def _named(entries: dict[str, set[str]], path: str, change: ChangeSet) -> set[st
     names = (
         name
         for module, names in entries.items()
-        if holds_word(data, module.encode())
+        if contains_word(data, module.encode())
         for name in names
     )
-    return {name for name in names if holds_word(data, name.encode())}
+    return {name for name in names if contains_word(data, name.encode())}
 
 
-def _finding(failure: Failure, run: _Run, unit: Unit, test: Function) -> Finding:
+def _finding(failure: Failure, run: _Run, unit: SourceFile, test: Function) -> Finding:
     place = _fixture_line(failure, run, unit)
     expression, value = _deciding(failure)
     at = Location(failure.where.path, failure.where.line)
@@ -227,7 +227,7 @@ def _finding(failure: Failure, run: _Run, unit: Unit, test: Function) -> Finding
     )
 
 
-def _fixture_line(failure: Failure, run: _Run, unit: Unit) -> Location:
+def _fixture_line(failure: Failure, run: _Run, unit: SourceFile) -> Location:
     """The write in the test that the failing value came from: the most specific one, and of those the last."""
     order = {o: n for n, o in enumerate(run.stores)}
     writes = [o for o in failure.origins if o in run.stores and o.path == unit.path]
@@ -246,7 +246,7 @@ def _deciding(failure: Failure) -> tuple[str, str]:
     return (expression.strip() or text), f"{name.strip()} = {value}" if expression else value
 
 
-def _changed_line(failure: Failure, unit: Unit) -> Origin:
+def _changed_line(failure: Failure, unit: SourceFile) -> Origin:
     if failure.trace:
         return failure.trace[-1][0]
     product = sorted(o for o in failure.origins if o.path != unit.path)

@@ -48,10 +48,9 @@ from checks.domain.bitfields.expressions import Pack, Part, by_or, packs
 from checks.domain.bitfields.ranges import Ranges
 from checks.domain.ops import OpCall, OpInfo, Ops
 from checks.lang.ir import expr as E
-from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.source_file import Function, SourceFile
 
 ID = "protocol.unmasked-pack"
-SUMMARY = "A field of a packed word is not masked, and nothing keeps it in its bits"
 _OR = re.compile(r"\|(?![|=])(?<!\|\|)")
 
 
@@ -67,13 +66,13 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
                         yield from _check(pack, unit, change)
 
 
-def _may_pack(function: Function, unit: Unit, change: ChangeSet) -> bool:
+def _may_pack(function: Function, unit: SourceFile, change: ChangeSet) -> bool:
     """A sieve before its body is parsed: a word is put together with `|`."""
     start, end = function.start_line, function.end_line
     return change.touches(unit.path, start, end) and _OR.search(unit.text(start, end)) is not None
 
 
-def _concerns(pack: Pack, change: ChangeSet, unit: Unit) -> bool:
+def _concerns(pack: Pack, change: ChangeSet, unit: SourceFile) -> bool:
     """A word that is stored for somebody else to read, on a line of the change."""
     stored = isinstance(pack.target, E.Index | E.Attr) or pack.target is None
     element = isinstance(pack.target, E.Index) and not all(
@@ -87,7 +86,7 @@ def _concerns(pack: Pack, change: ChangeSet, unit: Unit) -> bool:
     )
 
 
-def _check(pack: Pack, unit: Unit, change: ChangeSet) -> Iterator[Finding]:
+def _check(pack: Pack, unit: SourceFile, change: ChangeSet) -> Iterator[Finding]:
     ranges = Ranges(pack.function, unit, pack.guarded)
     bits = 64 if unit.language == "python" else ranges.bits_of(pack)
     open_parts = [p for p in pack.parts[:-1] if ranges.overflow(p, pack.width(p, bits)) is not None]
@@ -175,7 +174,7 @@ def _passed(call: OpCall, op: OpInfo, place: int) -> E.Expr | None:
     return numbers[0] if first and numbers else None
 
 
-def _fix(pack: Pack, parts: list[Part], bits: int, unit: Unit, ranges: Ranges) -> Fix | None:
+def _fix(pack: Pack, parts: list[Part], bits: int, unit: SourceFile, ranges: Ranges) -> Fix | None:
     """Mask each open field where its name stands alone on the line."""
     if pack.line != pack.end_line or pack.expr is not getattr(pack.guarded.stmt, "value", None):
         return None

@@ -30,6 +30,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from checks.core.change import ChangeSet, FileChange
 from checks.core.config import Config
@@ -37,21 +38,27 @@ from checks.core.finding import Confidence, Finding, Location, Message, Related,
 from checks.domain.cpp_places import Move
 from checks.domain.messages import Endpoint, Messages
 from checks.lang.ir import expr as E
-from checks.lang.ir.node import node
-from checks.lang.ir.source_file import Function, Unit
-from checks.lang.ir.stmt import Assert, Assign, ExprStmt, Guarded, If, Return, flatten
+from checks.lang.ir.source_file import Function, SourceFile
+from checks.lang.ir.stmt import (
+    Assert,
+    Assign,
+    ExprStmt,
+    GuardedStmt,
+    If,
+    Return,
+    guarded_statements,
+)
 from checks.lang.source import language
 from checks.rules.protocol._op_coverage import LostTests, exercised, lost_tests
 
 ID = "protocol.untested-change"
-SUMMARY = "A protocol changed, and no test exercises it"
 
 _MOST_NAMES = 6
 # A change of more messages than this is one change made everywhere, and said once.
 _MOST_PROTOCOLS = 2
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class _Altered:
     """An end of a message that does something else now; `place` is the first line that shows it."""
 
@@ -165,9 +172,11 @@ def _key(move: Move, end: Endpoint, messages: Messages) -> tuple[object, ...]:
     return root, target, value, tuple(map(bare, move.guarded.guards)), loops
 
 
-def _touched_statement(function: Function, unit: Unit, change: ChangeSet) -> Guarded | None:
+def _touched_statement(
+    function: Function, unit: SourceFile, change: ChangeSet
+) -> GuardedStmt | None:
     """The first statement on a line of the change that is more than a log line."""
-    for guarded in flatten(function.body):
+    for guarded in guarded_statements(function.body):
         stmt = guarded.stmt
         last = stmt.line if isinstance(stmt, If) else stmt.end_line
         plain = isinstance(stmt, Assign | If | Return | Assert) or (
@@ -182,7 +191,7 @@ def _logs(call: E.Call) -> bool:
     return re.search(r"(?i)log|print|cout|cerr", E.callee(call)) is not None
 
 
-def _first_touched(unit: Unit, change: ChangeSet, end: Endpoint) -> Location | None:
+def _first_touched(unit: SourceFile, change: ChangeSet, end: Endpoint) -> Location | None:
     """The changed line that the layout comes from: in the struct, else a constant of this file, else nowhere here."""
     file = change.changed(unit.path)
     lines = sorted(file.head_lines()) if file is not None else []

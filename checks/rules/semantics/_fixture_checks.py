@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity
 from checks.domain.indices.conventions import Convention, Meeting, Product, conventions, of_op
 from checks.domain.indices.op_index import OpFacts
 from checks.eval.symbolic.interpret import keys_of
-from checks.lang.ir.node import node
-from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.source_file import Function, SourceFile
 from checks.rules.semantics import _report
 from checks.rules.semantics._bound_conventions import Sides
 from checks.rules.semantics._fixture_fill import Filled, Use, filled
 from checks.rules.semantics._fixtures import uses
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Trial:
     """A fixture that an op gets in a test, or a reference beside the op: `last` is its own last position."""
 
@@ -77,7 +77,7 @@ class Trials:
         names = {p.name for p in function.params}.union(*keys_of(function).values())
         return any(self.library.watch(name) for name in names)
 
-    def _implementations(self, op: str, unit: Unit) -> list[OpFacts]:
+    def _implementations(self, op: str, unit: SourceFile) -> list[OpFacts]:
         """The implementation that this test runs: by the module it imports the op from, else by where the test lies."""
         known = self.library.facts(op)
         modules = {i.module.rsplit(".", 1)[-1] for i in unit.imports if i.name in (op, "*")}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from checks.eval.symbolic.affine import Linear, Offset
 from checks.eval.symbolic.values import Pointer, Value
-from checks.lang.ir.node import node
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Write:
     """Positions up to `high` of `buffer` were filled at `line`; `guessed` where it is not a slice that says so, but a
     single element, or a literal whose end is read off its padding."""
@@ -20,7 +20,7 @@ class Write:
     guessed: bool = False
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Content:
     """The one number that every element of a buffer holds, and where it was put there."""
 
@@ -30,7 +30,7 @@ class Content:
     function: str
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Use:
     """A call of an op or a reference in a test, with the arrays as they are at that moment."""
 
@@ -46,7 +46,7 @@ class Use:
         return {**dict(zip(params, self.args, strict=False)), **dict(self.words)}
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Filled:
     """The last filled position relative to the index, and where the test sets the index."""
 

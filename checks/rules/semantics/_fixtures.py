@@ -25,7 +25,7 @@ from checks.lang.ir.expr import (
     callee,
     dotted,
 )
-from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import For, If
 from checks.rules.semantics._fixture_fill import Content, Use, Write
 
@@ -37,7 +37,7 @@ WRAPS = frozenset({"to_tensor", "array", "asarray", "tensor", "as_tensor"})
 class FixtureRun(Interpreter):
     """One test, with its `setUp` before it. `wanted` are the callees to note."""
 
-    def __init__(self, unit: Unit, wanted: frozenset[str], watch: Watch) -> None:
+    def __init__(self, unit: SourceFile, wanted: frozenset[str], watch: Watch) -> None:
         super().__init__(watch, lambda name, path, arity: _function(unit, name, arity), python=True)
         self.wanted = wanted
         self.contents: dict[str, Content] = {}
@@ -196,7 +196,7 @@ def _integer(expr: Expr) -> int | None:
             return None
 
 
-def _function(unit: Unit, name: str, arity: int) -> Function | None:
+def _function(unit: SourceFile, name: str, arity: int) -> Function | None:
     for function in unit.functions:
         params = [p for p in function.params if p.name not in ("self", "cls")]
         if function.name == name and arity <= len(params):
@@ -204,7 +204,7 @@ def _function(unit: Unit, name: str, arity: int) -> Function | None:
     return None
 
 
-def uses(unit: Unit, wanted: frozenset[str], watch: Watch) -> list[Use]:
+def uses(unit: SourceFile, wanted: frozenset[str], watch: Watch) -> list[Use]:
     """Every use of `wanted` in the tests of a file."""
     found: list[Use] = []
     setups = {f.owner: f for f in unit.functions if f.name in ("setUp", "setup_method")}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
@@ -11,9 +12,8 @@ from checks.domain.call_targets import nearest_imports
 from checks.domain.messages import op_argument, ops_of
 from checks.domain.ops import OpInfo, Ops, calls_of
 from checks.lang.ir import expr as E
-from checks.lang.ir.node import node
-from checks.lang.ir.source_file import Function, Unit
-from checks.lang.ir.stmt import Assign, flatten
+from checks.lang.ir.source_file import Function, SourceFile
+from checks.lang.ir.stmt import Assign, guarded_statements
 from checks.lang.source import language
 from checks.rules.semantics._rank_conditions import is_rank, ranks
 
@@ -29,13 +29,13 @@ _KINDS = (
 )
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Site:
     """A Python call of the op: the rank it passes, of which `kind`, and the flag (None where it is not known).
     `pinned` says that the call stands under a condition which lets only tensor-parallel rank 0 through."""
 
     function: Function
-    unit: Unit
+    unit: SourceFile
     call: E.Call
     rank: E.Expr
     kind: str
@@ -54,7 +54,7 @@ def kind_of(expr: E.Expr) -> str:
 
 
 def sites(
-    function: Function, unit: Unit, rank: str, flag: str, change: ChangeSet, config: Config
+    function: Function, unit: SourceFile, rank: str, flag: str, change: ChangeSet, config: Config
 ) -> Iterator[Site]:
     """Every call outside tests of the ops that come to the C++ `function`, whose parameters `rank` and `flag` are."""
     ops = Ops.of(change)
@@ -94,7 +94,9 @@ def _calls(
                     yield site
 
 
-def _elsewhere(call: E.Call, function: Function, unit: Unit, op: OpInfo, config: Config) -> bool:
+def _elsewhere(
+    call: E.Call, function: Function, unit: SourceFile, op: OpInfo, config: Config
+) -> bool:
     """Whether the name is certainly another hardware's op at this call: the file's own, or by where it comes from."""
     own, here = config.hardware_of(op.unit.path), config.hardware_of(unit.path)
     if own and here and own != here:
@@ -110,7 +112,7 @@ def _site(
     call: E.Call,
     guards: tuple[E.Expr, ...],
     function: Function,
-    unit: Unit,
+    unit: SourceFile,
     op: OpInfo,
     rank: int,
     flag: int | None,
@@ -133,7 +135,7 @@ def _origin(rank: E.Expr, function: Function) -> E.Expr:
         return rank
     values = [
         g.stmt.value
-        for g in flatten(function.body)
+        for g in guarded_statements(function.body)
         if isinstance(g.stmt, Assign) and g.stmt.target == rank
     ]
     return values[0] if len(values) == 1 and values[0] is not None else rank

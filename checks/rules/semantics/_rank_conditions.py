@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import product
 
-from checks.domain.bitfields.ranges import show
+from checks.domain.bitfields.ranges import source_of
 from checks.domain.messages import Endpoint, snake
 from checks.domain.ops import calls_of
 from checks.lang.ir import expr as E
-from checks.lang.ir.node import node
 from checks.lang.ir.source_file import Function
-from checks.lang.ir.stmt import flatten
+from checks.lang.ir.stmt import guarded_statements
 
 _RANK = re.compile(r"(^|_)rank(_id|_idx)?$")
 _TRANSFERS = re.compile(
@@ -23,7 +23,7 @@ _MOST_FLAGS = 5
 RANKS = (0, 1, 2)
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Gate:
     """The conditions on ranks under which `function` reaches the transfer on `line`: all of `tests` hold there.
     `name` is what is called, empty for the function as a whole."""
@@ -49,7 +49,7 @@ class Gate:
         return min((t.line for t in self.tests if t.line), default=self.line)
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Row:
     """One line of the truth table: what the names are, and whether the transfer happens before and after."""
 
@@ -73,7 +73,7 @@ def gates(function: Function, ends: tuple[Endpoint, ...]) -> list[Gate]:
                 Gate(function, name, tuple(g for g in guards if list(ranks(g))), call.line)
             )
     if not found and _TRANSFERS.search(snake(function.name)):
-        last = [g for g in flatten(function.body) if g.stmt in function.body][-1:]
+        last = [g for g in guarded_statements(function.body) if g.stmt in function.body][-1:]
         found = [
             Gate(function, "", tuple(t for t in g.guards if list(ranks(t))), g.stmt.line)
             for g in last
@@ -106,7 +106,7 @@ def _flags(test: E.Expr) -> Iterator[str]:
         case E.Const():
             return
         case _ if not list(ranks(test)):
-            yield show(test)
+            yield source_of(test)
 
 
 def table(before: Gate, after: Gate) -> list[Row]:
@@ -151,7 +151,7 @@ def holds(test: E.Expr, values: dict[str, int]) -> bool:
             one, two = _value(left, values), _value(right, values)
             return _compare(op, one, two)
         case _:
-            return bool(values.get(show(test), 0))
+            return bool(values.get(source_of(test), 0))
 
 
 def _value(expr: E.Expr, values: dict[str, int]) -> float:

@@ -43,18 +43,17 @@ from checks.core.finding import (
     Side,
     Step,
 )
-from checks.domain.bitfields.ranges import show
+from checks.domain.bitfields.ranges import source_of
 from checks.domain.messages import Messages
-from checks.domain.ops import calls_of, expressions
+from checks.domain.ops import calls_of, expressions_of
 from checks.lang.ir import expr as E
-from checks.lang.ir.source_file import Function, Unit
-from checks.lang.ir.stmt import Opaque, flatten
+from checks.lang.ir.source_file import Function, SourceFile
+from checks.lang.ir.stmt import Opaque, guarded_statements
 from checks.lang.source import language
 from checks.rules.semantics._rank_callers import TENSOR, Site, kind_of, sites
 from checks.rules.semantics._rank_conditions import Gate, Row, gates, ranks, table
 
 ID = "semantics.rank-gate"
-SUMMARY = "A change to which ranks send or receive leaves a flag without meaning or a caller without its message"
 # A rank beside a number, either way round, or one that a `switch` or `match` tells cases of: no gate has another form.
 # Each begins with plain characters, by which it is looked for.
 _RANK = (
@@ -79,18 +78,23 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
                 yield from _judge(before, after, rows, unit, base, change, config)
 
 
-def _base_unit(path: str, change: ChangeSet) -> Unit | None:
+def _base_unit(path: str, change: ChangeSet) -> SourceFile | None:
     file = change.changed(path)
     return change.unit(file.base_path, Side.BASE) if file is not None and file.base_path else None
 
 
-def _asks(function: Function, unit: Unit) -> bool:
+def _asks(function: Function, unit: SourceFile) -> bool:
     text = unit.text(function.start_line, function.end_line)
     return "rank" in text and any(form.search(text) for form in _RANK)
 
 
 def _pairs(
-    old: Function, base: Unit, new: Function, unit: Unit, change: ChangeSet, config: Config
+    old: Function,
+    base: SourceFile,
+    new: Function,
+    unit: SourceFile,
+    change: ChangeSet,
+    config: Config,
 ) -> Iterator[tuple[Gate, Gate]]:
     """The gates of the same transfer before and after; a function that transfers in one place has one pair."""
     ends = Messages.of(change, config).of_unit(unit) if language(new.path) == "cpp" else ()
@@ -120,8 +124,8 @@ def _judge(
     before: Gate,
     after: Gate,
     rows: list[Row],
-    unit: Unit,
-    base: Unit,
+    unit: SourceFile,
+    base: SourceFile,
     change: ChangeSet,
     config: Config,
 ) -> Iterator[Finding]:
@@ -145,7 +149,7 @@ def _judge(
         yield _widened(before, after, rows, unit, base)
 
 
-def _moved(function: Function, unit: Unit) -> bool:
+def _moved(function: Function, unit: SourceFile) -> bool:
     """Whether a caller in this file asks for the rank before it calls `function`."""
     for other in unit.functions:
         if function.name in unit.text(other.start_line, other.end_line):
@@ -156,10 +160,10 @@ def _moved(function: Function, unit: Unit) -> bool:
 
 
 def _reads(function: Function, name: str) -> bool:
-    for guarded in flatten(function.body):
+    for guarded in guarded_statements(function.body):
         if isinstance(guarded.stmt, Opaque) and name in guarded.stmt.text:
             return True
-        if any(name in E.names(top) for top in expressions(guarded.stmt)):
+        if any(name in E.names(top) for top in expressions_of(guarded.stmt)):
             return True
     return False
 
@@ -171,8 +175,8 @@ def _lost(
     after: Gate,
     rows: list[Row],
     known: list[Site],
-    unit: Unit,
-    base: Unit,
+    unit: SourceFile,
+    base: SourceFile,
 ) -> Finding:
     passing = [s for s in known if not (isinstance(s.flag, E.Const) and s.flag.value is False)]
     args = {
@@ -183,7 +187,7 @@ def _lost(
         Definition(
             flag,
             Location(s.unit.path, s.flag.line or s.call.line),
-            show(s.flag),
+            source_of(s.flag),
             _line(s.unit, s.flag.line),
         )
         for s in passing
@@ -202,7 +206,7 @@ def _lost(
 
 
 def _callers(
-    known: list[Site], flag: str, closed: list[Row], gate: Gate, unit: Unit
+    known: list[Site], flag: str, closed: list[Row], gate: Gate, unit: SourceFile
 ) -> Iterator[Finding]:
     """Calls that pass another kind of rank than tensor-parallel, for which the new gate drops what was sent."""
     good = [s for s in known if s.kind == TENSOR]
@@ -210,19 +214,21 @@ def _callers(
         if site.kind in ("", TENSOR) or not _hit(site, flag, closed):
             continue
         args = {
-            "function": gate.function.name, "op": E.callee(site.call), "rank": show(site.rank), "kind": site.kind,
-            "flag": show(site.flag) if site.flag is not None else "", "pinned": site.pinned,
-            "at": Location(unit.path, gate.place), "others": [show(s.rank) for s in good],
+            "function": gate.function.name, "op": E.callee(site.call), "rank": source_of(site.rank), "kind": site.kind,
+            "flag": source_of(site.flag) if site.flag is not None else "", "pinned": site.pinned,
+            "at": Location(unit.path, gate.place), "others": [source_of(s.rank) for s in good],
             "closed": [r.text for r in closed][:_MOST_ROWS],
         }  # fmt: skip
         here = Definition(
-            show(site.rank),
+            source_of(site.rank),
             Location(site.unit.path, site.line),
             site.kind,
             _line(site.unit, site.line),
         )
         others = (
-            Definition(show(s.rank), Location(s.unit.path, s.line), s.kind, _line(s.unit, s.line))
+            Definition(
+                source_of(s.rank), Location(s.unit.path, s.line), s.kind, _line(s.unit, s.line)
+            )
             for s in good
         )
         yield Finding(
@@ -232,7 +238,7 @@ def _callers(
             location=Location(site.unit.path, site.line),
             message=Message("caller", args),
             symbol=site.function.qualname,
-            subject=f"{E.callee(site.call)} {show(site.rank)}",
+            subject=f"{E.callee(site.call)} {source_of(site.rank)}",
             evidence=(here, *others),
         )
 
@@ -248,7 +254,7 @@ def _hit(site: Site, flag: str, closed: list[Row]) -> bool:
 
 
 def _narrowed(
-    before: Gate, after: Gate, closed: list[Row], unit: Unit, base: Unit
+    before: Gate, after: Gate, closed: list[Row], unit: SourceFile, base: SourceFile
 ) -> Iterator[Finding]:
     """Python that newly lets only one device, data-parallel or expert-parallel rank through."""
     fresh = [n for n in after.ranks if n not in before.ranks]
@@ -264,12 +270,16 @@ def _narrowed(
         yield _gate_finding(Message("narrowed", args), before, after, unit, base)
 
 
-def _widened(before: Gate, after: Gate, rows: list[Row], unit: Unit, base: Unit) -> Finding:
+def _widened(
+    before: Gate, after: Gate, rows: list[Row], unit: SourceFile, base: SourceFile
+) -> Finding:
     args = {"function": after.function.name, "name": after.name, "opened": _texts(rows)}
     return _gate_finding(Message("widened", args), before, after, unit, base)
 
 
-def _gate_finding(message: Message, before: Gate, after: Gate, unit: Unit, base: Unit) -> Finding:
+def _gate_finding(
+    message: Message, before: Gate, after: Gate, unit: SourceFile, base: SourceFile
+) -> Finding:
     return Finding(
         rule=ID,
         severity=Severity.QUESTION,
@@ -277,7 +287,7 @@ def _gate_finding(message: Message, before: Gate, after: Gate, unit: Unit, base:
         location=Location(unit.path, after.place),
         message=message,
         symbol=after.function.qualname,
-        subject=" and ".join(map(show, after.tests)) or after.name,
+        subject=" and ".join(map(source_of, after.tests)) or after.name,
         evidence=_steps(before, after, unit, base),
     )
 
@@ -286,7 +296,7 @@ def _texts(rows: list[Row]) -> list[str]:
     return [r.text for r in rows if r.after][:_MOST_ROWS]
 
 
-def _steps(before: Gate, after: Gate, unit: Unit, base: Unit) -> tuple[Step, ...]:
+def _steps(before: Gate, after: Gate, unit: SourceFile, base: SourceFile) -> tuple[Step, ...]:
     was = Location(base.path, before.place, before.place, Side.BASE)
     now = Location(unit.path, after.place)
     return (
@@ -295,5 +305,5 @@ def _steps(before: Gate, after: Gate, unit: Unit, base: Unit) -> tuple[Step, ...
     )
 
 
-def _line(unit: Unit, line: int) -> str:
+def _line(unit: SourceFile, line: int) -> str:
     return unit.text(line).strip() if line else ""

@@ -59,8 +59,6 @@ from checks.rules.semantics._sibling_answer import answered
 from checks.rules.semantics._sibling_ops import left_behind
 from checks.rules.semantics._stale_tests import outdated
 
-SUMMARY = "An index is read with another meaning than the one its buffer's writer gives it"
-
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     """Every disagreement about an index that this change made or left behind."""
@@ -133,4 +131,4 @@ def _index_calls(side: Product, path: str, name: str) -> list[Call]:
     return found
 
 
-__all__ = ["ID", "SUMMARY", "run"]
+__all__ = ["ID", "run"]

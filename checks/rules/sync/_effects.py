@@ -5,19 +5,19 @@ from __future__ import annotations
 import builtins
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from checks.domain.ops import parts
+from checks.domain.ops import statement_expressions
 from checks.lang.ir import expr as E
-from checks.lang.ir.node import node
-from checks.lang.ir.source_file import Function, Unit
-from checks.lang.ir.stmt import Assign, For, Guarded, If, Stmt
+from checks.lang.ir.source_file import Function, SourceFile
+from checks.lang.ir.stmt import Assign, For, GuardedStmt, If, Stmt
 
 _LOGS = frozenset({"logger", "logging", "log", "warnings", "console_logger", "llm_logger"})
 _BUILTIN = frozenset(dir(builtins))
 _METHODS = frozenset(name for kind in (dict, list, str, set) for name in dir(kind))
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Effect:
     """One thing that a function does: `assign` a value to a place, `call` something, decide a `branch`, or tell the
     members of an `enum` apart. `key` is what it is about and `form` how (of an enum: `in` or `not-in`, and members);
@@ -36,7 +36,7 @@ class Effect:
         return self.kind, self.key, self.form
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Alteration:
     """What a change did to one effect of `function`: `old` became `new`. Of a call, keywords that came, went and have
     another value; of an enum, the members that came and went."""
@@ -53,17 +53,21 @@ class Alteration:
         return self.old.kind
 
 
-def effects(function: Function, unit: Unit) -> list[Effect]:
+def effects(function: Function, unit: SourceFile) -> list[Effect]:
     """Every effect of `function`, in source order; logging and what stands in nested functions left out."""
-    return function.body.once(effects, lambda: _effects(function, unit))
+    return function.body.memo(effects, lambda: _effects(function, unit))
 
 
-def _effects(function: Function, unit: Unit) -> list[Effect]:
+def _effects(function: Function, unit: SourceFile) -> list[Effect]:
     foreign = {(i.alias or i.module).split(".")[0] for i in unit.imports if not i.name}
-    return [e for guarded, inside in parts(function.body) for e in _of(guarded, inside, foreign)]
+    return [
+        e
+        for guarded, inside in statement_expressions(function.body)
+        for e in _of(guarded, inside, foreign)
+    ]
 
 
-def _of(guarded: Guarded, inside: list[E.Expr], foreign: set[str]) -> Iterator[Effect]:
+def _of(guarded: GuardedStmt, inside: list[E.Expr], foreign: set[str]) -> Iterator[Effect]:
     stmt, guards = guarded.stmt, guarded.guards
     span = stmt.line, _header_end(stmt)
     match stmt:
@@ -127,18 +131,22 @@ def _enum(item: E.Expr) -> str | None:
             return None
 
 
-def alterations(old: Function, new: Function, old_unit: Unit, new_unit: Unit) -> list[Alteration]:
+def alterations(
+    old: Function, new: Function, old_unit: SourceFile, new_unit: SourceFile
+) -> list[Alteration]:
     """What the change altered: effects of the base that are gone, each with the effect of the head in its place.
 
     An effect of which the old form still stands somewhere in the function is left out: which one a copy follows is
     not known. Kept with the new function, as the rule runs again for each of its fixes.
     """
-    return new.body.once(
+    return new.body.memo(
         (alterations, old.path, old.start_line), lambda: _alterations(old, new, old_unit, new_unit)
     )
 
 
-def _alterations(old: Function, new: Function, old_unit: Unit, new_unit: Unit) -> list[Alteration]:
+def _alterations(
+    old: Function, new: Function, old_unit: SourceFile, new_unit: SourceFile
+) -> list[Alteration]:
     before, after = effects(old, old_unit), effects(new, new_unit)
     # An identity is a whole expression: hashed once, and then a number.
     numbers: dict[tuple[object, ...], int] = {}

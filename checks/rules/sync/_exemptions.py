@@ -9,14 +9,14 @@ from functools import lru_cache
 from checks.core.change import ChangeSet
 from checks.domain.hardware_reach import Readers
 from checks.lang.ir import expr as E
-from checks.lang.ir.source_file import Function, Unit
-from checks.lang.ir.stmt import Assign, flatten
+from checks.lang.ir.source_file import Function, SourceFile
+from checks.lang.ir.stmt import Assign, guarded_statements
 from checks.rules.sync._effects import Alteration
 
 _SET = re.compile(r"\[[\"'](\w+)[\"']\]\s*=[^=]")
 
 
-def never_set(alteration: Alteration, unit: Unit, sibling: Unit) -> list[str]:
+def never_set(alteration: Alteration, unit: SourceFile, sibling: SourceFile) -> list[str]:
     """The keys that the altered part needs, where the changed file fills them and the sibling's fills none of them."""
     keys = {*_keys(alteration)}
     ours, theirs = (
@@ -37,7 +37,7 @@ def adapted(alteration: Alteration, function: Function, change: ChangeSet) -> in
     if isinstance(old, tuple) or isinstance(new, tuple):
         return 0
     dropped = {*_places(old)} - {*_places(new)}
-    for guarded in flatten(function.body):
+    for guarded in guarded_statements(function.body):
         stmt = guarded.stmt
         if not isinstance(stmt, Assign) or _label(stmt.target) not in dropped:
             continue
@@ -47,7 +47,11 @@ def adapted(alteration: Alteration, function: Function, change: ChangeSet) -> in
 
 
 def unread(
-    alteration: Alteration, call: E.Call, hardware: str, readers: Readers, at: tuple[Function, Unit]
+    alteration: Alteration,
+    call: E.Call,
+    hardware: str,
+    readers: Readers,
+    at: tuple[Function, SourceFile],
 ) -> bool:
     """Whether nothing that the sibling's hardware runs reads the keywords that came."""
     if not alteration.gained or alteration.lost or not hardware:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
@@ -13,8 +14,7 @@ from checks.domain.hardware_reach import refused, topics
 from checks.domain.ops import calls_of
 from checks.domain.siblings import base_unit
 from checks.lang.ir import expr as E
-from checks.lang.ir.node import node
-from checks.lang.ir.source_file import Function, Import, Unit
+from checks.lang.ir.source_file import Function, Import, SourceFile
 from checks.lang.source import language
 
 _PLATFORM = re.compile(r"\bis_(\w+)\(\)")
@@ -53,11 +53,11 @@ def unbound(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
                 yield _unbound(call, name, hardware, head, unit, branches[name], rule)
 
 
-def _branches_of(unit: Unit, side: Side, change: ChangeSet) -> dict[str, list[Import]]:
-    return change.once((_branches, side, unit.path), lambda: _branches(unit))
+def _branches_of(unit: SourceFile, side: Side, change: ChangeSet) -> dict[str, list[Import]]:
+    return change.memo((_branches, side, unit.path), lambda: _branches(unit))
 
 
-def _branches(unit: Unit) -> dict[str, list[Import]]:
+def _branches(unit: SourceFile) -> dict[str, list[Import]]:
     """The imports at file level that stand under a test of the hardware, by the name they bind."""
     found: dict[str, list[Import]] = {}
     for item in unit.imports:
@@ -70,7 +70,7 @@ def _branches(unit: Unit) -> dict[str, list[Import]]:
 
 
 def _lacking(
-    name: str, guards: tuple[E.Expr, ...], unit: Unit, branches: dict[str, list[Import]]
+    name: str, guards: tuple[E.Expr, ...], unit: SourceFile, branches: dict[str, list[Import]]
 ) -> list[str]:
     """The hardware of the switch on which `name` is not bound; none where the call asks for the hardware itself."""
     items = branches.get(name)
@@ -89,7 +89,7 @@ def _lacking(
     )
 
 
-def _set_apart(name: str, unit: Unit) -> bool:
+def _set_apart(name: str, unit: SourceFile) -> bool:
     """Whether the file binds the name itself where it is not imported: `name = None`."""
     start = f"{name} = "
     if start not in unit.text(1, len(unit.lines)):
@@ -97,11 +97,11 @@ def _set_apart(name: str, unit: Unit) -> bool:
     return any(line[:1].isspace() and line.lstrip().startswith(start) for line in unit.lines)
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class _Before:
     """The file as it was, with the names that it bound on some hardware only."""
 
-    unit: Unit
+    unit: SourceFile
     branches: dict[str, list[Import]]
 
     def calls(self, hardware: str, function: Function) -> Iterator[tuple[str, tuple[E.Expr, ...]]]:
@@ -118,7 +118,7 @@ class _Before:
         name: str,
         guards: tuple[E.Expr, ...],
         function: Function,
-        head: Unit,
+        head: SourceFile,
         below: tuple[str, ...] = (),
     ) -> bool:
         """Whether `hardware` lacked another name on the way to this call, in another arm of the same choice, or for
@@ -154,7 +154,7 @@ def _may_call(function: Function, before: _Before) -> bool:
     return any(name in text for name in before.branches)
 
 
-def _under_switch(function: Function, unit: Unit) -> bool:
+def _under_switch(function: Function, unit: SourceFile) -> bool:
     """Whether the function is defined under a test of the hardware."""
     depth = _indent(unit.lines[function.start_line - 1])
     above = (unit.lines[n] for n in range(function.start_line - 2, -1, -1) if unit.lines[n].strip())
@@ -162,7 +162,7 @@ def _under_switch(function: Function, unit: Unit) -> bool:
     return bool(depth and _PLATFORM.search(outer))
 
 
-def _left(function: Function, unit: Unit) -> bool:
+def _left(function: Function, unit: SourceFile) -> bool:
     """Whether a private function stands there unused: its file names it nowhere else, or in comments alone."""
     if not re.match("_[^_]", function.name):
         return False
@@ -189,7 +189,7 @@ def _unbound(
     name: str,
     lacking: list[str],
     function: Function,
-    unit: Unit,
+    unit: SourceFile,
     items: list[Import],
     rule: str,
 ) -> Finding:

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 
-from checks.core.change import ChangeSet
+from checks.core.change import ChangeSet, any_line_in
 from checks.core.config import Config, matches
 from checks.core.finding import Confidence, Finding, Location, Message, Severity, Sibling
-from checks.core.tree import find_word, whole
+from checks.core.tree import find_word, word_regex
 from checks.domain.keys import Use, asks_platform, hardware_alone, looked_for, uses
 from checks.domain.siblings import Names, base_unit
 from checks.lang.ir import expr as E
-from checks.lang.ir.node import node
-from checks.lang.ir.source_file import Function, Unit
-from checks.lang.ir.stmt import If, Raise, flatten, negate
-from checks.lang.ir.wanted import between
+from checks.lang.ir.source_file import Function, SourceFile
+from checks.lang.ir.stmt import If, Raise, guarded_statements, negate
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class _Needed:
     """A key that shared code needs since this change, at its first use."""
 
     use: Use
     function: Function
-    unit: Unit
+    unit: SourceFile
 
 
 def not_allocated(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
@@ -90,7 +89,7 @@ def _fresh(use: Use, function: Function, change: ChangeSet) -> bool:
     return not (optional or asks_platform(use.guards) or looked_for(use))
 
 
-def _quoted(key: str, unit: Unit | None) -> bool:
+def _quoted(key: str, unit: SourceFile | None) -> bool:
     text = unit.text(1, len(unit.lines)) if unit is not None else ""
     return f'"{key}"' in text or f"'{key}'" in text
 
@@ -101,7 +100,7 @@ def _set_here(use: Use, function: Function) -> bool:
 
 def _own_dict(path: str, holder: str, change: ChangeSet) -> int | None:
     """The line on which the runner makes a dict of its own under the holder's name, with its keys below it."""
-    return change.once(
+    return change.memo(
         (_own_dict, path, holder), lambda: _made_in(change.head.read(path) or b"", holder)
     )
 
@@ -137,13 +136,13 @@ def _reaches(path: str, needed: _Needed, change: ChangeSet) -> bool:
         grown = bool(callers)
         wanted |= callers
     return unit is not None and any(
-        re.search(rf"{whole(n)}\(", "\n".join(unit.lines)) for n in sorted(names & wanted)
+        re.search(rf"{word_regex(n)}\(", "\n".join(unit.lines)) for n in sorted(names & wanted)
     )
 
 
-def _calls(function: Function, unit: Unit, names: set[str]) -> bool:
+def _calls(function: Function, unit: SourceFile, names: set[str]) -> bool:
     text = unit.text(function.start_line + 1, function.end_line)
-    return any(re.search(rf"{whole(name)}\(", text) for name in names)
+    return any(re.search(rf"{word_regex(name)}\(", text) for name in names)
 
 
 def _not_allocated(
@@ -188,7 +187,7 @@ def one_sided(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]
         if (
             special
             or config.hardware_of(head.path)
-            or not change.once((_names_platform, head.path), partial(_names_platform, unit))
+            or not change.memo((_names_platform, head.path), partial(_names_platform, unit))
         ):
             continue
         fresh = [u for u in uses(head) if not u.sets and change.touches(head.path, u.line, u.line)]
@@ -205,11 +204,11 @@ def one_sided(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]
             yield _one_sided(found, head, unit, rule)
 
 
-def _names_platform(unit: Unit) -> bool:
+def _names_platform(unit: SourceFile) -> bool:
     return any("platform" in line and "is_" in line for line in unit.lines)
 
 
-def _made_on_one(key: str, reader: Function, unit: Unit, change: ChangeSet) -> Use | None:
+def _made_on_one(key: str, reader: Function, unit: SourceFile, change: ChangeSet) -> Use | None:
     """The one-sided place that makes `key`, where every place of the file that makes it asks for the hardware."""
     made = []
     sets = re.compile(rf"{re.escape(key)}[\"']?[\s\\)\]]*(?::[^=]*)?=(?!=)")
@@ -218,7 +217,7 @@ def _made_on_one(key: str, reader: Function, unit: Unit, change: ChangeSet) -> U
     lines = [line for line, _ in find_word(change.head.read(unit.path) or b"", key)]
     for function in unit.functions:
         reads = function.name == reader.name and function.owner == reader.owner
-        if reads or not between(lines, function.start_line, function.end_line):
+        if reads or not any_line_in(lines, function.start_line, function.end_line):
             continue
         if sets.search(unit.text(function.start_line, function.end_line)):
             made += [(u, function) for u in uses(function) if u.sets and u.key == key]
@@ -241,7 +240,7 @@ def _refused_elsewhere(use: Use, function: Function) -> bool:
     """Whether `use` runs on some hardware only because the function raised on the rest: nobody gets past it."""
     asking = [
         g.stmt
-        for g in flatten(function.body)
+        for g in guarded_statements(function.body)
         if isinstance(g.stmt, If) and asks_platform((g.stmt.test,))
     ]
     around = any(i.line <= use.line <= i.end_line for i in asking)
@@ -250,7 +249,7 @@ def _refused_elsewhere(use: Use, function: Function) -> bool:
 
 
 def _one_sided(
-    found: dict[str, tuple[Use, Use]], function: Function, unit: Unit, rule: str
+    found: dict[str, tuple[Use, Use]], function: Function, unit: SourceFile, rule: str
 ) -> Finding:
     first, made = min(found.values(), key=lambda pair: pair[0].line)
     excerpt = unit.lines[made.line - 1].strip()
@@ -277,5 +276,5 @@ def _one_sided(
     )
 
 
-def made_at(unit: Unit, use: Use) -> Location:
+def made_at(unit: SourceFile, use: Use) -> Location:
     return Location(unit.path, use.line)

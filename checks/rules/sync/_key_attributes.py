@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Severity, Step
-from checks.core.tree import whole
+from checks.core.tree import word_regex
 from checks.domain.keys import changed_python, sets_somehow
-from checks.lang.ir.source_file import Class, Unit
+from checks.lang.ir.source_file import Class, SourceFile
 from checks.rules.sync._key_fields import fields_of
 
 _DYNAMIC = ("__getattr", "__dict__", "setattr(self")
-_SET = re.compile(rf"{whole('self')}\.(\w+)\b[^=\n]*=[^=]")
+_SET = re.compile(rf"{word_regex('self')}\.(\w+)\b[^=\n]*=[^=]")
 
 
 def lost(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
@@ -35,22 +35,22 @@ def lost(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
                     yield from _still_read(name, cls, unit, now, change, config, rule)
 
 
-def _dynamic(cls: Class, unit: Unit) -> bool:
+def _dynamic(cls: Class, unit: SourceFile) -> bool:
     text = unit.text(cls.start_line, cls.end_line)
     return any(word in text for word in _DYNAMIC)
 
 
-def _same(was: Class, old: Unit, cls: Class, unit: Unit) -> bool:
+def _same(was: Class, old: SourceFile, cls: Class, unit: SourceFile) -> bool:
     """Whether the class reads as it did, and lost nothing of what goes by its name either."""
     texts = [u.text(c.start_line, c.end_line) for c, u in ((was, old), (cls, unit))]
     return texts[0] == texts[1] and _declared(was, old) <= _declared(cls, unit)
 
 
-def _declared(cls: Class, unit: Unit) -> set[str]:
+def _declared(cls: Class, unit: SourceFile) -> set[str]:
     return {*fields_of(cls, unit), *(f.name for f in unit.functions if f.owner == cls.name)}
 
 
-def attributes(cls: Class, unit: Unit) -> set[str]:
+def attributes(cls: Class, unit: SourceFile) -> set[str]:
     """What the class declares, defines and sets on `self`."""
     return _declared(cls, unit) | set(_SET.findall(unit.text(cls.start_line, cls.end_line)))
 
@@ -61,7 +61,13 @@ def object_name(cls: Class) -> str:
 
 
 def _still_read(
-    name: str, cls: Class, unit: Unit, now: set[str], change: ChangeSet, config: Config, rule: str
+    name: str,
+    cls: Class,
+    unit: SourceFile,
+    now: set[str],
+    change: ChangeSet,
+    config: Config,
+    rule: str,
 ) -> Iterator[Finding]:
     holder = object_name(cls)
     # The lines with the holder are the same for all that the class lost, and most are read nowhere.

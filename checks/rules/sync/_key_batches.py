@@ -24,10 +24,10 @@ from checks.domain.keys import (
     product_files,
     uses,
 )
-from checks.domain.ops import callers, expressions
+from checks.domain.ops import callers, expressions_of
 from checks.lang.ir import expr as E
-from checks.lang.ir.source_file import Class, Function, Unit
-from checks.lang.ir.stmt import Assign, flatten
+from checks.lang.ir.source_file import Class, Function, SourceFile
+from checks.lang.ir.stmt import Assign, guarded_statements
 
 _MAKERS = frozenset({"full", "zeros", "ones", "empty"})
 _Dims = dict[str, tuple[int, int]]
@@ -46,7 +46,7 @@ def lost_members(change: ChangeSet, config: Config, rule: str) -> Iterator[Findi
                     yield from _still_used(cls, unit, lost, other, change, rule)
 
 
-def _lost(old: Unit, cls: Class, unit: Unit) -> set[str]:
+def _lost(old: SourceFile, cls: Class, unit: SourceFile) -> set[str]:
     """What the class had and has no more. Methods that did not change lose nothing, and need not be looked into."""
     methods = [
         (f, unit.text(f.start_line, f.end_line)) for f in unit.functions if f.owner == cls.name
@@ -71,13 +71,13 @@ def _set(method: Function) -> set[str]:
 
 
 def _still_used(
-    cls: Class, unit: Unit, lost: set[str], other: Unit, change: ChangeSet, rule: str
+    cls: Class, unit: SourceFile, lost: set[str], other: SourceFile, change: ChangeSet, rule: str
 ) -> Iterator[Finding]:
     """One finding for each file that makes the class and still asks it for what it no longer has."""
     holders = {
         stmt.target.name
         for f in callers(cls.name, other)
-        for stmt in (g.stmt for g in flatten(f.body))
+        for stmt in (g.stmt for g in guarded_statements(f.body))
         if isinstance(stmt, Assign)
         and isinstance(stmt.target, E.Attr)
         and isinstance(stmt.value, E.Call)
@@ -129,7 +129,7 @@ def _still_used(
         )
 
 
-def _naming(keys: set[str], unit: Unit) -> list[Function]:
+def _naming(keys: set[str], unit: SourceFile) -> list[Function]:
     """The functions in whose text one of `keys` stands."""
     texts = ((f, unit.text(f.start_line, f.end_line)) for f in unit.functions)
     return [f for f, text in texts if any(key in text for key in keys)]
@@ -150,7 +150,7 @@ def flattened(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]
                     yield from _indexed(key, now[key], unit, path, change, rule)
 
 
-def _both_dims(old: Unit, unit: Unit) -> tuple[_Dims, _Dims]:
+def _both_dims(old: SourceFile, unit: SourceFile) -> tuple[_Dims, _Dims]:
     """`_dims` before and after the change of the members that a function makes which is not the same in both: nothing
     about the others can have changed."""
     before, after = _makers(old), _makers(unit)
@@ -161,13 +161,13 @@ def _both_dims(old: Unit, unit: Unit) -> tuple[_Dims, _Dims]:
     return _dims(old, keys), _dims(unit, keys)
 
 
-def _makers(unit: Unit) -> dict[str, Function]:
+def _makers(unit: SourceFile) -> dict[str, Function]:
     """The functions that name a maker, by their text."""
     texts = {unit.text(f.start_line, f.end_line): f for f in unit.functions}
     return {text: f for text, f in texts.items() if any(maker in text for maker in _MAKERS)}
 
 
-def _dims(unit: Unit, keys: set[str]) -> _Dims:
+def _dims(unit: SourceFile, keys: set[str]) -> _Dims:
     """(dimensions, line) of those of the members `keys` that are made with a list of sizes, where all places agree."""
     found: dict[str, set[tuple[int, int]]] = {}
     for function in _naming(keys, unit) if keys else ():
@@ -202,15 +202,15 @@ def _made(key: str, path: str, change: ChangeSet) -> int:
 
 
 def _indexed(
-    key: str, now: tuple[int, int], unit: Unit, path: str, change: ChangeSet, rule: str
+    key: str, now: tuple[int, int], unit: SourceFile, path: str, change: ChangeSet, rule: str
 ) -> Iterator[Finding]:
     other = change.unit(path)
     hits: list[tuple[int, Function]] = []
     for function in other.functions if other is not None else ():
         if other is None or key not in other.text(function.start_line, function.end_line):
             continue
-        for guarded in flatten(function.body):
-            for top in expressions(guarded.stmt):
+        for guarded in guarded_statements(function.body):
+            for top in expressions_of(guarded.stmt):
                 hits += [
                     (e.line or guarded.stmt.line, function)
                     for e in E.walk(top)

@@ -14,8 +14,8 @@ from checks.domain.call_targets import nearest_imports
 from checks.domain.keys import calling_files, changed_python
 from checks.domain.ops import calls_of
 from checks.lang.ir import expr as E
-from checks.lang.ir.source_file import Class, Function, Unit
-from checks.lang.ir.stmt import Assign, flatten, unreached
+from checks.lang.ir.source_file import Class, Function, SourceFile
+from checks.lang.ir.stmt import Assign, guarded_statements, unreached
 
 _FIELD = re.compile(r"^\s+(\w+)\s*:\s*[\"']?(?:Optional\[)?[\"']?(\w+)")
 
@@ -27,15 +27,15 @@ def read_only(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]
     for _, head in change.changed_functions():
         if head is None or not head.path.endswith(".py") or config.is_test(head.path):
             continue
-        bad: list[tuple[Assign, Class, Unit, str]] = []
-        for guarded in flatten(head.body):
+        bad: list[tuple[Assign, Class, SourceFile, str]] = []
+        for guarded in guarded_statements(head.body):
             stmt = guarded.stmt
             if isinstance(stmt, Assign) and change.touches(head.path, stmt.line, stmt.end_line):
                 match stmt.target:
                     case E.Attr(base=E.Attr(base=holder, name=field), name=name) if (
                         holder != E.Name("self")
                     ):
-                        found = change.once(
+                        found = change.memo(
                             (_named_tuple, field), partial(_named_tuple, field, change, config)
                         )
                         if found is not None:
@@ -44,9 +44,9 @@ def read_only(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]
             yield _read_only(bad, head, rule)
 
 
-def _named_tuple(field: str, change: ChangeSet, config: Config) -> tuple[Class, Unit] | None:
+def _named_tuple(field: str, change: ChangeSet, config: Config) -> tuple[Class, SourceFile] | None:
     """The NamedTuple that `field` is declared as, if all its declarations say the same."""
-    tuples = change.once(
+    tuples = change.memo(
         _TUPLE,
         lambda: {
             m[1] for h in change.head.find("NamedTuple", "python") if (m := _TUPLE.match(h.text))
@@ -90,7 +90,7 @@ def _class(name: str, path: str, change: ChangeSet) -> tuple[Class, str] | None:
 
 
 def _read_only(
-    bad: list[tuple[Assign, Class, Unit, str]], function: Function, rule: str
+    bad: list[tuple[Assign, Class, SourceFile, str]], function: Function, rule: str
 ) -> Finding:
     first, cls, unit, _ = bad[0]
     fields = fields_of(cls, unit)
@@ -113,7 +113,7 @@ def _read_only(
     )
 
 
-def fields_of(cls: Class, unit: Unit) -> dict[str, int]:
+def fields_of(cls: Class, unit: SourceFile) -> dict[str, int]:
     """The declared fields of a class, with their lines."""
     return {c.name: c.line for c in unit.constants if c.owner == cls.name and c.kind == "field"}
 
@@ -144,7 +144,7 @@ def gone(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
 
 def _still_passed(
     cls: Class,
-    unit: Unit,
+    unit: SourceFile,
     lost: list[str],
     now: dict[str, int],
     change: ChangeSet,
@@ -174,7 +174,9 @@ def _still_passed(
             yield _gone(cls, unit, path, bad, now, rule)
 
 
-def _is_it(call: E.Call, cls: Class, unit: Unit, function: Function, caller: Unit) -> bool:
+def _is_it(
+    call: E.Call, cls: Class, unit: SourceFile, function: Function, caller: SourceFile
+) -> bool:
     """Whether the name that is called can be this class, as far as imports tell: others may be called the same."""
     if caller.path == unit.path or not isinstance(call.func, E.Name):
         return True
@@ -188,7 +190,7 @@ def _is_it(call: E.Call, cls: Class, unit: Unit, function: Function, caller: Uni
 
 def _gone(
     cls: Class,
-    unit: Unit,
+    unit: SourceFile,
     path: str,
     bad: list[tuple[int, str, Function]],
     now: dict[str, int],

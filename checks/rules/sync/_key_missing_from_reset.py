@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity
-from checks.core.tree import whole
+from checks.core.tree import word_regex
 from checks.domain.keys import Use, changed_python, product_files, uses
 from checks.lang.ir import expr as E
-from checks.lang.ir.node import node
-from checks.lang.ir.source_file import Class, Function, Unit
+from checks.lang.ir.source_file import Class, Function, SourceFile
 from checks.rules.sync._key_fields import fields_of, is_record
 
 LEAST_SET, LEAST_KNOWN = 3, 0.8
@@ -39,7 +39,7 @@ def record_fields(change: ChangeSet, config: Config, rule: str) -> Iterator[Find
                 yield from _rewriters(cls, unit, set(known), new, change, config, rule)
 
 
-def _plain(name: str, cls: Class, unit: Unit) -> bool:
+def _plain(name: str, cls: Class, unit: SourceFile) -> bool:
     """Whether a field is declared as one number, flag, word or handle, which has no order to keep."""
     kinds = [c.type for c in unit.constants if c.owner == cls.name and c.name == name]
     words = re.findall(r"\w+", kinds[0]) if kinds else []
@@ -48,7 +48,7 @@ def _plain(name: str, cls: Class, unit: Unit) -> bool:
 
 def _rewriters(
     cls: Class,
-    unit: Unit,
+    unit: SourceFile,
     known: set[str],
     new: list[str],
     change: ChangeSet,
@@ -65,18 +65,18 @@ def _rewriters(
                 continue
             text = other.text(function.start_line, function.end_line)
             near = [f for f in known if f"{name}.{f}" in text]
-            touched = {f for f in near if re.search(rf"{whole(f'{name}.{f}')}\b", text)}
+            touched = {f for f in near if re.search(rf"{word_regex(f'{name}.{f}')}\b", text)}
             written = {
-                f for f in near if re.search(rf"{whole(f'{name}.{f}')}(\.\w+)?\s*=[^=]", text)
+                f for f in near if re.search(rf"{word_regex(f'{name}.{f}')}(\.\w+)?\s*=[^=]", text)
             }
-            left = [f for f in new if not re.search(rf"{whole(f)}\b", text)]
+            left = [f for f in new if not re.search(rf"{word_regex(f)}\b", text)]
             if left and len(written) >= LEAST_SET and len(touched) >= LEAST_KNOWN * len(known):
                 at = Location(unit.path, fields_of(cls, unit)[left[0]])
                 place = Location(path, function.start_line)
                 yield _left_out(left, cls.name, function, place, at, unit, sorted(written), rule)
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class _Batch:
     """The fields that a class allocates, in order, with the first dimension of each."""
 
@@ -128,13 +128,13 @@ def batch_fields(change: ChangeSet, config: Config, rule: str) -> Iterator[Findi
                     yield from (finding for finding in found if method.clean)
 
 
-def _allocating(cls: Class, unit: Unit) -> list[str]:
+def _allocating(cls: Class, unit: SourceFile) -> list[str]:
     """The source of the methods in which a class makes its fields."""
     inits = (f for f in unit.functions if f.owner == cls.name and _INIT.match(f.name))
     return [unit.text(f.start_line, f.end_line) for f in inits]
 
 
-def _batch(cls: Class, unit: Unit) -> _Batch:
+def _batch(cls: Class, unit: SourceFile) -> _Batch:
     found: dict[str, Use] = {}
     for function in unit.functions:
         if function.owner == cls.name and _INIT.match(function.name):
@@ -145,7 +145,13 @@ def _batch(cls: Class, unit: Unit) -> _Batch:
 
 
 def _unlisted(
-    cls: Class, batch: _Batch, fresh: set[str], added: bool, method: Function, unit: Unit, rule: str
+    cls: Class,
+    batch: _Batch,
+    fresh: set[str],
+    added: bool,
+    method: Function,
+    unit: SourceFile,
+    rule: str,
 ) -> Iterator[Finding]:
     text = unit.text(method.start_line, method.end_line)
     words = set(re.findall(r"\w+", text))
@@ -187,7 +193,7 @@ def _above(key: str, batch: _Batch, words: set[str]) -> str:
     return next((k for k in reversed(order[: order.index(key)]) if k in words), "")
 
 
-def _line_of(key: str, method: Function, unit: Unit) -> int:
+def _line_of(key: str, method: Function, unit: SourceFile) -> int:
     lines = range(method.start_line, method.end_line + 1)
     return next(
         (n for n in lines if key and re.search(rf"\b{key}\b", unit.lines[n - 1])), method.start_line
@@ -200,7 +206,7 @@ def _left_out(
     function: Function,
     place: Location,
     at: Location,
-    unit: Unit,
+    unit: SourceFile,
     listed: list[str],
     rule: str,
 ) -> Finding:

@@ -9,8 +9,8 @@ from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Severity, Sibling
 from checks.domain.siblings import paired_changes, sibling_files
 from checks.lang.ir import expr as E
-from checks.lang.ir.source_file import Function, Unit
-from checks.lang.ir.stmt import Assign, flatten
+from checks.lang.ir.source_file import Function, SourceFile
+from checks.lang.ir.stmt import Assign, guarded_statements
 from checks.rules.sync._effects import weight
 
 LEAST_WEIGHT = 3
@@ -47,7 +47,7 @@ def _attributes(function: Function) -> Iterator[tuple[str, tuple[E.Expr, int]]]:
 
 def _set(function: Function) -> Iterator[tuple[str, E.Expr, int]]:
     """(name, value, line) of each attribute of `self` that gets a value."""
-    for guarded in flatten(function.body):
+    for guarded in guarded_statements(function.body):
         match guarded.stmt:
             case Assign(
                 target=E.Attr(base=E.Name(id="self"), name=name), op="=", value=value, line=line
@@ -76,7 +76,13 @@ def _keeps(
 
 
 def _finding(
-    name: str, was: str, behind: list[Sibling], function: Function, line: int, unit: Unit, rule: str
+    name: str,
+    was: str,
+    behind: list[Sibling],
+    function: Function,
+    line: int,
+    unit: SourceFile,
+    rule: str,
 ) -> Finding:
     hardware = sorted({s.hardware or s.location.path for s in behind})
     return Finding(

@@ -12,8 +12,8 @@ from checks.domain.keys import Use, product_files, uses
 from checks.domain.ops import OpInfo, Ops, calls_of
 from checks.domain.siblings import Names, base_unit
 from checks.lang.ir import expr as E
-from checks.lang.ir.source_file import Function, Unit
-from checks.lang.ir.stmt import Assign, flatten
+from checks.lang.ir.source_file import Function, SourceFile
+from checks.lang.ir.stmt import Assign, guarded_statements
 from checks.rules.sync._key_writers import MAKES
 
 _REFERENCE = ("", "gpu")
@@ -107,7 +107,9 @@ def _writes(key: str, op: OpInfo) -> bool:
     return re.search(rf"const_cast<[^;]*?>\(\s*{re.escape(op.cpp_name(key))}\b", text) is not None
 
 
-def _side(function: Function, unit: Unit, hardware: str, names: Names, config: Config) -> bool:
+def _side(
+    function: Function, unit: SourceFile, hardware: str, names: Names, config: Config
+) -> bool:
     """Whether this hardware runs `function`: by its file, by its name, or as nothing says that another one does."""
     owner = config.hardware_of(unit.path)
     marks = set(function.name.split("_")) & names.hardware
@@ -129,7 +131,7 @@ def _passed_to(key: str, function: Function) -> Iterator[tuple[str, int]]:
 
 def _updated(use: Use, function: Function) -> bool:
     """Whether `function` writes elements of the key, copies into it, or sets it to anything but a fresh array."""
-    for guarded in flatten(function.body):
+    for guarded in guarded_statements(function.body):
         stmt = guarded.stmt
         if isinstance(stmt, Assign) and isinstance(stmt.target, E.Index):
             if any(e == E.Const(use.key) for e in E.walk(stmt.target.base)):
@@ -151,7 +153,7 @@ def _finding(
     op: str,
     place: Location,
     function: Function,
-    unit: Unit,
+    unit: SourceFile,
     config: Config,
     rule: str,
 ) -> Finding:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity
-from checks.domain.ops import calls_of, parts
+from checks.domain.ops import calls_of, statement_expressions
 from checks.lang.ir import expr as E
-from checks.lang.ir.node import node
-from checks.lang.ir.source_file import Class, Function, Unit
+from checks.lang.ir.source_file import Class, Function, SourceFile
 from checks.lang.source import language
 from checks.rules.sync._key_attributes import attributes
 
@@ -21,7 +21,7 @@ _SELF = E.Name("self")
 _Question: TypeAlias = tuple[str, str]
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class _Read:
     """`self.holder.name` on `line`, under `guards`."""
 
@@ -55,17 +55,17 @@ def of_one_kind(change: ChangeSet, config: Config, rule: str) -> Iterator[Findin
 
 
 def _reads(function: Function) -> list[_Read]:
-    return function.body.once(_reads, lambda: list(_found(function)))
+    return function.body.memo(_reads, lambda: list(_found(function)))
 
 
 def _found(function: Function) -> Iterator[_Read]:
-    for guarded, inside in parts(function.body):
+    for guarded, inside in statement_expressions(function.body):
         for e in inside:
             if e.__class__ is E.Attr and e.base.__class__ is E.Attr and e.base.base == _SELF:
                 yield _Read(e.base.name, e.name, e.line or guarded.stmt.line, guarded.guards)
 
 
-def _asked_elsewhere(read: _Read, unit: Unit, change: ChangeSet) -> dict[_Question, int]:
+def _asked_elsewhere(read: _Read, unit: SourceFile, change: ChangeSet) -> dict[_Question, int]:
     """What every other read of the same attribute in the file asks for before, with the line of one that does."""
     found: dict[_Question, int] | None = None
     name = f"{read.holder}.{read.name}"
@@ -100,7 +100,7 @@ def _words(value: E.Expr) -> Iterator[str]:
                 yield word.lower()
 
 
-def _asks(read: _Read, function: Function, unit: Unit, asked: dict[_Question, int]) -> bool:
+def _asks(read: _Read, function: Function, unit: SourceFile, asked: dict[_Question, int]) -> bool:
     """Whether the function's name, something before the read, its line or all calls of the function ask as well, for
     the same attribute or the same constant."""
     words = {word for question in asked for word in question}
@@ -132,14 +132,14 @@ def _lacking(read: _Read, change: ChangeSet) -> list[str]:
     return without if len(without) < len(kinds) else []
 
 
-def _may_have(name: str, cls: Class, unit: Unit) -> bool:
+def _may_have(name: str, cls: Class, unit: SourceFile) -> bool:
     return name in attributes(cls, unit) or "__getattr" in unit.text(cls.start_line, cls.end_line)
 
 
 def _finding(
     read: _Read,
     function: Function,
-    unit: Unit,
+    unit: SourceFile,
     asked: dict[_Question, int],
     lacking: list[str],
     rule: str,

@@ -17,8 +17,8 @@ from checks.domain.keys import (
     uses,
 )
 from checks.lang.ir import expr as E
-from checks.lang.ir.source_file import Function, Unit
-from checks.lang.ir.stmt import ExprStmt, flatten
+from checks.lang.ir.source_file import Function, SourceFile
+from checks.lang.ir.stmt import ExprStmt, guarded_statements
 
 MAKES = frozenset(
     {
@@ -54,8 +54,8 @@ def removed(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
             yield from _still_read(key, holders, sorted({h.path for h in hits}), change, rule)
 
 
-def _set_keys(unit: Unit, change: ChangeSet) -> Iterator[Use]:
-    gone = change.once(_set_keys, lambda: _gone(change)).get(unit.path, set())
+def _set_keys(unit: SourceFile, change: ChangeSet) -> Iterator[Use]:
+    gone = change.memo(_set_keys, lambda: _gone(change)).get(unit.path, set())
     for function in unit.functions:
         if not gone.isdisjoint(range(function.start_line, function.end_line + 1)):
             yield from (u for u in uses(function) if u.sets and u.line in gone)
@@ -73,7 +73,7 @@ def _gone(change: ChangeSet) -> dict[str, set[int]]:
 def _still_read(
     key: str, holders: set[str], paths: list[str], change: ChangeSet, rule: str
 ) -> Iterator[Finding]:
-    found: list[tuple[Use, Function, Unit]] = []
+    found: list[tuple[Use, Function, SourceFile]] = []
     for path in paths:
         unit = change.unit(path)
         for function in unit.functions if unit is not None else ():
@@ -100,7 +100,7 @@ def _still_read(
         )
 
 
-def _step(use: Use, unit: Unit, conclusion: Message) -> Step:
+def _step(use: Use, unit: SourceFile, conclusion: Message) -> Step:
     return Step(Location(unit.path, use.line), unit.lines[use.line - 1].strip(), conclusion)
 
 
@@ -125,7 +125,7 @@ def one_branch(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding
 def _after(key: str, function: Function, change: ChangeSet) -> tuple[Use, Use] | None:
     """(the call on a branch that gets the key, the read of it outside that branch)."""
     calls: list[Use] = []
-    for guarded in flatten(function.body):
+    for guarded in guarded_statements(function.body):
         stmt = guarded.stmt
         args = (
             stmt.value.args if isinstance(stmt, ExprStmt) and isinstance(stmt.value, E.Call) else ()
@@ -160,7 +160,7 @@ def _only_made(key: str, change: ChangeSet, config: Config) -> bool:
 
 
 def _one_branch(
-    key: str, call: Use, read: Use, function: Function, unit: Unit, rule: str
+    key: str, call: Use, read: Use, function: Function, unit: SourceFile, rule: str
 ) -> Finding:
     args = {"key": key, "call": Location(unit.path, call.line), "function": function.qualname}
     return Finding(

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity
-from checks.core.tree import holds_word
+from checks.core.tree import contains_word
 from checks.domain.keys import product_files
 from checks.lang.ir import expr as E
-from checks.lang.ir.source_file import Function, Unit
-from checks.lang.ir.stmt import Assign, flatten
+from checks.lang.ir.source_file import Function, SourceFile
+from checks.lang.ir.stmt import Assign, guarded_statements
 
 
 def lagging(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
@@ -30,7 +30,7 @@ def lagging(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
         for path in product_files("MethodType", change, config) if gained else ():
             unit = (
                 change.unit(path)
-                if holds_word(change.head.read(path) or b"", head.owner.encode())
+                if contains_word(change.head.read(path) or b"", head.owner.encode())
                 else None
             )
             for line, other in _put(head, unit) if unit is not None else ():
@@ -39,12 +39,12 @@ def lagging(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
                     yield _finding(head, other, line, lacks, unit, change, rule)
 
 
-def _put(method: Function, unit: Unit) -> Iterator[tuple[int, Function]]:
+def _put(method: Function, unit: SourceFile) -> Iterator[tuple[int, Function]]:
     """(line, function) of what the file puts in the place of `method`."""
     for function in unit.functions:
         if "MethodType" not in unit.text(function.start_line, function.end_line):
             continue
-        for guarded in flatten(function.body):
+        for guarded in guarded_statements(function.body):
             match guarded.stmt:
                 case Assign(
                     target=E.Attr(name=name), value=E.Call(args=(E.Name(id=other), *_)) as call
@@ -68,7 +68,7 @@ def _finding(
     other: Function,
     line: int,
     lacks: list[str],
-    unit: Unit,
+    unit: SourceFile,
     change: ChangeSet,
     rule: str,
 ) -> Finding:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config, matches
 from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity, Side
 from checks.lang.ir import expr as E
-from checks.lang.ir.node import node
-from checks.lang.ir.source_file import Unit
-from checks.lang.ir.stmt import Assign, flatten
+from checks.lang.ir.source_file import SourceFile
+from checks.lang.ir.stmt import Assign, guarded_statements
 from checks.lang.source import language
 from checks.rules.sync._op_copies import copies
 
@@ -22,7 +22,7 @@ _TUNING = re.compile(
 )
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Named:
     """`name` is given the number `value` on `line`."""
 
@@ -31,13 +31,13 @@ class Named:
     line: int
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Renumbered:
     """What the change did to a constant: `old` became `new` in `unit`."""
 
     old: Named
     new: Named
-    unit: Unit
+    unit: SourceFile
 
 
 def constants(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
@@ -72,7 +72,7 @@ def _renumbered(change: ChangeSet, config: Config) -> Iterator[Renumbered]:
                 yield Renumbered(gone, now[0], unit)
 
 
-def named(unit: Unit, lines: set[int] | None = None) -> Iterator[Named]:
+def named(unit: SourceFile, lines: set[int] | None = None) -> Iterator[Named]:
     """The constants of `unit` that have a number: definitions, class attributes, and assignments inside functions
     that hold one of `lines`."""
     for constant in unit.constants:
@@ -82,7 +82,7 @@ def named(unit: Unit, lines: set[int] | None = None) -> Iterator[Named]:
     for function in unit.functions:
         if lines is not None and not any(function.covers(n) for n in lines):
             continue
-        for guarded in flatten(function.body):
+        for guarded in guarded_statements(function.body):
             stmt = guarded.stmt
             if (
                 isinstance(stmt, Assign)
@@ -109,7 +109,7 @@ def number(value: E.Expr | None) -> int | float | None:
 
 def _keeping(
     renumbered: Renumbered, change: ChangeSet, config: Config
-) -> Iterator[tuple[Named, Unit]]:
+) -> Iterator[tuple[Named, SourceFile]]:
     """Places outside tests that give the same name the old value: on the hardware of the changed place, or in another
     hardware's copy of the same op."""
     path = renumbered.unit.path
@@ -139,7 +139,7 @@ def _keeping(
                 yield item, unit
 
 
-def _lays_out(name: str, unit: Unit) -> bool:
+def _lays_out(name: str, unit: SourceFile) -> bool:
     """Whether the constant sizes a struct here: layouts of messages are `protocol.layout-mismatch`'s."""
     return any(
         name in E.names(d)
@@ -150,7 +150,7 @@ def _lays_out(name: str, unit: Unit) -> bool:
 
 
 def _finding(
-    renumbered: Renumbered, places: list[tuple[Named, Unit]], config: Config, rule: str
+    renumbered: Renumbered, places: list[tuple[Named, SourceFile]], config: Config, rule: str
 ) -> Finding:
     item, unit = places[0]
     at = Location(renumbered.unit.path, renumbered.new.line)

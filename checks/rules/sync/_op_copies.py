@@ -20,7 +20,7 @@ def copies(path: str, change: ChangeSet, config: Config) -> tuple[str, ...]:
     Two steps are taken: files with the name of this one or registering its ops, and the same again from those,
     because a wrapper knows its op only by name.
     """
-    return change.once(("sync.op.copies", path), lambda: tuple(_copies(path, change, config)))
+    return change.memo(("sync.op.copies", path), lambda: tuple(_copies(path, change, config)))
 
 
 def _copies(path: str, change: ChangeSet, config: Config) -> Iterator[str]:
@@ -37,7 +37,7 @@ def _copies(path: str, change: ChangeSet, config: Config) -> Iterator[str]:
 
 
 def _same_name(path: str, change: ChangeSet) -> list[str]:
-    table: dict[str, list[str]] = change.once("sync.op.names", lambda: _by_name(change))
+    table: dict[str, list[str]] = change.memo("sync.op.names", lambda: _by_name(change))
     return table.get(stem(path), [])
 
 
@@ -63,7 +63,7 @@ def _same_op(path: str, change: ChangeSet) -> Iterator[str]:
 
 def registering(name: str, change: ChangeSet) -> tuple[str, ...]:
     """The files that register the op `name`."""
-    return change.once(("sync.op.registering", name), lambda: tuple(_registering(name, change)))
+    return change.memo(("sync.op.registering", name), lambda: tuple(_registering(name, change)))
 
 
 def _registering(name: str, change: ChangeSet) -> Iterator[str]:

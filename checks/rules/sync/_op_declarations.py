@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity
-from checks.lang.ir.source_file import Binding, Declaration, Function, Unit
+from checks.lang.ir.source_file import Binding, Declaration, Function, SourceFile
 from checks.lang.source import language
 from checks.rules.sync._op_registration import differ
 
@@ -27,7 +27,7 @@ def declarations(change: ChangeSet, config: Config, rule: str) -> Iterator[Findi
 
 def _of_functions(
     change: ChangeSet, config: Config
-) -> Iterator[tuple[Declaration, Function, Unit]]:
+) -> Iterator[tuple[Declaration, Function, SourceFile]]:
     """Declarations of every C++ function whose parameters the change altered."""
     for old, new in change.changed_functions():
         if (
@@ -51,7 +51,9 @@ def _of_functions(
                         yield declaration, only, unit
 
 
-def _of_files(change: ChangeSet, config: Config) -> Iterator[tuple[Declaration, Function, Unit]]:
+def _of_files(
+    change: ChangeSet, config: Config
+) -> Iterator[tuple[Declaration, Function, SourceFile]]:
     """Declarations on lines of the change whose function is bound in the same file."""
     for file in change.files:
         if (
@@ -73,7 +75,7 @@ def _of_files(change: ChangeSet, config: Config) -> Iterator[tuple[Declaration, 
                     yield declaration, function, unit
 
 
-def _definition(declaration: Declaration, unit: Unit, change: ChangeSet) -> Function | None:
+def _definition(declaration: Declaration, unit: SourceFile, change: ChangeSet) -> Function | None:
     """The one definition that a declaration can mean: the only one of its name, in its folder or anywhere."""
     plain = declaration.name.rsplit("::", 1)[-1]
     found: list[Function] = []
@@ -99,7 +101,7 @@ def _misfit(declaration: Declaration, function: Function) -> tuple[str, str, str
 def _finding(
     declaration: Declaration,
     function: Function,
-    unit: Unit,
+    unit: SourceFile,
     wrong: tuple[str, str, str],
     change: ChangeSet,
     rule: str,
@@ -126,7 +128,7 @@ def _finding(
     )
 
 
-def _bindings(change: ChangeSet, config: Config) -> Iterator[tuple[Binding, int, Unit]]:
+def _bindings(change: ChangeSet, config: Config) -> Iterator[tuple[Binding, int, SourceFile]]:
     """Bindings that name another number of arguments than their function has, on lines of the change."""
     for file in change.files:
         if (
@@ -149,7 +151,7 @@ def _bindings(change: ChangeSet, config: Config) -> Iterator[tuple[Binding, int,
                 yield binding, counts.pop(), unit
 
 
-def _binding(binding: Binding, params: int, unit: Unit, rule: str) -> Finding:
+def _binding(binding: Binding, params: int, unit: SourceFile, rule: str) -> Finding:
     args = {
         "name": binding.name,
         "function": binding.function,

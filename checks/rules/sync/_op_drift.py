@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
@@ -19,8 +20,7 @@ from checks.core.finding import (
 )
 from checks.domain.siblings import LEAST_CONTAINED, base_unit, containment
 from checks.lang.ir import expr as E
-from checks.lang.ir.node import node
-from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.source import language
 from checks.rules.sync._op_copies import copies
 from checks.rules.sync._op_effects import Alteration, Atom, alterations, atoms
@@ -38,13 +38,13 @@ _TUNED = re.compile(
 _NOISE = re.compile(r"//[^\n]*|/\*.*?\*/|^\s*#[^\n]*", re.S | re.M)
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Kept:
     """`atom` of `function` is what `alteration` was before the change."""
 
     alteration: Alteration
     function: Function
-    unit: Unit
+    unit: SourceFile
     atom: Atom
 
 
@@ -119,7 +119,7 @@ def drift(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
 
 
 def _reference(
-    alteration: Alteration, function: Function, unit: Unit | None, change: ChangeSet
+    alteration: Alteration, function: Function, unit: SourceFile | None, change: ChangeSet
 ) -> bool:
     """Whether `function` is the host's version of an altered kernel in one file, or the kernel of an altered host's."""
     device = [
@@ -131,7 +131,7 @@ def _reference(
     return containment(alteration.base, base, function, unit) >= LEAST_CONTAINED
 
 
-def _kept(alteration: Alteration, unit: Unit, change: ChangeSet) -> Iterator[Kept]:
+def _kept(alteration: Alteration, unit: SourceFile, change: ChangeSet) -> Iterator[Kept]:
     """The atoms of `unit` that are what `alteration` was; none where another function of it has the new form."""
     own = alteration.function if unit.path == alteration.function.path else None
     looked = [f for f in unit.functions if f.clean and (own is None or f.qualname != own.qualname)]
@@ -151,7 +151,7 @@ def _kept(alteration: Alteration, unit: Unit, change: ChangeSet) -> Iterator[Kep
 
 def _atoms(function: Function, change: ChangeSet) -> list[Atom]:
     key = ("sync.op.atoms", function.path, function.qualname, function.start_line)
-    return change.once(key, lambda: atoms(function))
+    return change.memo(key, lambda: atoms(function))
 
 
 def _has_new(alteration: Alteration, atom: Atom) -> bool:
@@ -250,7 +250,7 @@ def _words(kept: Kept, change: ChangeSet, config: Config) -> dict[str, object]:
     }
 
 
-def _guard_text(unit: Unit, alteration: Alteration) -> str:
+def _guard_text(unit: SourceFile, alteration: Alteration) -> str:
     """The condition as the change wrote it: the line of the branch where it is found, else nothing."""
     line = alteration.guard.line if alteration.guard is not None else 0
     return re.sub(r"\s+", " ", unit.text(line)).strip()[:_LONGEST] if line else ""
@@ -263,7 +263,7 @@ def _sibling(kept: Kept, change: ChangeSet, config: Config) -> Sibling:
     return Sibling(place, kept.function.qualname, hardware, verdict, _text(kept.unit, kept.atom))
 
 
-def _text(unit: Unit, atom: Atom) -> str:
+def _text(unit: SourceFile, atom: Atom) -> str:
     """The code of `atom` on one line, without comments and the brace that opens a block."""
     text = _NOISE.sub(" ", unit.text(atom.line, atom.end_line))
     text = re.sub(r"\s+", " ", text).strip().removesuffix("{").rstrip()

@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from checks.lang.ir import expr as E
-from checks.lang.ir.node import node
 from checks.lang.ir.source_file import Function
-from checks.lang.ir.stmt import Assign, ExprStmt, For, Guarded, If, Return, flatten
+from checks.lang.ir.stmt import Assign, ExprStmt, For, GuardedStmt, If, Return, guarded_statements
 from checks.rules.sync._effects import symbols, weight
 
 LEAST_ALIKE = 0.4
@@ -28,7 +28,7 @@ _ALLOCATES = frozenset(
 )
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Atom:
     """`assign`: `key` gets `form`; `branch`: `form` decides; `loop`: `form` bounds a counter; `result`: `form` is
     returned. `guards` are the conditions around it, `line`..`end_line` the code's, `width` the bits of a declared
@@ -56,7 +56,7 @@ class Atom:
         return E.names(self.form) | (E.names(self.key) if self.key is not None else set())
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Alteration:
     """What a change did to one atom: `old` became `new` (None: it is gone), gained the condition `guard`, or was
     `widened`: the same value in a wider type."""
@@ -97,10 +97,10 @@ def _plain(e: E.Expr) -> E.Expr | None:
 
 def atoms(function: Function) -> list[Atom]:
     """Every atom of `function` in source order."""
-    return [a for g in flatten(function.body) for a in _of(g)]
+    return [a for g in guarded_statements(function.body) for a in _of(g)]
 
 
-def _of(guarded: Guarded) -> Iterator[Atom]:
+def _of(guarded: GuardedStmt) -> Iterator[Atom]:
     stmt = guarded.stmt
     guards = tuple(plain(g) for g in guarded.guards)
     match stmt:

@@ -9,7 +9,7 @@ from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity, Side
 from checks.domain.ops import OpInfo, Ops
-from checks.lang.ir.source_file import Import, Op, Unit
+from checks.lang.ir.source_file import Import, Op, SourceFile
 from checks.lang.source import language
 
 _OPS = re.compile(r"(^|\.)_?(custom_)?ops\.(?P<hardware>\w+)$")
@@ -33,7 +33,7 @@ def imports(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
                 yield from _check(item, unit, ops, change, config, rule)
 
 
-def _fresh(unit: Unit, change: ChangeSet) -> Iterator[Import]:
+def _fresh(unit: SourceFile, change: ChangeSet) -> Iterator[Import]:
     """Imports of single ops on lines of the change."""
     for item in unit.imports:
         if item.name and _OPS.search(item.module):
@@ -58,13 +58,13 @@ def _known(item: Import, change: ChangeSet) -> bool:
     )
 
 
-def _module(item: Import, unit: Unit) -> bool:
+def _module(item: Import, unit: SourceFile) -> bool:
     """Whether the name is used as a module: `name.function`."""
     pattern = re.compile(rf"\b{re.escape(item.alias or item.name)}\.\w")
     return any(pattern.search(line) for line in unit.lines)
 
 
-def _line(item: Import, unit: Unit) -> int:
+def _line(item: Import, unit: SourceFile) -> int:
     """The line of a long import on which the name itself stands."""
     pattern = re.compile(rf"\b{re.escape(item.name)}\b")
     for line in range(item.line, min(item.line + 80, len(unit.lines) + 1)):
@@ -74,7 +74,7 @@ def _line(item: Import, unit: Unit) -> int:
 
 
 def _check(
-    item: Import, unit: Unit, ops: Ops, change: ChangeSet, config: Config, rule: str
+    item: Import, unit: SourceFile, ops: Ops, change: ChangeSet, config: Config, rule: str
 ) -> Iterator[Finding]:
     match = _OPS.search(item.module)
     hits = change.head.find(item.name)
@@ -100,7 +100,7 @@ def _check(
         yield _unbound(item, unit, own[0].registration, neighbour, rule)
 
 
-def _python(item: Import, unit: Unit, hits_of: list[str]) -> bool:
+def _python(item: Import, unit: SourceFile, hits_of: list[str]) -> bool:
     """Whether the name may be Python's own: a module, or something that a package of ops defines or renames."""
     parts = item.module.split(".")
     folder = "/".join(parts[-2:])
@@ -110,7 +110,9 @@ def _python(item: Import, unit: Unit, hits_of: list[str]) -> bool:
     )
 
 
-def _others_unbound(item: Import, unit: Unit, ops: Ops, hardware: str, config: Config) -> bool:
+def _others_unbound(
+    item: Import, unit: SourceFile, ops: Ops, hardware: str, config: Config
+) -> bool:
     """Whether the file imports other ops from there and nothing binds any: they come in another way."""
     others = {i.name for i in unit.imports if i.module == item.module and i.name} - {item.name}
     known = [
@@ -155,7 +157,7 @@ def _siblings(folder: str, start: str, ops: Ops) -> Iterator[Op]:
             yield from unit.ops if unit is not None else ()
 
 
-def _absent(item: Import, unit: Unit, hardware: str, rule: str) -> Finding:
+def _absent(item: Import, unit: SourceFile, hardware: str, rule: str) -> Finding:
     return Finding(
         rule=rule,
         severity=Severity.QUESTION,
@@ -167,7 +169,7 @@ def _absent(item: Import, unit: Unit, hardware: str, rule: str) -> Finding:
     )
 
 
-def _unbound(item: Import, unit: Unit, op: Op, neighbour: OpInfo, rule: str) -> Finding:
+def _unbound(item: Import, unit: SourceFile, op: Op, neighbour: OpInfo, rule: str) -> Finding:
     place = Location(op.path, op.line)
     bound = Location(neighbour.unit.path, neighbour.line)
     args = {"name": item.name, "at": place, "neighbour": neighbour.name, "bound": bound}

@@ -19,8 +19,8 @@ from checks.core.finding import (
     Side,
 )
 from checks.lang.ir import expr as E
-from checks.lang.ir.source_file import Function, Op, Param, Unit
-from checks.lang.ir.stmt import Return, flatten
+from checks.lang.ir.source_file import Function, Op, Param, SourceFile
+from checks.lang.ir.stmt import Return, guarded_statements
 from checks.lang.source import language
 
 _JOINED = re.compile(r'"(?P<left>[^"\\\n]*)"(?P<between>\s+)"(?P<right>[^"\\\n]*)"')
@@ -49,19 +49,19 @@ def registrations(change: ChangeSet, config: Config, rule: str) -> Iterator[Find
                 yield from _check(op, function, unit, change, rule)
 
 
-def kernel_of(op: Op, unit: Unit) -> Function | None:
+def kernel_of(op: Op, unit: SourceFile) -> Function | None:
     """The function that `op` calls, where this file has one of that name."""
     found = unit.named(op.kernel.rsplit("::", 1)[-1]) if op.kernel else []
     return found[0] if len(found) == 1 else None
 
 
-def _touched(op: Op, function: Function, unit: Unit, change: ChangeSet) -> bool:
+def _touched(op: Op, function: Function, unit: SourceFile, change: ChangeSet) -> bool:
     spans = ((op.line, op.end_line), (function.start_line, function.end_line))
     return any(change.touches(unit.path, *span) for span in spans)
 
 
 def _check(
-    op: Op, function: Function, unit: Unit, change: ChangeSet, rule: str
+    op: Op, function: Function, unit: SourceFile, change: ChangeSet, rule: str
 ) -> Iterator[Finding]:
     joined = list(_joined(op, unit, change))
     if joined:
@@ -86,7 +86,7 @@ def _check(
         )
 
 
-def _joined(op: Op, unit: Unit, change: ChangeSet) -> Iterator[tuple[int, tuple[str, str]]]:
+def _joined(op: Op, unit: SourceFile, change: ChangeSet) -> Iterator[tuple[int, tuple[str, str]]]:
     """(line, both names) where two names stand next to one another without a comma, on lines of the change."""
     text = _COMMENT.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), unit.text(op.line, op.end_line))
     for match in _JOINED.finditer(text):
@@ -98,7 +98,7 @@ def _joined(op: Op, unit: Unit, change: ChangeSet) -> Iterator[tuple[int, tuple[
 
 
 def _lost_comma(
-    op: Op, function: Function, unit: Unit, line: int, names: tuple[str, str], rule: str
+    op: Op, function: Function, unit: SourceFile, line: int, names: tuple[str, str], rule: str
 ) -> Finding:
     given, wanted = len(op.inputs) + len(op.attrs), len(function.params)
     text = unit.lines[line - 1].rstrip("\r")
@@ -173,7 +173,9 @@ def _results(op: Op, function: Function) -> Iterator[Wrong]:
     for source, target in op.inplace:
         if source and target and (source not in inputs or target not in outputs):
             yield "inplace", {"given": source, "wanted": target}, Severity.BUG
-    returned = [g.stmt.value for g in flatten(function.body) if isinstance(g.stmt, Return)]
+    returned = [
+        g.stmt.value for g in guarded_statements(function.body) if isinstance(g.stmt, Return)
+    ]
     sizes = {len(v.items) for v in returned if isinstance(v, E.Sequence)} - {0}
     vectors = "vector" in function.returns and "vector<vector" not in re.sub(
         r"\s|std::", "", function.returns
@@ -196,7 +198,7 @@ def plain_type(text: str) -> str:
     return re.sub(r"\w+", lambda m: _SAME_TYPE.get(m[0], m[0]), bare)
 
 
-def _before(op: Op, unit: Unit, change: ChangeSet, wrong: Wrong) -> bool:
+def _before(op: Op, unit: SourceFile, change: ChangeSet, wrong: Wrong) -> bool:
     """Whether the registration did not fit in the same way before the change."""
     file = change.changed(unit.path)
     old = change.unit(file.base_path, Side.BASE) if file is not None and file.base_path else None

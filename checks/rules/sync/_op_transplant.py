@@ -7,11 +7,13 @@ import re
 from checks.core.change import ChangeSet
 from checks.core.finding import Edit, Fix
 from checks.domain.siblings import base_unit
-from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.source_file import Function, SourceFile
 from checks.rules.sync._op_effects import Alteration, Atom
 
 
-def ported(places: list[tuple[Alteration, Unit, Function, Atom]], change: ChangeSet) -> Fix | None:
+def ported(
+    places: list[tuple[Alteration, SourceFile, Function, Atom]], change: ChangeSet
+) -> Fix | None:
     """The edits that give every place (alteration, and where its old atom stands) the new lines; None where one cannot
     have them: the lines differ, the statement went away, or a name of the new one is not known there."""
     edits: dict[tuple[str, int], Edit] = {}
@@ -24,7 +26,7 @@ def ported(places: list[tuple[Alteration, Unit, Function, Atom]], change: Change
 
 
 def _edit(
-    alteration: Alteration, there: Unit, function: Function, atom: Atom, change: ChangeSet
+    alteration: Alteration, there: SourceFile, function: Function, atom: Atom, change: ChangeSet
 ) -> Edit | None:
     new, old = alteration.new, alteration.old
     if new is None or alteration.guard is not None:

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from checks.core.change import ChangeSet
 from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity, Side
 from checks.domain.call_targets import Target, Targets, called
-from checks.domain.ops import arguments, calls_of, expressions, parts
+from checks.domain.ops import arguments, calls_of, expressions_of, statement_expressions
 from checks.lang.ir import expr as E
-from checks.lang.ir.source_file import Function, Unit
-from checks.lang.ir.stmt import Assign, For, Guarded
+from checks.lang.ir.source_file import Function, SourceFile
+from checks.lang.ir.stmt import Assign, For, GuardedStmt
 
 _ITERATES = frozenset(
     {"any", "all", "len", "sum", "max", "min", "sorted", "list", "enumerate", "zip", "tuple"}
@@ -22,7 +22,7 @@ def newly_needed(old: Function, new: Function) -> bool:
     return bool(needed(new) - needed(old))
 
 
-def passed_on(function: Function, unit: Unit, change: ChangeSet) -> bool:
+def passed_on(function: Function, unit: SourceFile, change: ChangeSet) -> bool:
     """Whether a line of the change hands an optional parameter of `function` to another call."""
     optional = {E.Name(p.name) for p in function.params if p.default == E.Const(None)}
     if not optional:
@@ -57,7 +57,7 @@ def use(function: Function, name: str) -> int | None:
             continue
         if isinstance(stmt, Assign) and isinstance(stmt.target, E.Name) and stmt.target.id == name:
             return None
-        for top in expressions(stmt) if name in held else ():
+        for top in expressions_of(stmt) if name in held else ():
             verdict = _opened(top, name)
             if verdict is False:
                 return None
@@ -68,14 +68,14 @@ def use(function: Function, name: str) -> int | None:
     return None
 
 
-def _mentions(function: Function) -> list[tuple[Guarded, frozenset[str], frozenset[str]]]:
+def _mentions(function: Function) -> list[tuple[GuardedStmt, frozenset[str], frozenset[str]]]:
     """Every statement with the names in its guards and those that it holds itself: asked for one parameter after
     another."""
 
-    def make() -> list[tuple[Guarded, frozenset[str], frozenset[str]]]:
-        found: list[tuple[Guarded, frozenset[str], frozenset[str]]] = []
+    def make() -> list[tuple[GuardedStmt, frozenset[str], frozenset[str]]]:
+        found: list[tuple[GuardedStmt, frozenset[str], frozenset[str]]] = []
         asked: dict[int, set[str]] = {}  # the same guards stand before many statements
-        for guarded, inside in parts(function.body):
+        for guarded, inside in statement_expressions(function.body):
             for guard in guarded.guards:
                 if id(guard) not in asked:
                     asked[id(guard)] = E.names(guard)
@@ -85,7 +85,7 @@ def _mentions(function: Function) -> list[tuple[Guarded, frozenset[str], frozens
             )
         return found
 
-    return function.body.once(_mentions, make)
+    return function.body.memo(_mentions, make)
 
 
 def _opened(top: E.Expr, name: str) -> bool | None:
@@ -112,7 +112,7 @@ def _opened(top: E.Expr, name: str) -> bool | None:
 def missing(
     call: E.Call,
     function: Function,
-    unit: Unit,
+    unit: SourceFile,
     target: Target,
     targets: Targets,
     change: ChangeSet,
@@ -178,11 +178,11 @@ def _use_through(target: Target, name: str, targets: Targets, depth: int = 2) ->
             and stmt.target is not None
             and name in E.names(stmt.target)
         )
-        if rebound or any(_opened(top, name) is False for top in expressions(stmt)):
+        if rebound or any(_opened(top, name) is False for top in expressions_of(stmt)):
             return None
         if guarded.loops or any(_of_a_kind(g) or _of_an_option(g) for g in guarded.guards):
             continue
-        for top in expressions(stmt):
+        for top in expressions_of(stmt):
             for e in E.walk(top):
                 if isinstance(e, E.Call) and E.Name(name) in (*e.args, *(v for _, v in e.keywords)):
                     found = _passed_on(e, target, name, targets, depth)

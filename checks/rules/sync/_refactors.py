@@ -9,15 +9,15 @@ from checks.core.change import ChangeSet, FileChange
 from checks.core.config import Config
 from checks.core.finding import Side
 from checks.lang.ir import expr as E
-from checks.lang.ir.source_file import Function, Unit
-from checks.lang.ir.stmt import Assign, flatten
+from checks.lang.ir.source_file import Function, SourceFile
+from checks.lang.ir.stmt import Assign, guarded_statements
 from checks.rules.sync._effects import Alteration
 
 DEPTH = 3
 
 
 def means_the_same(
-    alteration: Alteration, old: tuple[Function, Unit], new: tuple[Function, Unit]
+    alteration: Alteration, old: tuple[Function, SourceFile], new: tuple[Function, SourceFile]
 ) -> bool:
     """Whether both forms are one once the names in which they differ stand for what they were given. `old` and `new`
     are the function and its file in the base and in the head."""
@@ -43,7 +43,7 @@ def _places(form: E.Expr) -> set[E.Expr]:
     }
 
 
-def _expanded(form: E.Expr, places: set[E.Expr], function: Function, unit: Unit) -> E.Expr:
+def _expanded(form: E.Expr, places: set[E.Expr], function: Function, unit: SourceFile) -> E.Expr:
     """`form` with each of `places` put in: names that the function gives one value, attributes that the file does."""
 
     def value(e: E.Expr) -> E.Expr | None:
@@ -67,18 +67,18 @@ def _names(form: E.Expr) -> set[E.Expr]:
     return {e for e in E.walk(form) if isinstance(e, E.Name)}
 
 
-def _text(function: Function, unit: Unit) -> str:
+def _text(function: Function, unit: SourceFile) -> str:
     return unit.text(function.start_line, function.end_line)
 
 
 def _values(target: E.Expr, function: Function) -> list[E.Expr]:
-    return function.body.once(_values, lambda: _given(function)).get(target, [])
+    return function.body.memo(_values, lambda: _given(function)).get(target, [])
 
 
 def _given(function: Function) -> dict[E.Expr, list[E.Expr]]:
     """What each place in `function` gets."""
     given: dict[E.Expr, list[E.Expr]] = {}
-    for guarded in flatten(function.body):
+    for guarded in guarded_statements(function.body):
         if isinstance(guarded.stmt, Assign) and guarded.stmt.value is not None:
             given.setdefault(guarded.stmt.target, []).append(guarded.stmt.value)
     return given
@@ -115,7 +115,7 @@ def _rerouted(form: E.Expr, other: E.Expr) -> set[str]:
 def _taken_away(name: str, change: ChangeSet, config: Config) -> bool:
     """Whether the change removed a line of shared code that declares or sets `name`, and made it no new one."""
     declares = re.compile(rf"^\s*(self\.)?{name}\s*(:[^=]*)?(=[^=]|$)|def {name}\(")
-    for file, old, gone in change.once((_taken_away, "gone"), lambda: tuple(_gone(change, config))):
+    for file, old, gone in change.memo((_taken_away, "gone"), lambda: tuple(_gone(change, config))):
         if name not in gone or not any(
             declares.search(line) for line in gone.split("\n") if name in line
         ):
@@ -127,7 +127,7 @@ def _taken_away(name: str, change: ChangeSet, config: Config) -> bool:
     return False
 
 
-def _gone(change: ChangeSet, config: Config) -> Iterator[tuple[FileChange, Unit, str]]:
+def _gone(change: ChangeSet, config: Config) -> Iterator[tuple[FileChange, SourceFile, str]]:
     """Each changed file of shared Python, what it was, and the lines that it lost."""
     for file in change.files:
         old = (

@@ -11,8 +11,8 @@ from checks.domain.call_targets import Targets, called
 from checks.domain.keys import calling_files
 from checks.domain.ops import Ops, callers
 from checks.lang.ir import expr as E
-from checks.lang.ir.source_file import Function, Unit
-from checks.lang.ir.stmt import Assign, Return, flatten
+from checks.lang.ir.source_file import Function, SourceFile
+from checks.lang.ir.stmt import Assign, Return, guarded_statements
 from checks.lang.source import language
 
 
@@ -47,7 +47,7 @@ def unpacked(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
 def _values(function: Function) -> int | None:
     """How many values every `return` of `function` gives, None where that is not the same number or not known."""
     counts: set[int | None] = set()
-    for guarded in flatten(function.body):
+    for guarded in guarded_statements(function.body):
         if isinstance(guarded.stmt, Return):
             counts.add(_items(guarded.stmt.value))
     return counts.pop() if len(counts) == 1 else None
@@ -63,12 +63,12 @@ def _items(value: E.Expr | None) -> int | None:
 
 def _unpacking(
     name: str, change: ChangeSet, config: Config
-) -> Iterator[tuple[Assign, E.Call, Function, Unit]]:
+) -> Iterator[tuple[Assign, E.Call, Function, SourceFile]]:
     """`a, b = name(...)`, in the product."""
     for path in calling_files(name, change, config):
         unit = change.unit(path)
         for function in callers(name, unit) if unit is not None else ():
-            for guarded in flatten(function.body):
+            for guarded in guarded_statements(function.body):
                 stmt = guarded.stmt
                 if (
                     unit is None
@@ -87,13 +87,13 @@ def _finding(
     counts: tuple[int, int],
     function: Function,
     head: Function,
-    unit: Unit,
+    unit: SourceFile,
     change: ChangeSet,
     rule: str,
 ) -> Finding:
     assert isinstance(stmt.target, E.Sequence)
     home = change.unit(head.path)
-    returns = [g.stmt for g in flatten(head.body) if isinstance(g.stmt, Return)]
+    returns = [g.stmt for g in guarded_statements(head.body) if isinstance(g.stmt, Return)]
     place = Location(head.path, returns[-1].line)
     args = {
         "name": name,

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
-from checks.core.tree import whole
+from checks.core.tree import word_regex
 from checks.domain import siblings as S
 from checks.domain.call_targets import misfit
 from checks.domain.hardware_reach import Readers
 from checks.lang.ir import expr as E
-from checks.lang.ir.node import node
-from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.source_file import Function, SourceFile
 from checks.rules.sync._effects import Alteration, Effect, effects
 from checks.rules.sync._exemptions import adapted, may_be_none, never_set, still_read, unread
 from checks.rules.sync._stale_copy import (
@@ -27,7 +27,7 @@ from checks.rules.sync._stale_copy import (
 )
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Search:
     """What the search for lags needs to know of a change."""
 
@@ -36,7 +36,7 @@ class Search:
     names: S.Names
     readers: Readers
 
-    def lags(self, alteration: Alteration, unit: Unit, paths: list[str]) -> Iterator[Lag]:
+    def lags(self, alteration: Alteration, unit: SourceFile, paths: list[str]) -> Iterator[Lag]:
         word, most = _word(alteration), self._most_have(alteration, paths)
         for path in paths:
             data = self.change.head.read(path) or b""
@@ -61,12 +61,12 @@ class Search:
         """Whether the new form reads a field that the change brings and of which the sibling's file knows nothing."""
         read = {e.name for f in forms(alteration.new) for e in E.walk(f) if isinstance(e, E.Attr)}
         return any(
-            "_" in n and not has_word(data, n) and not self.change.base.holds(n)
+            "_" in n and not has_word(data, n) and not self.change.base.contains(n)
             for n in sorted(read)
         )
 
-    def effects(self, function: Function, unit: Unit) -> list[Effect]:
-        return self.change.once(
+    def effects(self, function: Function, unit: SourceFile) -> list[Effect]:
+        return self.change.memo(
             (Search, function.path, function.start_line), lambda: effects(function, unit)
         )
 
@@ -97,7 +97,7 @@ class Search:
             d for d in (self.change.head.read(p) or b"" for p in others) if has_word(d, word)
         ]
         having = sum(
-            all(re.search(rf"{whole(k)}=[^=]".encode(), d) for k in alteration.gained)
+            all(re.search(rf"{word_regex(k)}=[^=]".encode(), d) for k in alteration.gained)
             for d in callers
         )
         return having > 0 and 1 + having > len(callers) - having

@@ -5,13 +5,13 @@ from __future__ import annotations
 import builtins
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from checks.core.finding import Confidence, Location
-from checks.core.tree import holds_word
+from checks.core.tree import contains_word
 from checks.domain.call_targets import assigned
 from checks.lang.ir import expr as E
-from checks.lang.ir.node import node
-from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.source_file import Function, SourceFile
 from checks.rules.sync._effects import Alteration, Effect, alike, member_name, weight
 
 _BUILTIN = frozenset(dir(builtins))
@@ -22,13 +22,13 @@ MOST_ALIKE = 0.6
 _Match = tuple[int, Confidence]
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class Lag:
     """A place of a sibling that keeps the old form of `alteration`; `exact` where it is the very same statement."""
 
     alteration: Alteration
     function: Function
-    unit: Unit
+    unit: SourceFile
     effect: Effect
     line: int
     confidence: Confidence
@@ -43,7 +43,7 @@ class Lag:
 
 
 def lags(
-    alteration: Alteration, function: Function, unit: Unit, theirs: list[Effect]
+    alteration: Alteration, function: Function, unit: SourceFile, theirs: list[Effect]
 ) -> Iterator[Lag]:
     """The places in one function of a sibling that keep the old form; none where it has the new one already."""
     same = [e for e in theirs if e.kind == alteration.kind and e.key == alteration.old.key]
@@ -146,7 +146,7 @@ def _keywords(alteration: Alteration, old: E.Call, new: E.Call, call: E.Call) ->
 _MATCH = {"assign": _value, "branch": _branch, "enum": _enum, "call": _call}
 
 
-def lacking(alteration: Alteration, function: Function, unit: Unit, data: bytes) -> set[str]:
+def lacking(alteration: Alteration, function: Function, unit: SourceFile, data: bytes) -> set[str]:
     """What the new form needs and the sibling has nowhere: attributes, keys and functions of the runner in its file,
     local variables in its function; everything in its function, where it stands in the changed file itself."""
     wanted = _own(alteration.new) - _own(alteration.old)
@@ -194,10 +194,10 @@ def forms(effect: Effect) -> tuple[E.Expr, ...]:
 
 def has_word(data: bytes, word: str) -> bool:
     """Whether `word` stands in `data` as a whole word; a builtin is everywhere."""
-    return word in _BUILTIN or holds_word(data, word.encode())
+    return word in _BUILTIN or contains_word(data, word.encode())
 
 
-def other_callee(alteration: Alteration, unit: Unit, sibling: Unit) -> bool:
+def other_callee(alteration: Alteration, unit: SourceFile, sibling: SourceFile) -> bool:
     """Whether the two files import what is called from different modules: another hardware's op of the same name."""
     new = alteration.new.form
     if alteration.kind != "call" or not isinstance(new, E.Call) or not isinstance(new.func, E.Name):
@@ -209,7 +209,7 @@ def other_callee(alteration: Alteration, unit: Unit, sibling: Unit) -> bool:
     return bool(ours) and bool(theirs) and not ours & theirs
 
 
-def method_differs(alteration: Alteration, sibling: Unit) -> bool:
+def method_differs(alteration: Alteration, sibling: SourceFile) -> bool:
     """Whether the new call passes what the sibling's own method of that name does not take: the method goes first."""
     new = alteration.new.form
     if (

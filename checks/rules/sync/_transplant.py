@@ -5,12 +5,16 @@ from __future__ import annotations
 import difflib
 
 from checks.core.finding import Edit
-from checks.lang.ir.source_file import Unit
+from checks.lang.ir.source_file import SourceFile
 from checks.rules.sync._effects import Alteration, Effect
 
 
 def ported(
-    alteration: Alteration, effect: Effect, before: Unit, after: Unit, sibling: Unit
+    alteration: Alteration,
+    effect: Effect,
+    before: SourceFile,
+    after: SourceFile,
+    sibling: SourceFile,
 ) -> tuple[Edit, ...] | None:
     """What the change did to the lines of its statement, done to `effect`'s in `sibling`; None where a line that it
     replaced, or the line above one that it added, is not there or there twice."""
@@ -38,7 +42,7 @@ def ported(
     return tuple(edits) or None
 
 
-def old_part(alteration: Alteration, effect: Effect, after: Unit, sibling: Unit) -> str:
+def old_part(alteration: Alteration, effect: Effect, after: SourceFile, sibling: SourceFile) -> str:
     """The lines of `effect`'s statement that the new statement does not have, on one line, gaps marked."""
     new = {line.strip() for line in _lines(after, alteration.new.start, alteration.new.end)}
     parts: list[str] = []
@@ -50,7 +54,7 @@ def old_part(alteration: Alteration, effect: Effect, after: Unit, sibling: Unit)
     return " ".join(parts[:-1] if parts and parts[-1] == "…" else parts)
 
 
-def _lines(unit: Unit, start: int, end: int) -> list[str]:
+def _lines(unit: SourceFile, start: int, end: int) -> list[str]:
     return [line.rstrip("\r") for line in unit.lines[start - 1 : end]]
 
 

@@ -10,14 +10,14 @@ from checks.core.finding import Location, Message, Sibling
 from checks.domain import siblings as S
 from checks.domain.hardware_reach import Readers
 from checks.lang.ir import expr as E
-from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.source_file import Function, SourceFile
 from checks.rules.sync._effects import Alteration, effects
 from checks.rules.sync._exemptions import adapted, unread
 from checks.rules.sync._stale_copy import lacking
 
 
 def verdict(
-    alteration: Alteration, unit: Unit, path: str, names: S.Names, readers: Readers
+    alteration: Alteration, unit: SourceFile, path: str, names: S.Names, readers: Readers
 ) -> Sibling:
     """Where the sibling `path` was looked at for `alteration`, and why it needs nothing."""
     change, config = readers.change, readers.config
@@ -45,7 +45,7 @@ def verdict(
 
 
 def _excused(
-    alteration: Alteration, theirs: Function, sibling: Unit, readers: Readers
+    alteration: Alteration, theirs: Function, sibling: SourceFile, readers: Readers
 ) -> Sibling | None:
     """What this change adapted in another way, and what came for other hardware only."""
     hardware = readers.config.hardware_of(sibling.path)
@@ -66,7 +66,7 @@ def _excused(
     return None
 
 
-def _without(function: Function, sibling: Unit, change: ChangeSet, config: Config) -> Sibling:
+def _without(function: Function, sibling: SourceFile, change: ChangeSet, config: Config) -> Sibling:
     """A sibling that has no such function: of its own, or at all."""
     hardware, args = config.hardware_of(sibling.path), {"function": function.name}
     for path in (function.path, *S.sibling_files(function.path, change, config)):
@@ -81,7 +81,7 @@ def _without(function: Function, sibling: Unit, change: ChangeSet, config: Confi
     )
 
 
-def _base_in(path: str, sibling: Unit) -> tuple[int, str] | None:
+def _base_in(path: str, sibling: SourceFile) -> tuple[int, str] | None:
     """(line, base) of the class of `sibling` that extends one imported from the file `path`."""
     module = path.removesuffix(".py").replace("/", ".")
     names = {
@@ -93,7 +93,7 @@ def _base_in(path: str, sibling: Unit) -> tuple[int, str] | None:
 
 
 def _in_function(
-    alteration: Alteration, theirs: Function, sibling: Unit, hardware: str
+    alteration: Alteration, theirs: Function, sibling: SourceFile, hardware: str
 ) -> Sibling | None:
     """The same place, call or branch in a form of its own, or in the new form."""
     same = [

@@ -50,13 +50,12 @@ from checks.rules.sync import (
 )
 
 ID = "sync.key"
-SUMMARY = "A key or field is needed where it is not provided"
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     if not any((f.head_path or "").endswith(".py") for f in change.files):
         return
-    yield from change.once((ID, "findings"), lambda: tuple(_all(change, config)))
+    yield from change.memo((ID, "findings"), lambda: tuple(_all(change, config)))
 
 
 def _all(change: ChangeSet, config: Config) -> Iterator[Finding]:

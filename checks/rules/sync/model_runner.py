@@ -42,7 +42,7 @@ from checks.domain import siblings as S
 from checks.domain.call_targets import Targets
 from checks.domain.hardware_reach import Readers
 from checks.lang.ir import expr as E
-from checks.lang.ir.source_file import Function, Unit
+from checks.lang.ir.source_file import Function, SourceFile
 from checks.rules.sync._effects import Alteration, alterations, weight
 from checks.rules.sync._refactors import means_the_same, moved_only
 from checks.rules.sync._search import Search
@@ -51,13 +51,12 @@ from checks.rules.sync._transplant import old_part, ported
 from checks.rules.sync._why_unaffected import verdict
 
 ID = "sync.model-runner"
-SUMMARY = "A copy on other hardware still does what this change altered"
 MOST_A_FILE = 3
 _ORDER = list(Confidence)
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    yield from change.once((ID, "findings"), lambda: tuple(_all(change, config)))
+    yield from change.memo((ID, "findings"), lambda: tuple(_all(change, config)))
 
 
 def _all(change: ChangeSet, config: Config) -> Iterator[Finding]:
@@ -82,14 +81,14 @@ def _all(change: ChangeSet, config: Config) -> Iterator[Finding]:
             yield _finding(group, found, search, told)
 
 
-def _meant(old: Function, new: Function, before: Unit, unit: Unit) -> list[Alteration]:
+def _meant(old: Function, new: Function, before: SourceFile, unit: SourceFile) -> list[Alteration]:
     """The alterations that may concern a copy; kept with the new function, as the rule runs again for each fix."""
 
     def found() -> list[Alteration]:
         every = (a for a in alterations(old, new, before, unit) if not hardware_only(a))
         return [a for a in every if not means_the_same(a, (old, before), (new, unit))]
 
-    return new.body.once((_meant, old.path, old.start_line), found)
+    return new.body.memo((_meant, old.path, old.start_line), found)
 
 
 def _distinct(items: list[Lag]) -> list[Lag]:

@@ -43,7 +43,6 @@ from checks.rules.sync._op_imports import imports
 from checks.rules.sync._op_registration import registrations
 
 ID = "sync.op"
-SUMMARY = "A device op changed in one place and not in its copy, declaration or registration"
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:

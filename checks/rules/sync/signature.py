@@ -51,13 +51,12 @@ from checks.domain.keys import calling_files
 from checks.domain.ops import OpInfo, Ops, callers, calls_of
 from checks.eval.interpreter.program import absolute
 from checks.lang.ir import expr as E
-from checks.lang.ir.source_file import Function, Import, Unit
+from checks.lang.ir.source_file import Function, Import, SourceFile
 from checks.lang.source import language
 from checks.rules.sync import _imports, _method_replacements, _optional_parameters
 from checks.rules.sync._return_arity import unpacked
 
 ID = "sync.signature"
-SUMMARY = "A call does not fit the parameters of what it calls"
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
@@ -86,7 +85,7 @@ def _all(change: ChangeSet, config: Config) -> Iterator[Finding]:
     yield from _imports.lost_comma(change, config, ID)
 
 
-def _calls(change: ChangeSet, config: Config) -> Iterator[tuple[Unit, Function, E.Call]]:
+def _calls(change: ChangeSet, config: Config) -> Iterator[tuple[SourceFile, Function, E.Call]]:
     """Calls on lines of the change, and calls of every Python function whose parameters it altered."""
     names: set[str] = set()
     for old, head in change.changed_functions():
@@ -109,7 +108,7 @@ def _calls(change: ChangeSet, config: Config) -> Iterator[tuple[Unit, Function, 
 
 def _callers(
     name: str, change: ChangeSet, config: Config
-) -> Iterator[tuple[Unit, Function, E.Call]]:
+) -> Iterator[tuple[SourceFile, Function, E.Call]]:
     for path in calling_files(name, change, config):
         unit = change.unit(path)
         for function in callers(name, unit) if unit is not None else ():
@@ -123,7 +122,12 @@ def _callers(
 
 
 def _python(
-    call: E.Call, function: Function, unit: Unit, target: Target, change: ChangeSet, before: Targets
+    call: E.Call,
+    function: Function,
+    unit: SourceFile,
+    target: Target,
+    change: ChangeSet,
+    before: Targets,
 ) -> Iterator[Finding]:
     wrong = misfit(call, target)
     if wrong is None or _was_wrong(call, function, unit, change, before):
@@ -141,7 +145,7 @@ def _python(
 
 
 def _was_wrong(
-    call: E.Call, function: Function, unit: Unit, change: ChangeSet, before: Targets
+    call: E.Call, function: Function, unit: SourceFile, change: ChangeSet, before: Targets
 ) -> bool:
     """Whether the same call did not fit in the base either; a call that the change wrote was not there."""
     file = change.changed(unit.path)
@@ -158,7 +162,7 @@ def _finding(
     wrong: Misfit,
     call: E.Call,
     function: Function,
-    unit: Unit,
+    unit: SourceFile,
     name: str,
     place: Location,
     excerpt: str,
@@ -222,7 +226,7 @@ def _touched_ops(change: ChangeSet) -> set[str]:
 def _op_calls(
     name: str,
     function: Function,
-    unit: Unit,
+    unit: SourceFile,
     head: Ops,
     base: Ops,
     change: ChangeSet,
@@ -252,7 +256,7 @@ def _op_calls(
                 break
 
 
-def _elsewhere(item: Import, unit: Unit, change: ChangeSet) -> bool:
+def _elsewhere(item: Import, unit: SourceFile, change: ChangeSet) -> bool:
     """Whether an import binds something else than an op of this tree: a function of the module it names, or what the
     package of another hardware's ops calls by this name."""
     module = absolute(item.module, unit.path).replace(".", "/")
@@ -279,7 +283,7 @@ def _fits(call: E.Call, op: OpInfo) -> bool:
 
 
 def _op_finding(
-    call: E.Call, op: OpInfo, function: Function, unit: Unit, own: bool, key: str
+    call: E.Call, op: OpInfo, function: Function, unit: SourceFile, own: bool, key: str
 ) -> Finding:
     given, place = len(call.args) + len(call.keywords), Location(op.unit.path, op.line)
     args = {"name": op.name, "given": given, "wanted": len(op.params), "at": place, "argument": ""}

@@ -8,7 +8,7 @@ from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Location, Message, Side
 from checks.domain.change_facts import Facts
-from checks.lang.ir.source_file import Binding, Unit
+from checks.lang.ir.source_file import Binding, SourceFile
 from checks.summary import successors
 from checks.summary.claims.claim_locations import declared_name, plain
 from checks.summary.model import Claim
@@ -86,7 +86,7 @@ def bindings(change: ChangeSet, config: Config, renamed: dict[str, str]) -> Iter
                 yield Claim(changed, where, (*names, *gained, *lost))
 
 
-def _texts(unit: Unit | None, bound: list[Binding]) -> list[str]:
+def _texts(unit: SourceFile | None, bound: list[Binding]) -> list[str]:
     """The source of each binding: where it is what it was, nothing need be read of it."""
     return [unit.text(b.line, b.end_line) for b in bound] if unit is not None else []
 
@@ -102,7 +102,7 @@ def _unbound(old: dict[str, list[Binding]], known: set[str]) -> Iterator[Claim]:
             )
 
 
-def _bound(unit: Unit | None) -> dict[str, list[Binding]]:
+def _bound(unit: SourceFile | None) -> dict[str, list[Binding]]:
     named: dict[str, list[Binding]] = {}
     for binding in unit.bindings if unit else ():
         named.setdefault(binding.name, []).append(binding)

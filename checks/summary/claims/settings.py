@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Location, Message, Side
 from checks.lang.ir import expr as E
-from checks.lang.ir.node import node
-from checks.lang.ir.source_file import Unit
+from checks.lang.ir.source_file import SourceFile
 from checks.lang.ir.stmt import Assign
 from checks.summary.model import Claim
 
 _CLASS = re.compile(r"(?:Config|Args|Arguments|Options|Settings)$")
 
 
-@node
+@dataclass(frozen=True, slots=True)
 class _Setting:
     value: E.Const
     line: int
@@ -51,7 +51,7 @@ def settings(change: ChangeSet, config: Config) -> Iterator[Claim]:
                 yield Claim(changed, where, (name,))
 
 
-def _settings(unit: Unit) -> dict[tuple[str, str], _Setting]:
+def _settings(unit: SourceFile) -> dict[tuple[str, str], _Setting]:
     """(class, name) of every setting with a literal value that stands once: `self.x = 1` in `__init__`, `{"x": 1}`."""
     found: dict[tuple[str, str], list[_Setting]] = {}
     for function in unit.functions:
@@ -78,7 +78,7 @@ def _settings(unit: Unit) -> dict[tuple[str, str], _Setting]:
     return {name: values[0] for name, values in found.items() if len(values) == 1}
 
 
-def _speaks_of(unit: Unit, owner: str, name: str) -> bool:
+def _speaks_of(unit: SourceFile, owner: str, name: str) -> bool:
     """Whether the class had the name in another form: a value that is worked out, a parameter."""
     named = unit.classes_named.get(owner, [])
     texts = (unit.text(c.start_line, c.end_line) for c in named)

@@ -6,12 +6,12 @@ import pytest
 
 from checks.lang.cpp.parse import parse_cpp
 from checks.lang.ir.expr import Binary, Call, Const, Expr, Name, Unary, Unknown
-from checks.lang.ir.source_file import Class, Constant, Import, Member, Op, Param, Unit
+from checks.lang.ir.source_file import Class, Constant, Import, Member, Op, Param, SourceFile
 
 K, ONE = Name("K"), Const(1)
 
 
-def parsed(source: str) -> Unit:
+def parsed(source: str) -> SourceFile:
     unit = parse_cpp("f.cu", source.encode())
     assert unit.broken == ()
     return unit

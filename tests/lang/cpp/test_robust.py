@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from checks.lang.cpp.parse import parse_cpp
 from checks.lang.ir.expr import Expr, Node, walk
-from checks.lang.ir.source_file import Unit
-from checks.lang.ir.stmt import Stmt, flatten
+from checks.lang.ir.source_file import SourceFile
+from checks.lang.ir.stmt import Stmt, guarded_statements
 
 SAMPLE = b"""#include "a.h"
 #define K 20 /* width */
@@ -51,14 +51,14 @@ def expressions(stmt: Stmt) -> Iterator[Expr]:
             yield value  # type: ignore[misc]
 
 
-def exercise(data: bytes) -> Unit:
+def exercise(data: bytes) -> SourceFile:
     """Everything there is to ask of a unit, walked to its leaves."""
     unit = parse_cpp("f.cu", data)
     last = len(unit.lines)
     for function in unit.functions:
         assert 1 <= function.start_line <= function.end_line <= max(last, 1)
         assert function.clean == (not function.broken)
-        for one in flatten(function.body):
+        for one in guarded_statements(function.body):
             assert function.start_line <= one.stmt.line <= one.stmt.end_line <= function.end_line
             for expr in expressions(one.stmt):
                 assert all(0 <= e.line <= max(last, 1) for e in walk(expr))

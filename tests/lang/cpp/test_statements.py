@@ -23,7 +23,7 @@ from checks.lang.ir.stmt import (
     Define,
     ExprStmt,
     For,
-    Guarded,
+    GuardedStmt,
     If,
     Jump,
     Opaque,
@@ -31,7 +31,7 @@ from checks.lang.ir.stmt import (
     Return,
     Stmt,
     With,
-    flatten,
+    guarded_statements,
 )
 
 A, B, C, INDEX, N, X = (Name(name) for name in "abcinx")
@@ -296,8 +296,8 @@ def test_both_arms_of_a_conditional_are_taken() -> None:
 
 
 def test_a_return_guards_what_follows() -> None:
-    guarded = list(flatten(body("if (a) return; f();")))
-    assert guarded[-1] == Guarded(run(), (Unary("not", A),), ())
+    guarded = list(guarded_statements(body("if (a) return; f();")))
+    assert guarded[-1] == GuardedStmt(run(), (Unary("not", A),), ())
 
 
 def test_lines() -> None:
@@ -306,7 +306,10 @@ def test_lines() -> None:
     (function,) = unit.functions
     assert (function.start_line, function.end_line) == (1, 8)
     assert [p.line for p in function.params] == [2]
-    found = [(type(g.stmt).__name__, g.stmt.line, g.stmt.end_line) for g in flatten(function.body)]
+    found = [
+        (type(g.stmt).__name__, g.stmt.line, g.stmt.end_line)
+        for g in guarded_statements(function.body)
+    ]
     assert found == [("Assign", 3, 3), ("For", 3, 7), ("Assign", 5, 6)]
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from checks.lang.ir.source_file import Unit
-from checks.lang.ir.stmt import Opaque, flatten
+from checks.lang.ir.source_file import SourceFile
+from checks.lang.ir.stmt import Opaque, guarded_statements
 from checks.lang.python.parse import parse_python
 
 WHOLE = b'''\
@@ -39,17 +39,17 @@ def alone(a, *, b=LIMIT):
 '''
 
 
-def read(source: str | bytes) -> Unit:
+def read(source: str | bytes) -> SourceFile:
     data = source if isinstance(source, bytes) else source.encode()
     unit = parse_python("m.py", data)
     for function in unit.functions:
         assert 1 <= function.start_line <= function.end_line <= len(unit.lines)
-        for inner in flatten(function.body):
+        for inner in guarded_statements(function.body):
             assert function.start_line <= inner.stmt.line <= inner.stmt.end_line
     return unit
 
 
-def clean(unit: Unit) -> dict[str, bool]:
+def clean(unit: SourceFile) -> dict[str, bool]:
     return {f.qualname: f.clean for f in unit.functions}
 
 

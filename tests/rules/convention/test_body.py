@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.i18n.catalog import Words
+from bot.i18n.catalog import Catalog
 from bot.reports.paste_blocks import pasted
 from checks.core.change import ChangeSet, FileChange, Hunk, PullRequest
 from checks.core.config import load
@@ -95,7 +95,7 @@ def body(
 ) -> str:
     config = load('[paths]\nsources = ["ops/**", "engine/**"]\n[title]\nrequire_tag = true\n')
     return pasted(
-        propose(Draft(change(base, head, "[OP] widen the word", text), config)), Words(language)
+        propose(Draft(change(base, head, "[OP] widen the word", text), config)), Catalog(language)
     )
 
 
@@ -217,7 +217,7 @@ def test_boxes_in_a_section_of_text_stay_and_do_not_fill_it() -> None:
     made = ChangeSet(MemoryTree(base), MemoryTree(base), (), PullRequest("x", text, known=True))
     config = load(None)
     assert [f.message.args["empty"] for f in description.run(made, config)] == [("Test Result",)]
-    proposed = pasted(propose(Draft(made, config)), Words("en"))
+    proposed = pasted(propose(Draft(made, config)), Catalog("en"))
     assert proposed.startswith("## Purpose\n\nwider\n\n## Test Result\n\nN/A")
     assert (
         "<summary>Before you merge</summary>\n\n- [x] The purpose is clear.\n- [x] The tests are listed.\n</details>\n"

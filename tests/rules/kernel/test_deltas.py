@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checks.core.changed import body_code, code_of, uses
-from checks.lang.ir.source_file import Function, Unit
+from checks.core.changed import body_code, code_without_comments, has_word
+from checks.lang.ir.source_file import Function, SourceFile
 
 WORDS = re.compile(r"\w+|[^\w\s]")
 PLAIN = re.compile(r"""^[bBrRuU]{0,2}["']""")
@@ -18,7 +18,7 @@ PLAIN = re.compile(r"""^[bBrRuU]{0,2}["']""")
 def code(text: str) -> str:
     lines = tuple(text.split("\n"))
     function = Function("f", "f", "a.py", (), 1, len(lines), lambda: ())
-    return code_of(Unit("a.py", "python", lines), function)
+    return code_without_comments(SourceFile("a.py", "python", lines), function)
 
 
 @pytest.mark.parametrize(
@@ -83,5 +83,5 @@ def test_the_body_begins_behind_the_parameters():
     body = body_code(
         function, "@cached(take=1)\ndef take(a, b=(1, 2)) -> int:\n    return retake(a)"
     )
-    assert uses(body, "a")
-    assert not uses(body, "b")
+    assert has_word(body, "a")
+    assert not has_word(body, "b")

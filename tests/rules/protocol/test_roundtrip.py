@@ -11,12 +11,12 @@ from checks.domain.bitfields.expressions import Pack, Part, Unpack
 from checks.domain.bitfields.roundtrip import refute, room
 from checks.lang.ir.expr import Const, Name
 from checks.lang.ir.source_file import Function
-from checks.lang.ir.stmt import Assign, Guarded
+from checks.lang.ir.stmt import Assign, GuardedStmt
 
 BITS = 8
 FUNCTION = Function("f", "f", "a.cc", (), 1, 1, tuple)
 WORD = Name("word")
-AT = Guarded(Assign(WORD, "=", WORD, line=1, end_line=1), (), ())
+AT = GuardedStmt(Assign(WORD, "=", WORD, line=1, end_line=1), (), ())
 MASKS = st.none() | st.sampled_from((0x1, 0x3, 0x7, 0xF, 0x1F, 0xFF, 0x5))
 
 

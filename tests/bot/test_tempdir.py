@@ -16,7 +16,7 @@ from tests.workflows.conftest import ROOT
 LIFE = """
 import sys, tempfile
 from pathlib import Path
-from bot.service.scratch import scratch
+from bot.tempdir import scratch
 
 with scratch(Path(sys.argv[1])):
     print(tempfile.mkdtemp(), flush=True)
