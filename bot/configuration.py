@@ -8,7 +8,9 @@ from collections.abc import Iterable
 from bot.errors import UserError
 from bot.files import read_text
 from checks.core.config import FILE, Config, ConfigError, load
+from checks.core.rule_ids import ids_meant
 from checks.core.tree import Tree
+from checks.registry import RULES
 
 
 def configuration(tree: Tree | None, file: str | None, profile: str | None) -> Config:
@@ -30,19 +32,11 @@ def checked(text: str | None, where: str, profile: str | None, tree: Tree | None
         config = load(text, profile=profile, tree=tree)
     except ConfigError as error:
         raise UserError(f"config-{error.problem}", where=where, **error.args_) from error
-    if config.rules.disable:
-        _all_known(config.rules.disable, where)
-    return config
-
-
-def _all_known(disabled: Iterable[str], where: str) -> None:
-    # Not at the top: a review reads the rules beside other work.
-    from checks.registry import RULES
-
     known = [rule.ID for rule in RULES]
-    for name in disabled:
-        if name not in known:
+    for name in config.rules.disable:
+        if not ids_meant(name, known):
             raise UserError("config-rule", where=where, name=name, near=nearest(name, known))
+    return config
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -92,7 +92,7 @@ class Blobs:
     def prefetch(self) -> None:
         """Let git read those blobs while we do something else (20 MB of sources take 0.1 s). It writes to a file, so
         that neither side waits for the other."""
-        self._sources = tempfile.TemporaryFile()  # noqa: SIM115 - closed once it is read, or by close()
+        self._sources = tempfile.TemporaryFile()
         with tempfile.TemporaryFile() as asked:
             asked.write("".join(f"{oid}\n" for oid in self._ids).encode("ascii"))
             asked.seek(0)

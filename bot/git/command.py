@@ -46,7 +46,7 @@ class Work:
     """A git that writes to a file, so that it is not kept waiting by a full pipe until somebody asks."""
 
     def __init__(self, git: Git, *args: str) -> None:
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed once it is read, or by close()
+        self._file = tempfile.TemporaryFile()
         self._process = git.start(*args, stdin=subprocess.DEVNULL, stdout=self._file)
 
     def output(self) -> bytes:

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from checks.core.rule_ids import former_id
+
 
 class Severity(StrEnum):
     """How a finding is to be taken. `BUG` is proved or predicted; what rests on a heuristic is a `QUESTION`."""
@@ -214,7 +216,8 @@ class Finding:
     def fingerprint(self) -> str:
         """16 hex digits, the same for the same claim whatever its line number."""
         code = re.sub(r"\s+", "", self.subject)
-        text = "\0".join((self.rule, self.location.path, self.symbol, self.message.key, code))
+        rule = former_id(self.rule)
+        text = "\0".join((rule, self.location.path, self.symbol, self.message.key, code))
         return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
     @property

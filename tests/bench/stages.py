@@ -9,24 +9,24 @@ import time
 
 STARTED = time.process_time()
 
-import gc  # noqa: E402 - what follows is what is measured
-import json  # noqa: E402
-import sys  # noqa: E402
-from collections.abc import Iterator  # noqa: E402
-from pathlib import Path  # noqa: E402
-from typing import Any  # noqa: E402
+import gc
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
-import checks.core.change  # noqa: E402
-from bot.cli import review as _  # noqa: E402, F401 - its imports are start-up
-from bot.configuration import configuration  # noqa: E402
-from bot.git import Blobs, Git, GitTree, change_set, resolve  # noqa: E402
-from bot.reports import Report, format_named  # noqa: E402
-from checks.core.change import ChangeSet, PullRequest  # noqa: E402
-from checks.core.config import Config  # noqa: E402
-from checks.core.finding import Finding  # noqa: E402
-from checks.domain.change_facts import change_facts  # noqa: E402
-from checks.registry import RULES  # noqa: E402
-from checks.review import review  # noqa: E402
+import checks.core.change
+from bot.cli import review as _  # noqa: F401 - its imports are start-up
+from bot.configuration import configuration
+from bot.git import Blobs, Git, GitTree, change_set, resolve
+from bot.reports import Report, format_named
+from checks.core.change import ChangeSet, PullRequest
+from checks.core.config import Config
+from checks.core.finding import Finding
+from checks.domain.change_facts import change_facts
+from checks.registry import RULES
+from checks.review import review
 
 
 class Clock:

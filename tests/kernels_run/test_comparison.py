@@ -95,7 +95,7 @@ def written(value):
         None
         if reason is None
         else {"key": reason.key, "args": dict(reason.args), "zh": "", "en": ""}
-    )  # noqa: E731
+    )
     return json.loads(json.dumps(to_json(value, told)))
 
 

@@ -40,7 +40,7 @@ class Creation:
         ]
         pipe = subprocess.PIPE
         # What a shell starts in the background ignores Ctrl-C, and so would what is started from there.
-        heeds = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
+        heeds = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
         options = {"env": env, "cwd": directory, "preexec_fn": heeds}
         self.process = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, **options)
         assert self.process.stderr is not None

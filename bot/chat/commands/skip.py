@@ -5,6 +5,8 @@ from __future__ import annotations
 from bot.chat.context import Refusal, Task
 from bot.chat.nearest import nearest
 from bot.chat.permissions import Level
+from checks.core.rule_ids import ids_meant
+from checks.registry import RULES
 
 NAME = "skip"
 USAGE = "<rule> <reason>"
@@ -21,10 +23,8 @@ def run(task: Task) -> str:
 
 
 def _skip(task: Task, rule: str, reason: str) -> None:
-    from checks.registry import RULES
-
     known = [one.ID for one in RULES]
-    if rule not in known:
+    if not ids_meant(rule, known):
         raise Refusal("skip-rule", rule=rule or "?", near=nearest(rule, known))
     if len(reason) < _SHORTEST:
         raise Refusal("skip-why", rule=rule)
