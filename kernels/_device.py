@@ -1,7 +1,8 @@
 """Device functions that several kernels share: reading logits, ordering them, drawing from them.
 
-A logit is read the same way everywhere: as float32, NaN as -inf, +inf as the largest finite float32. A token
-is better than another if its logit is larger or, with equal logits, if its id is smaller.
+A logit is read the same way everywhere: as float32, NaN as -inf, +inf as the largest finite
+float32. A token is better than another if its logit is larger or, with equal logits, if its id is
+smaller.
 """
 
 from __future__ import annotations
@@ -15,13 +16,15 @@ from ._dispatch import interpreting
 LARGEST = tl.constexpr(3.4028234663852886e38)
 LOG2E = tl.constexpr(1.4426950408889634)
 
-# Bits of a float32 that tell the values of a type apart, the largest float32 among them, which +inf is read as.
+# Bits of a float32 that tell the values of a type apart, the largest float32 among them, which +inf
+# is read as.
 ORDER_BITS = {torch.bfloat16: 17, torch.float16: 19, torch.float32: 32}
 
 
 def after_another() -> dict[str, bool]:
-    """Launch options of a kernel that is launched while the one before it still runs, whosever that is, and waits for
-    it on the device with ``wait_for_another`` (programmatic dependent launch, Hopper and later).
+    """Launch options of a kernel that is launched while the one before it still runs, whosever that
+    is, and waits for it on the device with ``wait_for_another`` (programmatic dependent launch,
+    Hopper and later).
     """
     dependent = not interpreting() and torch.cuda.get_device_capability()[0] >= 9
     return {"PDL": True, "launch_pdl": True} if dependent else {"PDL": False}
@@ -29,8 +32,10 @@ def after_another() -> dict[str, bool]:
 
 @triton.jit
 def wait_for_another(PDL: tl.constexpr):
-    """Until the kernel before this one has ended. The next one may start from here on: all that was there before this
-    kernel is there for it too, so of a call's kernels only the first must wait before it reads the call's arguments.
+    """Until the kernel before this one has ended.
+
+    The next one may start from here on: all that was there before this kernel is there for it too,
+    so of a call's kernels only the first must wait before it reads the call's arguments.
     """
     if PDL:
         tl.extra.cuda.gdc_wait()
@@ -45,13 +50,15 @@ def read_logit(x):
 
 @triton.jit
 def read_id(id):
-    """int32, which is what chunks are numbered in: half the registers of a 64-bit comparison a logit."""
+    """int32, which is what chunks are numbered in: half the registers of a 64-bit comparison a
+    logit."""
     return tl.minimum(id, 2147483647).to(tl.int32)
 
 
 @triton.jit
 def order_key(x, BITS: tl.constexpr):
-    """A uint32 that orders as the float32 does, in the lowest ``BITS`` bits; -0.0 ties with 0.0, and 0 is free."""
+    """A uint32 that orders as the float32 does, in the lowest ``BITS`` bits; -0.0 ties with 0.0,
+    and 0 is free."""
     x = tl.where(x == 0.0, 0.0, x)
     bits = x.to(tl.int32, bitcast=True)
     flipped = tl.where(bits < 0, ~bits, bits ^ -2147483648)
@@ -68,7 +75,8 @@ def logit_of_key(key, BITS: tl.constexpr):
 
 @triton.jit
 def come_before(others, other_ids, x, id):
-    """int32 like ``x``: how many of the other tokens come before each, by (logit descending, id ascending)."""
+    """int32 like ``x``: how many of the other tokens come before each, by (logit descending, id
+    ascending)."""
     tied = (others[:, None] == x[None, :]) & (other_ids[:, None] < id[None, :])
     return tl.sum(((others[:, None] > x[None, :]) | tied).to(tl.int32), axis=0)
 
@@ -81,7 +89,8 @@ def is_kept(x, token, cut_logit, cut_id):
 
 @triton.jit
 def read_cut(cut_logit_ptr, cut_id_ptr, at, mask):
-    """(logit, id) of the last kept token of the rows ``at``; (-inf, 0), which keeps all, without a cut."""
+    """(logit, id) of the last kept token of the rows ``at``; (-inf, 0), which keeps all, without a
+    cut."""
     cut_logit = float("-inf")
     cut_id = tl.full([], 0, tl.int32)
     if cut_logit_ptr is not None:
@@ -104,7 +113,8 @@ def uniforms(seed, position, STREAM: tl.constexpr):
 
 @triton.jit
 def pick(mass, uniform, N: tl.constexpr):
-    """The first of N entries whose prefix sum passes ``uniform`` times the sum; 0 where there is no mass."""
+    """The first of N entries whose prefix sum passes ``uniform`` times the sum; 0 where there is no
+    mass."""
     index = tl.arange(0, N)
     until = tl.cumsum(mass, 0)
     goal = uniform * tl.max(until)

@@ -1,7 +1,7 @@
 """Which implementation a call runs: Triton on a GPU, the reference on a CPU.
 
-With ``TRITON_INTERPRET=1`` (set before triton is imported) a CPU call runs the Triton kernels through the
-interpreter, so that CI tests the very code that a GPU runs.
+With ``TRITON_INTERPRET=1`` (set before triton is imported) a CPU call runs the Triton kernels
+through the interpreter, so that CI tests the very code that a GPU runs.
 """
 
 from __future__ import annotations

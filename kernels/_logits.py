@@ -12,7 +12,8 @@ def processed_logits(
     cut_logit: torch.Tensor | None = None,  # float32 [R]
     cut_id: torch.Tensor | None = None,  # int64 [R]
 ) -> torch.Tensor:
-    """float32 [R, V] as every kernel reads a logit: NaN as -inf, +inf as the largest float32, cut tokens -inf."""
+    """float32 [R, V] as every kernel reads a logit: NaN as -inf, +inf as the largest float32, cut
+    tokens -inf."""
     x = logits.float()
     x = torch.where(x.isnan(), float("-inf"), x) + 0.0  # -0.0 becomes 0.0: they tie
     x = x.clamp(max=LARGEST)
@@ -30,7 +31,8 @@ def probabilities(
     cut_logit: torch.Tensor | None = None,  # float32 [R]
     cut_id: torch.Tensor | None = None,  # int64 [R]
 ) -> torch.Tensor:
-    """float64 [R, V] summing to 1; all zeros in a row without a finite logit whose temperature is not 0."""
+    """float64 [R, V] summing to 1; all zeros in a row without a finite logit whose temperature is
+    not 0."""
     x = processed_logits(logits, cut_logit, cut_id).double()
     best = torch.zeros_like(x).scatter_(1, first_best(x)[:, None], 1.0)
     top = x.amax(dim=1, keepdim=True)
@@ -43,5 +45,6 @@ def probabilities(
 
 
 def first_best(x: torch.Tensor) -> torch.Tensor:
-    """int64 [R]: the lowest id among the largest logits; ``argmax`` leaves the order of ties open."""
+    """int64 [R]: the lowest id among the largest logits; ``argmax`` leaves the order of ties
+    open."""
     return (x == x.amax(dim=1, keepdim=True)).int().argmax(dim=1)

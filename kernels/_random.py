@@ -1,8 +1,9 @@
-"""The random numbers of every draw, in plain PyTorch: Philox4x32-10 (Salmon et al., SC 2011), counted, not carried.
+"""The random numbers of every draw, in plain PyTorch: Philox4x32-10 (Salmon et al., SC 2011),
+counted, not carried.
 
-A draw is named by (seed of the request, position in its generated text, stream), so it is the same on every rank
-and for every batch around it, and two streams never share noise: a recovered token must not reuse what drew or
-judged the draft (vLLM #47386).
+A draw is named by (seed of the request, position in its generated text, stream), so it is the same
+on every rank and for every batch around it, and two streams never share noise: a recovered token
+must not reuse what drew or judged the draft (vLLM #47386).
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ ACCEPT = 0  # accepts or rejects a draft
 RECOVER = 1  # draws the recovered or bonus token, and a sampled target
 DRAFT = 2  # draws a draft token
 
-# A draw picks a chunk of this many tokens, then a token in it: the size is part of what a seed means.
+# A draw picks a chunk of this many tokens, then a token in it: the size is part of what a seed
+# means.
 CHUNK = 2048
 
 _MASK = 0xFFFFFFFF
@@ -23,7 +25,8 @@ _WEYL = (0x9E3779B9, 0xBB67AE85)
 
 
 def philox(seed: torch.Tensor, counter: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
-    """Four words of 32 bits, as int64, for an int64 key and a counter of four words (any one shape)."""
+    """Four words of 32 bits, as int64, for an int64 key and a counter of four words (any one
+    shape)."""
     key = [seed & _MASK, (seed >> 32) & _MASK]
     c = [word & _MASK for word in counter]
     for _ in range(10):
@@ -40,7 +43,8 @@ def philox(seed: torch.Tensor, counter: tuple[torch.Tensor, ...]) -> tuple[torch
 def uniforms(
     seed: torch.Tensor, position: torch.Tensor, stream: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Two independent float64 uniforms of each (seed, position): odd multiples of 2**-24 inside (0, 1).
+    """Two independent float64 uniforms of each (seed, position): odd multiples of 2**-24 inside (0,
+    1).
 
     23 bits and a half, because that is exact in float32; with 24 the largest would round to 1.
     """
@@ -55,9 +59,10 @@ def draw(
     uniform: tuple[torch.Tensor, torch.Tensor],  # float64 [B] twice
     chunk: int,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """(token int64 [B], margin float64 [B]): the first uniform picks a chunk of the vocabulary by its mass, the
-    second a token inside it. A row without mass gives token 0. ``margin`` says how close a uniform came to a
-    boundary, relative to the mass: another precision may draw a neighbour when it is tiny.
+    """(token int64 [B], margin float64 [B]): the first uniform picks a chunk of the vocabulary by
+    its mass, the second a token inside it. A row without mass gives token 0. ``margin`` says how
+    close a uniform came to a boundary, relative to the mass: another precision may draw a neighbour
+    when it is tiny.
     """
     batch, vocab = weights.shape
     padded = torch.nn.functional.pad(weights, (0, -vocab % chunk)).view(batch, -1, chunk)
@@ -69,7 +74,8 @@ def draw(
 
 
 def _pick(mass: torch.Tensor, uniform: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """The first entry of each row [B, N] whose prefix sum passes ``uniform`` times the row's sum."""
+    """The first entry of each row [B, N] whose prefix sum passes ``uniform`` times the row's
+    sum."""
     until = mass.cumsum(dim=1)
     total = until[:, -1:]
     goal = uniform[:, None] * total

@@ -1,9 +1,10 @@
-"""Chunks of a row as the streaming kernels take them: loaded one ahead, and two bfloat16 logits a register for as long
-as that is possible.
+"""Chunks of a row as the streaming kernels take them: loaded one ahead, and two bfloat16 logits a
+register for as long as that is possible.
 
-Streaming is bound by instructions before it is bound by memory (two bytes a logit, some ten instructions in plain
-code), so rows that allow it are loaded as 32-bit words, their largest logits are found and their ranks counted two at
-a time, and only the exponentials see float32. A program is one warp: its sums need no barrier.
+Streaming is bound by instructions before it is bound by memory (two bytes a logit, some ten
+instructions in plain code), so rows that allow it are loaded as 32-bit words, their largest logits
+are found and their ranks counted two at a time, and only the exponentials see float32. A program is
+one warp: its sums need no barrier.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ TWO_MINUS_INFINITIES = tl.constexpr(-8323200)  # 0xFF80FF80
 
 
 def packed(logits: torch.Tensor | None) -> bool:
-    """Whether rows can be read as words of two bfloat16 logits, 16 bytes a load. The interpreter has no inline
-    assembly, so it runs what every other row runs.
+    """Whether rows can be read as words of two bfloat16 logits, 16 bytes a load.
+
+    The interpreter has no inline assembly, so it runs what every other row runs.
     """
     return (
         logits is not None
@@ -39,8 +41,8 @@ def packed(logits: torch.Tensor | None) -> bool:
 
 
 def chunks_per_program(rows: int, chunks: int, most: int, programs: int = PROGRAMS) -> int:
-    """Chunks of a row that one program goes through: one in a small batch, up to ``most`` once there are ``programs``
-    programs.
+    """Chunks of a row that one program goes through: one in a small batch, up to ``most`` once
+    there are ``programs`` programs.
 
     What a chunk gives does not depend on it, so neither does any result.
     """
@@ -58,8 +60,9 @@ def load_tile(
     PACKED: tl.constexpr,
     ONCE: tl.constexpr,
 ):
-    """A chunk's logits as they stand in memory, [CHUNK] or as words [CHUNK // 2]; -inf past the vocabulary, and nothing
-    is read from chunk ``end`` on. What is read ``ONCE`` leaves the caches first.
+    """A chunk's logits as they stand in memory, [CHUNK] or as words [CHUNK // 2]; -inf past the
+    vocabulary, and nothing is read from chunk ``end`` on. What is read ``ONCE`` leaves the caches
+    first.
     """
     whole = (chunk < end) & ((chunk + 1) * CHUNK <= vocab)
     if PACKED:
@@ -102,8 +105,10 @@ def _larger_of_two(a, b):
 
 @triton.jit
 def group_max(tile, CHUNK: tl.constexpr, GROUP: tl.constexpr, PACKED: tl.constexpr):
-    """float32 [CHUNK // GROUP]: the max of each group, NaN aside. A group is what one lane holds: vectors of 8
-    neighbours, ``CHUNK * 8 / GROUP`` apart, so that no lane has to ask another.
+    """float32 [CHUNK // GROUP]: the max of each group, NaN aside.
+
+    A group is what one lane holds: vectors of 8 neighbours, ``CHUNK * 8 / GROUP`` apart, so that no
+    lane has to ask another.
     """
     if PACKED:
         words = tl.reshape(tile, [GROUP // VECTOR, CHUNK // GROUP * (VECTOR // 2)])
@@ -135,7 +140,8 @@ def count_at_least(tile, sampled, PACKED: tl.constexpr):
 
 @triton.jit
 def cut_tile(tile, chunk, cut_logit, cut_id, CHUNK: tl.constexpr):
-    """The logits of an element-wise tile as the law reads them, -inf past the cut: float32 [CHUNK]."""
+    """The logits of an element-wise tile as the law reads them, -inf past the cut: float32
+    [CHUNK]."""
     token = chunk * CHUNK + tl.arange(0, CHUNK)
     x = read_logit(tile)
     return tl.where(is_kept(x, token, cut_logit, cut_id), x, float("-inf"))
@@ -143,9 +149,11 @@ def cut_tile(tile, chunk, cut_logit, cut_id, CHUNK: tl.constexpr):
 
 @triton.jit
 def sum_exponentials(tile, top, scale, PACKED: tl.constexpr):
-    """(max, sum of exp2((x - max) * scale)) of a tile, ``top`` its max NaN aside; (-inf, 0) where nothing is finite."""
+    """(max, sum of exp2((x - max) * scale)) of a tile, ``top`` its max NaN aside; (-inf, 0) where
+    nothing is finite."""
     if PACKED:
-        # One multiply-add a logit. The rounding of ``top * scale`` is in every term alike, and taken out of the sum.
+        # One multiply-add a logit. The rounding of ``top * scale`` is in every term alike, and
+        # taken out of the sum.
         origin = top * scale
         first, second = unpack(tile)
         total = tl.sum(
@@ -185,8 +193,8 @@ def best_of_tile(tile, chunk, CHUNK: tl.constexpr, PACKED: tl.constexpr):
     """(max, lowest id that has it) of a tile."""
     top = tile_max(tile, CHUNK, PACKED)
     if PACKED:
-        # Without NaN for the compiler's sake: it would keep the words unpacked for both temperatures, in twice the
-        # registers.
+        # Without NaN for the compiler's sake: it would keep the words unpacked for both
+        # temperatures, in twice the registers.
         first, second = unpack(without_nan(tile, PACKED))
         token = chunk * CHUNK + 2 * tl.arange(0, CHUNK // 2)
         best = tl.min(tl.where(first == top, token, tl.where(second == top, token + 1, 2147483647)))
@@ -203,8 +211,9 @@ def stream_stats(
     row_ptr, stride, vocab, cut_logit, cut_id, temperature, first, end, out_ptr,
     HAS_CUT: tl.constexpr, CHUNK: tl.constexpr, PACKED: tl.constexpr,
 ):  # fmt: skip
-    """Stores (max, second) of the chunks ``first`` to ``end`` of a row at ``out_ptr`` [chunks, 2]: second is the sum of
-    exp((x - max) / temperature), or at temperature 0 the bits of the id of the chunk's best token.
+    """Stores (max, second) of the chunks ``first`` to ``end`` of a row at ``out_ptr`` [chunks, 2]:
+    second is the sum of exp((x - max) / temperature), or at temperature 0 the bits of the id of the
+    chunk's best token.
     """
     ahead = load_tile(row_ptr, stride, first, end, vocab, CHUNK, PACKED, True)
     for chunk in range(first, end):
@@ -225,7 +234,8 @@ def stream_stats(
 
 @triton.jit
 def load_stats(partial_ptr, row, chunks, CHUNKS: tl.constexpr):
-    """(tops, seconds) [CHUNKS] of one row of ``stream_stats`` [rows, chunks, 2]; (-inf, 0) past its last chunk."""
+    """(tops, seconds) [CHUNKS] of one row of ``stream_stats`` [rows, chunks, 2]; (-inf, 0) past its
+    last chunk."""
     chunk = tl.arange(0, CHUNKS)
     at = row * chunks + chunk
     tops = tl.load(partial_ptr + at * 2, mask=chunk < chunks, other=float("-inf"))
@@ -235,15 +245,18 @@ def load_stats(partial_ptr, row, chunks, CHUNKS: tl.constexpr):
 
 @triton.jit
 def best_of_row(tops, seconds, top):
-    """The best token of a row from its ``load_stats`` at temperature 0: int64. ``top`` is the max of ``tops``."""
+    """The best token of a row from its ``load_stats`` at temperature 0: int64.
+
+    ``top`` is the max of ``tops``.
+    """
     ids = tl.where(tops == top, seconds.to(tl.int32, bitcast=True), 2147483647)
     return tl.min(ids).to(tl.int64)
 
 
 @triton.jit
 def pick_chunk(tops, seconds, top, scale, uniform, CHUNKS: tl.constexpr):
-    """(chunk, origin) of a draw from a row's ``load_stats``: a chunk by its mass, and what its logits are relative to.
-    ``top`` is the max of ``tops``.
+    """(chunk, origin) of a draw from a row's ``load_stats``: a chunk by its mass, and what its
+    logits are relative to. ``top`` is the max of ``tops``.
     """
     origin = tl.where(top == float("-inf"), 0.0, top)
     return pick(seconds * tl.exp2((tops - origin) * scale), uniform, CHUNKS), origin
@@ -251,7 +264,8 @@ def pick_chunk(tops, seconds, top, scale, uniform, CHUNKS: tl.constexpr):
 
 @triton.jit
 def merge_stats(tops, seconds, temperature):
-    """(origin [S], total [S], best token [S]) of rows from their chunks' ``stream_stats`` [S, CHUNKS]."""
+    """(origin [S], total [S], best token [S]) of rows from their chunks' ``stream_stats`` [S,
+    CHUNKS]."""
     top = tl.max(tops, axis=1)
     bits = seconds.to(tl.int32, bitcast=True)
     best = tl.min(tl.where(tops == top[:, None], bits, 2147483647), axis=1)
@@ -273,5 +287,6 @@ def without_nan(tile, PACKED: tl.constexpr):
 
 @triton.jit
 def mass(x, origin, scale):
-    """exp2((x - origin) * scale) of logits without NaN, ``origin`` the largest of their row; +inf counts as that."""
+    """exp2((x - origin) * scale) of logits without NaN, ``origin`` the largest of their row; +inf
+    counts as that."""
     return tl.exp2(tl.minimum((x - origin) * scale, 0.0))

@@ -1,12 +1,16 @@
-"""Checks of an op's arguments: every error names the op, the argument, and its shape, dtype and device.
+"""Checks of an op's arguments: every error names the op, the argument, and its shape, dtype and
+device.
 
-Values that live on a GPU are never read here, because that would be a host sync; what a kernel does with an
-out-of-range value (a count above the width, a token id above the vocabulary) is part of each op's docstring.
+Values that live on a GPU are never read here, because that would be a host sync; what a kernel does
+with an out-of-range value (a count above the width, a token id above the vocabulary) is part of
+each op's docstring.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import MISSING, Field, field, fields
+from typing import Any
 
 import torch
 
@@ -16,6 +20,16 @@ FLOAT32 = (torch.float32,)
 INT64 = (torch.int64,)
 INT32 = (torch.int32,)
 BOOL = (torch.bool,)
+
+
+def tensor(*dims: str | int, dtypes: Sequence[torch.dtype]) -> Any:
+    """A dataclass field that must hold a tensor of this shape and one of these types."""
+    return field(metadata={"dims": dims, "dtypes": dtypes})
+
+
+def optional(*dims: str | int, dtypes: Sequence[torch.dtype]) -> Any:
+    """As ``tensor``, but the field is None where nothing is given."""
+    return field(default=None, metadata={"dims": dims, "dtypes": dtypes})
 
 
 def describe(value: object) -> str:
@@ -30,7 +44,8 @@ def _dtype_name(dtype: torch.dtype) -> str:
 
 
 class Args:
-    """The arguments of one call. A size named by a letter must be the same in every tensor that names it."""
+    """The arguments of one call. A size named by a letter must be the same in every tensor that
+    names it."""
 
     def __init__(self, op: str) -> None:
         self.op = op
@@ -40,7 +55,8 @@ class Args:
     def tensor(
         self, name: str, value: object, dims: Sequence[str | int], dtypes: Sequence[torch.dtype]
     ) -> torch.Tensor:
-        """Checks ``value`` and returns it. ``dims`` holds sizes, names (``"B"``), ``"B+1"`` or ``"_"`` (any size)."""
+        """Checks ``value`` and returns it. ``dims`` holds sizes, names (``"B"``), ``"B+1"``,
+        ``"B-1"`` or ``"_"`` (any size)."""
         if not isinstance(value, torch.Tensor):
             raise TypeError(f"{self.op}: {name} must be a tensor, got {describe(value)}")
         if value.dtype not in dtypes:
@@ -69,6 +85,19 @@ class Args:
         """As ``tensor``, but ``None`` passes."""
         return None if value is None else self.tensor(name, value, dims, dtypes)
 
+    def fields(self, inputs: Any) -> None:
+        """Checks every field of the dataclass ``inputs`` that was declared as a tensor."""
+        for declared in fields(inputs):
+            self._field(declared, getattr(inputs, declared.name))
+
+    def _field(self, declared: Field[Any], value: object) -> None:
+        if "dims" not in declared.metadata:
+            return
+        if value is None and declared.default is not MISSING:
+            return
+        dims, dtypes = declared.metadata["dims"], declared.metadata["dtypes"]
+        self.tensor(declared.name, value, dims, dtypes)
+
     def integer(self, name: str, value: object, low: int, high: int) -> int:
         """Checks a plain Python integer against an inclusive range and returns it."""
         if isinstance(value, bool) or not isinstance(value, int):
@@ -86,8 +115,9 @@ class Args:
             return True
         if isinstance(dim, int):
             return dim == size
-        name, _, extra = dim.partition("+")
-        return self.sizes.setdefault(name, size - int(extra or 0)) == size - int(extra or 0)
+        name, sign, extra = dim.partition("-" if "-" in dim else "+")
+        more = int(extra or 0) * (-1 if sign == "-" else 1)
+        return self.sizes.setdefault(name, size - more) == size - more
 
     def _wanted(self, dims: Sequence[str | int]) -> str:
         known = ", ".join(f"{name}={size}" for name, size in self.sizes.items())

@@ -1,7 +1,8 @@
 """Accepted tokens, and the target rows they came from, out of padded accept buffers.
 
-Source: FastDeploy's ``speculate_get_accept_tokens_and_logits`` (PaddlePaddle/FastDeploy#7600), whose offsets
-are 32-bit, whose logits are float32 only, and whose prefill slot writes a row even when nothing was accepted.
+Source: FastDeploy's ``speculate_get_accept_tokens_and_logits`` (PaddlePaddle/FastDeploy#7600),
+whose offsets are 32-bit, whose logits are float32 only, and whose prefill slot writes a row even
+when nothing was accepted.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ __all__ = ["Accepted", "accept"]
 
 @dataclass(frozen=True)
 class Accepted:
-    """What was accepted in one step, packed request after request. Only ``cu_tokens[-1]`` entries are valid."""
+    """What was accepted in one step, packed request after request.
+
+    Only ``cu_tokens[-1]`` entries are valid.
+    """
 
     token_ids: torch.Tensor  # int64 [B*S], -1 past the valid entries
     row_index: torch.Tensor  # int64 [B*S], row of the target logits, -1 past the valid entries
@@ -38,18 +42,20 @@ def accept(
 ) -> Accepted:
     """Packs the accepted tokens and says which target row each came from.
 
-    accept_tokens       int64 [B, S]       tokens of this step, valid in the first ``accept_num[b]`` columns
-    accept_num          int32 [B]          accepted tokens including the bonus token; 0 for an idle slot
+    accept_tokens       int64 [B, S]       tokens of this step; the first ``accept_num[b]`` count
+    accept_num          int32 [B]          accepted tokens and the bonus token; 0: idle slot
     cu_seqlens_q_output int32/int64 [B+1]  request b owns target rows ``cu[b]:cu[b+1]``
     seq_lens_encoder    int32 [B]          above 0 for a prefill slot, which gives at most one row
     logits              bf16/fp16/fp32 [T, V]  if given, the rows are also copied
 
-    Any strides. With ``logits=None`` this is one launch and nothing of size V moves: pass ``row_index`` to
-    ``kernels.logprobs``, which skips the -1 entries. A count below 0 is read as 0, and one above the width S or
-    above the rows that the request owns is cut to it: a count lives on the device, so reading it here to raise
-    would be a sync, and trusting it would hand out the next request's rows.
+    Any strides. With ``logits=None`` this is one launch and nothing of size V moves: pass
+    ``row_index`` to ``kernels.logprobs``, which skips the -1 entries. A count below 0 is read as 0,
+    and one above the width S or above the rows that the request owns is cut to it: a count lives on
+    the device, so reading it here to raise would be a sync, and trusting it would hand out the next
+    request's rows.
 
-    Raises TypeError or ValueError, naming shape, dtype and device, for arguments that do not fit together.
+    Raises TypeError or ValueError, naming shape, dtype and device, for arguments that do not fit
+    together.
     """
     args = Args("accept")
     args.tensor("accept_num", accept_num, ("B",), INT32)

@@ -8,8 +8,8 @@ import triton.language as tl
 
 from .._device import after_another, wait_for_another
 
-# Requests per program. Each program sums the counts of the whole batch by itself, which costs less than a
-# second launch or a grid-wide barrier: 4,096 requests are 64 KB of counts, all of it in L2.
+# Requests per program. Each program sums the counts of the whole batch by itself, which costs less
+# than a second launch or a grid-wide barrier: 4,096 requests are 64 KB of counts, all of it in L2.
 TILE = 64
 SCAN = 1024
 COPY = 2048
@@ -33,7 +33,8 @@ def accept_triton(
         cu_seqlens_q_output, cu_seqlens_q_output.stride(0),
         seq_lens_encoder, seq_lens_encoder.stride(0),
         token_ids, row_index, cu_tokens, batch, width,
-        TILE=TILE, SCAN=SCAN, WIDTH=triton.next_power_of_2(max(1, width)), num_warps=4, **after_another(),
+        TILE=TILE, SCAN=SCAN, WIDTH=triton.next_power_of_2(max(1, width)), num_warps=4,
+        **after_another(),
     )  # fmt: skip
     if logits is None:
         return token_ids, row_index, cu_tokens, None
@@ -64,7 +65,8 @@ def _counts(num_ptr, num_stride, cu_ptr, cu_stride, enc_ptr, enc_stride, b, mask
 
 @triton.jit(
     do_not_specialize=[
-        "tokens_stride_b", "tokens_stride_s", "num_stride", "cu_stride", "enc_stride", "batch", "width",
+        "tokens_stride_b", "tokens_stride_s", "num_stride", "cu_stride", "enc_stride", "batch",
+        "width",
     ]
 )  # fmt: skip
 def _accept_kernel(

@@ -11,7 +11,7 @@ from ..accept import accept
 from ..cases._case import VOCAB
 from ..logprobs import logprobs
 from ..sampling import DRAFT, sample, top_k_top_p_cut
-from ..verify import Strategy, verify
+from ..verify import Strategy, VerifyInputs, verify
 from .small import small_workloads
 from .workload import Call, Workload
 
@@ -90,11 +90,18 @@ def _verify(
         options = {"draft_logits": draft} if dense else {}
         if strategy != Strategy.GREEDY:
             options |= {"temperature": warm, "seeds": seeds}
-        calls: dict[str, Call] = {
-            "ours": lambda: verify(
-                ids, lens, cu, step, room, end, strategy=strategy, target_logits=target, **options
-            )
-        }
+        inputs = VerifyInputs(
+            strategy=strategy,
+            step_input_ids=ids,
+            seq_lens_this_time=lens,
+            cu_seqlens_q_output=cu,
+            step_idx=step,
+            max_dec_len=room,
+            end_tokens=end,
+            target_logits=target,
+            **options,
+        )
+        calls: dict[str, Call] = {"ours": lambda: verify(inputs)}
         if dense and strategy == Strategy.REJECTION:
             calls["torch"] = lambda: _torch_rejection(target, draft, ids, temperature)
         return calls

@@ -1,4 +1,5 @@
-"""The green-test gate: an op's speed is only worth printing if the op is right, on this machine, in this run."""
+"""The green-test gate: an op's speed is only worth printing if the op is right, on this machine, in
+this run."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ class Outcome:
 
 
 def run_tests(ops: list[str], examples: int, jobs: int) -> dict[str, Outcome]:
-    """Runs ``tests/kernels/test_<op>*.py`` of every op in one pytest process, ``examples`` cases a property."""
+    """Runs ``tests/kernels/test_<op>*.py`` of every op in one pytest process, ``examples`` cases a
+    property."""
     files = {op: sorted((ROOT / "tests" / "kernels").glob(f"test_{op}*.py")) for op in ops}
     chosen = [str(file.relative_to(ROOT)) for found in files.values() for file in found]
     started = time.monotonic()

@@ -11,7 +11,8 @@ import torch
 
 Call = Callable[[], object]
 
-# Inputs rotate over more memory than this, so that no call finds its data in the L2 (60 MB on an H200).
+# Inputs rotate over more memory than this, so that no call finds its data in the L2 (60 MB on an
+# H200).
 COLD_BYTES = 400 << 20
 
 
@@ -32,7 +33,8 @@ def device_key() -> dict[str, Any]:
 
 
 def copy_bandwidth(size: int = 2 << 30) -> float:
-    """Bytes per second, read plus written, of a large device-to-device copy: the roof of every case below."""
+    """Bytes per second, read plus written, of a large device-to-device copy: the roof of every case
+    below."""
     source = torch.randint(0, 256, (size,), dtype=torch.uint8, device="cuda")
     target = torch.empty_like(source)
     seconds = _medians(lambda: target.copy_(source), rounds=20)

@@ -9,12 +9,13 @@ from typing import Any
 def table(results: dict[str, Any]) -> str:
     """Markdown."""
     device = results["device"]
+    versions = f"torch {device['torch']}, triton {device['triton']}, CUDA {device['cuda']}"
+    bandwidth = f"copy bandwidth {results['copy_bandwidth_tb_s']:.2f} TB/s in the same run"
     lines = [
-        f"{device['gpu']}, torch {device['torch']}, triton {device['triton']}, CUDA {device['cuda']}; "
-        f"copy bandwidth {results['copy_bandwidth_tb_s']:.2f} TB/s in the same run; medians over cold inputs",
+        f"{device['gpu']}, {versions}; {bandwidth}; medians over cold inputs",
         "",
-        "| work (bf16 logits, V=151,936) | floor us | graph us | eager us | x floor | at most us | reached "
-        "| torch eager | torch.compile |",
+        "| work (bf16 logits, V=151,936) | floor us | graph us | eager us | x floor | at most us "
+        "| reached | torch eager | torch.compile |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     return "\n".join(lines + [_line(row) for row in results["workloads"]]) + "\n"
@@ -48,7 +49,10 @@ def tests_table(results: dict[str, Any], examples: int) -> str:
 
 
 def plot(results: dict[str, Any], path: Path) -> bool:
-    """Writes the picture: fraction of the floor reached, and times faster than torch. False without matplotlib."""
+    """Writes the picture: fraction of the floor reached, and times faster than torch.
+
+    False without matplotlib.
+    """
     try:
         import matplotlib
     except ImportError:

@@ -13,7 +13,10 @@ from .workload import Workload
 
 
 def run_bench(chosen: list[Workload], tests: dict[str, Outcome], compiled: bool) -> dict[str, Any]:
-    """The results file's content. A workload of an op whose tests are not green has no numbers, only the reason."""
+    """The results file's content.
+
+    A workload of an op whose tests are not green has no numbers, only the reason.
+    """
     bandwidth = copy_bandwidth()
     rows = []
     for workload in chosen:

@@ -18,12 +18,17 @@ def small_workloads() -> list[Workload]:
     batch, width, length = 256, 4, 8192
     kilobytes = batch * width * 8 * 4
     return [
-        Workload("accept, index map, B=256", "accept", kilobytes, _accept(batch, width), at_most_us=4.0),
-        Workload("output schedule, B=256", "schedule", kilobytes, _schedule(batch, width), at_most_us=4.0),
-        Workload("status update, B=256", "schedule", kilobytes, _update(batch, width), at_most_us=4.0),
-        Workload("message pack, k=20, B=256", "message", batch * 504, _message(batch, width, 20), at_most_us=4.0),
+        Workload("accept, index map, B=256", "accept", kilobytes, _accept(batch, width),
+        at_most_us=4.0),
+        Workload("output schedule, B=256", "schedule", kilobytes, _schedule(batch, width),
+        at_most_us=4.0),
+        Workload("status update, B=256", "schedule", kilobytes, _update(batch, width),
+        at_most_us=4.0),
+        Workload("message pack, k=20, B=256", "message", batch * 504, _message(batch, width, 20),
+        at_most_us=4.0),
         Workload(
-            "ngram, 256 requests x 8,192 tokens", "ngram", batch * length * 4, _ngram(batch, width, length),
+            "ngram, 256 requests x 8,192 tokens", "ngram", batch * length * 4, _ngram(batch, width,
+            length),
             at_most_us=8.0,
         ),
     ]  # fmt: skip

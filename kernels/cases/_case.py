@@ -1,5 +1,5 @@
-"""What a case is, and how its inputs are made: on the CPU, from a seed, and then moved, so that every device gets the
-same numbers.
+"""What a case is, and how its inputs are made: on the CPU, from a seed, and then moved, so that
+every device gets the same numbers.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ Given = dict[str, Any]
 Outputs = dict[str, torch.Tensor]
 
 SURE = "sure"
-"""An output of a reference: bool [R], false for rows where rounding may decide otherwise. They are not compared."""
+"""An output of a reference: bool [R], false for rows that rounding may decide otherwise: these are
+not compared."""
 
 CLOSE = 1e-5
-"""A draw or a cut that comes nearer to its boundary than this, relative to the mass, is a close call."""
+"""A draw or a cut nearer to its boundary than this, relative to the mass, is a close call."""
 
 VOCAB = 151_936
 
@@ -29,7 +30,10 @@ def all_of(outputs: Outputs) -> Outputs:
 
 @dataclass(frozen=True)
 class Case:
-    """One call of an op. `build` gives fresh tensors each time, because ops may write to their inputs."""
+    """One call of an op.
+
+    `build` gives fresh tensors each time, because ops may write to their inputs.
+    """
 
     name: str
     build: Callable[[torch.device], Given]

@@ -1,4 +1,7 @@
-"""`kernels.message`: what a step sends. The words are taken apart here, so that a wrong field is named."""
+"""`kernels.message`: what a step sends.
+
+The words are taken apart here, so that a wrong field is named.
+"""
 
 from __future__ import annotations
 

@@ -31,7 +31,8 @@ OPTIONS = {
 
 
 def _requests(device: torch.device, *, alphabet: int, drafts: int = 0) -> Given:
-    """Half prompt, half generated, over few different tokens so that there is something to match."""
+    """Half prompt, half generated, over few different tokens so that there is something to
+    match."""
     inputs = Inputs(31, device)
     batch, width, length = inputs.size(6, 64), 5, inputs.size(48, 4096)
     prompt = length // 2

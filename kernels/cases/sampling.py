@@ -1,5 +1,6 @@
-"""`kernels.sampling`: exact sets, draws, candidates, parameters by token. Rows whose draw or cut is a close call in
-float64 are not compared.
+"""`kernels.sampling`: exact sets, draws, candidates, parameters by token.
+
+Rows whose draw or cut is a close call in float64 are not compared.
 """
 
 from __future__ import annotations

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import replace
 from functools import partial
 
 import torch
 
 from kernels.cases._case import CLOSE, SURE, VOCAB, Case, Given, Inputs, Outputs, offsets
-from kernels.verify import CHUNK, Strategy, verify
+from kernels.verify import CHUNK, Strategy, VerifyInputs, verify
+from kernels.verify.reference import verify_reference
 
 WIDTH = 4
-RENAMED = {
-    "target_cut": ("target_cut_logit", "target_cut_id"),
-    "draft_cut": ("draft_cut_logit", "draft_cut_id"),
-    "candidates": ("candidate_ids", "candidate_scores", "candidate_lens"),
-}
 
 
 def _requests(device: torch.device) -> tuple[Inputs, Given]:
@@ -71,32 +67,27 @@ def _on_candidates(device: torch.device) -> Given:
     scores = inputs.normal(rows, columns).softmax(dim=1).sort(dim=1, descending=True).values
     return given | {
         "strategy": Strategy.TOPP,
-        "candidates": (ids, scores, inputs.ints(1, columns + 1, rows, dtype=torch.int32)),
+        "candidate_ids": ids,
+        "candidate_scores": scores,
+        "candidate_lens": inputs.ints(1, columns + 1, rows, dtype=torch.int32),
         "top_p": inputs.one_of([0.5, 0.9], batch),
         "seeds": inputs.ints(-(2**62), 2**62, batch),
     }
 
 
 def _call(given: Given) -> Outputs:
-    done = verify(**given)
+    done = verify(VerifyInputs(**given))
     return {"accept_tokens": done.accept_tokens, "accept_num": done.accept_num}
 
 
 def _reference(given: Given) -> Outputs:
-    from kernels.verify.reference import Inputs as Law
-    from kernels.verify.reference import verify_reference
-
-    law = dict.fromkeys((f.name for f in fields(Law)), None)
-    law |= {"verify_window": 2, "reject_all": False, "accept_all": False}
-    for name, value in given.items():
-        law |= dict(zip(RENAMED[name], value, strict=True)) if name in RENAMED else {name: value}
-    if law["temperature"] is None:
-        law["temperature"] = torch.zeros(
-            given["step_idx"].shape[0], device=given["step_idx"].device
-        )
-    if law["seeds"] is None:
-        law["seeds"] = torch.zeros_like(given["step_idx"])
-    tokens, count, margin = verify_reference(Law(**law), chunk=CHUNK)
+    inputs = VerifyInputs(**given)
+    if inputs.temperature is None:
+        warm = torch.zeros(inputs.step_idx.shape[0], device=inputs.step_idx.device)
+        inputs = replace(inputs, temperature=warm)
+    if inputs.seeds is None:
+        inputs = replace(inputs, seeds=torch.zeros_like(inputs.step_idx))
+    tokens, count, margin = verify_reference(inputs, chunk=CHUNK)
     return {"accept_tokens": tokens, "accept_num": count, SURE: margin > CLOSE}
 
 

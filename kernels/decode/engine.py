@@ -1,4 +1,5 @@
-"""The host side of the loop: which request is in which slot, and what the messages say became of it."""
+"""The host side of the loop: which request is in which slot, and what the messages say became of
+it."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ class Progress:
 class Engine:
     """Decodes requests step by step.
 
-    `submit` at any time; call `step` while `busy`. Each step returns the tokens that became known in it.
+    `submit` at any time; call `step` while `busy`. Each step returns the tokens that became known
+    in it.
     """
 
     def __init__(self, model: Model, settings: Settings) -> None:
@@ -58,7 +60,8 @@ class Engine:
         room = self.settings.max_model_len - len(request.prompt)
         if not request.prompt or room < 1 or request.max_tokens < 1:
             raise ValueError(
-                f"a request needs a prompt of 1 to {self.settings.max_model_len - 1} tokens and max_tokens of at "
+                f"a request needs a prompt of 1 to {self.settings.max_model_len - 1} tokens "
+                "and max_tokens of at "
                 f"least 1, got {len(request.prompt)} and {request.max_tokens}"
             )
         if not all(0 <= token < self.vocab for token in request.prompt):
@@ -76,7 +79,8 @@ class Engine:
         return [progress for _ in range(due) for progress in self._receive()]
 
     def _plan(self) -> None:
-        """Give free slots to waiting requests and prompts their next chunk, then draft for the others."""
+        """Give free slots to waiting requests and prompts their next chunk, then draft for the
+        others."""
         self.reading = [0] * self.settings.max_bsz
         for slot, job in enumerate(self.jobs):
             if job is None and self.waiting:
@@ -110,7 +114,8 @@ class Engine:
             return next_launch(
                 lengths, num_speculative_tokens=self.settings.num_speculative_tokens, overlap=False
             )
-        # The device may still be at the last step: all that the host knows is who had not finished before that.
+        # The device may still be at the last step: all that the host knows is who had not finished
+        # before that.
         decoding = [
             int(job is not None and not chunk)
             for job, chunk in zip(self.jobs, self.reading, strict=True)

@@ -1,7 +1,9 @@
-"""A small random-weight transformer and its draft head, to decode with where no real model is at hand.
+"""A small random-weight transformer and its draft head, to decode with where no real model is at
+hand.
 
-Everything is computed in float64 and rounded once, at the logits: what a row comes out as then does not depend on
-which other rows were in its step, so that speculative and plain decoding can be compared token for token.
+Everything is computed in float64 and rounded once, at the logits: what a row comes out as then does
+not depend on which other rows were in its step, so that speculative and plain decoding can be
+compared token for token.
 """
 
 from __future__ import annotations
@@ -14,7 +16,10 @@ from torch.nn.functional import gelu, rms_norm
 
 @dataclass(frozen=True)
 class Shape:
-    """Sizes of a model. `agreement` is how much the draft head knows of what the layers add: 0 nothing, 1 all."""
+    """Sizes of a model.
+
+    `agreement` is how much the draft head knows of what the layers add: 0 nothing, 1 all.
+    """
 
     vocab: int = 64
     dim: int = 32
@@ -53,7 +58,10 @@ class Model:
         self.down = [weight(2 * dim, dim) for _ in range(shape.layers)]
 
     def new_cache(self, slots: int, length: int) -> torch.Tensor:
-        """Keys and values: [layers, 2, slots + 1, length, D]. The last slot takes what padding rows write."""
+        """Keys and values: [layers, 2, slots + 1, length, D].
+
+        The last slot takes what padding rows write.
+        """
         size = (self.shape.layers, 2, slots + 1, length, self.shape.dim)
         return torch.zeros(size, dtype=torch.float64, device=self.device)
 
@@ -66,7 +74,8 @@ class Model:
     ) -> torch.Tensor:
         """Hidden states [T, D]; writes this step's keys and values into the cache.
 
-        Rows of a rejected draft stay in the cache, but their positions are written again before anyone reads them.
+        Rows of a rejected draft stay in the cache, but their positions are written again before
+        anyone reads them.
         """
         x = self.embedding[tokens] + self._place(positions)
         length = cache.shape[3]
@@ -92,14 +101,17 @@ class Model:
         before: torch.Tensor,  # [B] int64, the token that `hidden` was made of
         token: torch.Tensor,  # [B] int64
     ) -> torch.Tensor:
-        """The draft head, an MTP layer in spirit: hidden states [B, D] of `token`, guessed from those before it.
+        """The draft head, an MTP layer in spirit: hidden states [B, D] of `token`, guessed from
+        those before it.
 
-        It takes what the target's layers added to the token before for what they would add to this one.
+        It takes what the target's layers added to the token before for what they would add to this
+        one.
         """
         return self.embedding[token] + self.shape.agreement * (hidden - self.embedding[before])
 
     def _place(self, positions: torch.Tensor) -> torch.Tensor:
-        """A small sinusoid [T, D]: enough to tell places apart, too little to keep greedy text from repeating."""
+        """A small sinusoid [T, D]: enough to tell places apart, too little to keep greedy text from
+        repeating."""
         half = self.shape.dim // 2
         rate = torch.arange(half, dtype=torch.float64, device=self.device) / half
         angle = positions[:, None] * 0.05 ** rate[None, :]

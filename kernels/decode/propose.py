@@ -30,8 +30,8 @@ def propose(
 ) -> Drafts | None:
     """Write drafts into `slots` and lengthen `seq_lens_this_time`.
 
-    Returns their distribution; None means that every draft is certain of itself, as a lookup is. `truncate`: some
-    request has a top-k or top-p.
+    Returns their distribution; None means that every draft is certain of itself, as a lookup is.
+    `truncate`: some request has a top-k or top-p.
     """
     slots.draft_tokens[:, 1:] = NO_DRAFT
     if settings.proposer == "none" or guess is None:
@@ -101,7 +101,8 @@ def _keep_all(logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def _lengthen(settings: Settings, slots: Slots, drafts: Drafts) -> Drafts:
-    """Append what followed the drafts, taken together with the text before them, at an earlier place."""
+    """Append what followed the drafts, taken together with the text before them, at an earlier
+    place."""
     before = slots.seq_lens_this_time.clone()
     ngram_append(
         _draft_history(slots),
@@ -129,7 +130,8 @@ def _lengthen(settings: Settings, slots: Slots, drafts: Drafts) -> Drafts:
 
 
 def _draft_history(slots: Slots) -> torch.Tensor:
-    """The draft model's own history [B, L + 1]: generated token k (from 1) and the drafts at prompt_len + k."""
+    """The draft model's own history [B, L + 1]: generated token k (from 1) and the drafts at
+    prompt_len + k."""
     batch, length = slots.token_ids_all.shape
     place = torch.arange(length + 1, device=slots.token_ids_all.device).expand(batch, -1)
     prompt = slots.prompt_lens[:, None]

@@ -1,7 +1,8 @@
 """``python -m kernels.decode.record -o FILE [--top-k 5] [--proposer mtp --drafts 3] ...``
 
-Decodes random prompts with the small model and writes what came of each as a line of JSON: the logprob record of
-SpecBot's comparator (``checks/logprobs/FORMAT.md``). The same arguments on the same device write the same bytes.
+Decodes random prompts with the small model and writes what came of each as a line of JSON: the
+logprob record of SpecBot's comparator (``checks/logprobs/FORMAT.md``). The same arguments on the
+same device write the same bytes.
 """
 
 from __future__ import annotations
@@ -80,7 +81,8 @@ def record(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
 
 
 def device_name(device: torch.device) -> str:
-    """What two runs must share for their numbers to be equal bit for bit: the device and the library."""
+    """What two runs must share for their numbers to be equal bit for bit: the device and the
+    library."""
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
     return f"{name}, torch {torch.__version__}"
 

@@ -13,7 +13,10 @@ PROPOSERS: tuple[Proposer, ...] = ("none", "ngram", "suffix", "mtp", "hybrid")
 
 @dataclass(frozen=True)
 class Request:
-    """One prompt. A draw depends on `seed` and its place in the text only, never on what else is in the batch."""
+    """One prompt.
+
+    A draw depends on `seed` and its place in the text only, never on what else is in the batch.
+    """
 
     prompt: tuple[int, ...]
     max_tokens: int
@@ -43,12 +46,15 @@ class Output:
 
 @dataclass(frozen=True)
 class Settings:
-    """How to decode. None of these may change a token of greedy text; `tests/kernels/test_decode.py` holds them to it.
+    """How to decode.
 
-    strategy: of `kernels.verify`. REJECTION (or BLOCK) serves greedy requests too; TARGET_MATCH draws the very
-        tokens that plain decoding with the same seeds draws.
-    logprobs: k of the top-k logprobs of each token. mode: of the model's own distribution ("raw"), or of the one
-        that was drawn from, after temperature, top-k and top-p ("processed").
+    None of these may change a token of greedy text; `tests/kernels/test_decode.py` holds them to
+    it.
+
+    strategy: of `kernels.verify`. REJECTION (or BLOCK) serves greedy requests too; TARGET_MATCH
+        draws the very tokens that plain decoding with the same seeds draws.
+    logprobs: k of the top-k logprobs of each token. mode: of the model's own distribution ("raw"),
+        or of the one that was drawn from, after temperature, top-k and top-p ("processed").
     overlap: launch a step before the answer to the last one has been read.
     tp_size: ranks that all compute the same; only rank 0 speaks.
     prefill_chunk: the most prompt tokens of one request in a step, None for whole prompts.
@@ -78,7 +84,8 @@ class Settings:
             self.num_speculative_tokens == 0
         ) or self.num_speculative_tokens < 0:
             raise ValueError(
-                f"proposer {self.proposer!r} does not go with num_speculative_tokens={self.num_speculative_tokens}"
+                f"proposer {self.proposer!r} does not go with "
+                f"num_speculative_tokens={self.num_speculative_tokens}"
             )
         if self.strategy == Strategy.TOPP:
             raise ValueError("strategy TOPP is not lossless; the loop does not offer it")

@@ -47,7 +47,8 @@ class Slots:
 
 @dataclass(frozen=True)
 class Guess:
-    """What a draft head goes on from: the hidden state that gave the last token, and the token it was made of."""
+    """What a draft head goes on from: the hidden state that gave the last token, and the token it
+    was made of."""
 
     hidden: torch.Tensor  # [B, D]
     token: torch.Tensor  # [B] int64

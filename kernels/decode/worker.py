@@ -1,4 +1,5 @@
-"""One rank: its slots, and a step of them, without a host sync but for what the host asks to read."""
+"""One rank: its slots, and a step of them, without a host sync but for what the host asks to
+read."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from kernels.logprobs import Logprobs, logprobs
 from kernels.message import TARGET, copy_to_host, pack_message
 from kernels.sampling import top_k_top_p_cut
 from kernels.schedule import OutputSchedule, gather_next_token, output_schedule, update_status
-from kernels.verify import Strategy, Verified, verify
+from kernels.verify import Strategy, Verified, VerifyInputs, verify
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,8 @@ class Sent:
 
 
 class Worker:
-    """The device side of the loop. Ranks of a TP group are workers with the same model and the same calls."""
+    """The device side of the loop. Ranks of a TP group are workers with the same model and the same
+    calls."""
 
     def __init__(self, model: Model, settings: Settings, rank: int = 0) -> None:
         self.model, self.settings, self.rank = model, settings, rank
@@ -69,7 +71,8 @@ class Worker:
         self.slots.seq_lens_this_time[slot] = tokens
 
     def launch(self, capacity: int) -> Sent | None:
-        """One step over at most `capacity` input rows. Only rank 0 answers: the others would send it twice."""
+        """One step over at most `capacity` input rows. Only rank 0 answers: the others would send
+        it twice."""
         s = self.slots
         encoder = s.seq_lens_encoder.clone()  # `update_status` clears it, and `accept` comes after
         schedule = output_schedule(
@@ -134,7 +137,8 @@ class Worker:
     def _forward(
         self, schedule: OutputSchedule, capacity: int
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """The packed input tokens [capacity] and their hidden states [capacity, D], NaN where there is no token."""
+        """The packed input tokens [capacity] and their hidden states [capacity, D], NaN where there
+        is no token."""
         s, slots = self.slots, self.settings.max_bsz
         row = torch.arange(capacity, device=self.model.device, dtype=torch.int32)
         slot = torch.searchsorted(schedule.cu_seqlens_q[1:], row, right=True)
@@ -163,23 +167,27 @@ class Worker:
         )
         strategy = self.settings.strategy
         drafts = self.drafts if strategy in (Strategy.REJECTION, Strategy.BLOCK) else None
-        return verify(
-            s.draft_tokens,
-            s.seq_lens_this_time,
-            schedule.cu_seqlens_q_output,
-            s.step_idx,
-            s.max_dec_len,
-            self.end_tokens,
+        draft_cut = drafts.cut if drafts is not None else None
+        inputs = VerifyInputs(
             strategy=strategy,
+            step_input_ids=s.draft_tokens,
+            seq_lens_this_time=s.seq_lens_this_time,
+            cu_seqlens_q_output=schedule.cu_seqlens_q_output,
+            step_idx=s.step_idx,
+            max_dec_len=s.max_dec_len,
+            end_tokens=self.end_tokens,
             target_logits=logits,
-            draft_logits=None if drafts is None else drafts.logits,
+            draft_logits=drafts.logits if drafts is not None else None,
             temperature=s.temperature,
             seeds=s.seeds,
-            target_cut=cut,
-            draft_cut=None if drafts is None else drafts.cut,
+            target_cut_logit=cut[0] if cut else None,
+            target_cut_id=cut[1] if cut else None,
+            draft_cut_logit=draft_cut[0] if draft_cut else None,
+            draft_cut_id=draft_cut[1] if draft_cut else None,
             seq_lens_encoder=s.seq_lens_encoder,
             stop_flags=s.stop_flags | unread,
         )
+        return verify(inputs)
 
     def _last_rows(
         self,

@@ -1,8 +1,8 @@
 """Logprob and rank of the sampled token, top-k logprobs and ids, straight from logits.
 
-Source: vLLM's ``compute_topk_scores`` (no [rows, vocab] intermediate) and FastDeploy's ``gather_logprobs``; both
-leave the order of ties to ``topk``, which made FastDeploy record its baselines again when k changed
-(PaddlePaddle/FastDeploy#7883).
+Source: vLLM's ``compute_topk_scores`` (no [rows, vocab] intermediate) and FastDeploy's
+``gather_logprobs``; both leave the order of ties to ``topk``, which made FastDeploy record its
+baselines again when k changed (PaddlePaddle/FastDeploy#7883).
 """
 
 from __future__ import annotations
@@ -44,18 +44,21 @@ def logprobs(
 
     logits      bf16/fp16/fp32 [T, V], any strides
     token_ids   int32/int64 [R]   the sampled token of each entry; None: the top-k alone is wanted
-    k           0..64, at most V; a run-time number, not a compile-time one (0, nothing to choose, has its own code)
-    rows        int64 [R]         row of ``logits`` of each entry, -1 for none; default: entry r is row r, R == T
+    k           0..64, at most V; a run-time number, not a compile-time one (0 has code of its own)
+    rows        int64 [R]         row of ``logits`` of each entry, -1: none; default: row r
     temperature float32 [R]       processed mode: logits are divided by it; 0 (greedy) is read as 1
-    cut_logit, cut_id  float32 [R], int64 [R]   processed mode: only tokens at least as good as this one count and
-                                  the rest are -inf, as ``kernels.sampling.top_k_top_p_cut`` gives them
+    cut_logit, cut_id  float32 [R], int64 [R]   processed mode: only tokens at least as good as
+                                  this one count, the rest are -inf; from
+                                  ``kernels.sampling.top_k_top_p_cut``
 
-    Raw mode is temperature and cut both absent. Log-sum-exp in float32. NaN is read as -inf and +inf as the
-    largest float32. In a row that is all -inf every logprob is -inf and the best tokens are 0, 1, 2...; a token at
-    -inf has logprob -inf and rank V. An entry whose token is outside 0..V-1 has NaN and rank 0 for the sampled
-    token; its top-k is as usual. ``topk(k1) == topk(k2)[:k1]`` bit for bit, whatever else is in the batch.
+    Raw mode is temperature and cut both absent. Log-sum-exp in float32. NaN is read as -inf and
+    +inf as the largest float32. In a row that is all -inf every logprob is -inf and the best tokens
+    are 0, 1, 2...; a token at -inf has logprob -inf and rank V. An entry whose token is outside
+    0..V-1 has NaN and rank 0 for the sampled token; its top-k is as usual. ``topk(k1) ==
+    topk(k2)[:k1]`` bit for bit, whatever else is in the batch.
 
-    Raises TypeError or ValueError, naming shape, dtype and device, for arguments that do not fit together.
+    Raises TypeError or ValueError, naming shape, dtype and device, for arguments that do not fit
+    together.
     """
     args = Args("logprobs")
     args.tensor("logits", logits, ("T", "V"), LOGITS)

@@ -38,7 +38,8 @@ def sampled_logit(row_ptr, logits_stride_v, token, vocab, cut_logit, cut_id, HAS
 
 @triton.jit
 def read_tokens(row_ptr, logits_stride_v, id, there, cut_logit, cut_id, HAS_CUT: tl.constexpr):
-    """Logits of the tokens ``id`` as the law reads them; -inf where ``there`` is false, and past the cut."""
+    """Logits of the tokens ``id`` as the law reads them; -inf where ``there`` is false, and past
+    the cut."""
     x = tl.load(row_ptr + id.to(tl.int64) * logits_stride_v, mask=there, other=float("-inf"))
     x = read_logit(x)
     if HAS_CUT:

@@ -1,5 +1,5 @@
-"""The second pass of ``logprobs``, one small program a row: the sampled token's logprob and rank from the chunks' sums,
-and the k best tokens from the groups' maxima.
+"""The second pass of ``logprobs``, one small program a row: the sampled token's logprob and rank
+from the chunks' sums, and the k best tokens from the groups' maxima.
 """
 
 from __future__ import annotations
@@ -77,11 +77,14 @@ def _merge_kernel(
     temperature_ptr, temperature_stride,  # float32 [R]
     cut_logit_ptr, cut_logit_stride, cut_id_ptr, cut_id_stride,  # float32 [R], int64 [R]
     partial_ptr, at_least_ptr, group_max_ptr,  # [R, chunks, 2], [R, chunks], [R, groups]
-    scratch_ptr,  # int32 [R, COUNTS + CHUNKS + 3 * ROOM]: counts, chunks, groups, then (id, logit's bits) of tokens
+    # int32 [R, COUNTS + CHUNKS + 3 * ROOM]: counts, chunks, groups, (id, logit's bits) of tokens
+    scratch_ptr,
     logprob_ptr, rank_ptr, topk_ids_ptr, topk_logprobs_ptr,  # out: [2, R], [R], [R, k], [R, k]
     entries, vocab, chunks, k,
-    HAS_CUT: tl.constexpr, CHUNK: tl.constexpr, GROUP: tl.constexpr, CHUNKS: tl.constexpr, GROUPS: tl.constexpr,
-    BITS: tl.constexpr, TOGETHER: tl.constexpr, ROOM: tl.constexpr, ROUND: tl.constexpr, COUNTS: tl.constexpr,
+    HAS_CUT: tl.constexpr, CHUNK: tl.constexpr, GROUP: tl.constexpr, CHUNKS: tl.constexpr,
+    GROUPS: tl.constexpr,
+    BITS: tl.constexpr, TOGETHER: tl.constexpr, ROOM: tl.constexpr, ROUND: tl.constexpr,
+    COUNTS: tl.constexpr,
     SCAN: tl.constexpr, TOP: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     entry = tl.program_id(0).to(tl.int64)
@@ -141,7 +144,8 @@ def _merge_kernel(
             threshold = _threshold(
                 tops, chunks, row_max_ptr, k, CHUNK // GROUP, CHUNKS, GROUPS, TOGETHER, BITS
             )
-            # At -inf nearly everything ties: a row with fewer finite logits than k, or fewer groups. NaN lets none.
+            # At -inf nearly everything ties: a row with fewer finite logits than k, or fewer
+            # groups. NaN lets none.
             reach = tops >= tl.where(threshold > float("-inf"), threshold, float("nan"))
             tl.debug_barrier()
             slot = _slots(counts_at, reach)
@@ -166,12 +170,14 @@ def _merge_kernel(
             found = ROOM + 1
             if (picked > 0) & (picked <= ROOM):
                 found = _tokens_of_groups(
-                    picked, threshold, counts_at + 2, chunks_at + CHUNKS, row_ptr, logits_stride_v, vocab,
+                    picked, threshold, counts_at + 2, chunks_at + CHUNKS, row_ptr, logits_stride_v,
+                    vocab,
                     cut_logit, cut_id, HAS_CUT, CHUNK, GROUP, ROOM, ROUND,
                 )  # fmt: skip
             if found > ROOM:
                 found = _search_row(
-                    order_key(threshold, BITS), k, tokens_at, row_ptr, logits_stride_v, vocab, cut_logit, cut_id,
+                    order_key(threshold, BITS), k, tokens_at, row_ptr, logits_stride_v, vocab,
+                    cut_logit, cut_id,
                     HAS_CUT, SCAN, BITS,
                 )  # fmt: skip
                 tl.debug_barrier()
@@ -203,8 +209,8 @@ def _score(
     logprob_ptr,
     rank_ptr,
 ):
-    """(origin, log of the sum of exponentials) of a row from its chunks; stores that sum, and the sampled token's
-    logprob and rank.
+    """(origin, log of the sum of exponentials) of a row from its chunks; stores that sum, and the
+    sampled token's logprob and rank.
     """
     top = tl.max(tops)
     origin = tl.where(top == float("-inf"), 0.0, top)
@@ -227,11 +233,12 @@ def _score(
 @triton.jit
 def _threshold(
     tops, chunks, row_max_ptr, k,
-    PER_CHUNK: tl.constexpr, CHUNKS: tl.constexpr, GROUPS: tl.constexpr, TOGETHER: tl.constexpr, BITS: tl.constexpr,
+    PER_CHUNK: tl.constexpr, CHUNKS: tl.constexpr, GROUPS: tl.constexpr, TOGETHER: tl.constexpr,
+    BITS: tl.constexpr,
 ):  # fmt: skip
-    """A logit that k tokens reach, and few more: the k-th best of classes of chunks or, where there are too few chunks
-    for that, of the groups. Every one of the k best tokens reaches it. -inf where fewer than k groups have a finite
-    one.
+    """A logit that k tokens reach, and few more: the k-th best of classes of chunks or, where there
+    are too few chunks for that, of the groups. Every one of the k best tokens reaches it. -inf
+    where fewer than k groups have a finite one.
     """
     if 2 * k <= chunks:
         fold = tl.max(tl.reshape(tops, [CHUNKS // TOGETHER, TOGETHER]), axis=0)
@@ -258,8 +265,8 @@ def _groups_of_chunks(
     threshold, counts_at, chunks_at, row_max_ptr,
     PER_CHUNK: tl.constexpr, CHUNKS: tl.constexpr, ROOM: tl.constexpr, ROUND: tl.constexpr,
 ):  # fmt: skip
-    """Stores those groups of the chunks at ``chunks_at`` that reach the threshold, and says how many they are; more
-    than ``ROOM`` where there is no room for all.
+    """Stores those groups of the chunks at ``chunks_at`` that reach the threshold, and says how
+    many they are; more than ``ROOM`` where there is no room for all.
     """
     tl.debug_barrier()
     chunks = tl.load(counts_at, volatile=True)
@@ -279,10 +286,11 @@ def _groups_of_chunks(
 @triton.jit
 def _tokens_of_groups(
     picked, threshold, count_at, groups_at, row_ptr, logits_stride_v, vocab, cut_logit, cut_id,
-    HAS_CUT: tl.constexpr, CHUNK: tl.constexpr, GROUP: tl.constexpr, ROOM: tl.constexpr, ROUND: tl.constexpr,
+    HAS_CUT: tl.constexpr, CHUNK: tl.constexpr, GROUP: tl.constexpr, ROOM: tl.constexpr,
+    ROUND: tl.constexpr,
 ):  # fmt: skip
-    """Stores the tokens that reach the threshold, in any order, and says how many they are; more than ``ROOM`` where
-    there is no room for all.
+    """Stores the tokens that reach the threshold, in any order, and says how many they are; more
+    than ``ROOM`` where there is no room for all.
     """
     per_chunk: tl.constexpr = CHUNK // GROUP
     vectors: tl.constexpr = GROUP // VECTOR
@@ -307,11 +315,12 @@ def _tokens_of_groups(
 
 @triton.jit
 def _slots(count_ptr, chosen):
-    """A slot of its own for each chosen element, counted at ``count_ptr``. Their order is left open: what is stored
-    there is ordered later.
+    """A slot of its own for each chosen element, counted at ``count_ptr``.
+
+    Their order is left open: what is stored there is ordered later.
     """
-    # An address that looks different in each lane: for one that does not the compiler adds up whole warps first, in
-    # twenty instructions an element, of which nearly none is chosen.
+    # An address that looks different in each lane: for one that does not the compiler adds up whole
+    # warps first, in twenty instructions an element, of which nearly none is chosen.
     return tl.atomic_add(
         count_ptr + tl.where(chosen, 0, 1), 1, mask=chosen, sem="relaxed", scope="cta"
     )
@@ -319,7 +328,8 @@ def _slots(count_ptr, chosen):
 
 @triton.jit
 def _found_tokens(tokens_at, start, found, N: tl.constexpr):
-    """(ids, logits) of the found tokens from ``start`` on; past the last, what comes after any token."""
+    """(ids, logits) of the found tokens from ``start`` on; past the last, what comes after any
+    token."""
     place = start + tl.arange(0, N)
     id = tl.load(tokens_at + place * 2, mask=place < found, other=2147483647)
     x = tl.load(tokens_at + place * 2 + 1, mask=place < found, other=-8388608)
@@ -331,8 +341,10 @@ def _search_row(
     threshold, k, tokens_at, row_ptr, logits_stride_v, vocab, cut_logit, cut_id,
     HAS_CUT: tl.constexpr, SCAN: tl.constexpr, BITS: tl.constexpr,
 ):  # fmt: skip
-    """Stores exactly the k best tokens, for a row of long ties or whose best tokens are neighbours. ``threshold`` is a
-    key that k tokens reach; in a row of ties (all but a few tokens masked, say) no larger one is.
+    """Stores exactly the k best tokens, for a row of long ties or whose best tokens are neighbours.
+
+    ``threshold`` is a key that k tokens reach; in a row of ties (all but a few tokens masked, say)
+    no larger one is.
     """
     above = _count_above(
         threshold, row_ptr, logits_stride_v, vocab, cut_logit, cut_id, HAS_CUT, SCAN, BITS

@@ -26,7 +26,8 @@ def logprobs_reference(
     if temperature is not None:
         scale = torch.where(temperature == 0, 1.0, temperature.double())
 
-    # The max goes first: next to the largest float32 a logarithm would be rounded away, in float64 too.
+    # The max goes first: next to the largest float32 a logarithm would be rounded away, in float64
+    # too.
     top = x.double().amax(dim=1)  # [R]
     origin = torch.where(top == float("-inf"), 0.0, top)
     z = (x.double() - origin[:, None]) / scale[:, None]  # [R, V], at most 0

@@ -1,5 +1,5 @@
-"""The streaming pass of ``logprobs``: every chunk of every row read once, two bytes a bfloat16 logit and nothing else
-of size V.
+"""The streaming pass of ``logprobs``: every chunk of every row read once, two bytes a bfloat16
+logit and nothing else of size V.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def stream_chunks(
     entries: int,
     options: dict[str, object],
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """(max and sum of exponentials float32 [R, chunks, 2], tokens at least as good as the sampled one int32
-    [R, chunks], max of each group [R, chunks * CHUNK // GROUP]).
+    """(max and sum of exponentials float32 [R, chunks, 2], tokens at least as good as the sampled
+    one int32 [R, chunks], max of each group [R, chunks * CHUNK // GROUP]).
     """
     vocab, device = logits.shape[1], logits.device
     chunk = options["CHUNK"]
@@ -44,13 +44,15 @@ def stream_chunks(
         per_program = _chunks_per_program(entries, chunks)
         _chunk_kernel[(entries * triton.cdiv(chunks, per_program),)](
             *arguments, partial, at_least, best, vocab, chunks, per_program, k,
-            **options, PACKED=packed(logits) and not options["HAS_CUT"], num_warps=WARPS, **after_another(),
+            **options, PACKED=packed(logits) and not options["HAS_CUT"], num_warps=WARPS,
+            **after_another(),
         )  # fmt: skip
     return partial, at_least, best
 
 
 def _chunks_per_program(rows: int, chunks: int) -> int:
-    """As many as it takes to have every program run at once; if those are too many for that, a few."""
+    """As many as it takes to have every program run at once; if those are too many for that,
+    a few."""
     at_once = triton.cdiv(rows * chunks, AT_ONCE)
     return at_once if at_once <= 8 else 2
 
@@ -69,7 +71,8 @@ def _chunk_kernel(
     cut_logit_ptr, cut_logit_stride, cut_id_ptr, cut_id_stride,  # float32 [R], int64 [R]
     partial_ptr, at_least_ptr, group_max_ptr,  # out: [R, chunks, 2], [R, chunks], [R, groups]
     vocab, chunks, per_program, k,
-    HAS_CUT: tl.constexpr, CHUNK: tl.constexpr, GROUP: tl.constexpr, PACKED: tl.constexpr, PDL: tl.constexpr,
+    HAS_CUT: tl.constexpr, CHUNK: tl.constexpr, GROUP: tl.constexpr, PACKED: tl.constexpr,
+    PDL: tl.constexpr,
 ):  # fmt: skip
     wait_for_another(PDL)
     program = tl.program_id(0)

@@ -1,12 +1,14 @@
 """``logprobs`` on a GPU: one streaming pass over the rows, then one small program per row.
 
-The first kernel reads a chunk of a row once (2 bytes a bf16 logit; nothing else of size V moves) and leaves its
-max, sum of exponentials and rank count, and the max of each group of 64 tokens. At least k tokens reach the k-th best
-of these maxima, so every one of the k best tokens reaches it, and is in a group that does. So the second kernel finds a
-threshold among V/64 maxima, reads the few groups that reach it again, and orders the tokens that do. Ties that make
-these more than there is room for are searched for in the row itself.
+The first kernel reads a chunk of a row once (2 bytes a bf16 logit; nothing else of size V moves)
+and leaves its max, sum of exponentials and rank count, and the max of each group of 64 tokens. At
+least k tokens reach the k-th best of these maxima, so every one of the k best tokens reaches it,
+and is in a group that does. So the second kernel finds a threshold among V/64 maxima, reads the few
+groups that reach it again, and orders the tokens that do. Ties that make these more than there is
+room for are searched for in the row itself.
 
-Chunks and groups depend on V alone, so a row's sums have the same order whatever the batch around it.
+Chunks and groups depend on V alone, so a row's sums have the same order whatever the batch around
+it.
 """
 
 from __future__ import annotations

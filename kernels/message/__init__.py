@@ -1,4 +1,5 @@
-"""The per-step output message: `pack_message` on the device, one copy to the host, `unpack_message` there.
+"""The per-step output message: `pack_message` on the device, one copy to the host, `unpack_message`
+there.
 
 `LAYOUT.md` beside this file shows the words of a message; `layout.py` declares them.
 """
@@ -43,7 +44,10 @@ _META = next(field for field in CURRENT.header if field.name == "meta")
 
 @dataclass(frozen=True)
 class Message:
-    """What a step sent. Row r of `tokens`, `scores` and `ranks` belongs to the slot whose `rows` hold r."""
+    """What a step sent.
+
+    Row r of `tokens`, `scores` and `ranks` belongs to the slot whose `rows` hold r.
+    """
 
     running: bool
     message_flag: int
@@ -83,31 +87,38 @@ def pack_message(
     """The message of one step, packed on the device in one launch.
 
     Args:
-        sampled_token_ids: [N] int32 or int64, packed by request: slot b's are at `cu_batch_token_offset[b]` on.
-        logprob_token_ids: [N, C] int32 or int64, C = 1 + top k. Column 0 is taken from `sampled_token_ids`.
+        sampled_token_ids: [N] int32 or int64, packed by request: slot b's are at
+            `cu_batch_token_offset[b]` on.
+        logprob_token_ids: [N, C] int32 or int64, C = 1 + top k. Column 0 is taken from
+            `sampled_token_ids`.
         logprob_scores: [N, C] float32.
         logprob_ranks: [N] int32 or int64.
         accept_num: [B] int32. cu_batch_token_offset: [B+1] int32, its exclusive sum.
         message_flag: 0..255; TARGET or DRAFT.
-        running: whether any request still runs, a bool or a [1] bool tensor on the device (no host sync either way).
+        running: whether any request still runs, a bool or a [1] bool tensor on the device (no host
+            sync either way).
         message_id: 1..2**31-1 except 2, which the engine's queue reserves.
-        num_logprobs: columns to send, 1..min(C, 65535); C when None. Columns beyond it are not touched.
-        seq_lens_decoder, prompt_lens: [B] or [B, 1]; a slot with fewer tokens read than its prompt has sends nothing.
+        num_logprobs: columns to send, 1..min(C, 65535); C when None. Columns beyond it are not
+            touched.
+        seq_lens_decoder, prompt_lens: [B] or [B, 1]; a slot with fewer tokens read than its prompt
+            has sends nothing.
         preempted: [B] bool or int; such a slot sends the count PREEMPTED and no rows.
         out: int32 [>= message_words(B, num_logprobs, N)], to reuse memory under a CUDA graph.
 
     Returns:
-        `out`, or a new int32 [message_words(B, num_logprobs, N)]. Only the words of used rows are written; a reader
-        knows from the counts where they end.
+        `out`, or a new int32 [message_words(B, num_logprobs, N)]. Only the words of used rows are
+        written; a reader knows from the counts where they end.
 
-    A count that reaches outside the N rows, an id or rank outside its word: the packer writes INVALID, and
-    `unpack_message` raises. It cannot raise here, since it would have to read device memory.
+    A count that reaches outside the N rows, an id or rank outside its word: the packer writes
+    INVALID, and `unpack_message` raises. It cannot raise here, since it would have to read device
+    memory.
 
     Raises:
         TypeError, ValueError: a wrong type, dtype, shape or device; a message field out of range.
 
-    Source: the protocol of FastDeploy's speculative top-k message after its #7883, without the unused slots,
-    rows and columns: for 256 slots of 4 tokens and k=1 it moves 21 KB where the fixed structure had 530 KB.
+    Source: the protocol of FastDeploy's speculative top-k message after its #7883, without the
+    unused slots, rows and columns: for 256 slots of 4 tokens and k=1 it moves 21 KB where the fixed
+    structure had 530 KB.
     """
     args = Args("pack_message")
     args.tensor("logprob_token_ids", logprob_token_ids, ("N", "C"), INTS)
@@ -166,9 +177,10 @@ def pack_message(
 def copy_to_host(message: torch.Tensor, host: torch.Tensor | None = None) -> torch.Tensor:
     """Start the one copy of a packed message to pinned host memory; returns the host words.
 
-    The copy is asynchronous on a GPU: wait for the current stream (or an event recorded on it) before reading.
-    `host`: int32, pinned, at least as long; made when None. Pass a prefix of the message to move less, down to
-    `message_words(B, num_logprobs, most rows this step)`.
+    The copy is asynchronous on a GPU: wait for the current stream (or an event recorded on it)
+    before reading.
+    `host`: int32, pinned, at least as long; made when None. Pass a prefix of the message to move
+    less, down to `message_words(B, num_logprobs, most rows this step)`.
     """
     args = Args("copy_to_host")
     args.tensor("message", message, ("_",), INT32)
@@ -192,9 +204,10 @@ def unpack_message(
 ) -> Message:
     """The message in `words` (int32 on the CPU, or bytes); extra words at the end are ignored.
 
-    Raises MessageError, with the field and its value, for anything but a whole message of this layout: nothing
-    received, another message id, a width that was not sent, a reserved bit, a count, id or rank out of range, too
-    few words. A reader of an older layout fails in the same way on a newer message.
+    Raises MessageError, with the field and its value, for anything but a whole message of this
+    layout: nothing received, another message id, a width that was not sent, a reserved bit, a
+    count, id or rank out of range, too few words. A reader of an older layout fails in the same way
+    on a newer message.
     """
     if not isinstance(words, torch.Tensor):
         if len(words) == 0 or len(words) % 4:

@@ -1,4 +1,5 @@
-"""The law of the message packer, in plain PyTorch: gather the rows of every slot, then let the layout write them."""
+"""The law of the message packer, in plain PyTorch: gather the rows of every slot, then let the
+layout write them."""
 
 from __future__ import annotations
 
@@ -17,7 +18,10 @@ def count_to_send(
     decoder: int | None,
     prompt: int | None,
 ) -> int:
-    """Rows of one slot, or the code that stands for them. The message then has the rows where this is positive."""
+    """Rows of one slot, or the code that stands for them.
+
+    The message then has the rows where this is positive.
+    """
     if preempted:
         return PREEMPTED
     if decoder is not None and prompt is not None and decoder < prompt:

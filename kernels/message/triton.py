@@ -1,4 +1,5 @@
-"""Pack a step's message in one launch: a program per slot, each finds its own first row from the counts before it."""
+"""Pack a step's message in one launch: a program per slot, each finds its own first row from the
+counts before it."""
 
 from __future__ import annotations
 
@@ -105,7 +106,8 @@ def _message_pack_kernel(
 ):
     slot = tl.program_id(0)
     lane = tl.arange(0, BLOCK)
-    # The rows before this slot's. Every program adds them up itself: a scan over the grid would be a second launch.
+    # The rows before this slot's. Every program adds them up itself: a scan over the grid would be
+    # a second launch.
     before = tl.zeros([BLOCK], tl.int64)
     for first in range(0, slot, BLOCK):
         earlier = first + lane
@@ -117,7 +119,8 @@ def _message_pack_kernel(
     out_row = tl.sum(before, 0)
     count = tl.max(
         _count_to_send(
-            accept_num, offsets, decoder, prompt, preempted, slot + tl.zeros([1], tl.int32), True, capacity,
+            accept_num, offsets, decoder, prompt, preempted, slot + tl.zeros([1], tl.int32), True,
+            capacity,
             HAS_PROMPT, HAS_PREEMPTED, INVALID, PREEMPTED,
         ),
         0,

@@ -1,4 +1,5 @@
-"""Draft tokens from the request's own text: `ngram_propose`, and `ngram_append` after another proposer's drafts."""
+"""Draft tokens from the request's own text: `ngram_propose`, and `ngram_append` after another
+proposer's drafts."""
 
 from __future__ import annotations
 
@@ -36,38 +37,45 @@ def ngram_propose(
     budget: int | None = None,
     pad_to_max: bool = False,
 ) -> None:
-    """Propose, for each decoding request, the tokens that followed its last n tokens before. In place.
+    """Propose, in place and for each decoding request, what followed its last n tokens before.
 
-    With `step = step_idx[b]` generated tokens at `token_ids_all[b, prompt : prompt + step]`, the last n of them are
-    looked for, n from `max_ngram` down to `min_ngram`. The longest n wins; then the prompt before the generated
-    text (`haystack="prompt_first"`, where a match lies in one of the two and is continued in it only) or neither
-    (`"one_history"`, where the pattern too may begin in the prompt); then the leftmost or rightmost place.
+    With `step = step_idx[b]` generated tokens at `token_ids_all[b, prompt : prompt + step]`, the
+    last n of them are looked for, n from `max_ngram` down to `min_ngram`. The longest n wins; then
+    the prompt before the generated text (`haystack="prompt_first"`, where a match lies in one of
+    the two and is continued in it only) or neither (`"one_history"`, where the pattern too may
+    begin in the prompt); then the leftmost or rightmost place.
 
     Args:
-        token_ids_all: [B, L] int32 or int64, any strides: prompt, then generated tokens. A negative entry is a
-            pad: it matches nothing and ends a continuation.
+        token_ids_all: [B, L] int32 or int64, any strides: prompt, then generated tokens. A
+            negative entry is a pad: it matches nothing and ends a continuation.
         prompt_lens: [B] or [B, 1] int32 or int64.
-        step_idx: same; a COUNT of generated tokens, not the index of the last (that would be `ngram_append`'s).
+        step_idx: same; a COUNT of generated tokens, not the index of the last (that would be
+            `ngram_append`'s).
         draft_token_num: same; the most drafts a request may have.
-        max_dec_len: same; the most tokens a request may generate. One place is kept for the bonus token.
-        draft_tokens: [B, S] int32 or int64, written: column 0, the last token, stays; drafts follow; the rest of
-            the row becomes -1, so that no earlier proposal survives.
-        seq_lens_this_time: [B] int32, written: 1 + drafts for a decoding row (`seq_lens_encoder == 0 and
-            seq_lens_decoder > 0`), 0 for an idle one. A prefill row keeps its value, and its row of `draft_tokens`.
+        max_dec_len: same; the most tokens a request may generate. One place is kept for the bonus
+            token.
+        draft_tokens: [B, S] int32 or int64, written: column 0, the last token, stays; drafts
+            follow; the rest of the row becomes -1, so that no earlier proposal survives.
+        seq_lens_this_time: [B] int32, written: 1 + drafts for a decoding row (`seq_lens_encoder ==
+            0 and seq_lens_decoder > 0`), 0 for an idle one. A prefill row keeps its value, and its
+            row of `draft_tokens`.
         seq_lens_encoder, seq_lens_decoder: [B] int32.
-        budget: the most tokens the whole batch may take in this step, None for no limit. Every row gets its base
-            first (1 for a decoding row, its length for a prefill one); what remains goes to drafts in row order.
-        pad_to_max: fill a decoding row up to S by repeating its last token, as a CUDA graph of a fixed size
-            wants. `seq_lens_this_time` is then S whatever the budget.
+        budget: the most tokens the whole batch may take in this step, None for no limit. Every row
+            gets its base first (1 for a decoding row, its length for a prefill one); what remains
+            goes to drafts in row order.
+        pad_to_max: fill a decoding row up to S by repeating its last token, as a CUDA graph of a
+            fixed size wants. `seq_lens_this_time` is then S whatever the budget.
 
-    A row whose lengths do not fit L gets no drafts. No host sync; two launches. The compiled
-    kernel depends on the dtypes, the options, S, and whether B is above 32; not on B, L, n or the lengths.
+    A row whose lengths do not fit L gets no drafts. No host sync; two launches. The compiled kernel
+    depends on the dtypes, the options, S, and whether B is above 32; not on B, L, n or the lengths.
 
     Raises:
-        TypeError, ValueError: a wrong type, dtype, shape, device or option; tensors that share memory.
+        TypeError, ValueError: a wrong type, dtype, shape, device or option; tensors that share
+            memory.
 
-    Source: the prompt-lookup idea (https://github.com/apoorvumang/prompt-lookup-decoding) with the argument
-    conventions of FastDeploy's `ngram_match` after its #7774, except that a budget with one token left grants it.
+    Source: the prompt-lookup idea (https://github.com/apoorvumang/prompt-lookup-decoding) with the
+    argument conventions of FastDeploy's `ngram_match` after its #7774, except that a budget with
+    one token left grants it.
     """
     _run(
         "ngram_propose",
@@ -99,17 +107,22 @@ def ngram_append(
     budget: int | None = None,
     pad_to_max: bool = False,
 ) -> None:
-    """Lengthen another proposer's drafts (the hybrid of MTP and ngram). In place; arguments as `ngram_propose`, but:
+    """Lengthen another proposer's drafts (the hybrid of MTP and ngram).
 
-    - `token_ids_all` is the draft model's own history. It holds what was generated AND the drafts so far, at slots
-      `prompt_len + 1 .. prompt_len + step_idx`: the last token stands AT `step_idx`, and slot `prompt_len` is
-      never read. (With `ngram_propose`'s layout the pattern would be off by one and mostly find nothing.)
+    In place; arguments as `ngram_propose`, but:
+
+    - `token_ids_all` is the draft model's own history. It holds what was generated AND the drafts
+      so far, at slots `prompt_len + 1 .. prompt_len + step_idx`: the last token stands AT
+      `step_idx`, and slot `prompt_len` is never read. (With `ngram_propose`'s layout the pattern
+      would be off by one and mostly find nothing.)
     - `step_idx` counts the drafts as well.
-    - `seq_lens_this_time[b]` comes in as 1 + the drafts already in `draft_tokens[b]`. Those stay; the continuation
-      is written after them, while `seq_lens_this_time - 1` is below `draft_token_num[b]`. A row with 0 is skipped.
+    - `seq_lens_this_time[b]` comes in as 1 + the drafts already in `draft_tokens[b]`. Those stay;
+      the continuation is written after them, while `seq_lens_this_time - 1` is below
+      `draft_token_num[b]`. A row with 0 is skipped.
     - The budget's base is `seq_lens_this_time` as it came in.
 
-    Source: conventions of FastDeploy's `hybrid_mtp_ngram`; unlike it, the last token may itself be a continuation.
+    Source: conventions of FastDeploy's `hybrid_mtp_ngram`; unlike it, the last token may itself be
+        a continuation.
     """
     _run(
         "ngram_append",

@@ -1,4 +1,5 @@
-"""The law of the ngram proposer: which tokens follow the best match of a request's last tokens in its own history.
+"""The law of the ngram proposer: which tokens follow the best match of a request's last tokens in
+its own history.
 
 Read row by row, longest n first; slow on purpose. The kernels must give exactly the same integers.
 """
@@ -18,10 +19,12 @@ def find_continuation(
     min_ngram: int,
     rightmost: bool,
 ) -> list[int]:
-    """The tokens after the best match of the end of `recent` in `haystacks`, or [] when nothing matches.
+    """The tokens after the best match of the end of `recent` in `haystacks`, or [] when nothing
+    matches.
 
-    Longest n first, then the earlier haystack, then the leftmost (or rightmost) place that a token follows.
-    A negative entry pads a history: it equals nothing, not even another pad, and ends a continuation.
+    Longest n first, then the earlier haystack, then the leftmost (or rightmost) place that a token
+    follows. A negative entry pads a history: it equals nothing, not even another pad, and ends a
+    continuation.
     """
     for n in range(min(max_ngram, len(recent)), min_ngram - 1, -1):
         pattern = recent[-n:]
@@ -56,9 +59,11 @@ def propose_reference(
     pad_to_max: bool,
     append: bool,
 ) -> None:
-    """Fill `draft_tokens` and `seq_lens_this_time` in place; the arguments are those of `kernels.ngram`.
+    """Fill `draft_tokens` and `seq_lens_this_time` in place; the arguments are those of
+    `kernels.ngram`.
 
-    `append` is the hybrid: the drafts already there stay, and generated tokens stand at slots 1..step_idx, not 0.. .
+    `append` is the hybrid: the drafts already there stay, and generated tokens stand at slots
+    1..step_idx, not 0.. .
     """
     batch, length = token_ids_all.shape
     width = draft_tokens.shape[1]

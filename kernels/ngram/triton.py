@@ -1,8 +1,10 @@
-"""Ngram proposals in two launches: every place of the history scored once for all n, then one block hands out drafts.
-The second is launched while the first still runs, and waits inside for its keys: 2 of 8 us are saved.
+"""Ngram proposals in two launches: every place of the history scored once for all n, then one block
+hands out drafts. The second is launched while the first still runs, and waits inside for its keys:
+2 of 8 us are saved.
 
-A place `c` in a history is scored by how many tokens before it equal the request's last tokens, counted backwards
-and capped at `max_ngram`. The best of all n is then one maximum over a 64-bit key, so the cost does not grow with n.
+A place `c` in a history is scored by how many tokens before it equal the request's last tokens,
+counted backwards and capped at `max_ngram`. The best of all n is then one maximum over a 64-bit
+key, so the cost does not grow with n.
 """
 
 from __future__ import annotations
@@ -14,9 +16,11 @@ import triton
 import triton.language as tl
 
 BLOCK = 512
-# More programs than this only wait for a slot: eight of 128 threads on each of the 132 processors of an H100 or H200.
+# More programs than this only wait for a slot: eight of 128 threads on each of the 132 processors
+# of an H100 or H200.
 PROGRAMS = 1056
-# (rows, splits) of one tile of the second kernel. Two shapes, because few rows want many splits and the reverse.
+# (rows, splits) of one tile of the second kernel. Two shapes, because few rows want many splits and
+# the reverse.
 MANY_ROWS, FEW_ROWS = (256, 8), (32, 64)
 NO_BUDGET = 1 << 62
 
@@ -131,7 +135,10 @@ def _base_tokens(lens_this_time, lens_encoder, lens_decoder, row, mask, APPEND: 
     return base, encoder, decoding
 
 
-@triton.jit(do_not_specialize=["tokens_stride", "drafts_stride", "rows", "length", "splits", "budget", "width"]
+@triton.jit(
+    do_not_specialize=[
+        "tokens_stride", "drafts_stride", "rows", "length", "splits", "budget", "width",
+    ]
 )  # fmt: skip
 def _ngram_propose_kernel(
     tokens,  # [B, L]
@@ -163,7 +170,8 @@ def _ngram_propose_kernel(
     WIDTH: tl.constexpr,
     CHAINED: tl.constexpr,
 ):
-    # One program for the whole batch: the budget is handed out in row order, and a row's share depends on all before.
+    # One program for the whole batch: the budget is handed out in row order, and a row's share
+    # depends on all before.
     left = budget.to(tl.int64)
     if HAS_BUDGET:
         for first in range(0, rows, ROWS):
@@ -222,7 +230,8 @@ def _ngram_propose_kernel(
             kept = row * drafts_stride + (base - 1) * drafts_column
             last_kept = tl.load(drafts + kept, mask=padded & (granted == 0), other=-1)
             last_granted = tl.max(tl.where(ahead == granted[:, None] - 1, token, -1), 1)
-            # column base-1 is read here and only columns from base on are written below: no order is needed
+            # column base-1 is read here and only columns from base on are written below: no order
+            # is needed
             filler = tl.where(padded, tl.where(granted > 0, last_granted, last_kept), filler)
         new = tl.where(ahead < granted[:, None], token, filler[:, None])
         mine = live & (encoder <= 0)
@@ -312,5 +321,6 @@ def propose_triton(
 
 @cache
 def _can_chain(device: torch.device) -> bool:
-    """Whether a kernel may start before the one it waits for has ended: from compute capability 9 on."""
+    """Whether a kernel may start before the one it waits for has ended: from compute capability 9
+    on."""
     return device.type == "cuda" and torch.cuda.get_device_capability(device)[0] >= 9

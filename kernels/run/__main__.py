@@ -1,7 +1,9 @@
-"""`python -m kernels.run OP --device cpu|cuda -o DIR [--reference]`: one op's cases, in this process.
+"""`python -m kernels.run OP --device cpu|cuda -o DIR [--reference]`: one op's cases, in this
+process.
 
-Writes `DIR/events.jsonl`, one line for each thing that happened, in order, so that it says how far a process came that
-died; `DIR/outputs/CASE.safetensors`; and with `--reference` first of all `DIR/reference/CASE.safetensors`.
+Writes `DIR/events.jsonl`, one line for each thing that happened, in order, so that it says how far
+a process came that died; `DIR/outputs/CASE.safetensors`; and with `--reference` first of all
+`DIR/reference/CASE.safetensors`.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ class Events:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """0 if every case was tried, 3 if there is no such device, 4 if the device was lost on the way."""
+    """0 if every case was tried, 3 if there is no such device, 4 if the device was lost on
+    the way."""
     options = _parser().parse_args(arguments)
     if options.device == "cpu":
         os.environ["TRITON_INTERPRET"] = "1"
@@ -58,7 +61,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _cases(op: str, events: Events) -> Iterable[Any]:
-    """The op's cases. Importing them imports the op, which may be broken: that is a result like any other."""
+    """The op's cases.
+
+    Importing them imports the op, which may be broken: that is a result like any other.
+    """
     from importlib import import_module
 
     try:
@@ -69,7 +75,8 @@ def _cases(op: str, events: Events) -> Iterable[Any]:
 
 
 def _references(cases: Iterable[Any], device: Any, out: Path, events: Events) -> None:
-    """What the law says, how near an op must come to it, and how much is read and written, before any op has run."""
+    """What the law says, how near an op must come to it, and how much is read and written, before
+    any op has run."""
     from kernels.run.measure import size
 
     for case in cases:
@@ -86,7 +93,10 @@ def _references(cases: Iterable[Any], device: Any, out: Path, events: Events) ->
 
 
 def _try(case: Any, device: Any, out: Path, events: Events) -> bool:
-    """Runs one case. False if the device does not answer any more, which nothing after it can mend."""
+    """Runs one case.
+
+    False if the device does not answer any more, which nothing after it can mend.
+    """
     from kernels.run.measure import settle, times
     from kernels.run.poison import poisoned
 

@@ -1,4 +1,5 @@
-"""What a result belongs to (versions, device), and how long a case takes: with the bench's own measuring on a GPU."""
+"""What a result belongs to (versions, device), and how long a case takes: with the bench's own
+measuring on a GPU."""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ def settle(device: torch.device) -> None:
 
 
 def roof() -> float:
-    """Bytes per second, read plus written, of a large copy on this GPU; its memory is free again afterwards."""
+    """Bytes per second, read plus written, of a large copy on this GPU; its memory is free again
+    afterwards."""
     found = copy_bandwidth(_COPIED)
     torch.cuda.empty_cache()
     return found
@@ -64,7 +66,8 @@ def size(value: object) -> int:
 def times(case: Case, device: torch.device) -> tuple[str, list[float]]:
     """(how it was measured, seconds a call, one number a sample), over inputs of its own.
 
-    `graph`: inside a CUDA graph, so that the host's pace is left out; `eager` where the op cannot be captured;
+    `graph`: inside a CUDA graph, so that the host's pace is left out; `eager` where the op cannot
+        be captured;
     `interpreter`: no measure of a kernel at all.
     """
     given = case.build(device)

@@ -1,6 +1,8 @@
-"""Fresh memory that no kernel may rely on: NaN, or an absurd integer, so that a read of what nothing wrote shows.
+"""Fresh memory that no kernel may rely on: NaN, or an absurd integer, so that a read of what
+nothing wrote shows.
 
-torch has this as a side effect of deterministic algorithms, whose switch imports its compiler: 3 s a process.
+torch has this as a side effect of deterministic algorithms, whose switch imports its compiler: 3 s
+a process.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
-"""Sampling: exact top-k/top-p sets, draws by request seed, top-p candidates, and parameters expanded to tokens.
+"""Sampling: exact top-k/top-p sets, draws by request seed, top-p candidates, and parameters
+expanded to tokens.
 
-Sources: FastDeploy's ``top_p_candidates`` and ``build_sampling_params``; FlashInfer's and vLLM's top-k/top-p samplers,
-which keep an approximate set, or more than k tokens on ties.
+Sources: FastDeploy's ``top_p_candidates`` and ``build_sampling_params``; FlashInfer's and vLLM's
+top-k/top-p samplers, which keep an approximate set, or more than k tokens on ties.
 
-A kept set is named by its last token: every token with a larger logit, or the same logit and an id not above it, is
-kept. So the set costs two numbers a row, other kernels apply it while they load logits, and no masked copy exists.
+A kept set is named by its last token: every token with a larger logit, or the same logit and an id
+not above it, is kept. So the set costs two numbers a row, other kernels apply it while they load
+logits, and no masked copy exists.
 """
 
 from __future__ import annotations
@@ -36,18 +38,21 @@ def top_k_top_p_cut(
     top_k: torch.Tensor | None = None,
     top_p: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """(cut_logit float32 [R], cut_id int64 [R]): the last token that top-k, then top-p within it, keeps.
+    """(cut_logit float32 [R], cut_id int64 [R]): the last token that top-k, then top-p within it,
+    keeps.
 
     logits      bf16/fp16/fp32 [R, V], any strides
     temperature float32 [R]       0 (greedy) keeps the best token alone
     top_k       int32/int64 [R]   below 1 or at least V: off
-    top_p       float32 [R]       at least 1: off; the smallest prefix, by (logit descending, id ascending), whose mass
-                                  reaches ``top_p`` of what top-k left; never empty
+    top_p       float32 [R]       at least 1: off; the smallest prefix, by (logit descending, id
+                                  ascending), whose mass reaches ``top_p`` of what top-k left; never
+                                  empty
 
-    The set is exact: k tokens are k tokens, whatever ties. With both off it is (-inf, V-1): every token. A row
-    without a finite logit keeps token 0 under top-p.
+    The set is exact: k tokens are k tokens, whatever ties. With both off it is (-inf, V-1): every
+    token. A row without a finite logit keeps token 0 under top-p.
 
-    Raises TypeError or ValueError, naming shape, dtype and device, for arguments that do not fit together.
+    Raises TypeError or ValueError, naming shape, dtype and device, for arguments that do not fit
+    together.
     """
     args = Args("sampling.top_k_top_p_cut")
     args.tensor("logits", logits, ("R", "V"), LOGITS)
@@ -80,11 +85,12 @@ def sample(
     seeds, positions  int64 [R]
     temperature float32 [R]     0 takes the best token
     cut         (float32 [R], int64 [R]) from ``top_k_top_p_cut``
-    stream      DRAFT for a draft model, RECOVER for the target: what ``verify`` draws at the same place
+    stream      DRAFT for a draft model, RECOVER for the target: what ``verify`` draws there
 
     A row without a finite logit gives token 0.
 
-    Raises TypeError or ValueError, naming shape, dtype and device, for arguments that do not fit together.
+    Raises TypeError or ValueError, naming shape, dtype and device, for arguments that do not fit
+    together.
     """
     args = Args("sampling.sample")
     args.tensor("logits", logits, ("R", "V"), LOGITS)
@@ -109,16 +115,18 @@ def sample(
 def top_p_candidates(
     logits: torch.Tensor, temperature: torch.Tensor, top_p: torch.Tensor, candidates: int
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """(ids int64 [T, C], scores float32 [T, C], lens int32 [T]): the best tokens until their mass reaches ``top_p``.
+    """(ids int64 [T, C], scores float32 [T, C], lens int32 [T]): the best tokens until their mass
+    reaches ``top_p``.
 
     logits      bf16/fp16/fp32 [T, V], any strides
     temperature, top_p  float32 [T]
     candidates  C, 1..64 and at most V
 
-    Past ``lens`` ids and scores are 0. If C tokens do not reach ``top_p``, all C are candidates: FastDeploy leaves the
-    set empty then, and every draft is rejected.
+    Past ``lens`` ids and scores are 0. If C tokens do not reach ``top_p``, all C are candidates:
+    FastDeploy leaves the set empty then, and every draft is rejected.
 
-    Raises TypeError or ValueError, naming shape, dtype and device, for arguments that do not fit together.
+    Raises TypeError or ValueError, naming shape, dtype and device, for arguments that do not fit
+    together.
     """
     args = Args("sampling.top_p_candidates")
     args.tensor("logits", logits, ("T", "V"), LOGITS)
@@ -142,17 +150,21 @@ def expand_sampling_params(
     top_p: torch.Tensor,
     increment: int,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-    """(seeds int64 [rows], temperature float32 [rows], top_k int64 [rows], top_p float32 [rows], next infer_seed [B]).
+    """(seeds int64 [rows], temperature float32 [rows], top_k int64 [rows], top_p float32 [rows],
+    next infer_seed [B]).
 
     cu_seqlens_q_output  int32/int64 [B+1]  request b owns rows ``cu[b]:cu[b+1]``
-    rows                 at least ``cu[B]``; the rows past it get seed 0, temperature 0, top_k 0 and top_p 1
-    infer_seed           int64 [B], 0..MAX_SEED-1; row i of a request gets ``(infer_seed + 4 * i) % MAX_SEED``
+    rows                 at least ``cu[B]``; rows past it get seed 0, temperature 0, top_k 0 and
+                         top_p 1
+    infer_seed           int64 [B], 0..MAX_SEED-1; row i gets ``(infer_seed + 4 * i) % MAX_SEED``
     temperature, top_p   float32 [B];  top_k int64 [B]
     increment            0..MAX_SEED-1; the next seed is ``(infer_seed + increment) % MAX_SEED``
 
-    The new seeds are a new tensor: FastDeploy's kernel updates them in place while other threads still read.
+    The new seeds are a new tensor: FastDeploy's kernel updates them in place while other threads
+    still read.
 
-    Raises TypeError or ValueError, naming shape, dtype and device, for arguments that do not fit together.
+    Raises TypeError or ValueError, naming shape, dtype and device, for arguments that do not fit
+    together.
     """
     args = Args("sampling.expand_sampling_params")
     args.tensor("infer_seed", infer_seed, ("B",), INT64)

@@ -1,4 +1,5 @@
-"""``top_p_candidates`` on a GPU: the best tokens come from ``logprobs``; this cuts them where their mass is enough."""
+"""``top_p_candidates`` on a GPU: the best tokens come from ``logprobs``; this cuts them where their
+mass is enough."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""``top_k_top_p_cut`` on a GPU: the best 64 tokens settle nearly every row; for the rest one program per row finds the
-last kept logit bit by bit, one pass over the row (from L2) a bit.
+"""``top_k_top_p_cut`` on a GPU: the best 64 tokens settle nearly every row; for the rest one
+program per row finds the last kept logit bit by bit, one pass over the row (from L2) a bit.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ def top_k_top_p_cut_triton(
     block: int = 4096,
     **options: int,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """See ``kernels.sampling.top_k_top_p_cut``; ``block`` and ``options`` (of logprobs) are smaller in tests only."""
+    """See ``kernels.sampling.top_k_top_p_cut``; ``block`` and ``options`` (of logprobs) are smaller
+    in tests only."""
     rows, vocab = logits.shape
     cut_logit = torch.empty(rows, dtype=torch.float32, device=logits.device)
     cut_id = torch.empty(rows, dtype=torch.int64, device=logits.device)
@@ -58,7 +59,8 @@ def _load_block(row_ptr, stride, start, vocab, cut_logit, cut_id, BLOCK: tl.cons
 
 @triton.jit
 def _weights(x, top, scale, BY_MASS: tl.constexpr):
-    """1 a token to count them, exact in float32 up to 2**24; or the mass relative to the best token."""
+    """1 a token to count them, exact in float32 up to 2**24; or the mass relative to the best
+    token."""
     if BY_MASS:
         weight = tl.exp2((x - top) * scale)
     else:
@@ -133,7 +135,8 @@ def _cut_kernel(
     if top_p_ptr is not None:
         top_p = tl.where(temperature == 0.0, 1.0, tl.load(top_p_ptr + row))
 
-    # Nearly every set ends among the best 64, whose masses are known. ``last`` is the place of its last token.
+    # Nearly every set ends among the best 64, whose masses are known. ``last`` is the place of its
+    # last token.
     place = tl.arange(0, BEST)
     lp = tl.load(best_logprob_ptr + row * best + place, mask=place < best, other=float("-inf"))
     mass = tl.where(place < k, tl.exp(lp), 0.0)
@@ -188,7 +191,8 @@ def _search_cut(
             for start in range(0, vocab, BLOCK):
                 x, _, kept = _load_block(row_ptr, stride_v, start, vocab, cut_logit, cut_id, BLOCK)
                 mass += tl.where(kept, _weights(x, top, scale, True), 0.0)
-            # A sum in another order may fall short of the goal by a rounding, and above 0 is nothing to reach.
+            # A sum in another order may fall short of the goal by a rounding, and above 0 is
+            # nothing to reach.
             goal = tl.maximum(top_p * tl.sum(mass), 1e-30)
             cut_logit, cut_id = _last_kept(
                 row_ptr, stride_v, vocab, goal, top, scale, cut_logit, cut_id,

@@ -1,5 +1,5 @@
-"""``sample`` on a GPU: one streaming pass for max and sum per chunk, then one program per row picks a chunk by its mass
-and reads that chunk alone.
+"""``sample`` on a GPU: one streaming pass for max and sum per chunk, then one program per row picks
+a chunk by its mass and reads that chunk alone.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ def sample_triton(
     )  # fmt: skip
     _sample_kernel[(rows,)](
         *arguments, partial, seeds.contiguous(), positions.contiguous(), tokens, vocab, chunks,
-        STREAM=stream, CHUNK=chunk, CHUNKS=triton.next_power_of_2(chunks), num_warps=DRAW_WARPS, **after_another(),
+        STREAM=stream, CHUNK=chunk, CHUNKS=triton.next_power_of_2(chunks), num_warps=DRAW_WARPS,
+        **after_another(),
     )  # fmt: skip
     return tokens
 
@@ -74,7 +75,8 @@ def _sample_stats_kernel(
     row = (program // programs).to(tl.int64)
     cut_logit, cut_id = read_cut(cut_logit_ptr, cut_id_ptr, row, True)
     stream_stats(
-        logits_ptr + row * stride_r, stride_v, vocab, cut_logit, cut_id, tl.load(temperature_ptr + row),
+        logits_ptr + row * stride_r, stride_v, vocab, cut_logit, cut_id,
+        tl.load(temperature_ptr + row),
         first, tl.minimum(first + per_program, chunks), partial_ptr + row * chunks * 2,
         cut_logit_ptr is not None, CHUNK, PACKED,
     )  # fmt: skip

@@ -18,7 +18,8 @@ def top_k_top_p_cut_reference(
     top_k: torch.Tensor | None,  # int [R]
     top_p: torch.Tensor | None,  # float32 [R]
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """(cut_logit, cut_id, margin float64 [R]): margin is how far the mass was from ending the set elsewhere."""
+    """(cut_logit, cut_id, margin float64 [R]): margin is how far the mass was from ending the set
+    elsewhere."""
     vocab = logits.shape[1]
     x = processed_logits(logits)
     ordered, ids = x.sort(dim=1, descending=True, stable=True)

@@ -1,4 +1,5 @@
-"""A step's bookkeeping: `output_schedule`, `gather_next_token`, `update_status`, and the host's `next_launch`."""
+"""A step's bookkeeping: `output_schedule`, `gather_next_token`, `update_status`, and the host's
+`next_launch`."""
 
 from __future__ import annotations
 
@@ -28,7 +29,10 @@ __all__ = [
 
 
 class OutputSchedule(NamedTuple):
-    """Where a step's rows come from and go to. All int32 on the device; nothing here needs a host sync."""
+    """Where a step's rows come from and go to.
+
+    All int32 on the device; nothing here needs a host sync.
+    """
 
     seq_lens_output: torch.Tensor  # [B]
     cu_seqlens_q: torch.Tensor  # [B+1], input rows before each slot
@@ -42,7 +46,8 @@ class OutputSchedule(NamedTuple):
 
     @classmethod
     def empty(cls, bsz: int, capacity: int, device: torch.device | str) -> OutputSchedule:
-        """Buffers to fill with `output_schedule(..., out=...)`, to reuse memory under a CUDA graph."""
+        """Buffers to fill with `output_schedule(..., out=...)`, to reuse memory under a CUDA
+        graph."""
         sizes = (bsz, bsz + 1, bsz + 1, capacity, capacity)
         return cls(*(torch.empty(size, dtype=torch.int32, device=device) for size in sizes))
 
@@ -54,19 +59,21 @@ def output_schedule(
     capacity: int,
     out: OutputSchedule | None = None,
 ) -> OutputSchedule:
-    """Which input rows of a packed step put out a token, for speculative and plain batches alike; one launch.
+    """Which input rows of a packed step put out a token, for speculative and plain batches alike;
+    one launch.
 
-    A slot with `seq_lens_this_time` 0 puts out nothing, a prefill (`seq_lens_encoder > 0`) or plain slot one row, a
-    speculative slot one row for each input token.
+    A slot with `seq_lens_this_time` 0 puts out nothing, a prefill (`seq_lens_encoder > 0`) or plain
+    slot one row, a speculative slot one row for each input token.
 
     Args:
         seq_lens_this_time: [B] int32, input tokens of each slot. A negative one counts as 0.
         seq_lens_encoder: [B] int32.
-        capacity: rows to make room for, at least the number of output rows (B for a plain batch, B * (K+1) for a
-            speculative one). Rows beyond it are dropped from the two maps, while the offsets stay true.
+        capacity: rows to make room for, at least the number of output rows (B for a plain batch, B
+            * (K+1) for a speculative one). Rows beyond it are dropped from the two maps, while the
+            offsets stay true.
 
-    Returns: an `OutputSchedule`, `out` if given.
-    Raises TypeError or ValueError for a wrong type, dtype, shape or device, or input rows beyond int32.
+    Returns: an `OutputSchedule`, `out` if given. Raises TypeError or ValueError for a wrong type,
+    dtype, shape or device, or input rows beyond int32.
 
     Source: outputs of FastDeploy's `speculate_pre_process`.
     """
@@ -102,7 +109,8 @@ def _idle(out: OutputSchedule) -> None:
 def gather_next_token(
     hidden: torch.Tensor, schedule: OutputSchedule, *, out: torch.Tensor | None = None
 ) -> torch.Tensor:
-    """The rows that the head has to turn into logits, in output order: `hidden[schedule.output_rows]`; one launch.
+    """The rows that the head has to turn into logits, in output order:
+    `hidden[schedule.output_rows]`; one launch.
 
     One entry for speculative and plain batches: the schedule already knows what each slot puts out.
 
@@ -158,31 +166,40 @@ def update_status(
     """Move every request past a step, in place, in one launch and without a host sync.
 
     Args (io: read and written):
-        accept_tokens: [B, S] int64 or int32, io. What the step put out. Cut after an end token, or where the
-            request is full (`max_dec_len` tokens, or L in all). Columns from `accept_num` on become -1.
-        accept_num: [B] int32, io: how many, at most S; cut likewise. 0 for a slot that had stopped before.
-        step_idx: [B] or [B, 1] int64 or int32, io: the COUNT of generated tokens, grows by `accept_num`.
+        accept_tokens: [B, S] int64 or int32, io. What the step put out. Cut after an end token, or
+            where the request is full (`max_dec_len` tokens, or L in all). Columns from `accept_num`
+            on become -1.
+        accept_num: [B] int32, io: how many, at most S; cut likewise. 0 for a slot that had stopped
+            before.
+        step_idx: [B] or [B, 1] int64 or int32, io: the COUNT of generated tokens, grows by
+            `accept_num`.
         stop_flags: [B] bool, io.
-        seq_lens_this_time: [B] int32, io: becomes 1 for a slot that decodes on, else 0; a proposer raises it.
+        seq_lens_this_time: [B] int32, io: becomes 1 for a slot that decodes on, else 0; a proposer
+            raises it.
         seq_lens_encoder: [B] int32, io: becomes 0.
-        seq_lens_decoder: [B] int32, io: tokens in the cache; grows by the prefill's length or by `accept_num`. A slot
-            that stops in this step keeps it until the next, for the message; then it becomes 0.
-        token_ids_all: [B, L] int64 or int32, io: the k-th generated token (from 1) is written at prompt_len + k - 1.
+        seq_lens_decoder: [B] int32, io: tokens in the cache; grows by the prefill's length or by
+            `accept_num`. A slot that stops in this step keeps it until the next, for the message;
+            then it becomes 0.
+        token_ids_all: [B, L] int64 or int32, io: the k-th generated token (from 1) is written at
+            prompt_len + k - 1.
         prompt_lens, max_dec_len: [B] or [B, 1] int64 or int32.
         end_tokens: [E] int64 or int32, E 0 to 64. (Its length is compiled in: a server has one.)
         step_input_ids: [B, W] int64 or int32, io: column 0 becomes the last token put out.
         mask_rollback: [B] int32, written: the cache rows that this step filled in vain.
         has_running: [1] bool, written. A blocked slot that has not stopped runs.
         is_block_step: [B] bool: such a slot is left as it is.
-        prefill_one_step_stop: stop a request after its prefill's token, as a prefill-only worker does.
-        end_when_full: the last token of a full request becomes `end_tokens[0]`, if there is one: FastDeploy's rule.
-            False leaves the token that was drawn, so that its logprob is that of a token the model chose.
+        prefill_one_step_stop: stop a request after its prefill's token, as a prefill-only worker
+            does.
+        end_when_full: the last token of a full request becomes `end_tokens[0]`, if there is one:
+            FastDeploy's rule. False leaves the token that was drawn, so that its logprob is that of
+            a token the model chose.
 
-    Returns: (mask_rollback, has_running).
-    Raises TypeError or ValueError for a wrong type, dtype, shape or device, or strides that cannot be written.
+    Returns: (mask_rollback, has_running). Raises TypeError or ValueError for a wrong type, dtype,
+    shape or device, or strides that cannot be written.
 
-    Source: FastDeploy's `unified_update_model_status`, where step_idx has been a count since its #7774; unlike it,
-    the last tokens of a request that stops are in the history too, and a full history stops a request.
+    Source: FastDeploy's `unified_update_model_status`, where step_idx has been a count since its
+    #7774; unlike it, the last tokens of a request that stops are in the history too, and a full
+    history stops a request.
     """
     args = Args("update_status")
     tokens = args.tensor("accept_tokens", accept_tokens, ("B", "S"), INTS)

@@ -1,4 +1,5 @@
-"""How many tokens the next launch must have room for, known on the host before the device has answered."""
+"""How many tokens the next launch must have room for, known on the host before the device has
+answered."""
 
 from __future__ import annotations
 
@@ -30,30 +31,36 @@ def next_launch(
     tp_size: int = 1,
     sequence_parallel: bool = False,
 ) -> Launch:
-    """The next launch of this rank. Host arithmetic only; every rank of a TP group must give the same answer.
+    """The next launch of this rank.
+
+    Host arithmetic only; every rank of a TP group must give the same answer.
 
     Args:
-        seq_lens_this_time: host copy of the last step's input tokens of each slot. Without overlap it is this
-            step's own; with overlap the device is still at work on it, so only whether a slot runs can be relied on.
+        seq_lens_this_time: host copy of the last step's input tokens of each slot. Without overlap
+            it is this step's own; with overlap the device is still at work on it, so only whether a
+            slot runs can be relied on.
         num_speculative_tokens: K; a decoding request takes at most K + 1 rows. 0 for a plain batch.
         overlap: the launch is prepared before the accepted counts are known.
-        prefill_tokens: prompt tokens that join in the next launch under overlap (without it they are already in
-            `seq_lens_this_time`).
-        ep_token_nums: under expert parallelism, the `token_num` of every rank, this one's included, from a gather
-            of the first answer. All ranks launch the largest, and a rank without requests makes an empty run:
-            one that stayed away would leave the others waiting in their all-to-all.
-        tp_size, sequence_parallel: with sequence parallelism the rows are split over TP ranks, so their number is
-            rounded up to a multiple.
+        prefill_tokens: prompt tokens that join in the next launch under overlap (without it they
+            are already in `seq_lens_this_time`).
+        ep_token_nums: under expert parallelism, the `token_num` of every rank, this one's included,
+            from a gather of the first answer. All ranks launch the largest, and a rank without
+            requests makes an empty run: one that stayed away would leave the others waiting in
+            their all-to-all.
+        tp_size, sequence_parallel: with sequence parallelism the rows are split over TP ranks, so
+            their number is rounded up to a multiple.
 
     Raises ValueError for negative counts or a size below 1.
 
-    Source: FastDeploy #7172 (a bound of requests times tokens per step under overlap), #7001 (no sync for it), #7314
-    (the empty run under EP), #7960 and #7788 (consumers that took the bound for the count).
+    Source: FastDeploy #7172 (a bound of requests times tokens per step under overlap), #7001 (no
+    sync for it), #7314 (the empty run under EP), #7960 and #7788 (consumers that took the bound for
+    the count).
     """
     counts = (num_speculative_tokens, prefill_tokens, *(ep_token_nums or ()))
     if any(count < 0 for count in counts) or tp_size < 1:
         raise ValueError(
-            f"next_launch: counts must not be negative and tp_size at least 1, got {counts}, {tp_size}"
+            "next_launch: counts must not be negative and tp_size at least 1, "
+            f"got {counts}, {tp_size}"
         )
     running = [length for length in seq_lens_this_time if length > 0]
     if overlap:

@@ -1,4 +1,5 @@
-"""The law of a step's bookkeeping: which rows a step puts out, and what a request's state becomes after it."""
+"""The law of a step's bookkeeping: which rows a step puts out, and what a request's state becomes
+after it."""
 
 from __future__ import annotations
 
@@ -8,7 +9,8 @@ PADDING = -1
 
 
 def output_length(this_time: int, encoder: int) -> int:
-    """Output rows of one request: none when idle, one for a prefill or a plain step, else one for each input token."""
+    """Output rows of one request: none when idle, one for a prefill or a plain step, else one for
+    each input token."""
     if this_time <= 0:
         return 0
     return 1 if encoder > 0 else this_time
@@ -38,7 +40,8 @@ def output_schedule_reference(
         for j in range(out):
             if first + j < capacity:
                 batch_id_per_token_output[first + j] = b
-                # the last `out` of the request's input rows: of a prefill only the last one predicts a new token
+                # the last `out` of the request's input rows: of a prefill only the last one
+                # predicts a new token
                 output_rows[first + j] = int(cu_seqlens_q[b + 1]) - out + j
 
 
@@ -99,7 +102,8 @@ def update_status_reference(
         if prefill_one_step_stop and encoder > 0 and count > 0:
             stopped = True
         for i in range(count):
-            # the k-th generated token (from 1) stands at k-1: step_idx counts tokens, it does not point at the last
+            # the k-th generated token (from 1) stands at k-1: step_idx counts tokens, it does not
+            # point at the last
             slot = prompt + step + i
             if 0 <= slot < length:
                 token_ids_all[b, slot] = accept_tokens[b, i]
@@ -112,7 +116,8 @@ def update_status_reference(
             seq_lens_decoder[b] += encoder if encoder > 0 else count
         this_time = int(seq_lens_this_time[b])
         mask_rollback[b] = 0 if stopped or encoder > 0 else this_time - count
-        # a chunk of a prompt puts out nothing and waits for its next chunk, it does not start to decode
+        # a chunk of a prompt puts out nothing and waits for its next chunk, it does not start to
+        # decode
         goes_on = not stopped and (count > 0 or (encoder <= 0 and this_time > 0))
         seq_lens_encoder[b] = 0
         seq_lens_this_time[b] = int(goes_on)

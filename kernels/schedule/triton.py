@@ -32,7 +32,8 @@ def _output_schedule_kernel(
     capacity,
     BLOCK: tl.constexpr,
 ):
-    # A program per slot. Each adds up all slots itself, so that no program waits for another and one launch is enough.
+    # A program per slot. Each adds up all slots itself, so that no program waits for another and
+    # one launch is enough.
     slot = tl.program_id(0)
     lane = tl.arange(0, BLOCK)
     before_in = tl.zeros([BLOCK], tl.int64)
@@ -61,7 +62,8 @@ def _output_schedule_kernel(
         place = start_out + first + lane
         mask = (first + lane < out) & (place < capacity)
         tl.store(batch_ids + place, slot, mask=mask)
-        # the last `out` of the slot's input rows: of a prefill only the last one predicts a new token
+        # the last `out` of the slot's input rows: of a prefill only the last one predicts a new
+        # token
         tl.store(output_rows + place, (end_in - out + first + lane).to(tl.int32), mask=mask)
     # every program pads its share of what lies behind the last token
     share = (capacity - total + slots - 1) // slots
@@ -130,7 +132,8 @@ def _update_status_kernel(
     ROWS: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
-    # One program: whether anything still runs is a fact about all slots, and a second launch would cost more than this.
+    # One program: whether anything still runs is a fact about all slots, and a second launch would
+    # cost more than this.
     running = tl.zeros([ROWS], tl.int32)
     for first in range(0, slots, ROWS):
         row = first + tl.arange(0, ROWS).to(tl.int64)
@@ -172,7 +175,8 @@ def _update_status_kernel(
         if PREFILL_STOP:
             stopped = stopped | ((encoder > 0) & (count > 0))
         tl.store(place, tl.where(valid, token, -1), mask=mine[:, None] & (column < width))
-        # the k-th generated token (from 1) stands at k-1: step_idx counts tokens, it does not point at the last
+        # the k-th generated token (from 1) stands at k-1: step_idx counts tokens, it does not point
+        # at the last
         slot = (prompt + step)[:, None] + column
         written = mine[:, None] & valid & (slot >= 0) & (slot < length)
         target = history + row[:, None] * history_stride + slot * history_column

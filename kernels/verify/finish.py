@@ -1,4 +1,5 @@
-"""The end of rejection sampling and block verification: one program a request draws the token after what stands."""
+"""The end of rejection sampling and block verification: one program a request draws the token after
+what stands."""
 
 from __future__ import annotations
 
@@ -9,8 +10,8 @@ import triton.language as tl
 from .._device import LOG2E, after_another, pick, uniforms, wait_for_another
 from .._random import RECOVER as _RECOVER
 from .._tiles import load_stats, mass
+from .inputs import VerifyInputs
 from .judge import drafted_logits, judge, log_mass
-from .reference import Inputs
 from .request import (
     at_column,
     draft_of,
@@ -32,7 +33,7 @@ WARPS = 4
 
 
 def finish(
-    given: Inputs,
+    given: VerifyInputs,
     partial: torch.Tensor,
     residual: torch.Tensor | None,
     chunk: int,
@@ -43,7 +44,8 @@ def finish(
     slots, chunks = partial.shape[1:3]
     _finish_kernel[(given.step_input_ids.shape[0],)](
         request_of(given), target_of(given), draft_of(given), partial, chunks, slots,
-        given.seeds.contiguous(), given.step_idx.contiguous(), emit_of(given, tokens, count), residual,
+        given.seeds.contiguous(), given.step_idx.contiguous(), emit_of(given, tokens, count),
+        residual,
         **widths_of(given), BLOCK=given.strategy == Strategy.BLOCK,
         RESIDUALS=0 if residual is None else residual.shape[1],
         CHUNK=chunk, CHUNKS=triton.next_power_of_2(chunks), num_warps=WARPS, **after_another(),
@@ -55,7 +57,8 @@ def _finish_kernel(
     request, target, draft, partial_ptr, chunks, slots, seed_ptr, step_idx_ptr, emit,
     residual_ptr,
     REJECT_ALL: tl.constexpr, ACCEPT_ALL: tl.constexpr, WIDTH: tl.constexpr, COLUMNS: tl.constexpr,
-    BLOCK: tl.constexpr, RESIDUALS: tl.constexpr, CHUNK: tl.constexpr, CHUNKS: tl.constexpr, PDL: tl.constexpr,
+    BLOCK: tl.constexpr, RESIDUALS: tl.constexpr, CHUNK: tl.constexpr, CHUNKS: tl.constexpr,
+    PDL: tl.constexpr,
 ):  # fmt: skip
     b = tl.program_id(0).to(tl.int64)
     n, limit, first_row, temperature = read_request(request, b, WIDTH, REJECT_ALL)
@@ -71,7 +74,8 @@ def _finish_kernel(
     last = tl.full([], -1, tl.int64)
     if n > 0:
         (
-            limit, accepted, log_weight, log_uniform, origins, totals, draft_origins, draft_totals, best,
+            limit, accepted, log_weight, log_uniform, origins, totals, draft_origins, draft_totals,
+            best,
         ) = judge(
             drafted_x, drafted_y, b, limit, temperature, drafts, seed, step_idx, target[3], draft,
             partial_ptr, chunks, slots, ACCEPT_ALL, WIDTH, COLUMNS, CHUNKS,
@@ -119,13 +123,15 @@ def _finish_kernel(
                     rejected, at_column(tl.where(drafts >= 0, drafts, 0), column, COLUMNS), -1
                 )
                 if rejected:
-                    # The drafted token's chunk without it, summed anew: subtracting would leave rounding behind.
+                    # The drafted token's chunk without it, summed anew: subtracting would leave
+                    # rounding behind.
                     own = (refused // CHUNK).to(tl.int32)
                     x = read_tile(row, target[4] is not None, own, own + 1, CHUNK)
                     token = own * CHUNK + tl.arange(0, CHUNK)
                     rest = tl.sum(tl.where(token == refused, 0.0, mass(x, origin, scale)))
                     left = tl.where(part == own, rest, whole)
-                    # Nothing left means that the target has this token alone: it draws it after all.
+                    # Nothing left means that the target has this token alone: it draws it after
+                    # all.
                     refused = tl.where(tl.sum(left) > 0.0, refused, -1)
                     whole = tl.where(tl.sum(left) > 0.0, left, whole)
                 chosen = pick(whole, chunk_uniform, CHUNKS)
@@ -141,7 +147,8 @@ def _longest_block(
     b, limit, x, temperature, log_weight, log_uniform, origins, totals, residual_ptr, chunks,
     RESIDUALS: tl.constexpr, COLUMNS: tl.constexpr, CHUNKS: tl.constexpr,
 ):  # fmt: skip
-    """The largest i at which the block of i drafts stands; 0 if none. ``x`` are the target's logits of the drafts."""
+    """The largest i at which the block of i drafts stands; 0 if none. ``x`` are the target's logits
+    of the drafts."""
     column = tl.arange(0, COLUMNS)
     weight = tl.exp(log_weight)
     if residual_ptr is not None:

@@ -1,5 +1,5 @@
-"""What the stats decide about a request. Every program that needs it computes it again: that costs less than one more
-launch.
+"""What the stats decide about a request. Every program that needs it computes it again: that costs
+less than one more launch.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ ACCEPT = tl.constexpr(_ACCEPT)
 def drafted_logits(
     target, draft, b, limit, first_row, drafts, WIDTH: tl.constexpr, COLUMNS: tl.constexpr
 ):
-    """(target's logit, draft model's logit) of each draft [COLUMNS], -inf for what is no token or cut; the second is
-    the first for one-hot drafts. Inputs only, so it need not wait for the stats.
+    """(target's logit, draft model's logit) of each draft [COLUMNS], -inf for what is no token or
+    cut; the second is the first for one-hot drafts. Inputs only, so it need not wait for the stats.
     """
     column = tl.arange(0, COLUMNS)
     row = first_row + column
@@ -64,8 +64,9 @@ def judge(
     x, y, b, limit, temperature, drafts, seed, step_idx, vocab, draft, partial_ptr, chunks, slots,
     ACCEPT_ALL: tl.constexpr, WIDTH: tl.constexpr, COLUMNS: tl.constexpr, CHUNKS: tl.constexpr,
 ):  # fmt: skip
-    """Position by position [COLUMNS]: (limit, drafts accepted one by one, log of the block weight, log-uniform, origin
-    and total of the target rows, of the draft rows, best tokens). ``x`` and ``y`` are ``drafted_logits``.
+    """Position by position [COLUMNS]: (limit, drafts accepted one by one, log of the block weight,
+    log-uniform, origin and total of the target rows, of the draft rows, best tokens). ``x`` and
+    ``y`` are ``drafted_logits``.
     """
     column = tl.arange(0, COLUMNS)
     tops, seconds = _load_stats(partial_ptr, b, column, column <= limit, slots, chunks, CHUNKS)
@@ -98,7 +99,8 @@ def judge(
         stays = column >= 0
     accepted = leading(stays, limit, COLUMNS)
 
-    # The block weight min(w * ratio, 1), unrolled: the log of position i is c[i] - max(c[:i+1]), c the prefix sums.
+    # The block weight min(w * ratio, 1), unrolled: the log of position i is c[i] - max(c[:i+1]), c
+    # the prefix sums.
     earlier = column[None, :] < column[:, None]
     until = tl.sum(tl.where(earlier, log_ratio[None, :], 0.0), axis=1)
     upto = column[None, :] <= column[:, None]

@@ -1,4 +1,5 @@
-"""GREEDY and TARGET_MATCH: the token that the target itself emits at every position, and the drafts that equal it."""
+"""GREEDY and TARGET_MATCH: the token that the target itself emits at every position, and the drafts
+that equal it."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ import triton.language as tl
 from .._device import LOG2E, after_another, pick, uniforms, wait_for_another
 from .._random import RECOVER as _RECOVER
 from .._tiles import best_of_row, load_stats, mass, pick_chunk
-from .reference import Inputs
+from .inputs import VerifyInputs
 from .request import (
     at_column,
     emit_of,
@@ -29,7 +30,7 @@ DRAW_WARPS = 4
 
 
 def match_drafts(
-    given: Inputs,
+    given: VerifyInputs,
     partial: torch.Tensor,
     chunk: int,
     tokens: torch.Tensor,  # out int64 [B, S]
@@ -48,7 +49,8 @@ def match_drafts(
         CHUNK=chunk, CHUNKS=triton.next_power_of_2(chunks), num_warps=DRAW_WARPS, **after_another(),
     )  # fmt: skip
     _match_kernel[(batch,)](
-        request_of(given), drawn, given.target_logits.shape[1], step_idx, emit_of(given, tokens, count),
+        request_of(given), drawn, given.target_logits.shape[1], step_idx, emit_of(given, tokens,
+        count),
         **widths_of(given), num_warps=1, **after_another(),
     )  # fmt: skip
 

@@ -1,53 +1,22 @@
-"""The law of ``verify``, in float64: every strategy, request by request in parallel, position after position."""
+"""The law of ``verify``, in float64: every strategy, request by request in parallel, position after
+position."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import torch
 
 from .._logits import probabilities
 from .._random import ACCEPT, RECOVER, draw, uniforms
+from .inputs import VerifyInputs
 from .strategy import Strategy
 
 
-@dataclass(frozen=True)
-class Inputs:
-    """The arguments of ``verify`` after its checks; see there."""
-
-    step_input_ids: torch.Tensor  # int64 [B, S]
-    seq_lens_this_time: torch.Tensor  # int32 [B]
-    cu_seqlens_q_output: torch.Tensor  # int [B+1]
-    step_idx: torch.Tensor  # int64 [B]
-    max_dec_len: torch.Tensor  # int64 [B]
-    end_tokens: torch.Tensor  # int64 [E]
-    seeds: torch.Tensor  # int64 [B]
-    target_logits: torch.Tensor | None  # [T, V]
-    draft_logits: torch.Tensor | None  # [B, S-1, W]
-    temperature: torch.Tensor | None  # float32 [B]
-    target_cut_logit: torch.Tensor | None  # float32 [T]
-    target_cut_id: torch.Tensor | None  # int64 [T]
-    draft_cut_logit: torch.Tensor | None  # float32 [B, S-1]
-    draft_cut_id: torch.Tensor | None  # int64 [B, S-1]
-    candidate_ids: torch.Tensor | None  # int64 [T, C]
-    candidate_scores: torch.Tensor | None  # float32 [T, C]
-    candidate_lens: torch.Tensor | None  # int32 [T]
-    top_p: torch.Tensor | None  # float32 [B]
-    seq_lens_encoder: torch.Tensor | None  # int32 [B]
-    stop_flags: torch.Tensor | None  # bool [B]
-    is_block_step: torch.Tensor | None  # bool [B]
-    reasoning_status: torch.Tensor | None  # int32 [B]
-    strategy: Strategy
-    verify_window: int
-    reject_all: bool
-    accept_all: bool
-
-
 def verify_reference(
-    given: Inputs, *, chunk: int
+    given: VerifyInputs, *, chunk: int
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """(accept_tokens, accept_num, margin): ``margin`` float64 [B] is how far, in probability, the closest of a
-    request's decisions was from going the other way. Another precision may differ below it.
+    """(accept_tokens, accept_num, margin): ``margin`` float64 [B] is how far, in probability, the
+    closest of a request's decisions was from going the other way. Another precision may differ
+    below it.
     """
     n = active_lengths(given)
     drafts = given.step_input_ids[:, 1:]
@@ -63,7 +32,7 @@ def verify_reference(
     return *emit(given, n, drafts, accepted, last), margin
 
 
-def active_lengths(given: Inputs) -> torch.Tensor:
+def active_lengths(given: VerifyInputs) -> torch.Tensor:
     """int64 [B]: tokens of this step, 0 for a request that is idle, stopped or blocked."""
     n = given.seq_lens_this_time.long().clamp(0, given.step_input_ids.shape[1])
     for off in (given.stop_flags, given.is_block_step):
@@ -72,8 +41,11 @@ def active_lengths(given: Inputs) -> torch.Tensor:
     return n
 
 
-def draft_limits(given: Inputs, n: torch.Tensor) -> torch.Tensor:
-    """int64 [B]: leading drafts that may be looked at at all. A draft that is no token ends them."""
+def draft_limits(given: VerifyInputs, n: torch.Tensor) -> torch.Tensor:
+    """int64 [B]: leading drafts that may be looked at at all.
+
+    A draft that is no token ends them.
+    """
     drafts = given.step_input_ids[:, 1:]
     vocab = (
         drafts.new_tensor(2**62) if given.target_logits is None else given.target_logits.shape[1]
@@ -91,15 +63,21 @@ def draft_limits(given: Inputs, n: torch.Tensor) -> torch.Tensor:
 
 
 def leading(good: torch.Tensor, limit: torch.Tensor) -> torch.Tensor:
-    """How many of the first ``limit`` columns of ``good`` [B, K] hold before the first that does not: int64 [B]."""
+    """How many of the first ``limit`` columns of ``good`` [B, K] hold before the first that does
+    not: int64 [B]."""
     column = torch.arange(good.shape[1], device=good.device)
     return (good & (column < limit[:, None])).int().cumprod(dim=1).sum(dim=1)
 
 
 def emit(
-    given: Inputs, n: torch.Tensor, drafts: torch.Tensor, accepted: torch.Tensor, last: torch.Tensor
+    given: VerifyInputs,
+    n: torch.Tensor,
+    drafts: torch.Tensor,
+    accepted: torch.Tensor,
+    last: torch.Tensor,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """``accepted`` drafts and then ``last``, cut after the first end token and at ``max_dec_len``."""
+    """``accepted`` drafts and then ``last``, cut after the first end token and at
+    ``max_dec_len``."""
     width = given.step_input_ids.shape[1]
     column = torch.arange(width, device=n.device)
     tokens = torch.cat([drafts, drafts.new_full((len(n), 1), -1)], dim=1)  # [B, S]
@@ -112,14 +90,15 @@ def emit(
     return torch.where(column < count[:, None], tokens, -1), count.int()
 
 
-def _rows(given: Inputs, column: int) -> torch.Tensor:
-    """Target row of each request's position ``column``; a row of its own for positions it does not have."""
+def _rows(given: VerifyInputs, column: int) -> torch.Tensor:
+    """Target row of each request's position ``column``; a row of its own for positions it does not
+    have."""
     first = given.cu_seqlens_q_output[:-1].long()
     rows = given.target_logits if given.target_logits is not None else given.candidate_ids
     return (first + column).clamp(0, rows.shape[0] - 1)
 
 
-def _target(given: Inputs, column: int) -> torch.Tensor:
+def _target(given: VerifyInputs, column: int) -> torch.Tensor:
     row = _rows(given, column)
     cut = (None, None)
     if given.target_cut_logit is not None:
@@ -129,8 +108,9 @@ def _target(given: Inputs, column: int) -> torch.Tensor:
     return probabilities(given.target_logits[row], temperature, *cut)
 
 
-def _draft(given: Inputs, column: int) -> torch.Tensor:
-    """float64 [B, V]: what the draft was drawn from; one-hot when the proposer declared no distribution."""
+def _draft(given: VerifyInputs, column: int) -> torch.Tensor:
+    """float64 [B, V]: what the draft was drawn from; one-hot when the proposer declared no
+    distribution."""
     vocab = given.target_logits.shape[1]
     draft = given.step_input_ids[:, column + 1]
     if given.draft_logits is None:
@@ -158,17 +138,19 @@ def _of(p: torch.Tensor, token: torch.Tensor) -> torch.Tensor:
 
 
 def _draw_target(
-    given: Inputs, p: torch.Tensor, column: int, chunk: int
+    given: VerifyInputs, p: torch.Tensor, column: int, chunk: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """A token of each row of ``p`` [B, V] and its margin; a row with one possible token has no close call."""
+    """A token of each row of ``p`` [B, V] and its margin; a row with one possible token has no
+    close call."""
     token, margin = draw(p, uniforms(given.seeds, given.step_idx + column, RECOVER), chunk)
     return token, torch.where((p > 0).sum(dim=1) <= 1, torch.inf, margin)
 
 
 def _match(
-    given: Inputs, limit: torch.Tensor, chunk: int
+    given: VerifyInputs, limit: torch.Tensor, chunk: int
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """GREEDY and TARGET_MATCH: a draft stands if it is the token that the target itself emits there."""
+    """GREEDY and TARGET_MATCH: a draft stands if it is the token that the target itself emits
+    there."""
     width = given.step_input_ids.shape[1]
     drawn = [_draw_target(given, _target(given, i), i, chunk) for i in range(width)]
     tokens = torch.stack([token for token, _ in drawn], dim=1)  # [B, S]
@@ -180,8 +162,9 @@ def _match(
     return accepted, tokens.gather(1, accepted[:, None])[:, 0], margin
 
 
-def _declared(given: Inputs, limit: torch.Tensor) -> torch.Tensor:
-    """``limit`` cut at the first draft whose own distribution gives it no mass (an all-NaN draft row, say).
+def _declared(given: VerifyInputs, limit: torch.Tensor) -> torch.Tensor:
+    """``limit`` cut at the first draft whose own distribution gives it no mass (an all-NaN draft
+    row, say).
 
     Such a draft was not drawn from what was declared, so it is refused and the target draws alone.
     """
@@ -195,9 +178,10 @@ def _declared(given: Inputs, limit: torch.Tensor) -> torch.Tensor:
 
 
 def _rejection(
-    given: Inputs, limit: torch.Tensor, chunk: int
+    given: VerifyInputs, limit: torch.Tensor, chunk: int
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Leviathan et al. 2023: accept x with probability min(1, p(x)/q(x)), else draw from max(p - q, 0)."""
+    """Leviathan et al. 2023: accept x with probability min(1, p(x)/q(x)), else draw from max(p - q,
+    0)."""
     limit = _declared(given, limit)
     accepted = torch.zeros_like(limit)
     last = torch.zeros_like(limit)
@@ -229,9 +213,10 @@ def _rejection(
 
 
 def _block(
-    given: Inputs, limit: torch.Tensor, chunk: int
+    given: VerifyInputs, limit: torch.Tensor, chunk: int
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Sun et al. 2024 (arXiv 2403.10444), algorithm 2: the longest block that stands is accepted."""
+    """Sun et al. 2024 (arXiv 2403.10444), algorithm 2: the longest block that stands is
+    accepted."""
     limit = _declared(given, limit)
     columns = given.step_input_ids.shape[1]
     weight = torch.ones(limit.shape, dtype=torch.float64, device=limit.device)  # p_0 of the paper
@@ -263,7 +248,7 @@ def _block(
 
 
 def _topp(
-    given: Inputs, limit: torch.Tensor, chunk: int
+    given: VerifyInputs, limit: torch.Tensor, chunk: int
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """FastDeploy's strategy 0: a draft stands if it is any of the candidates. Not lossless."""
     batch, columns = given.step_input_ids.shape
@@ -277,7 +262,7 @@ def _topp(
     return accepted, last, margin
 
 
-def _topp_walk(given: Inputs, row: list[int], draft: list[int], limit: int) -> int:
+def _topp_walk(given: VerifyInputs, row: list[int], draft: list[int], limit: int) -> int:
     width = given.candidate_ids.shape[1]
     i = 0
     while i < limit:
@@ -286,7 +271,8 @@ def _topp_walk(given: Inputs, row: list[int], draft: list[int], limit: int) -> i
         if given.accept_all or draft[i] in ids[:length]:
             i += 1
             continue
-        # The second best also stands if the drafts after it are the best ``verify_window`` times in a row.
+        # The second best also stands if the drafts after it are the best ``verify_window`` times in
+        # a row.
         if width < 2 or ids[1] != draft[i]:
             break
         run = 0
@@ -302,8 +288,9 @@ def _topp_walk(given: Inputs, row: list[int], draft: list[int], limit: int) -> i
     return i
 
 
-def _topp_last(given: Inputs, b: int, row: int, i: int) -> tuple[int, float]:
-    """The first candidate at which the prefix sum of scores reaches u * top_p, else the best one."""
+def _topp_last(given: VerifyInputs, b: int, row: int, i: int) -> tuple[int, float]:
+    """The first candidate at which the prefix sum of scores reaches u * top_p, else the best
+    one."""
     u, _ = uniforms(given.seeds[b : b + 1], given.step_idx[b : b + 1] + i, RECOVER)
     length = min(max(int(given.candidate_lens[row]), 0), given.candidate_ids.shape[1])
     until = given.candidate_scores[row, :length].double().cumsum(dim=0)

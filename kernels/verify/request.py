@@ -1,7 +1,7 @@
 """What the kernels of ``verify`` are given, and what every one of them does with a request.
 
-A request, the target's rows and the draft's rows travel as tuples: ``request``, ``target`` and ``draft`` below. An
-absent tensor is None in them, which Triton compiles away.
+A request, the target's rows and the draft's rows travel as tuples: ``request``, ``target`` and
+``draft`` below. An absent tensor is None in them, which Triton compiles away.
 """
 
 from __future__ import annotations
@@ -12,22 +12,23 @@ import triton.language as tl
 
 from .._device import read_cut
 from .._tiles import packed
-from .reference import Inputs
+from .inputs import VerifyInputs
 from .strategy import Strategy
 
 
-def request_of(given: Inputs) -> tuple[object, ...]:
+def request_of(given: VerifyInputs) -> tuple[object, ...]:
     """(ids [B, S] and its strides, lens, cu, encoder, stopped, blocked, reasoning, temperature)."""
     greedy = given.strategy == Strategy.GREEDY
     return (
         given.step_input_ids, *given.step_input_ids.stride(),
         given.seq_lens_this_time.contiguous(), given.cu_seqlens_q_output.contiguous(),
-        contiguous(given.seq_lens_encoder), contiguous(given.stop_flags), contiguous(given.is_block_step),
+        contiguous(given.seq_lens_encoder), contiguous(given.stop_flags),
+        contiguous(given.is_block_step),
         contiguous(given.reasoning_status), None if greedy else contiguous(given.temperature),
     )  # fmt: skip
 
 
-def target_of(given: Inputs) -> tuple[object, ...]:
+def target_of(given: VerifyInputs) -> tuple[object, ...]:
     """(logits [T, V] and its strides, V, cut_logit [T], cut_id [T])."""
     logits = given.target_logits
     return (
@@ -36,8 +37,9 @@ def target_of(given: Inputs) -> tuple[object, ...]:
     )  # fmt: skip
 
 
-def draft_of(given: Inputs) -> tuple[object, ...]:
-    """(logits [B, S-1, W] and its strides, W, cut_logit [B, S-1], cut_id [B, S-1]); no logits for one-hot drafts."""
+def draft_of(given: VerifyInputs) -> tuple[object, ...]:
+    """(logits [B, S-1, W] and its strides, W, cut_logit [B, S-1], cut_id [B, S-1]); no logits for
+    one-hot drafts."""
     logits = given.draft_logits
     if logits is None:
         return None, 0, 0, 0, 0, None, None
@@ -47,7 +49,7 @@ def draft_of(given: Inputs) -> tuple[object, ...]:
     )  # fmt: skip
 
 
-def emit_of(given: Inputs, tokens: torch.Tensor, count: torch.Tensor) -> tuple[object, ...]:
+def emit_of(given: VerifyInputs, tokens: torch.Tensor, count: torch.Tensor) -> tuple[object, ...]:
     """(max_dec_len, end tokens, how many, out tokens int64 [B, S], out count int32 [B])."""
     return (
         given.max_dec_len.contiguous(),
@@ -58,16 +60,16 @@ def emit_of(given: Inputs, tokens: torch.Tensor, count: torch.Tensor) -> tuple[o
     )
 
 
-def packing_of(given: Inputs) -> dict[str, bool]:
-    """Whether rows are read two logits a word: the target's and the draft's alike, because a residual takes both. A cut
-    is applied to single logits.
+def packing_of(given: VerifyInputs) -> dict[str, bool]:
+    """Whether rows are read two logits a word: the target's and the draft's alike, because a
+    residual takes both. A cut is applied to single logits.
     """
     target = packed(given.target_logits) and given.target_cut_logit is None
     draft = packed(given.draft_logits) and given.draft_cut_logit is None
     return {"PACKED": target and (draft or given.draft_logits is None)}
 
 
-def widths_of(given: Inputs) -> dict[str, object]:
+def widths_of(given: VerifyInputs) -> dict[str, object]:
     """Compile-time sizes and switches of kernels that judge drafts."""
     width = given.step_input_ids.shape[1]
     return {
@@ -85,7 +87,8 @@ def contiguous(tensor: torch.Tensor | None) -> torch.Tensor | None:
 
 @triton.jit
 def read_request(request, b, WIDTH: tl.constexpr, REJECT_ALL: tl.constexpr):
-    """(tokens of this step, drafts that may be looked at, first target row, temperature) of request ``b``."""
+    """(tokens of this step, drafts that may be looked at, first target row, temperature) of request
+    ``b``."""
     (
         _ids,
         _stride_b,
@@ -134,7 +137,8 @@ def target_row(target, row):
 
 @triton.jit
 def draft_row(draft, b, column, WIDTH: tl.constexpr):
-    """(pointer, stride, W, cut_logit, cut_id) of the row that the draft at ``column`` was drawn from."""
+    """(pointer, stride, W, cut_logit, cut_id) of the row that the draft at ``column`` was drawn
+    from."""
     cut_logit, cut_id = read_cut(draft[5], draft[6], b * (WIDTH - 1) + column, True)
     return draft[0] + b * draft[1] + column * draft[2], draft[3], draft[4], cut_logit, cut_id
 
@@ -156,7 +160,8 @@ def at_column(values, column, COLUMNS: tl.constexpr):
 def store_step(
     emit, b, n, step_idx, draft, accepted, last, WIDTH: tl.constexpr, COLUMNS: tl.constexpr
 ):
-    """Stores ``accepted`` drafts and ``last``, cut after the first end token and at ``max_dec_len``."""
+    """Stores ``accepted`` drafts and ``last``, cut after the first end token and at
+    ``max_dec_len``."""
     max_dec_ptr, end_ptr, ends, tokens_ptr, count_ptr = emit
     column = tl.arange(0, COLUMNS)
     token = tl.where(column == accepted, last, draft)

@@ -1,4 +1,5 @@
-"""What is left of the target's distribution where a draft is refused: its mass in each chunk, its weights in one."""
+"""What is left of the target's distribution where a draft is refused: its mass in each chunk, its
+weights in one."""
 
 from __future__ import annotations
 
@@ -8,8 +9,8 @@ import triton.language as tl
 
 from .._device import LOG2E, after_another, wait_for_another
 from .._tiles import chunks_per_program, cut_tile, load_tile, mass, unpack, without_nan
+from .inputs import VerifyInputs
 from .judge import drafted_logits, judge
-from .reference import Inputs
 from .request import (
     at_column,
     draft_of,
@@ -32,9 +33,10 @@ PROGRAMS = (
 )
 
 
-def residual_mass(given: Inputs, partial: torch.Tensor, chunk: int) -> torch.Tensor | None:
-    """float32 [B, rows, chunks]: the mass of ``left_weights`` in each chunk, of the first refused draft's row, or for
-    BLOCK of every draft's row. None for one-hot drafts, whose mass takes no pass.
+def residual_mass(given: VerifyInputs, partial: torch.Tensor, chunk: int) -> torch.Tensor | None:
+    """float32 [B, rows, chunks]: the mass of ``left_weights`` in each chunk, of the first refused
+    draft's row, or for BLOCK of every draft's row. None for one-hot drafts, whose mass takes no
+    pass.
     """
     batch, width = given.step_input_ids.shape
     if given.draft_logits is None or width == 1:
@@ -46,10 +48,13 @@ def residual_mass(given: Inputs, partial: torch.Tensor, chunk: int) -> torch.Ten
     tiles = triton.cdiv(chunks, TOGETHER)
     per_program = chunks_per_program(batch * rows, tiles, tiles, rows * PROGRAMS)
     _residual_kernel[(batch * rows * triton.cdiv(tiles, per_program),)](
-        request_of(given), target_of(given), draft_of(given), partial, chunks, tiles, per_program, slots,
+        request_of(given), target_of(given), draft_of(given), partial, chunks, tiles, per_program,
+        slots,
         given.seeds.contiguous(), given.step_idx.contiguous(), residual,
-        **widths_of(given), BLOCK=block, RESIDUALS=rows, CHUNK=chunk, CHUNKS=triton.next_power_of_2(chunks),
-        TOGETHER=TOGETHER, **packing_of(given), num_warps=WARPS, maxnreg=REGISTERS, **after_another(),
+        **widths_of(given), BLOCK=block, RESIDUALS=rows, CHUNK=chunk,
+        CHUNKS=triton.next_power_of_2(chunks),
+        TOGETHER=TOGETHER, **packing_of(given), num_warps=WARPS, maxnreg=REGISTERS,
+        **after_another(),
     )  # fmt: skip
     return residual
 
@@ -62,8 +67,8 @@ def block_weight(log_weight, column, COLUMNS: tl.constexpr):
 
 @triton.jit
 def left_weights(x, y, origin, draft_origin, scale, p_share, q_share):
-    """max(weight * p - q, 0) of logits without NaN: the shares are weight and 1, over the row's total. Used for the
-    mass and for the draw, so both see the same numbers.
+    """max(weight * p - q, 0) of logits without NaN: the shares are weight and 1, over the row's
+    total. Used for the mass and for the draw, so both see the same numbers.
     """
     p = mass(x, origin, scale)
     q = mass(y, draft_origin, scale)
@@ -97,7 +102,8 @@ def _residual_kernel(
     request, target, draft, partial_ptr, chunks, tiles, per_program, slots, seed_ptr, step_idx_ptr,
     residual_ptr,  # out float32 [B, RESIDUALS, chunks]
     REJECT_ALL: tl.constexpr, ACCEPT_ALL: tl.constexpr, WIDTH: tl.constexpr, COLUMNS: tl.constexpr,
-    BLOCK: tl.constexpr, RESIDUALS: tl.constexpr, CHUNK: tl.constexpr, CHUNKS: tl.constexpr, TOGETHER: tl.constexpr,
+    BLOCK: tl.constexpr, RESIDUALS: tl.constexpr, CHUNK: tl.constexpr, CHUNKS: tl.constexpr,
+    TOGETHER: tl.constexpr,
     PACKED: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     # Backwards: what the stats read last may still be in the L2.
@@ -116,9 +122,11 @@ def _residual_kernel(
     wait_for_another(PDL)
     if (n > 0) & (temperature > 0.0):
         (
-            limit, accepted, log_weight, _uniform, origins, totals, draft_origins, draft_totals, _best,
+            limit, accepted, log_weight, _uniform, origins, totals, draft_origins, draft_totals,
+            _best,
         ) = judge(
-            x, y, b, limit, temperature, drafts, seed, step_idx, target[3], draft, partial_ptr, chunks, slots,
+            x, y, b, limit, temperature, drafts, seed, step_idx, target[3], draft, partial_ptr,
+            chunks, slots,
             ACCEPT_ALL, WIDTH, COLUMNS, CHUNKS,
         )  # fmt: skip
         weight = 1.0

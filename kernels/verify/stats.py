@@ -8,7 +8,7 @@ import triton.language as tl
 
 from .._device import after_another, wait_for_another
 from .._tiles import WARPS, chunks_per_program, stream_stats
-from .reference import Inputs
+from .inputs import VerifyInputs
 from .request import (
     draft_of,
     draft_row,
@@ -20,8 +20,9 @@ from .request import (
 )
 
 
-def row_stats(given: Inputs, chunk: int) -> torch.Tensor:
-    """float32 [B, slots, chunks, 2]: ``stream_stats`` of each request's S target rows, then of its S-1 draft rows."""
+def row_stats(given: VerifyInputs, chunk: int) -> torch.Tensor:
+    """float32 [B, slots, chunks, 2]: ``stream_stats`` of each request's S target rows, then of its
+    S-1 draft rows."""
     batch, width = given.step_input_ids.shape
     vocab, slots = given.target_logits.shape[1], width
     if given.draft_logits is not None:
@@ -42,7 +43,8 @@ def row_stats(given: Inputs, chunk: int) -> torch.Tensor:
 @triton.jit(do_not_specialize=["chunks", "per_program", "slots"])
 def _stats_kernel(
     request, target, draft,
-    partial_ptr, chunks, per_program, slots,  # out float32 [B, slots, chunks, 2]; slots: S target rows, S-1 draft rows
+    # out float32 [B, slots, chunks, 2]; slots: S target rows, S-1 draft rows
+    partial_ptr, chunks, per_program, slots,
     REJECT_ALL: tl.constexpr, WIDTH: tl.constexpr, CHUNK: tl.constexpr,
     PACKED: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
@@ -66,7 +68,8 @@ def _stats_kernel(
         column = (slot - WIDTH).to(tl.int64)
         if column < limit:
             row_ptr, stride, vocab, cut_logit, cut_id = draft_row(draft, b, column, WIDTH)
-            # A greedy request's drafts are judged by the target alone; their mass only has to be finite.
+            # A greedy request's drafts are judged by the target alone; their mass only has to be
+            # finite.
             scale = tl.where(temperature == 0.0, 1.0, temperature)
             stream_stats(
                 row_ptr, stride, vocab, cut_logit, cut_id, scale, first, end, out_ptr,

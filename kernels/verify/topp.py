@@ -8,7 +8,7 @@ import triton.language as tl
 
 from .._device import uniforms
 from .._random import RECOVER as _RECOVER
-from .reference import Inputs
+from .inputs import VerifyInputs
 from .request import (
     at_column,
     emit_of,
@@ -23,7 +23,7 @@ from .request import (
 RECOVER = tl.constexpr(_RECOVER)
 
 
-def accept_candidates(given: Inputs, tokens: torch.Tensor, count: torch.Tensor) -> None:
+def accept_candidates(given: VerifyInputs, tokens: torch.Tensor, count: torch.Tensor) -> None:
     """Emits the drafts that are candidates, and one candidate drawn after them."""
     ids, scores = given.candidate_ids, given.candidate_scores
     candidates = (
@@ -44,7 +44,8 @@ def accept_candidates(given: Inputs, tokens: torch.Tensor, count: torch.Tensor) 
 @triton.jit(do_not_specialize=["window"])
 def _topp_kernel(
     request,
-    candidate,  # ids int64 [T, C] and their strides, scores float32 [T, C] and theirs, lengths int32 [T], C
+    # ids int64 [T, C] and their strides, scores float32 [T, C] and theirs, lengths int32 [T], C
+    candidate,
     top_p_ptr, seed_ptr, step_idx_ptr, window, emit,
     REJECT_ALL: tl.constexpr, ACCEPT_ALL: tl.constexpr, WIDTH: tl.constexpr, COLUMNS: tl.constexpr,
     CANDIDATES: tl.constexpr,
@@ -75,7 +76,8 @@ def _topp_kernel(
     second = tl.max((same & (place == 1)[None, :]).to(tl.int32), axis=1) > 0
     if ACCEPT_ALL:
         listed = column >= 0
-    # A second best stands if the drafts after it are the best, ``window`` times in a row: it takes them all along.
+    # A second best stands if the drafts after it are the best, ``window`` times in a row: it takes
+    # them all along.
     accepted = limit * 0
     walking = n > 0
     for _step in range(WIDTH - 1):

@@ -1,12 +1,15 @@
-"""``verify`` on a GPU. Logits go in; no [rows, V] probabilities are ever written, and the temperature is applied as
-logits are loaded.
+"""``verify`` on a GPU.
+
+Logits go in; no [rows, V] probabilities are ever written, and the temperature is applied as logits
+are loaded.
 
 GREEDY, TARGET_MATCH   stats -> draw of every row -> match            (every target row read once)
-REJECTION, BLOCK       stats -> residual mass -> finish               (every row once; then the residual's rows again)
+REJECTION, BLOCK       stats -> residual mass -> finish       (every row once, the residual's again)
   with one-hot drafts  stats -> finish
 TOPP                   one launch over the candidates
 
-``stats`` leaves max and sum per chunk of each row. A draw picks a chunk by its mass and reads that chunk alone.
+``stats`` leaves max and sum per chunk of each row. A draw picks a chunk by its mass and reads that
+chunk alone.
 """
 
 from __future__ import annotations
@@ -14,15 +17,15 @@ from __future__ import annotations
 import torch
 
 from .finish import finish
+from .inputs import VerifyInputs
 from .match import match_drafts
-from .reference import Inputs
 from .residual import residual_mass
 from .stats import row_stats
 from .strategy import Strategy
 from .topp import accept_candidates
 
 
-def verify_triton(given: Inputs, *, chunk: int) -> tuple[torch.Tensor, torch.Tensor]:
+def verify_triton(given: VerifyInputs, *, chunk: int) -> tuple[torch.Tensor, torch.Tensor]:
     """(accept_tokens, accept_num); see ``kernels.verify.verify``."""
     batch, width = given.step_input_ids.shape
     device = given.step_input_ids.device

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from kernels.verify import CHUNK, Strategy, verify
-from kernels.verify.reference import Inputs
+from kernels.verify.inputs import VerifyInputs
 from tests.kernels.conftest import gpu_only
 from tests.kernels.gpu_checks import assert_graph_replays, assert_no_recompilation, assert_no_sync
 from tests.kernels.logits import far_rows
@@ -40,7 +40,7 @@ def small(
 
 
 def accepted(given: dict[str, object]) -> list[int]:
-    got = verify(**given)
+    got = verify(VerifyInputs(**given))
     return got.accept_tokens[0, : int(got.accept_num[0])].tolist()
 
 
@@ -106,7 +106,7 @@ test_far_rows = check_far_rows
         ({"reject_all": True, "accept_all": True}, ValueError, "exclude each other"),
         ({"step_idx": torch.zeros(2, dtype=torch.int64)}, ValueError, r"step_idx must have shape \[B\] with B=1"),
         ({"end_tokens": torch.zeros(1)}, TypeError, r"end_tokens must be int64, got float32\[1\] on cpu"),
-        ({"target_logits": None}, TypeError, "target_logits must be a tensor, got NoneType"),
+        ({"target_logits": None}, ValueError, "GREEDY needs target_logits"),
         ({"verify_window": 0}, ValueError, "verify_window must be in"),
     ],
 )  # fmt: skip
@@ -114,7 +114,7 @@ def test_arguments_that_do_not_fit_are_refused(change: dict, error: type, text: 
     given = small(Strategy.GREEDY, [4], [4, 5])
     given = {name: v.cpu() if isinstance(v, torch.Tensor) else v for name, v in given.items()}
     with pytest.raises(error, match=text):
-        verify(**given | change)
+        verify(VerifyInputs(**given | change))
 
 
 @gpu_only
@@ -122,7 +122,7 @@ def test_on_a_gpu_no_sync_graph_and_one_compilation() -> None:
     from kernels.verify import finish, residual, stats
     from kernels.verify.triton import verify_triton
 
-    def inputs(batch: int) -> Inputs:
+    def inputs(batch: int) -> VerifyInputs:
         case = Case(
             Strategy.REJECTION,
             batch,

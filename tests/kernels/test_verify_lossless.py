@@ -16,7 +16,8 @@ from kernels import _random
 from kernels.sampling import DRAFT
 from kernels.sampling.reference import sample_reference, top_k_top_p_cut_reference
 from kernels.verify import reference as law
-from kernels.verify.reference import Inputs, verify_reference
+from kernels.verify.inputs import VerifyInputs
+from kernels.verify.reference import verify_reference
 from kernels.verify.strategy import Strategy
 from tests.kernels.properties import DEVICE
 
@@ -43,7 +44,7 @@ if DEVICE == "cuda":  # the law in float64 is too slow on a CPU for all of them
     ]
 
 
-def run(given: Inputs) -> tuple[torch.Tensor, torch.Tensor]:
+def run(given: VerifyInputs) -> tuple[torch.Tensor, torch.Tensor]:
     if DEVICE == "cuda":
         from kernels.verify.triton import verify_triton
 
@@ -77,7 +78,7 @@ def make(
     drafts: int,
     temperature: float,
     masked: bool = False,
-) -> Inputs:
+) -> VerifyInputs:
     """Every request at the same rows, each with its own seed."""
     target, draft = opposite(vocab, drafts + 1)
     draft = draft[:drafts]
@@ -96,7 +97,7 @@ def make(
         cut = tuple(part[i].expand(DRAWS) for part in cuts[1]) if masked else None
         columns.append(draw(draft[i].expand(DRAWS, vocab), seeds, 5 + i, warm, cut))
     zero = torch.zeros(DRAWS, dtype=torch.int64, device=DEVICE)
-    return Inputs(
+    return VerifyInputs(
         step_input_ids=torch.stack([zero, *columns], dim=1),
         seq_lens_this_time=torch.full((DRAWS,), drafts + 1, dtype=torch.int32, device=DEVICE),
         cu_seqlens_q_output=torch.zeros(DRAWS + 1, dtype=torch.int32, device=DEVICE),
@@ -141,7 +142,7 @@ def excess(tokens: torch.Tensor, p: torch.Tensor) -> float:
     return statistic / chi2.isf(FALSE_ALARM, len(expected) - 1)
 
 
-def worst(given: Inputs, tokens: torch.Tensor, count: torch.Tensor) -> float:
+def worst(given: VerifyInputs, tokens: torch.Tensor, count: torch.Tensor) -> float:
     """The largest excess over all positions that at least 2,000 requests reached, the bonus among them."""
     found = []
     for i in range(tokens.shape[1]):
@@ -236,7 +237,7 @@ def test_philox_is_philox() -> None:
     ]
 
 
-def _topp(patch: pytest.MonkeyPatch, given: Inputs) -> Inputs:
+def _topp(patch: pytest.MonkeyPatch, given: VerifyInputs) -> VerifyInputs:
     """FastDeploy's default strategy, which is documented as not lossless: candidates are the best four."""
     few = 3000  # enough for so large a bias, and the law walks TOPP request by request
     p = given.target_logits.double().softmax(1)
@@ -258,12 +259,12 @@ def _topp(patch: pytest.MonkeyPatch, given: Inputs) -> Inputs:
     )  # fmt: skip
 
 
-def _shared_noise(patch: pytest.MonkeyPatch, given: Inputs) -> Inputs:
+def _shared_noise(patch: pytest.MonkeyPatch, given: VerifyInputs) -> VerifyInputs:
     patch.setattr(law, "RECOVER", DRAFT)
     return given
 
 
-def _no_residual(patch: pytest.MonkeyPatch, given: Inputs) -> Inputs:
+def _no_residual(patch: pytest.MonkeyPatch, given: VerifyInputs) -> VerifyInputs:
     original = law._draw_target
     patch.setattr(
         law, "_draw_target", lambda g, p, i, chunk: original(g, law._target(g, i), i, chunk)
@@ -271,7 +272,7 @@ def _no_residual(patch: pytest.MonkeyPatch, given: Inputs) -> Inputs:
     return given
 
 
-def _other_temperature(patch: pytest.MonkeyPatch, given: Inputs) -> Inputs:
+def _other_temperature(patch: pytest.MonkeyPatch, given: VerifyInputs) -> VerifyInputs:
     return replace(given, draft_logits=given.draft_logits / 1.15)
 
 

@@ -9,7 +9,8 @@ from random import Random
 import torch
 from hypothesis.strategies import SearchStrategy
 
-from kernels.verify.reference import Inputs, verify_reference
+from kernels.verify.inputs import VerifyInputs
+from kernels.verify.reference import verify_reference
 from kernels.verify.strategy import Strategy
 from tests.kernels.logits import make_logits
 from tests.kernels.properties import DEVICE, examples, for_the_law
@@ -82,7 +83,7 @@ def draw(rng: Random, batch: int, strategies: tuple[Strategy, ...]) -> Case:
     )
 
 
-def make_inputs(case: Case) -> Inputs:
+def make_inputs(case: Case) -> VerifyInputs:
     gen = torch.Generator().manual_seed(case.seed)
     ints = integers(gen)
     batch, width, vocab = case.batch, case.width, case.vocab
@@ -115,7 +116,7 @@ def make_inputs(case: Case) -> Inputs:
     ends = 0
     if flags:
         ends = (vocab + width) % 3 if GPU else int(ints(0, 3, 1))
-    made = Inputs(
+    made = VerifyInputs(
         step_input_ids=ids,
         seq_lens_this_time=n.int(),
         cu_seqlens_q_output=cu.int() if case.seed % 2 else cu,
@@ -202,7 +203,7 @@ def _cut(logits: torch.Tensor, gen: torch.Generator) -> tuple[torch.Tensor, torc
     return logits.float().nan_to_num(float("-inf"), 3e38).gather(1, token[:, None])[:, 0], token
 
 
-def to_device(given: Inputs) -> Inputs:
+def to_device(given: VerifyInputs) -> VerifyInputs:
     moved = {
         name: value.to(DEVICE)
         for name, value in vars(given).items()
@@ -219,7 +220,7 @@ def check(case: Case) -> None:
     compare(make_inputs(case), case.chunk)
 
 
-def compare(given: Inputs, chunk: int) -> None:
+def compare(given: VerifyInputs, chunk: int) -> None:
     from kernels.verify.triton import verify_triton
 
     tokens, count, margin = (
@@ -236,7 +237,7 @@ def compare(given: Inputs, chunk: int) -> None:
     check_promises(given, got_tokens, got_count)
 
 
-def check_promises(given: Inputs, tokens: torch.Tensor, count: torch.Tensor) -> None:
+def check_promises(given: VerifyInputs, tokens: torch.Tensor, count: torch.Tensor) -> None:
     """What holds however close a decision was."""
     column = torch.arange(tokens.shape[1], device=tokens.device)
     valid = column < count[:, None]
