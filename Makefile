@@ -4,7 +4,7 @@
 #   make demo            review the bundled example, run a few kernel cases
 #   make test            every test that runs on a CPU      (PYTEST_ARGS="-k protocol")
 #   make lint types      ruff, the one-way doors, zizmor, mypy
-#   make bench           speed and memory of a review
+#   make bench           what a review costs, beside other tools over the same files
 #   make lock            write requirements/*.txt again           (UPGRADE=1)
 #
 # PYTHON=python3.12 picks the interpreter.
@@ -67,7 +67,8 @@ lint: dev
 types: dev
 	$(BIN)/mypy
 
-bench: dev
+# What a review is measured beside; in an environment of its own, its packages do not go with ours.
+bench: dev $(BUILD)/semgrep/.made
 	$(BIN)/python -m tests.bench
 	$(BIN)/python -m tests.bench.logprobs
 	$(BIN)/python -m tests.bench.ci
@@ -94,6 +95,11 @@ $(STAMP)-base: $(STAMP) requirements/base.txt requirements/build.txt pyproject.t
 
 $(STAMP)-dev: $(STAMP)-base requirements/dev.txt
 	$(PIP) --no-deps -r requirements/dev.txt
+	@touch $@
+
+$(BUILD)/semgrep/.made: requirements/peers.txt
+	$(PYTHON) -m venv --clear $(BUILD)/semgrep
+	$(BUILD)/semgrep/bin/python -m pip --disable-pip-version-check --quiet install -r requirements/peers.txt
 	@touch $@
 
 $(STAMP)-kernels: $(STAMP)-base requirements/kernels.txt requirements/interpreter.txt

@@ -1,4 +1,5 @@
-"""The changes that are reviewed: the one that the limit is stated for, a large one, and series of one size each."""
+"""The changes that are reviewed: the one that the limit is stated for, a large one, and series of
+one size each."""
 
 from __future__ import annotations
 
@@ -10,11 +11,10 @@ from pathlib import Path
 from tests.bench.scratch import Scratch
 from tests.example.build import build
 
-# PaddlePaddle/FastDeploy#7884, for which the limits are stated.
+# PaddlePaddle/FastDeploy#7884.
 KNOWN = "c52b06310"
 FILES = 2300
 COUNTS = (1, 5, 20, 50, 100, 200)
-SHARES = (10, 30, 100)
 _SNAKE = re.compile(rb"\b(?!_)[a-z]+(?:_[a-z0-9]+)+\b(?<!_t)(?<!_cast)")
 
 
@@ -38,7 +38,8 @@ class Changes:
 
 
 def of_repository(scratch: Scratch, base: str | None, head: str | None) -> Changes:
-    """Changes out of real history: the range given, or #7884 as first pushed where it is known, else the last one."""
+    """Changes out of real history: the range given, or #7884 as first pushed where it is known,
+    else the last one."""
     found = _first_pushed(scratch) if head is None else None
     base, head = found or (base or f"{head or 'HEAD'}^", head or "HEAD")
     main = Range("#7884 as first pushed" if found else f"{base}..{head}", base, head)
@@ -47,7 +48,8 @@ def of_repository(scratch: Scratch, base: str | None, head: str | None) -> Chang
 
 
 def synthetic(scratch: Scratch, folder: Path) -> Changes:
-    """The bundled example many times over, each copy with its own names, as a repository of FastDeploy's size."""
+    """The bundled example many times over, each copy with its own names, as a repository of
+    FastDeploy's size."""
     example = build(folder / "example")
     before, after = (_texts(example.repo, commit) for commit in (example.base, example.head))
     copies = FILES // len(before)
@@ -72,23 +74,6 @@ def _changes(scratch: Scratch, note: str, main: Range, before: str, after: str) 
     return Changes(note, main, by_files[-1], tuple(by_files))
 
 
-def cut(scratch: Scratch, whole: Range, share: int, used: set[str]) -> Range:
-    """`whole` in a repository that has `share` percent of the other files, and every file that its review parses:
-    without those it would not be the same review."""
-    kept = used | set(scratch.changed(whole.base, whole.head))
-    commits = [
-        scratch.commit(
-            {
-                p: e
-                for n, (p, e) in enumerate(scratch.tree(c).items())
-                if n % 100 < share or p in kept
-            }
-        )
-        for c in (whole.base, whole.head)
-    ]
-    return Range(f"{share} % of the repository", commits[0], commits[1])
-
-
 def _first_pushed(scratch: Scratch) -> tuple[str, str] | None:
     """#7884 before its author mended the tests: its tree with `tests/` of its parent."""
     try:
@@ -102,7 +87,8 @@ def _first_pushed(scratch: Scratch) -> tuple[str, str] | None:
 
 
 def _older(scratch: Scratch, head: str, files: int) -> str:
-    """The nearest commit of the first-parent history from which `head` differs in `files` files, or the oldest."""
+    """The nearest commit of the first-parent history from which `head` differs in `files` files, or
+    the oldest."""
     commits = scratch.git("rev-list", "--first-parent", "-n", "1000", head).split()
     low, high = 0, len(commits) - 1
     while low < high:
@@ -129,7 +115,8 @@ def _texts(repo: Path, commit: str) -> dict[str, bytes]:
 
 
 def _copy(files: dict[str, bytes], number: int) -> dict[str, bytes]:
-    """The files as they are for copy 0, else in a folder of their own and with other names in them."""
+    """The files as they are for copy 0, else in a folder of their own and with other names in
+    them."""
     if not number:
         return files
     ending = b"_c%d" % number

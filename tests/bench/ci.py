@@ -1,7 +1,8 @@
 """`python -m tests.bench.ci [--size MIB]`: what it costs to explain a run whose log is very long.
 
-A failed job with one log of 50 MiB, noise as a real job prints it with a failure at its end, through `specbot ci
-report` in a process of its own: seconds of the whole command, of the analysis alone, and peak memory.
+A failed job with one log of 50 MiB, noise as a real job prints it with a failure at its end,
+through `specbot ci report` in a process of its own: seconds of the whole command, of the analysis
+alone, and peak memory.
 """
 
 from __future__ import annotations

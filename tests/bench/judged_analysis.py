@@ -2,9 +2,10 @@
 
     python -m tests.bench.judged_analysis --repo FastDeploy [--write] [COMMIT ...]
 
-`bench/judged-analysis.jsonl` says of each commit what was judged, and in `printed` a digest of what was printed then:
-the names and words of other people's code are not kept here. `--write` notes the digests of what is printed now, which
-is right only after that was read. Exits with 1 where anything differs.
+`bench/judged-analysis.jsonl` says of each commit what was judged, and in `printed` a digest of what
+was printed then: the names and words of other people's code are not kept here. `--write` notes the
+digests of what is printed now, which is right only after that was read. Exits with 1 where anything
+differs.
 """
 
 from __future__ import annotations
@@ -71,7 +72,8 @@ def analysed(repo: str, commit: str) -> dict[str, Any]:
 
 
 def digest(data: dict[str, Any]) -> tuple[str, int]:
-    """A digest of every sentence but the review's findings, which `bench/judged.jsonl` has, and how many there are."""
+    """A digest of every sentence but the review's findings, which `bench/judged.jsonl` has, and how
+    many there are."""
     steps = [f"{step['name']}: {claim['en']}" for step in data["steps"] for claim in step["claims"]]
     said = [c["en"] for c in (*data["summary"], *data["dropped"], *data["impacts"])]
     past = [

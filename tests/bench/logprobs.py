@@ -1,4 +1,5 @@
-"""Prints what a comparison of two files of logprob records costs, where every value differs and ties change places.
+"""Prints what a comparison of two files of logprob records costs, where every value differs and
+ties change places.
 
 python -m tests.bench.logprobs [--tokens N] [-n RUNS] [-o FILE]
 """
@@ -161,8 +162,8 @@ def _record(
 
 
 def _reversed(path: Path) -> Path:
-    """The same lines from the last to the first, with one of them in memory at a time: a command's peak is at least
-    what its parent had when it was started."""
+    """The same lines from the last to the first, with one of them in memory at a time: a command's
+    peak is at least what its parent had when it was started."""
     other = path.with_name("reversed.jsonl")
     with path.open("rb") as file, other.open("wb") as target:
         ends = [0, *(file.tell() for _ in iter(file.readline, b""))]

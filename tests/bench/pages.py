@@ -1,8 +1,10 @@
-"""Prints how fast pages are: from the archive, the board over a thousand pull requests, and one built fresh.
+"""Prints how fast pages are: from the archive, the board over a thousand pull requests, and one
+built fresh.
 
 python -m tests.bench.pages [--repo DIR --base REV --head REV] [-n TIMES]
 
-The service builds it in a clone of its own, which is made and indexed here as after the review of a pull request.
+The service builds it in a clone of its own, which is made and indexed here as after the review of a
+pull request.
 """
 
 from __future__ import annotations
@@ -106,7 +108,8 @@ def _served(folder: Path, times: int) -> None:
 
 
 def _by_the_service(repo: Path, base: str, head: str, folder: Path) -> Callable[[], object]:
-    """What builds the page as after a comment; the process that children are forked from runs by then."""
+    """What builds the page as after a comment; the process that children are forked from runs by
+    then."""
     clone, compared = _cloned(repo, resolve(Git(repo), base, head, merge_base=True), folder)
     facts = {"title": "", "body": "", "target": "", "skips": (), "threads": ()}
 
@@ -118,7 +121,8 @@ def _by_the_service(repo: Path, base: str, head: str, folder: Path) -> Callable[
 
 
 def _cloned(repo: Path, compared: Range, folder: Path) -> tuple[Path, Range]:
-    """The service's clone, which has of the files what a page needs, from a GitHub that has all that `repo` has."""
+    """The service's clone, which has of the files what a page needs, from a GitHub that has all
+    that `repo` has."""
     with serving(FakeGitHub(folder / "github")) as fake:
         served = fake.repository("octo/engine")
         objects = Scratch(folder / "source", repo).path / "objects"

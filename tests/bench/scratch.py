@@ -1,4 +1,5 @@
-"""Commits made for a measurement, in a repository of their own that borrows the objects of the one under test."""
+"""Commits made for a measurement, in a repository of their own that borrows the objects of the one
+under test."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ Entry = tuple[str, str]  # (mode, object id)
 
 
 class Scratch:
-    """A bare repository beside `source` (which is only read); commits made here go away with its folder."""
+    """A bare repository beside `source` (which is only read); commits made here go away with its
+    folder."""
 
     def __init__(self, folder: Path, source: Path | None = None) -> None:
         self.path = folder
@@ -35,6 +37,11 @@ class Scratch:
                 mode, _, oid = meta.split()
                 entries[path] = (mode, oid)
         return entries
+
+    def read(self, commit: str, path: str) -> bytes:
+        """The contents of a file; empty where the commit does not have it."""
+        command = ["git", "-C", str(self.path), "cat-file", "blob", f"{commit}:{path}"]
+        return subprocess.run(command, check=False, capture_output=True).stdout
 
     def changed(self, base: str, head: str) -> list[str]:
         """Paths that differ, renames taken as a removal and an addition."""

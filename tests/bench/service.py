@@ -1,8 +1,10 @@
-"""`python -m tests.bench.service`: webhooks at a rate, on a bot that works them off at the same time.
+"""`python -m tests.bench.service`: webhooks at a rate, on a bot that works them off at the same
+time.
 
-A minute of a busy repository's webhooks, sent to `specbot serve --role web` with a `specbot worker` beside it, both on
-this machine, as are the fake GitHub and the sender. Every webhook is waited for from when it was due. In the end each
-must have been taken, its work must have ended well, and each pull request must have one review of its head.
+A minute of a busy repository's webhooks, sent to `specbot serve --role web` with a `specbot worker`
+beside it, both on this machine, as are the fake GitHub and the sender. Every webhook is waited for
+from when it was due. In the end each must have been taken, its work must have ended well, and each
+pull request must have one review of its head.
 """
 
 from __future__ import annotations
@@ -65,7 +67,8 @@ def main() -> None:
 
 @dataclass(frozen=True)
 class Sent:
-    """What became of the requests: (status, seconds) of each, and the seconds until the work of all had ended."""
+    """What became of the requests: (status, seconds) of each, and the seconds until the work of all
+    had ended."""
 
     answers: list[tuple[int, float]]
     after: float
@@ -88,7 +91,8 @@ def measured(folder: Path, rate: float, seconds: float, together: bool) -> dict[
 
 
 def floor(folder: Path, rate: float, seconds: float, _: bool) -> dict[str, Any]:
-    """The same webhooks for an application that answers and does nothing: what the sender and the server cost."""
+    """The same webhooks for an application that answers and does nothing: what the sender and the
+    server cost."""
     with serving(FakeGitHub(folder / "github")) as fake:
         requests, port = list(_traffic(fake).requests(int(rate * seconds))), free_port()
         process = subprocess.Popen([sys.executable, "-m", "tests.bench.service_empty", str(port)])

@@ -1,4 +1,5 @@
-"""`python -m tests.bench.service_empty PORT`: an application that reads a webhook and answers 202, and nothing else."""
+"""`python -m tests.bench.service_empty PORT`: an application that reads a webhook and answers 202,
+and nothing else."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """`python -m tests.bench.service_review`: how long from a push on GitHub to its published review.
 
-Each push is a commit of its own with the same files, on a bot that has reviewed the pull request before, at GitHub's
-pace of one write a second. The fake GitHub is on the same machine, so its git and its checks are in the time.
+Each push is a commit of its own with the same files, on a bot that has reviewed the pull request
+before, at GitHub's pace of one write a second. The fake GitHub is on the same machine, so its git
+and its checks are in the time.
 """
 
 from __future__ import annotations
@@ -87,7 +88,8 @@ class Stages:
 
     @classmethod
     def of(cls, bot: Bot) -> Stages:
-        """Of the reviews' steps as they are written down, and of the analysis as it is in the log."""
+        """Of the reviews' steps as they are written down, and of the analysis as it is in the
+        log."""
         seconds = defaultdict[str, list[float]](list)
         client = DBOSClient(
             system_database_url=bot.database, serializer=DBOSPortableJSONSerializer()
@@ -117,7 +119,8 @@ class Stages:
 
 
 def _without_history(scratch: Scratch, base: str, head: str) -> tuple[Path, str, str]:
-    """The files of `base`, and on top of them those of `head`: what a clone without all objects can still give."""
+    """The files of `base`, and on top of them those of `head`: what a clone without all objects can
+    still give."""
     trees = [scratch.tree(commit) for commit in (base, head)]
     ids = "\n".join({oid for tree in trees for _, oid in tree.values()})
     asked = ["git", "-C", str(scratch.path), "cat-file", "--batch-check"]

@@ -1,6 +1,8 @@
-"""Sends prepared HTTP requests at a fixed rate, whatever the answers do: a slow server does not slow it down.
+"""Sends prepared HTTP requests at a fixed rate, whatever the answers do: a slow server does not
+slow it down.
 
-Raw sockets and bytes made beforehand, so that the sender costs little on the machine that it shares with the server.
+Raw sockets and bytes made beforehand, so that the sender costs little on the machine that it shares
+with the server.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ class _Sender:
     idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = field(default_factory=list)
 
     async def send(self, request: bytes, due: float) -> tuple[int, float]:
-        """The answer's status (0 for none), and the seconds from when the request was due to its last byte."""
+        """The answer's status (0 for none), and the seconds from when the request was due to its
+        last byte."""
         try:
             status = await asyncio.wait_for(self._exchange(request), _LONGEST)
         except (OSError, asyncio.IncompleteReadError, TimeoutError):
@@ -41,7 +44,8 @@ class _Sender:
 
 
 def fire(host: str, port: int, requests: Sequence[bytes], rate: float) -> list[tuple[int, float]]:
-    """Send `requests`, `rate` a second; (status, seconds) of each, waited for from when it was due."""
+    """Send `requests`, `rate` a second; (status, seconds) of each, waited for from when it
+    was due."""
 
     async def all_of_them() -> list[tuple[int, float]]:
         sender, loop = _Sender(host, port), asyncio.get_running_loop()

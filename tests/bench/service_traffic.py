@@ -1,7 +1,7 @@
 """A minute of webhooks of a busy repository, signed and ready to be sent.
 
-The mix is that of a large engine's day: each push starts some hundred jobs, and each job is told of three times, so
-that nineteen of twenty webhooks are about CI; of the rest most are labels and talk.
+The mix is that of a large engine's day: each push starts some hundred jobs, and each job is told of
+three times, so that nineteen of twenty webhooks are about CI; of the rest most are labels and talk.
 """
 
 from __future__ import annotations

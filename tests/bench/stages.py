@@ -9,7 +9,6 @@ import time
 
 STARTED = time.process_time()
 
-import gc
 import json
 import sys
 from collections.abc import Iterator
@@ -30,7 +29,8 @@ from checks.review import review
 
 
 class Clock:
-    """Adds up the CPU time of the calls that it wraps; a call inside another of the same name counts once."""
+    """Adds up the CPU time of the calls that it wraps; a call inside another of the same name
+    counts once."""
 
     def __init__(self) -> None:
         self.spent: dict[str, float] = {}
@@ -65,15 +65,19 @@ class TimedRule:
 def main() -> None:
     repo, base, head = sys.argv[1:]
     started = 1000 * (time.process_time() - STARTED)
-    gc.disable()
     stages, rules = Clock(), Clock()
     parsed: set[str] = set()
     parse = stages.timed("parsing", checks.core.change.parse)
-    checks.core.change.parse = lambda path, *rest: (parsed.add(path), parse(path, *rest))[1]
+
+    def parse_noted(path: str, data: bytes) -> Any:
+        parsed.add(path)
+        return parse(path, data)
+
+    checks.core.change.parse = parse_noted
     for where, name in (
         (Blobs, "read"),
         (Blobs, "prefetch"),
-        *((GitTree, n) for n in ("find", "holders", "holds")),
+        *((GitTree, n) for n in ("find", "paths_containing", "contains")),
     ):
         setattr(where, name, stages.timed("git: contents and search", getattr(where, name)))
     git = Git(Path(repo))
