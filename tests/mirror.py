@@ -36,7 +36,7 @@ class Measures:
     function_lines: list[int] = field(default_factory=list)
     complexities: list[int] = field(default_factory=list)
     densities: list[float] = field(default_factory=list)
-    classes: list[str] = field(default_factory=list)
+    classes: dict[str, set[Path]] = field(default_factory=dict)
 
 
 def measure(folder: Path) -> Measures:
@@ -50,7 +50,7 @@ def measure(folder: Path) -> Measures:
             continue
         measures.modules[str(path.parent)] += 1
         _count_lines(text, measures)
-        _count_nodes(tree, measures)
+        _count_nodes(tree, path, measures)
     return measures
 
 
@@ -63,14 +63,14 @@ def _count_lines(text: str, measures: Measures) -> None:
             measures.comment_lines += 1
 
 
-def _count_nodes(tree: ast.Module, measures: Measures) -> None:
+def _count_nodes(tree: ast.Module, path: Path, measures: Measures) -> None:
     for node in ast.walk(tree):
         if isinstance(node, _LOOPS):
             measures.comprehensions += 1
         elif isinstance(node, ast.IfExp):
             measures.ternaries += 1
         elif isinstance(node, ast.ClassDef):
-            measures.classes.append(node.name)
+            measures.classes.setdefault(node.name, set()).add(path)
         elif isinstance(node, _FUNCTIONS):
             lines = (node.end_lineno or node.lineno) - node.lineno + 1
             complexity = 1 + sum(map(_decisions, _own_nodes(node)))
@@ -109,8 +109,7 @@ def _percentile(values: list[float] | list[int], share: float) -> float:
 def rows(measures: Measures) -> Iterator[tuple[str, str]]:
     """What is printed of one folder: the measure's name, and its value."""
     thousand = max(measures.lines, 1) / 1000
-    named = Counter(measures.classes)
-    repeated = sum(count for count in named.values() if count > 1)
+    repeated = sum(1 for paths in measures.classes.values() if len(paths) > 1)
     yield "decisions per 10 lines of function, p50", f"{_percentile(measures.densities, 0.5):.1f}"
     highest = max(measures.complexities, default=0)
     yield "complexity p90/max", f"{_percentile(measures.complexities, 0.9):.0f}/{highest}"
@@ -120,7 +119,7 @@ def rows(measures: Measures) -> Iterator[tuple[str, str]]:
     yield f"lines over {WIDTH} columns", f"{100 * measures.long_lines / measures.lines:.1f} %"
     yield "comment lines", f"{100 * measures.comment_lines / measures.lines:.1f} %"
     yield (
-        "class names in more than one place",
+        "class names in more than one file",
         f"{100 * repeated / max(len(measures.classes), 1):.0f} %",
     )
     yield "largest package, modules", str(max(measures.modules.values(), default=0))
