@@ -26,13 +26,11 @@ from checks.eval.interpreter.values import (
 
 ARRAYS = frozenset({"numpy", "paddle", "torch"})
 BUILTINS = frozenset(
-    """len range int float str bool list tuple dict set enumerate zip slice min max sum abs any all print hasattr
-    getattr setattr isinstance sorted reversed round id type super map filter iter next open repr""".split()
+    ["len", "range", "int", "float", "str", "bool", "list", "tuple", "dict", "set", "enumerate", "zip", "slice", "min", "max", "sum", "abs", "any", "all", "print", "hasattr", "getattr", "setattr", "isinstance", "sorted", "reversed", "round", "id", "type", "super", "map", "filter", "iter", "next", "open", "repr"]
 )
 MOCKS = frozenset({"Mock", "MagicMock", "AsyncMock", "NonCallableMock"})
 SAME = frozenset(
-    """numpy cpu cuda clone copy detach contiguous to astype cast pin_memory float int long half bfloat16 squeeze_
-    type""".split()
+    ["numpy", "cpu", "cuda", "clone", "copy", "detach", "contiguous", "to", "astype", "cast", "pin_memory", "float", "int", "long", "half", "bfloat16", "squeeze_", "type"]
 )
 SCALARS = (int, float, str, bool, type(None))
 

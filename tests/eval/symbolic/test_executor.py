@@ -1,4 +1,5 @@
-"""The symbolic run, on small functions of C++ and Python: the last position, counted from the index."""
+"""The symbolic run, on small functions of C++ and Python: the last position, counted from the
+index."""
 
 import textwrap
 
@@ -6,7 +7,8 @@ import pytest
 
 from checks.domain.indices.conventions import conventions
 from checks.eval.symbolic.affine import Offset
-from checks.eval.symbolic.interpret import Interpreter, Watch
+from checks.eval.symbolic.executor import Interpreter
+from checks.eval.symbolic.run import Watch
 from checks.lang.source import parse
 
 WATCH = Watch(("step_idx",))
