@@ -25,10 +25,7 @@ class Watch:
 
     def __call__(self, name: str) -> bool:
         last = name.rsplit(".", 1)[-1]
-        for index in self.names:
-            if last == index or last.endswith(f"_{index}"):
-                return True
-        return False
+        return any(last == index or last.endswith(f"_{index}") for index in self.names)
 
 
 # (name, path, arity) -> the function that `name` means in the file `path`, for that many arguments.
