@@ -7,7 +7,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from checks.eval.interpreter.program import NameKey, Program
+from checks.eval.interpreter.modules import NameKey
+from checks.eval.interpreter.program import Program
 from checks.eval.interpreter.values import FuncRef, Origin, Value
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile

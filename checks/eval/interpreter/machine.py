@@ -6,13 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from checks.eval.interpreter.assignments import store_value
 from checks.eval.interpreter.calls import call_function
 from checks.eval.interpreter.expressions import evaluate
 from checks.eval.interpreter.frames import Failure, Interpretation, ReturnSignal
+from checks.eval.interpreter.modules import is_fixture
 from checks.eval.interpreter.patches import apply_decorators
-from checks.eval.interpreter.program import is_fixture
 from checks.eval.interpreter.setups import SetupSnapshot
-from checks.eval.interpreter.statements import run_statement, store_value
+from checks.eval.interpreter.statements import run_statement
 from checks.eval.interpreter.values import (
     UNKNOWN_VALUE,
     ClassRef,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from checks.eval.interpreter.builtins_model.functions import BUILTIN_NAMES
 from checks.eval.interpreter.frames import CallFrame, Interpretation, LoopJump, ReturnSignal
-from checks.eval.interpreter.program import PROPERTY_DECORATORS, absolute
+from checks.eval.interpreter.modules import PROPERTY_DECORATORS
+from checks.eval.interpreter.program import absolute
 from checks.eval.interpreter.values import (
     NONE_VALUE,
     UNKNOWN_VALUE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from checks.eval.interpreter.frames import Interpretation
-from checks.eval.interpreter.program import NameKey
+from checks.eval.interpreter.modules import NameKey
 from checks.eval.interpreter.values import ClassRef, GaveUp, Instance, ModuleRef, Value
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function

@@ -1,28 +1,23 @@
-"""Statements: assignments, branches, loops, and the exceptions that they raise."""
+"""Statements: branches, loops, `with` and `try`, and the exceptions that they raise."""
 
 from __future__ import annotations
 
 import re
 
+from checks.eval.interpreter.assignments import run_assignment
 from checks.eval.interpreter.builtins_model.dispatch import call_native
-from checks.eval.interpreter.builtins_model.iteration import length_origins, list_items
-from checks.eval.interpreter.builtins_model.operators import binary
+from checks.eval.interpreter.builtins_model.iteration import list_items
 from checks.eval.interpreter.frames import (
-    WROTE_ATTRIBUTE,
-    WROTE_ELEMENT,
     Interpretation,
     LoopJump,
     ReturnSignal,
 )
 from checks.eval.interpreter.patches import apply_context_managers, apply_monkeypatch
-from checks.eval.interpreter.subscripts import set_item
 from checks.eval.interpreter.values import (
     NO_ORIGINS,
     NONE_VALUE,
     UNKNOWN_VALUE,
     FuncRef,
-    Instance,
-    ModuleRef,
     Native,
     Origin,
     Raised,
@@ -49,7 +44,7 @@ def run_statement(run: Interpretation, stmt: S.Stmt) -> None:
 def _run(run: Interpretation, stmt: S.Stmt) -> None:
     match stmt:
         case S.Assign():
-            _run_assign(run, stmt)
+            run_assignment(run, stmt)
         case S.ExprStmt(value=value):
             _run_expression(run, value)
         case S.Return(value=value):
@@ -111,75 +106,6 @@ def _run_definition(run: Interpretation, name: str) -> None:
         frame.names[name] = Value(FuncRef(inner[0], frame.unit, None, frame.names))
     else:
         frame.names[name] = UNKNOWN_VALUE
-
-
-def _run_assign(run: Interpretation, stmt: S.Assign) -> None:
-    if stmt.value is None:
-        return
-    value = run.eval(stmt.value)
-    if stmt.op != "=":
-        value = binary(stmt.op.removesuffix("="), run.eval(stmt.target), value)
-    run.store(stmt.target, _mark(run, value, stmt))
-
-
-def _mark(run: Interpretation, value: Value, stmt: S.Assign) -> Value:
-    """Note that `value` came through this statement, if it stands in a test or on an altered
-    line."""
-    frame = run.frame
-    origin = Origin(frame.unit.path, stmt.line)
-    if frame.fixture:
-        return value.with_origin(origin)
-    if not frame.altered or not run.changed(frame.unit.path, stmt.line, stmt.end_line):
-        return value
-    if isinstance(value.value, int):
-        text = " ".join(frame.unit.text(stmt.line, stmt.end_line).split())
-        run.trace.append((origin, text, repr(value.value)))
-    return value.with_origin(origin)
-
-
-def store_value(run: Interpretation, target: E.Expr, value: Value) -> None:
-    """`target = value`."""
-    match target:
-        case E.Name(id=name):
-            run.frame.names[name] = value
-        case E.Attr(base=base, name=name):
-            _set_attribute(run, run.eval(base), name, value)
-            _note_store(run, target, WROTE_ATTRIBUTE)
-        case E.Index(base=base, indices=indices):
-            set_item(run, run.eval(base), indices, value)
-            _note_store(run, target, WROTE_ELEMENT)
-        case E.Sequence(items=items):
-            _unpack(run, items, value)
-
-
-def _set_attribute(run: Interpretation, owner: Value, name: str, value: Value) -> None:
-    match owner.value:
-        case Instance() as instance:
-            instance.attrs[name] = value
-        case ModuleRef(unit=unit) if unit is not None:
-            run.program.replace((unit.path, name), value)
-
-
-def _note_store(run: Interpretation, target: E.Expr, kind: int) -> None:
-    """Remember that a line of a test file wrote; the last write comes last in the dict."""
-    if not run.frame.fixture:
-        return
-    origin = Origin(run.frame.unit.path, target.line)
-    earlier = run.stores.pop(origin, 0)
-    run.stores[origin] = max(kind, earlier)
-
-
-def _unpack(run: Interpretation, targets: tuple[E.Expr, ...], value: Value) -> None:
-    """`a, b = value`. Raises a ValueError where the lengths certainly differ."""
-    items = list_items(value)
-    starred = any(isinstance(target, E.Unary) for target in targets)
-    if items is None or starred:
-        items = [UNKNOWN_VALUE] * len(targets)
-    if len(items) != len(targets):
-        detail = f"expected {len(targets)} values, got {len(items)}"
-        raise Raised("ValueError", detail, length_origins(value))
-    for target, item in zip(targets, items, strict=True):
-        run.store(target, item)
 
 
 def _run_if(run: Interpretation, stmt: S.If) -> None:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checks.eval.interpreter import arrays
+from checks.eval.interpreter import array_shapes, arrays
 from checks.eval.interpreter.values import UNKNOWN_VALUE, Array, Raised, Value
 
 settings.register_profile("interp", derandomize=True, deadline=None, max_examples=150)
@@ -85,10 +85,10 @@ def test_reshape_agrees_with_numpy(shape, target):
         if 0 in array.shape and -1 in target:
             return  # numpy's words for an empty array and a free dimension are its own
         with pytest.raises(Raised):
-            arrays.reshape(abstract(array), [Value(d) for d in target])
+            array_shapes.reshape(abstract(array), [Value(d) for d in target])
         return
     assert np.array_equal(
-        expected, concrete(arrays.reshape(abstract(array), [Value(d) for d in target]))
+        expected, concrete(array_shapes.reshape(abstract(array), [Value(d) for d in target]))
     )
 
 
@@ -99,7 +99,7 @@ def test_to_list_keeps_values_and_lengths(shape):
     def plain(v):
         return [plain(i) for i in v.value.items] if hasattr(v.value, "items") else v.value
 
-    assert plain(arrays.to_list(abstract(array))) == array.tolist()
+    assert plain(array_shapes.to_list(abstract(array))) == array.tolist()
 
 
 def test_a_view_shares_its_elements():

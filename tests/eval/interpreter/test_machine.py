@@ -3,7 +3,8 @@
 import pytest
 
 from checks.eval.interpreter.machine import Machine
-from checks.eval.interpreter.program import Modules, Program
+from checks.eval.interpreter.modules import Modules
+from checks.eval.interpreter.program import Program
 from checks.lang.python.parse import parse_python
 
 READER = """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from checks.eval.interpreter import arrays
+from checks.eval.interpreter import array_shapes, arrays
 from checks.eval.interpreter.values import (
     LARGEST,
     UNKNOWN_VALUE,
@@ -27,13 +27,13 @@ def call_array_function(name: str, args: list[Value], words: dict[str, Value]) -
     if name in _FILLED_LIKE and args and isinstance(args[0].value, Array):
         return _make_filled_like(name, args[0].value, args)
     if name in _FROM_DATA:
-        return arrays.from_list(args[0]) if args else UNKNOWN_VALUE
+        return array_shapes.from_list(args[0]) if args else UNKNOWN_VALUE
     if name == "arange":
         return _make_arange(args)
     if name == "reshape" and len(args) == 2 and isinstance(args[0].value, Array):
-        dims = arrays.dims_from_args([args[1]])
+        dims = array_shapes.dims_from_args([args[1]])
         if dims is not None:
-            return arrays.reshape(args[0].value, dims)
+            return array_shapes.reshape(args[0].value, dims)
     return unknown(*args)
 
 
@@ -43,7 +43,7 @@ def _make_filled(name: str, args: list[Value], words: dict[str, Value]) -> Value
     # A shape in one list may be followed by a dtype.
     if sizes and isinstance(sizes[0].value, PyList):
         sizes = sizes[:1]
-    dims = arrays.dims_from_args(sizes)
+    dims = array_shapes.dims_from_args(sizes)
     if dims is None or not sizes:
         return unknown(*positional)
     return Value(Array.full(tuple(dims), arrays.scalar(fill)))
@@ -94,4 +94,4 @@ def _make_arange(args: list[Value]) -> Value:
     if len(positions) > LARGEST:
         return unknown(*args)
     items = PyList([Value(n) for n in positions], join_origins(numbers))
-    return arrays.from_list(Value(items))
+    return array_shapes.from_list(Value(items))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from checks.eval.interpreter import arrays
+from checks.eval.interpreter import array_shapes, arrays
 from checks.eval.interpreter.values import (
     NONE_VALUE,
     SCALARS,
@@ -56,18 +56,18 @@ def _call_array_method(owner: Value, array: Array, name: str, args: list[Value])
         return NONE_VALUE
     match name:
         case "tolist":
-            return arrays.to_list(array).with_origins(owner.origins)
+            return array_shapes.to_list(array).with_origins(owner.origins)
         case "item" if not args and array.size == 1:
             return arrays.scalar(owner)
         case "item" if not args:
             return unknown(owner)
         case "reshape" | "view":
-            dims = arrays.dims_from_args(args)
+            dims = array_shapes.dims_from_args(args)
             if dims is None:
                 return unknown(owner, *args)
-            return arrays.reshape(array, dims).with_origins(owner.origins)
+            return array_shapes.reshape(array, dims).with_origins(owner.origins)
         case "flatten" | "ravel":
-            return arrays.reshape(array, [Value(-1)])
+            return array_shapes.reshape(array, [Value(-1)])
         case "zero_":
             arrays.fill(array, Value(0))
             return NONE_VALUE

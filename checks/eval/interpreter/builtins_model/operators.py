@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from checks.eval.interpreter import arrays
+from checks.eval.interpreter import array_shapes, arrays
 from checks.eval.interpreter.values import (
     LARGEST,
     SCALARS,
@@ -83,7 +83,7 @@ def _array_operation(op: str, left: Value, right: Value) -> Value:
     operands = (*SCALARS, Array)
     if not isinstance(left.value, operands) or not isinstance(right.value, operands):
         return unknown(left, right)
-    return arrays.elementwise(left, right, lambda x, y: binary(op, x, y))
+    return array_shapes.elementwise(left, right, lambda x, y: binary(op, x, y))
 
 
 def _identity(op: str, left: Value, right: Value) -> Value:
