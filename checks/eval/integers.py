@@ -48,6 +48,13 @@ class Typed:
     type: CIntType | None = None
 
 
+def store_as(kind: CIntType | None, value: int) -> Typed:
+    """`value` as a variable of the type `kind` holds it."""
+    if kind is None:
+        return Typed(value)
+    return Typed(kind.wrap(value), kind)
+
+
 BOOL = CIntType(1, False)
 INT = CIntType(32, True)
 LONG = CIntType(64, True)
@@ -224,7 +231,7 @@ def _shift(op: str, left: Typed, right: Typed) -> Typed | None:
         return Typed(left.value >> right.value, kind)
     result = left.value << right.value
     # A shift into the sign bit wraps: C++20 says so, and compilers always did.
-    return Typed(result, None) if kind is None else Typed(kind.wrap(result), kind)
+    return store_as(kind, result)
 
 
 def unary(op: str, operand: Typed) -> Typed | None:

@@ -43,38 +43,38 @@ def find_bindings(function: Function) -> Bindings:
     These are parameters, assignments, loops, and in C++ the taking of an address. Names that it
     declares `global` are left out.
     """
-    found: Bindings = defaultdict(list)
+    bindings: Bindings = defaultdict(list)
     outer: set[str] = set()
     for param in function.params:
-        found[param.name].append(NameBinding(None, param.line, param.type))
+        bindings[param.name].append(NameBinding(None, param.line, param.type))
     for guarded in guarded_statements(function.body):
         stmt = guarded.stmt
         match stmt:
             case Assign():
-                _bind_assignment(stmt, found)
+                _bind_assignment(stmt, bindings)
             case For(target=target, line=line) if target is not None:
-                _bind_target(target, None, line, "", found)
+                _bind_target(target, None, line, "", bindings)
             case Define(name=name, line=line):
-                found[name].append(NameBinding(None, line))
+                bindings[name].append(NameBinding(None, line))
             case ExprStmt(value=Call(func=Name(id="global" | "nonlocal"), args=args)):
                 outer |= {arg.id for arg in args if isinstance(arg, Name)}
         for name in _names_that_may_change(stmt):
-            found[name].append(NameBinding(None, stmt.line))
-    return {name: bindings for name, bindings in found.items() if name not in outer}
+            bindings[name].append(NameBinding(None, stmt.line))
+    return {name: places for name, places in bindings.items() if name not in outer}
 
 
-def _bind_assignment(stmt: Assign, found: Bindings) -> None:
+def _bind_assignment(stmt: Assign, bindings: Bindings) -> None:
     if stmt.value is None:
         return
     value = stmt.value if stmt.op == "=" else None
-    _bind_target(stmt.target, value, stmt.line, stmt.declares or "", found)
+    _bind_target(stmt.target, value, stmt.line, stmt.declares or "", bindings)
 
 
 def _bind_target(
-    target: Expr, value: Expr | None, line: int, declares: str, found: Bindings
+    target: Expr, value: Expr | None, line: int, declares: str, bindings: Bindings
 ) -> None:
     if isinstance(target, Sequence):
-        _bind_parts(target, value, line, found)
+        _bind_parts(target, value, line, bindings)
         return
     if isinstance(target, Unary) and target.op == "*":
         # `*p = x` and `*rest` set something, but nothing that the expression says.
@@ -82,16 +82,16 @@ def _bind_target(
         value = None
     name = dotted(target)
     if name is not None:
-        found[name].append(NameBinding(value, line, declares))
+        bindings[name].append(NameBinding(value, line, declares))
 
 
-def _bind_parts(target: Sequence, value: Expr | None, line: int, found: Bindings) -> None:
+def _bind_parts(target: Sequence, value: Expr | None, line: int, bindings: Bindings) -> None:
     """`a, b = 1, 2` binds part by part, where both sides have as many."""
     values: list[Expr | None] = [None] * len(target.items)
     if isinstance(value, Sequence) and len(value.items) == len(target.items):
         values = list(value.items)
     for part, part_value in zip(target.items, values, strict=True):
-        _bind_target(part, part_value, line, "", found)
+        _bind_target(part, part_value, line, "", bindings)
 
 
 def _names_that_may_change(stmt: Stmt) -> list[str]:

@@ -6,7 +6,7 @@ import math
 
 from checks.eval import integers
 from checks.eval.constants.values import UNKNOWN, Unset
-from checks.eval.integers import BOOL, CIntType, Typed, common, integer_type
+from checks.eval.integers import BOOL, CIntType, Typed, common, integer_type, store_as
 from checks.lang.ir.expr import Const
 
 _FLOAT_TYPES = frozenset({"float", "const float"})
@@ -35,7 +35,7 @@ class CRules:
         if isinstance(value, bool):
             return Typed(int(value), kind or BOOL)
         if isinstance(value, int):
-            return Typed(value if kind is None else kind.wrap(value), kind)
+            return store_as(kind, value)
         return value
 
     def plain(self, value: object) -> object:
@@ -85,7 +85,7 @@ class CRules:
         operand = self.given(operand, "")
         kind = integer_type(declared)
         if kind is not None and isinstance(operand, Typed):
-            return Typed(kind.wrap(operand.value), kind)
+            return store_as(kind, operand.value)
         number = _as_float(operand)
         if number is None:
             return UNKNOWN
@@ -136,7 +136,7 @@ def _to_common_type(chosen: Typed, first: Typed, second: Typed) -> Typed:
     kind = first.type
     if first.type != second.type:
         kind = common(first.type, second.type)
-    return Typed(chosen.value if kind is None else kind.wrap(chosen.value), kind)
+    return store_as(kind, chosen.value)
 
 
 def _as_float(value: object) -> float | None:

@@ -59,7 +59,7 @@ class Constants:
         if unit is None:
             return None
         scope = EvalScope(unit)
-        definition = self._resolver.definition_of(constant)
+        definition = self._resolver.definitions.of_constant(constant)
         return self._to_plain(self._resolver.single_value([definition], scope), scope)
 
     def definitions(self, name: str) -> tuple[Constant, ...]:

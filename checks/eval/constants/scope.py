@@ -63,12 +63,12 @@ class Scopes:
         self, unit: SourceFile, name: str, find_in: FindInFile[Definition]
     ) -> list[Definition]:
         """The definitions in `unit`, else in the nearest headers that have any."""
-        found = find_in(unit, name)
+        definitions = find_in(unit, name)
         word = name.rsplit("::", 1)[-1].encode()
         seen = {unit.path}
         level = [unit.path]
         for _ in range(_DEEPEST):
-            if found or not level:
+            if definitions or not level:
                 break
             level = self._next_headers(level, seen)
             seen.update(level)
@@ -78,8 +78,8 @@ class Scopes:
                     continue
                 header = self.unit(path)
                 if header is not None:
-                    found += find_in(header, name)
-        return found
+                    definitions += find_in(header, name)
+        return definitions
 
     def _next_headers(self, level: list[str], seen: set[str]) -> list[str]:
         """The headers that the files of `level` include, without those `seen` before."""
@@ -107,20 +107,20 @@ class Scopes:
         find_in: FindInFile[Definition],
         depth: int,
     ) -> list[Definition | None]:
-        found: list[Definition | None] = [*find_in(unit, name)]
+        definitions: list[Definition | None] = [*find_in(unit, name)]
         if depth >= _DEEPEST:
-            return found
+            return definitions
         imports = _visible_imports(unit, function)
         for item in imports:
             if item.name and (item.alias or item.name) == name:
                 members = self._find_in_module(unit, item.module, item.name, find_in, depth)
-                found += members or [None]
-        if found:
-            return found
+                definitions += members or [None]
+        if definitions:
+            return definitions
         for item in imports:
             if item.name == "*":
-                found += self._find_in_module(unit, item.module, name, find_in, depth)
-        return found
+                definitions += self._find_in_module(unit, item.module, name, find_in, depth)
+        return definitions
 
     def _find_in_module(
         self,
@@ -131,44 +131,45 @@ class Scopes:
         depth: int,
     ) -> list[Definition | None]:
         """What `name` means in the module that `unit` imports as `module`."""
-        found: list[Definition | None] = []
+        definitions: list[Definition | None] = []
         for imported in self._modules(unit, module):
             if imported.path != unit.path:
-                found += self._find_python(imported, name, "", find_in, depth + 1)
-        return found
+                definitions += self._find_python(imported, name, "", find_in, depth + 1)
+        return definitions
 
     def _modules(self, unit: SourceFile, module: str) -> list[SourceFile]:
-        units = [self.unit(path) for path in self._files.module(unit.path, module)]
-        return [found for found in units if found is not None]
+        """The files that `unit` imports as `module`, as far as they parse."""
+        modules = [self.unit(path) for path in self._files.module(unit.path, module)]
+        return [imported for imported in modules if imported is not None]
 
     def attribute(
         self, unit: SourceFile, parts: list[str], function: str = ""
     ) -> list[Constant | None]:
         """The definitions of a dotted Python name: `module.K`, `Class.K`, `module.Class.K`."""
-        found: list[Constant | None] = []
+        constants: list[Constant | None] = []
         for namespace in self.namespaces(unit, parts[:-1], function):
             if namespace is None:
-                found.append(None)
+                constants.append(None)
                 continue
             module, cls = namespace
             if cls:
-                found += self.member(namespace, parts[-1]) or [None]
+                constants += self.member(namespace, parts[-1]) or [None]
             else:
-                found += self.constants(module, parts[-1]) or [None]
-        return found
+                constants += self.constants(module, parts[-1]) or [None]
+        return constants
 
     def member(self, cls: Namespace, name: str, depth: int = 0) -> list[Constant | None]:
         """The class-level definitions of `name` in a class, else in its bases."""
         unit, owner = cls
-        found: list[Constant | None] = [*unit.constants_named.get((owner, name), [])]
-        if found or depth >= _DEEPEST:
-            return found
+        constants: list[Constant | None] = [*unit.constants_named.get((owner, name), [])]
+        if constants or depth >= _DEEPEST:
+            return constants
         for definition in unit.classes_named.get(owner, []):
             for base in definition.bases:
                 for parent in self.namespaces(unit, base.split("."), ""):
                     if parent is not None and parent != cls:
-                        found += self.member(parent, name, depth + 1)
-        return found
+                        constants += self.member(parent, name, depth + 1)
+        return constants
 
     def namespaces(
         self, unit: SourceFile, parts: list[str], function: str, depth: int = 0
@@ -176,16 +177,16 @@ class Scopes:
         """The modules and classes that the dotted name `parts` may mean in `unit`."""
         if depth >= _DEEPEST or not parts:
             return []
-        found: list[Namespace | None] = []
+        namespaces: list[Namespace | None] = []
         path = ".".join(parts)
         if path in unit.classes_named:
-            found.append((unit, path))
+            namespaces.append((unit, path))
         for item in _visible_imports(unit, function):
             if item.name:
-                found += self._namespaces_from(unit, item, parts, depth)
+                namespaces += self._namespaces_from(unit, item, parts, depth)
             else:
-                found += self._namespaces_below(unit, item, parts, depth)
-        return found
+                namespaces += self._namespaces_below(unit, item, parts, depth)
+        return namespaces
 
     def _namespaces_from(
         self, unit: SourceFile, item: Import, parts: list[str], depth: int
@@ -195,10 +196,10 @@ class Scopes:
             return []
         dot = "" if item.module.endswith(".") else "."
         submodule = f"{item.module}{dot}{item.name}"
-        found = self._namespaces_in(unit, submodule, parts[1:], depth)
-        if not found:
-            found = self._namespaces_in(unit, item.module, [item.name, *parts[1:]], depth)
-        return found or [None]
+        namespaces = self._namespaces_in(unit, submodule, parts[1:], depth)
+        if not namespaces:
+            namespaces = self._namespaces_in(unit, item.module, [item.name, *parts[1:]], depth)
+        return namespaces or [None]
 
     def _namespaces_below(
         self, unit: SourceFile, item: Import, parts: list[str], depth: int
@@ -213,15 +214,15 @@ class Scopes:
         self, unit: SourceFile, module: str, rest: list[str], depth: int
     ) -> list[Namespace | None]:
         """What the dotted name `rest` means in a module; the module itself where it is empty."""
-        found: list[Namespace | None] = []
+        namespaces: list[Namespace | None] = []
         for imported in self._modules(unit, module):
             if not rest:
-                found.append((imported, ""))
+                namespaces.append((imported, ""))
                 continue
-            found += self.namespaces(imported, rest, "", depth + 1)
-            if not found and imported.path.endswith("/__init__.py"):
-                found += self._namespaces_in(unit, f"{module}.{rest[0]}", rest[1:], depth + 1)
-        return found
+            namespaces += self.namespaces(imported, rest, "", depth + 1)
+            if not namespaces and imported.path.endswith("/__init__.py"):
+                namespaces += self._namespaces_in(unit, f"{module}.{rest[0]}", rest[1:], depth + 1)
+        return namespaces
 
 
 def _visible_imports(unit: SourceFile, function: str) -> list[Import]:
@@ -236,11 +237,11 @@ def _visible_imports(unit: SourceFile, function: str) -> list[Import]:
 def _constants_in(unit: SourceFile, name: str) -> list[Constant]:
     qualifier, _, word = name.rpartition("::")
     owner = qualifier.rpartition("::")[2]
-    found: list[Constant] = []
+    constants: list[Constant] = []
     for constant in unit.constants:
         if constant.name == word and constant.kind != "alias" and _reaches(constant, owner, unit):
-            found.append(constant)
-    return found
+            constants.append(constant)
+    return constants
 
 
 def _reaches(constant: Constant, owner: str, unit: SourceFile) -> bool:
@@ -263,9 +264,9 @@ def _functions_in(unit: SourceFile, name: str) -> list[Function]:
     if unit.language == "python":
         return list(unit.functions_named.get(name, []))
     plain = name.removeprefix("::")
-    found: list[Function] = []
+    functions: list[Function] = []
     for function in unit.functions:
         is_named = function.name == plain or f"::{function.qualname}".endswith(f"::{plain}")
         if is_named and not function.owner:
-            found.append(function)
-    return found
+            functions.append(function)
+    return functions

@@ -40,7 +40,9 @@ def copy_block(run: SymbolicRun, expr: Call, arguments: tuple[int, int], state: 
         # A local array is from now on the part of the buffer that was copied into it.
         state.env[target_expr.id] = source
     elif isinstance(target, LocalAddress):
-        state.env[target.name] = content if content is not None else run.unknown(target.name)
+        if content is None:
+            content = run.unknown(target.name)
+        state.env[target.name] = content
 
 
 def _read_block(
@@ -68,7 +70,9 @@ def _write_block(
 ) -> None:
     if target.buffer in state.cells:
         form = run.number(content, state)
-        state.set_cell(target.buffer, form if form is not None else run.later(target.buffer))
+        if form is None:
+            form = run.later(target.buffer)
+        state.set_cell(target.buffer, form)
         run.note_advance(target.buffer, line)
         return
     last = _last_position(target, extent)

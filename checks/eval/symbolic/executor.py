@@ -168,7 +168,9 @@ class Interpreter(SymbolicRun):
         name = dotted(target)
         if name is not None:
             new = self._stored_value(state.env.get(name), op, value, line, state)
-            state.env[name] = new if new is not None else self.unknown(name)
+            if new is None:
+                new = self.unknown(name)
+            state.env[name] = new
             state.lines[name] = line
             return
         place = self.place(target, state)
@@ -188,7 +190,9 @@ class Interpreter(SymbolicRun):
     def _store_index(self, index: str, op: str, value: Value, line: int, state: State) -> None:
         new = self._stored_value(state.cells[index], op, value, line, state)
         form = self.number(new, state)
-        state.set_cell(index, form if form is not None else self.later(index))
+        if form is None:
+            form = self.later(index)
+        state.set_cell(index, form)
         if op != "-=":
             self.note_advance(index, line)
 

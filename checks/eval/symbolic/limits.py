@@ -26,7 +26,9 @@ def limits_of(run: SymbolicRun, test: Expr, state: State, *, holds: bool) -> lis
             right_number = _peek_number(run, right, state)
             if left_number is None or right_number is None:
                 return []
-            return _limits_of_comparison(op if holds else _OPPOSITE[op], left_number, right_number)
+            if not holds:
+                op = _OPPOSITE[op]
+            return _limits_of_comparison(op, left_number, right_number)
         case _:
             return []
 
@@ -52,6 +54,6 @@ def _peek_number(run: SymbolicRun, expr: Expr, state: State) -> Linear | None:
     """The number that `expr` is, without keeping the reads that looking at it records."""
     accesses = run.recorder.accesses
     count = len(accesses)
-    found = run.number_of(expr, state)
+    number = run.number_of(expr, state)
     del accesses[count:]
-    return found
+    return number

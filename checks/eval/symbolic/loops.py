@@ -138,42 +138,42 @@ def _is_negative(step: Expr | None) -> bool:
 def collect_assignments(body: SequenceOf[Stmt], *, carried: bool = False) -> Assignments:
     """What `body` assigns; with `carried`, without what it assigns only on the way out (`n = 0;
     break;`)."""
-    found = Assignments()
-    _add_assignments(body, found, carried=carried)
-    return found
+    assignments = Assignments()
+    _add_assignments(body, assignments, carried=carried)
+    return assignments
 
 
-def _add_assignments(body: SequenceOf[Stmt], found: Assignments, *, carried: bool) -> None:
+def _add_assignments(body: SequenceOf[Stmt], assignments: Assignments, *, carried: bool) -> None:
     if carried and body and _leaves_loop(body[-1]):
         return
     for stmt in body:
         match stmt:
             case Assign(target=Sequence(items=targets)):
                 for target in targets:
-                    _add_target(target, found)
+                    _add_target(target, assignments)
             case Assign(target=target):
-                _add_target(target, found)
+                _add_target(target, assignments)
             case If(then=then, orelse=orelse):
-                _add_assignments(then, found, carried=carried)
-                _add_assignments(orelse, found, carried=carried)
+                _add_assignments(then, assignments, carried=carried)
+                _add_assignments(orelse, assignments, carried=carried)
             case For(body=inner, target=loop_target):
                 if loop_target is not None:
-                    found.names |= names(loop_target)
+                    assignments.names |= names(loop_target)
                 # A break in there leaves the inner loop only.
-                _add_assignments(inner, found, carried=False)
+                _add_assignments(inner, assignments, carried=False)
             case With(body=inner, parts=parts):
                 for block in (inner, *parts):
-                    _add_assignments(block, found, carried=carried)
+                    _add_assignments(block, assignments, carried=carried)
             case _:
                 pass
 
 
-def _add_target(target: Expr, found: Assignments) -> None:
+def _add_target(target: Expr, assignments: Assignments) -> None:
     name = dotted(target)
     if name is not None:
-        found.names.add(name)
+        assignments.names.add(name)
     elif isinstance(target, Index | Unary):
-        found.places.append(target)
+        assignments.places.append(target)
 
 
 def _leaves_loop(stmt: Stmt) -> bool:
@@ -187,24 +187,24 @@ def _leaves_loop(stmt: Stmt) -> bool:
 def _find_postfixes(body: SequenceOf[Stmt]) -> set[str]:
     """The variables that expressions in `body` count up or down (`if (x) n++`, see
     `postfix_variable`)."""
-    found: set[str] = set()
+    variables: set[str] = set()
     for stmt in body:
         for attribute in ("test", "value", "target"):
             expr = getattr(stmt, attribute, None)
             if expr is not None:
-                found |= _postfixes_in(expr)
+                variables |= _postfixes_in(expr)
         for attribute in ("body", "then", "orelse"):
-            found |= _find_postfixes(getattr(stmt, attribute, ()))
-    return found
+            variables |= _find_postfixes(getattr(stmt, attribute, ()))
+    return variables
 
 
 def _postfixes_in(expr: Expr) -> set[str]:
-    found: set[str] = set()
+    variables: set[str] = set()
     for inner in walk(expr):
         variable = postfix_variable(inner) if isinstance(inner, Unknown) else None
         if variable:
-            found.add(variable)
-    return found
+            variables.add(variable)
+    return variables
 
 
 def _only_grows(name: str, body: SequenceOf[Stmt]) -> bool:
