@@ -130,8 +130,10 @@ def promote(kind: CIntType | None) -> CIntType | None:
 
 
 def common(left: CIntType | None, right: CIntType | None) -> CIntType | None:
-    """The type in which C does arithmetic on both; the wider wins, at equal width the unsigned
-    one."""
+    """The type in which C does arithmetic on both.
+
+    The wider one wins, at equal width the unsigned one.
+    """
     left, right = promote(left), promote(right)
     if left is None or right is None:
         return None

@@ -1,5 +1,4 @@
-"""Evaluation against Python itself and against a small oracle of C; linear forms against
-evaluation."""
+"""Evaluation against Python and a small oracle of C; linear forms against evaluation."""
 
 from __future__ import annotations
 
@@ -119,8 +118,7 @@ def wrap(value: int, bits: int, signed: int) -> int:
 
 
 def oracle(expr: Expr) -> tuple[int, int, int]:
-    """(value, bits, signed) by the C standard's words; raises ArithmeticError where it leaves it
-    open."""
+    """(value, bits, signed) by the C standard. Raises ArithmeticError where it leaves it open."""
     match expr:
         case Cast(type=name, operand=operand):
             bits, signed = TYPES[name]

@@ -6,35 +6,10 @@ import operator
 from collections.abc import Callable
 
 from checks.eval.constants.values import MOST_BITS, MOST_ITEMS, UNKNOWN, Unset, known
+from checks.eval.python_operators import BINARY, UNARY
 from checks.lang.ir.expr import Const
 
 _FAILURES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-_BINARY: dict[str, Callable[..., object]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-    "//": operator.floordiv,
-    "%": operator.mod,
-    "**": operator.pow,
-    "<<": operator.lshift,
-    ">>": operator.rshift,
-    "&": operator.and_,
-    "|": operator.or_,
-    "^": operator.xor,
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
-_UNARY: dict[str, Callable[..., object]] = {
-    "-": operator.neg,
-    "+": operator.pos,
-    "~": operator.invert,
-    "not": operator.not_,
-}
 _BUILTINS: dict[str, Callable[..., object]] = {
     "abs": abs,
     "bool": bool,
@@ -73,9 +48,9 @@ class PythonRules:
         return UNKNOWN if value is UNKNOWN else bool(value)
 
     def unary(self, op: str, operand: object) -> object:
-        if operand is UNKNOWN or op not in _UNARY:
+        if operand is UNKNOWN or op not in UNARY:
             return UNKNOWN
-        return _attempt(_UNARY[op], operand)
+        return _attempt(UNARY[op], operand)
 
     def binary(self, op: str, left: object, right: object) -> object:
         if left is UNKNOWN or right is UNKNOWN:
@@ -84,11 +59,11 @@ class PythonRules:
             return _identity(op, left, right)
         if op in ("in", "not-in"):
             return _membership(op, left, right)
-        if op not in _BINARY or _too_large(op, left, right):
+        if op not in BINARY or _too_large(op, left, right):
             return UNKNOWN
         if op in _COMPARING and not (known(left) and known(right)):
             return UNKNOWN
-        return _attempt(_BINARY[op], left, right)
+        return _attempt(BINARY[op], left, right)
 
     def cast(self, declared: str, operand: object) -> object:
         return UNKNOWN

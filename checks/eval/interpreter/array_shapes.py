@@ -69,8 +69,7 @@ def _nested_list(array: Array, place: tuple[int, ...]) -> Value:
 
 
 def from_list(value: Value) -> Value:
-    """An array of a nested list of known shape, of a scalar (shape `[]`), or another array's
-    copy."""
+    """An array of a nested list of known shape, of a scalar, or a copy of another array."""
     shape = _shape_of_nested(value)
     if shape is None:
         return unknown(value)

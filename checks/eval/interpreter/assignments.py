@@ -29,8 +29,7 @@ def run_assignment(run: Interpretation, stmt: S.Assign) -> None:
 
 
 def _mark(run: Interpretation, value: Value, stmt: S.Assign) -> Value:
-    """Note that `value` came through this statement, if it stands in a test or on an altered
-    line."""
+    """`value` with this statement as origin, if it stands in a test or on an altered line."""
     frame = run.frame
     origin = Origin(frame.unit.path, stmt.line)
     if frame.fixture:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable
-from typing import Any
-
 from checks.eval.interpreter import arrays
 from checks.eval.interpreter.builtins_model.iteration import length_origins, list_items
 from checks.eval.interpreter.builtins_model.operators import binary
@@ -22,13 +18,8 @@ from checks.eval.interpreter.values import (
     truth,
     unknown,
 )
+from checks.eval.python_operators import UNARY
 from checks.lang.ir import expr as E
-
-_UNARY: dict[str, Callable[[Any], Any]] = {
-    "-": operator.neg,
-    "+": operator.pos,
-    "~": operator.invert,
-}
 
 
 def evaluate(run: Interpretation, expr: E.Expr) -> Value:
@@ -67,7 +58,7 @@ def _evaluate_unary(op: str, operand: Value) -> Value:
     if op == "not":
         known = truth(value)
         return unknown(value) if known is None else Value(not known, value.origins)
-    function = _UNARY.get(op)
+    function = UNARY.get(op)
     if function is None or not isinstance(value.value, int | float):
         return unknown(value)
     if op == "~" and isinstance(value.value, float):

@@ -1,5 +1,4 @@
-"""What the parts of the interpreter share: its fields, running functions, failures, control
-flow."""
+"""What the parts of the interpreter share: its fields, running functions, control flow."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Follows a test without running it: its set-up, its statements, and the failures that are
-certain."""
+"""Follows a test without running it: its set-up, its statements, and its certain failures."""
 
 from __future__ import annotations
 
@@ -129,8 +128,7 @@ class Machine(Interpretation):
                 run_statement(self, stmt)
 
     def _run_test_statement(self, stmt: S.Stmt) -> None:
-        """A statement of the test itself: a certain exception is a failure, and the test goes
-        on."""
+        """A statement of the test itself: an exception is a failure, and the test goes on."""
         self.reached.add(stmt.line)
         try:
             run_statement(self, stmt)

@@ -29,8 +29,7 @@ def apply_decorators(run: Interpretation, function: Function) -> None:
 def apply_context_managers(
     run: Interpretation, items: tuple[E.Expr, ...]
 ) -> list[tuple[NameKey, Value | None]]:
-    """Apply `with mock.patch(...)` and `patch.object(...)`; gives the names with their old
-    values."""
+    """Apply `with mock.patch(...)` and `patch.object(...)`; gives the names and old values."""
     undo: list[tuple[NameKey, Value | None]] = []
     for item in items:
         if not isinstance(item, E.Call):

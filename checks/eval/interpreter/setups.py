@@ -1,5 +1,4 @@
-"""What the set-up of a test class leaves behind, so that it is followed once for all of its
-tests."""
+"""What the set-up of a test class leaves behind, kept for all of its tests."""
 
 from __future__ import annotations
 

@@ -26,8 +26,7 @@ SCALARS = (int, float, str, bool, type(None))
 
 
 class Origin(NamedTuple):
-    """A line that a value passed through: a write in a test file, or a line that the change
-    altered."""
+    """A line that a value passed through: a write in a test file, or an altered line."""
 
     path: str
     line: int

@@ -11,8 +11,10 @@ from checks.eval.symbolic.values import Access, PendingWrite, State, UseSite
 
 @dataclass(frozen=True, slots=True)
 class BufferUse:
-    """The positions `low`..`high` (both included) of `buffer`, used at `site`; None where not
-    known."""
+    """The positions `low`..`high` of `buffer`, both included, used at `site`.
+
+    An end is None where it is not known.
+    """
 
     kind: str
     buffer: str

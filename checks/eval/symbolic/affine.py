@@ -136,8 +136,7 @@ class Bounds:
     ranges: dict[Symbol, LoopRange] = field(default_factory=dict)
 
     def extreme(self, form: Linear, *, top: bool) -> Linear | None:
-        """The largest (or smallest) value of `form` over its loops; None where a bound is
-        unknown."""
+        """The largest (or smallest) value of `form`; None where a loop's bound is unknown."""
         last = self.steps(form, top=top)[-1]
         return None if last.symbols("loop") else last
 
@@ -156,8 +155,7 @@ class Bounds:
         return forms
 
     def _take_innermost(self, form: Linear, *, top: bool) -> Linear | None:
-        """`form` with the symbol of its innermost loop replaced by a bound; None where there is
-        none."""
+        """`form` with the symbol of its innermost loop replaced by a bound, or None."""
         loops = form.symbols("loop")
         if not loops:
             return None
@@ -200,8 +198,7 @@ class Offset:
 
 
 def offset_of(form: Linear | None) -> Offset | None:
-    """`form` as an offset, or None where it depends on anything that is not a row start or a
-    load."""
+    """`form` as an offset; None where it depends on more than row starts and loads."""
     if form is None:
         return None
     loads: dict[str, int] = {}

@@ -101,8 +101,10 @@ def _record_ranges(
 def _find_function(
     run: SymbolicRun, name: str, args: list[Value], words: dict[str, Value], state: State
 ) -> Function | None:
-    """The function to step into; None where the call says nothing of the index, or recursion
-    begins."""
+    """The function to step into.
+
+    None where the call has nothing to do with the index, or where recursion begins.
+    """
     if not name or not run.relevant(args, words, state):
         return None
     function = run.find(name, run.path, len(args) + len(words))
@@ -119,8 +121,10 @@ def _step_into(
     template: str,
     state: State,
 ) -> Value:
-    """Run `function` on these arguments, in this state; its result, where every way out gives the
-    same."""
+    """Run `function` on these arguments, in this state.
+
+    Gives its result, where every way out gives the same, else an unknown.
+    """
     inner = State({}, state.cells, state.writes, list(state.limits))
     inner.env.update(bind_parameters(function, args, words, template))
     for param in function.params:

@@ -14,8 +14,10 @@ _KUNLUN_COPY = re.compile(r"(GM|SM|LM)2(?!\1)(GM|SM|LM)(_ASYNC)?")
 
 
 def find_copy_arguments(name: str) -> tuple[int, int] | None:
-    """The positions of source and destination among the arguments of the block copy `name`; None
-    for no copy."""
+    """Which arguments of the block copy `name` are source and destination.
+
+    None where `name` is no block copy.
+    """
     if name == "memcpy":
         return 1, 0
     if _KUNLUN_COPY.fullmatch(name):
@@ -24,8 +26,7 @@ def find_copy_arguments(name: str) -> tuple[int, int] | None:
 
 
 def copy_block(run: SymbolicRun, expr: Call, arguments: tuple[int, int], state: State) -> None:
-    """A block copy of `size` bytes: reads the source, and gives a local its value or stores to the
-    target."""
+    """Run a block copy: it reads the source, and writes a local, an index or a buffer."""
     source_expr = expr.args[arguments[0]]
     target_expr = expr.args[arguments[1]]
     extent: Linear | None = number(1)

@@ -62,8 +62,7 @@ class Interpreter(SymbolicRun):
         return list(dict.fromkeys(self.recorder.accesses))
 
     def _parameter(self, name: str, kind: str, state: State) -> Value:
-        """A buffer for a pointer, a tensor or any Python argument; an unknown number for the
-        rest."""
+        """A buffer for a pointer, a tensor or any Python argument; an unknown for the rest."""
         if not self.python and not is_buffer(kind):
             return symbol("opaque", name)
         if self.watch(name):

@@ -1,5 +1,4 @@
-"""Expressions on symbols: numbers become linear forms, buffers become places, element reads are
-recorded."""
+"""Expressions on symbols: numbers become linear forms, and buffers become places."""
 
 from __future__ import annotations
 
@@ -126,8 +125,7 @@ def _evaluate_binary(run: SymbolicRun, expr: Binary, state: State) -> Value:
 def _record_comparison(
     run: SymbolicRun, left: Value, right: Value, line: int, state: State
 ) -> None:
-    """Note a comparison of the index (alone, or moved by other loads) with a load: a limit of the
-    index."""
+    """Note a comparison of the index with one load: that is a limit of the index."""
     left_number = run.number(left, state)
     right_number = run.number(right, state)
     if left_number is None or right_number is None:

@@ -1,5 +1,4 @@
-"""Loops: a loop is run once for all of its rounds, with bounded variables, and what it changes is
-forgotten."""
+"""Loops: run once for all rounds, with bounded variables; what they change is forgotten."""
 
 from __future__ import annotations
 
@@ -29,10 +28,10 @@ from checks.lang.ir.stmt import Assign, For, If, Jump, Raise, Return, Stmt, With
 
 @dataclass(slots=True)
 class Assignments:
-    """Variables that statements assign (dotted names too), and the places (`a[i]`, `*p`) that they
-    store to."""
+    """Variables that statements assign (dotted names too), and places that they store to."""
 
     names: set[str] = field(default_factory=set)
+    # `a[i]`, `*p`
     places: list[Expr] = field(default_factory=list)
 
 
@@ -99,8 +98,10 @@ def _new_loop_symbol(run: SymbolicRun, name: str, loop_range: LoopRange) -> Line
 
 
 def _forget_locals(run: SymbolicRun, changed: set[str], growing: set[str], state: State) -> None:
-    """Replace locals that a loop changes by unknowns; one that only grows keeps its first value as
-    lower bound."""
+    """Replace locals that a loop changes by unknowns.
+
+    One that only grows keeps its first value as lower bound.
+    """
     for name in sorted(changed & state.env.keys()):
         old = state.env[name]
         if isinstance(old, Pointer):
@@ -136,8 +137,10 @@ def _is_negative(step: Expr | None) -> bool:
 
 
 def collect_assignments(body: SequenceOf[Stmt], *, carried: bool = False) -> Assignments:
-    """What `body` assigns; with `carried`, without what it assigns only on the way out (`n = 0;
-    break;`)."""
+    """What `body` assigns.
+
+    With `carried`, without what it assigns only on the way out (`n = 0; break;`).
+    """
     assignments = Assignments()
     _add_assignments(body, assignments, carried=carried)
     return assignments
@@ -185,8 +188,7 @@ def _leaves_loop(stmt: Stmt) -> bool:
 
 
 def _find_postfixes(body: SequenceOf[Stmt]) -> set[str]:
-    """The variables that expressions in `body` count up or down (`if (x) n++`, see
-    `postfix_variable`)."""
+    """The variables that expressions in `body` count up or down, see `postfix_variable`."""
     variables: set[str] = set()
     for stmt in body:
         for attribute in ("test", "value", "target"):

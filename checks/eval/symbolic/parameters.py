@@ -1,5 +1,4 @@
-"""What the parameters of a function under analysis are: buffers, dicts of buffers, or plain
-numbers."""
+"""What the parameters of a function are: buffers, dicts of buffers, or plain numbers."""
 
 from __future__ import annotations
 
@@ -16,8 +15,7 @@ def is_buffer(kind: str) -> bool:
 
 
 def keys_of(function: Function) -> dict[str, set[str]]:
-    """The parameters of a Python function that it takes for dicts of buffers, with the keys that it
-    reads."""
+    """The parameters of a Python function that are dicts, with the keys that it reads."""
     params = {param.name for param in function.params}
     keys: dict[str, set[str]] = {}
     for guarded in guarded_statements(function.body):

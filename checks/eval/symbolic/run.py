@@ -1,5 +1,4 @@
-"""What a handler may use of the symbolic run: its fields, fresh unknowns, and the steps it can ask
-for."""
+"""What a handler may use of the symbolic run: fields, fresh unknowns, and steps."""
 
 from __future__ import annotations
 
@@ -18,8 +17,7 @@ from checks.lang.ir.stmt import Stmt
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Which names are indices: a buffer whose name is one of `names`, or ends in `_` and one of
-    them."""
+    """Which names are indices: those in `names`, or ending in `_` and one of them."""
 
     names: tuple[str, ...]
 
@@ -29,7 +27,6 @@ class Watch:
 
 
 # (name, path, arity) -> the function that `name` means in the file `path`, for that many arguments.
-# arguments.
 FunctionFinder = Callable[[str, str, int], Function | None]
 # One way out of a function: the state there, and what it returns.
 FunctionExit = tuple[State, Value]
@@ -89,8 +86,10 @@ class SymbolicRun(ABC):
         state: State,
         where: UseSite | None = None,
     ) -> None:
-        """Note a use of the positions `low`..`high` of `buffer`; `where` overrides the place of
-        `line`."""
+        """Note a use of the positions `low`..`high` of `buffer`.
+
+        `where` is given where the use stands elsewhere than at `line`.
+        """
         use = BufferUse(kind, buffer, low, high, where or self.site(line))
         self.recorder.record(use, state)
 

@@ -1,5 +1,4 @@
-"""What the symbolic run computes with: numbers, places in buffers, dictionaries, and the state of
-one path."""
+"""What the symbolic run computes with: numbers, places, dictionaries, and a path's state."""
 
 from __future__ import annotations
 

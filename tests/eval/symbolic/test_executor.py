@@ -1,5 +1,4 @@
-"""The symbolic run, on small functions of C++ and Python: the last position, counted from the
-index."""
+"""The symbolic run, on small functions: the last position, counted from the index."""
 
 import textwrap
 

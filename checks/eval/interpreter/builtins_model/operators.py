@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable
-from typing import Any
-
 from checks.eval.interpreter import array_shapes, arrays
 from checks.eval.interpreter.values import (
     LARGEST,
@@ -21,27 +17,8 @@ from checks.eval.interpreter.values import (
     join_origins,
     unknown,
 )
+from checks.eval.python_operators import BINARY
 
-_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-    "//": operator.floordiv,
-    "%": operator.mod,
-    "**": operator.pow,
-    "<<": operator.lshift,
-    ">>": operator.rshift,
-    "&": operator.and_,
-    "|": operator.or_,
-    "^": operator.xor,
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 # Larger exponents and shifts would build numbers of thousands of bits.
 _LARGEST_EXPONENT = 512
 
@@ -66,13 +43,13 @@ def binary(op: str, left: Value, right: Value) -> Value:
 def _scalar_operation(op: str, left: Value, right: Value) -> Value:
     if not isinstance(left.value, SCALARS) or not isinstance(right.value, SCALARS):
         return unknown(left, right)
-    if op not in _OPERATORS:
+    if op not in BINARY:
         return unknown(left, right)
     if op in ("**", "<<") and isinstance(right.value, int) and right.value > _LARGEST_EXPONENT:
         return unknown(left, right)
     origins = left.origins | right.origins
     try:
-        return Value(_OPERATORS[op](left.value, right.value), origins)
+        return Value(BINARY[op](left.value, right.value), origins)
     except ZeroDivisionError as error:
         raise Raised("ZeroDivisionError", "division by zero", origins) from error
     except (TypeError, ValueError, ArithmeticError):
