@@ -34,6 +34,7 @@ _SAME_IN_BOTH: dict[str, Callable[[int, int], int]] = {
     "^": operator.xor,
 }
 _DIVISIONS = frozenset({"/", "//", "%"})
+# Products of longer sums, and larger shifts, stay as they are written.
 _MOST_TERMS = 64
 _MOST_SHIFT = 64
 

@@ -15,6 +15,7 @@ from checks.eval.constants.values import MOST_ITEMS, UNKNOWN, LanguageRules, kno
 from checks.lang.ir import expr as ir
 
 Resolve = Callable[[ir.Expr], object]
+# Expressions inside expressions, at most: Python's own stack is not much deeper.
 _DEEPEST = 120
 # The Python values that may be elements of a set and keys of a dict here.
 _SIMPLE = int | float | str | None

@@ -140,6 +140,7 @@ class Resolver:
         key = definition.key
         if key in self._values:
             return self._values[key]
+        # A definition that is active needs its own value: two imports in a circle.
         if key in self._active or definition.value is None:
             return UNKNOWN, ()
         scope = EvalScope(

@@ -33,6 +33,7 @@ def reshape(array: Array, dims: list[Value]) -> Value:
     if array.strides == row_major_strides(array.dims):
         strides = row_major_strides(tuple(sizes))
         return Value(Array(shape, array.buffer, strides, array.offset))
+    # Of a transposed or strided view numpy makes a copy.
     copy = Array.full(shape, array.buffer.fill)
     if array.size > LARGEST:
         copy.forget()

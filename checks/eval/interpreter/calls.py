@@ -195,6 +195,7 @@ def call_function(run: Interpretation, ref: FuncRef, args: list[Value], words: K
         raise
     finally:
         run.frames.pop()
+    # Some other path may have returned something else before.
     return UNKNOWN_VALUE if frame.maybe else result
 
 

@@ -45,6 +45,7 @@ class Machine(Interpretation):
         frame.test = True
         self.frames.append(frame)
         owner = _owner_of(function, unit)
+        # The set-up may raise or be unknown in part: the test is followed all the same.
         if owner is not None and function.params:
             names[function.params[0].name] = self._set_up(ClassRef(owner, unit))
         for param in function.params:

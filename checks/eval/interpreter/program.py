@@ -79,6 +79,7 @@ class Program:
         if len(imports) != 1 or key in self._following:
             return None
         self._following.add(key)
+        # A package that only hands on what its modules define.
         imported = self.imported(imports[0], unit)
         self._following.discard(key)
         return imported if imported.known else None

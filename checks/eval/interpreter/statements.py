@@ -113,6 +113,7 @@ def _run_if(run: Interpretation, stmt: S.If) -> None:
     if known is not None:
         run.block(stmt.then if known else stmt.orelse)
         return
+    # Neither arm is run, because what one writes would hold for the other too.
     _forget_writes(run, (*stmt.then, *stmt.orelse))
     if _may_leave(stmt.then) or _may_leave(stmt.orelse):
         run.frame.maybe = True

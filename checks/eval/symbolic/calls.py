@@ -125,12 +125,14 @@ def _step_into(
 
     Gives its result, where every way out gives the same, else an unknown.
     """
+    # The function has its own locals, and writes to the same buffers.
     inner = State({}, state.cells, state.writes, list(state.limits))
     inner.env.update(bind_parameters(function, args, words, template))
     for param in function.params:
         if param.name not in inner.env:
             inner.env[param.name] = run.value(param.default, state) if param.default else None
     exits = run.call_body(function, inner)
+    # It raises on every path.
     if not exits:
         state.left = True
         return None

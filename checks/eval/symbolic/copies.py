@@ -29,6 +29,7 @@ def copy_block(run: SymbolicRun, expr: Call, arguments: tuple[int, int], state: 
     """Run a block copy: it reads the source, and writes a local, an index or a buffer."""
     source_expr = expr.args[arguments[0]]
     target_expr = expr.args[arguments[1]]
+    # Without a size, one element is copied.
     extent: Linear | None = number(1)
     if len(expr.args) > 2:
         extent = _count_elements(run, expr.args[2], state)

@@ -108,6 +108,7 @@ class Interpreter(SymbolicRun):
             case Assert(test=test):
                 self.value(test, state)
                 state.limits += limits_of(self, test, state, holds=True)
+            # A `continue` ends this one run of the body, as a `break` does.
             case Jump(kind="break" | "continue"):
                 if self.breaks:
                     self.breaks[-1].append(state.copy())
@@ -192,6 +193,7 @@ class Interpreter(SymbolicRun):
         if form is None:
             form = self.later(index)
         state.set_cell(index, form)
+        # An index that goes back is not a later value of it.
         if op != "-=":
             self.note_advance(index, line)
 

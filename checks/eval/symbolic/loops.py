@@ -44,17 +44,20 @@ def run_loop(run: SymbolicRun, stmt: For, state: State) -> None:
     start = run.number_of(stmt.start, state)
     stop = run.number_of(stmt.stop, state)
     run.value(stmt.iterable, state)
+    # In any round but the first, earlier rounds have changed these already.
     run.depth += 1
     _forget_locals(run, changed & (carried | growing), growing, state)
     _forget_cells(run, every_round.places, state)
     body = state.copy()
     _enter_body(run, stmt, body, start, stop)
+    # The writes of every way out count, also of one that a `break` takes.
     run.breaks.append([])
     run.block(stmt.body, body)
     ends = run.breaks.pop()
     if not body.left:
         ends.append(body)
     run.depth -= 1
+    # The loop may have run no round at all, so `state` itself is one of the ends.
     state.writes = list(dict.fromkeys(write for end in [*ends, state] for write in end.writes))
     _forget_locals(run, changed, set(), state)
     _forget_cells(run, every_round.places, state)

@@ -37,6 +37,7 @@ def _join_local(run: SymbolicRun, name: str, live: list[State]) -> Value:
     """
     unset = unset_value(name)
     values = [path.env.get(name) for path in live]
+    # C++ declares `int at;` and sets it in every arm that matters.
     values = [value for value in values if value != unset] or values
     first = values[0]
     if all(value == first for value in values):

@@ -39,6 +39,7 @@ def move_by_indices(
     """`held[indices]` as a place; in Python the first index of a whole array chooses the row."""
     parts = list(indices)
     if run.python and not held.row:
+        # Which row it is does not matter: positions are counted from its start.
         run.value(parts.pop(0), state)
         held = replace(held, row=True)
     if not parts:
