@@ -233,7 +233,6 @@ def truth(value: Value) -> bool | None:
             return truth(array.get((0,) * len(array.shape)))
         case ClassRef() | FuncRef() | ModuleRef() | Native():
             return True
-        # An open object may have a `__bool__` or `__len__` that is not known.
         case Instance(cls=ClassRef(), open=False):
             return True
         case _:
