@@ -92,14 +92,21 @@ def integer_type(text: str) -> CIntType | None:
 
 def _multi_word_type(words: list[str]) -> CIntType | None:
     """The type of `unsigned`, `long long int`, `short` and the like."""
-    signs = [word for word in words if word in ("signed", "unsigned")]
-    sizes = [word for word in words if word in _SIZES]
-    if not words or len(signs) + len(sizes) != len(words) or len(signs) > 1:
+    signs: list[str] = []
+    sizes: list[str] = []
+    for word in words:
+        if word in ("signed", "unsigned"):
+            signs.append(word)
+        elif word in _SIZES:
+            sizes.append(word)
+        else:
+            return None
+    if not words or len(signs) > 1 or sizes.count("int") > 1:
         return None
-    # `int` may stand once beside another size, which decides then.
-    if sizes.count("int") > 1:
-        return None
-    deciding = {word for word in sizes if word != "int"} or {"int"}
+    # `int` may stand beside another size, which decides then; `long` may stand twice.
+    deciding = set(sizes) - {"int"}
+    if not deciding:
+        deciding = {"int"}
     if len(deciding) > 1:
         return None
     return CIntType(_SIZES[deciding.pop()], "unsigned" not in signs)

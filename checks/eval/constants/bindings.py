@@ -197,8 +197,13 @@ def is_template_parameter(
     if function is not None:
         heads += [mark for mark in function.marks if mark.startswith("template")]
     if owner:
-        lines = [cls.start_line for cls in unit.classes if cls.name == owner]
-        lines += [struct.start_line for struct in unit.structs if struct.name == owner]
-        heads += [unit.text(max(1, line - _TEMPLATE_LINES), line) for line in lines]
+        heads += _heads_of_class(owner, unit)
     parameter = re.compile(rf"template\b[^{{}};]*\b{re.escape(name)}\b", re.DOTALL)
     return any(parameter.search(head) for head in heads)
+
+
+def _heads_of_class(name: str, unit: SourceFile) -> list[str]:
+    """The lines above each definition of a class or struct, and the line of its name."""
+    lines = [cls.start_line for cls in unit.classes if cls.name == name]
+    lines += [struct.start_line for struct in unit.structs if struct.name == name]
+    return [unit.text(max(1, line - _TEMPLATE_LINES), line) for line in lines]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from checks.eval.symbolic.affine import Linear, symbol
 from checks.eval.symbolic.run import SymbolicRun
-from checks.eval.symbolic.values import Pointer, State, Value
+from checks.eval.symbolic.values import PendingWrite, Pointer, State, Value
 
 
 def unset_value(name: str) -> Linear:
@@ -16,18 +16,39 @@ def unset_value(name: str) -> Linear:
 
 def join_states(run: SymbolicRun, state: State, live: list[State]) -> None:
     """Make `state` what is known after any one of `live`, which is not empty."""
+    state.writes = _join_writes(live)
+    state.limits = _common_limits(live)
+    names: set[str] = set()
+    for path in live:
+        names.update(path.env)
+    state.env = {name: _join_local(run, name, live) for name in sorted(names)}
+    for index in live[0].cells:
+        state.cells[index] = _join_cell(run, index, live)
+
+
+def _join_writes(live: list[State]) -> list[PendingWrite]:
+    """The writes of all paths, each once, in order."""
+    writes: dict[PendingWrite, None] = {}
+    for path in live:
+        writes.update(dict.fromkeys(path.writes))
+    return list(writes)
+
+
+def _common_limits(live: list[State]) -> list[Linear]:
+    """The limits that hold on every path."""
     first, *others = live
-    state.writes = list(dict.fromkeys(write for path in live for write in path.writes))
-    state.limits = [limit for limit in first.limits if _all_know(limit, others)]
-    names = sorted({name for path in live for name in path.env})
-    state.env = {name: _join_local(run, name, live) for name in names}
-    for index in first.cells:
-        values = {path.cells[index] for path in live if index in path.cells}
-        state.cells[index] = values.pop() if len(values) == 1 else run.later(index)
+    common = first.limits
+    for path in others:
+        common = [limit for limit in common if limit in path.limits]
+    return list(common)
 
 
-def _all_know(limit: Linear, paths: list[State]) -> bool:
-    return all(limit in path.limits for path in paths)
+def _join_cell(run: SymbolicRun, index: str, live: list[State]) -> Linear:
+    """The value of an index that all paths agree on, else a later one."""
+    values = {path.cells[index] for path in live if index in path.cells}
+    if len(values) == 1:
+        return values.pop()
+    return run.later(index)
 
 
 def _join_local(run: SymbolicRun, name: str, live: list[State]) -> Value:
