@@ -8,12 +8,13 @@ that is not known, there is none.
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class IntType:
+class CIntType:
     """A two's-complement type of `bits` bits; `bool` has one and is unsigned."""
 
     bits: int
@@ -35,7 +36,8 @@ class IntType:
         if self.bits == 1:
             return int(value != 0)
         value &= (1 << self.bits) - 1
-        return value - (1 << self.bits) if self.signed and value >> (self.bits - 1) else value
+        is_negative = self.signed and value >> (self.bits - 1)
+        return value - (1 << self.bits) if is_negative else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,75 +45,114 @@ class Typed:
     """A C integer; `type` is None where its declaration is not known."""
 
     value: int
-    type: IntType | None = None
+    type: CIntType | None = None
 
 
-BOOL = IntType(1, False)
-INT = IntType(32, True)
-LONG = IntType(64, True)
-_WORDS = {"char": 8, "short": 16, "int": 32, "long": 64}
-_NAMED = {
-    "bool": BOOL, "size_t": IntType(64, False), "ssize_t": LONG, "ptrdiff_t": LONG, "intptr_t": LONG,
-    "uintptr_t": IntType(64, False), "uint": IntType(32, False), "uchar": IntType(8, False),
-    "ushort": IntType(16, False),
-}  # fmt: skip
+def store_as(kind: CIntType | None, value: int) -> Typed:
+    """`value` as a variable of the type `kind` holds it."""
+    if kind is None:
+        return Typed(value)
+    return Typed(kind.wrap(value), kind)
+
+
+BOOL = CIntType(1, False)
+INT = CIntType(32, True)
+LONG = CIntType(64, True)
+_SIZES = {"char": 8, "short": 16, "int": 32, "long": 64}
+_SINGLE_WORD_TYPES = {
+    "bool": BOOL,
+    "size_t": CIntType(64, False),
+    "ssize_t": LONG,
+    "ptrdiff_t": LONG,
+    "intptr_t": LONG,
+    "uintptr_t": CIntType(64, False),
+    "uint": CIntType(32, False),
+    "uchar": CIntType(8, False),
+    "ushort": CIntType(16, False),
+}
+_FIXED_WIDTH = re.compile(r"(u?)int(8|16|32|64)(?:_t)?")
 _QUALIFIERS = frozenset(
     {"const", "constexpr", "static", "volatile", "inline", "extern", "register"}
 )
 
 
-def integer_type(text: str) -> IntType | None:
+def integer_type(text: str) -> CIntType | None:
     """The type that `text` names (`const unsigned int`, `std::int64_t`), None for anything else."""
-    words = [w for w in text.replace("std::", "").split() if w not in _QUALIFIERS]
-    if len(words) == 1:
-        word = words[0]
-        if word in _NAMED:
-            return _NAMED[word]
-        for bits in (8, 16, 32, 64):
-            if word in (f"int{bits}_t", f"uint{bits}_t", f"int{bits}", f"uint{bits}"):
-                return IntType(bits, not word.startswith("u"))
-    signs = [w for w in words if w in ("signed", "unsigned")]
-    sizes = [w for w in words if w in _WORDS]
-    if not words or len(signs) + len(sizes) != len(words) or len(signs) > 1:
+    words = [word for word in text.replace("std::", "").split() if word not in _QUALIFIERS]
+    if len(words) != 1:
+        return _multi_word_type(words)
+    word = words[0]
+    if word in _SINGLE_WORD_TYPES:
+        return _SINGLE_WORD_TYPES[word]
+    fixed_width = _FIXED_WIDTH.fullmatch(word)
+    if fixed_width is not None:
+        return CIntType(int(fixed_width[2]), signed=not fixed_width[1])
+    return _multi_word_type(words)
+
+
+def _multi_word_type(words: list[str]) -> CIntType | None:
+    """The type of `unsigned`, `long long int`, `short` and the like."""
+    signs: list[str] = []
+    sizes: list[str] = []
+    for word in words:
+        if word in ("signed", "unsigned"):
+            signs.append(word)
+        elif word in _SIZES:
+            sizes.append(word)
+        else:
+            return None
+    if not words or len(signs) > 1 or sizes.count("int") > 1:
         return None
-    narrow = [w for w in sizes if w != "int"] or ["int"]
-    if any(w != narrow[0] for w in narrow) or sizes.count("int") > 1:
+    # `int` may stand beside another size, which decides then; `long` may stand twice.
+    deciding = set(sizes) - {"int"}
+    if not deciding:
+        deciding = {"int"}
+    if len(deciding) > 1:
         return None
-    return IntType(_WORDS[narrow[0]], "unsigned" not in signs)
+    return CIntType(_SIZES[deciding.pop()], "unsigned" not in signs)
 
 
 def literal(value: int, suffix: str) -> Typed:
-    """The literal `value` with C's suffix. One that fits no `int` has a type only where its base
-    does not matter: hexadecimal may become unsigned where decimal becomes wider."""
-    wide, unsigned = "l" in suffix.lower(), "u" in suffix.lower()
-    if "z" in suffix.lower():
-        wide = True
-    small = IntType(32, not unsigned)
-    if not wide and small.holds(value):
+    """The literal `value` with C's suffix.
+
+    One that fits no `int` has a type only where its base does not matter: hexadecimal may become
+    unsigned where decimal becomes wider.
+    """
+    letters = suffix.lower()
+    is_wide = "l" in letters or "z" in letters
+    is_unsigned = "u" in letters
+    small = CIntType(32, not is_unsigned)
+    if not is_wide and small.holds(value):
         return Typed(value, small)
-    large = IntType(64, not unsigned)
-    surely = wide or unsigned or value > IntType(32, False).highest
-    return Typed(value, large if surely and large.holds(value) else None)
+    large = CIntType(64, not is_unsigned)
+    base_matters = value <= CIntType(32, False).highest and not is_wide and not is_unsigned
+    if base_matters or not large.holds(value):
+        return Typed(value)
+    return Typed(value, large)
 
 
-def promote(kind: IntType | None) -> IntType | None:
+def promote(kind: CIntType | None) -> CIntType | None:
     """What is narrower than `int` becomes `int`."""
     return INT if kind is not None and kind.bits < INT.bits else kind
 
 
-def common(left: IntType | None, right: IntType | None) -> IntType | None:
-    """The type in which C does arithmetic on both; the wider wins, at equal width the unsigned one."""
+def common(left: CIntType | None, right: CIntType | None) -> CIntType | None:
+    """The type in which C does arithmetic on both.
+
+    The wider one wins, at equal width the unsigned one.
+    """
     left, right = promote(left), promote(right)
     if left is None or right is None:
         return None
     if left.bits == right.bits:
-        return IntType(left.bits, left.signed and right.signed)
+        return CIntType(left.bits, left.signed and right.signed)
     return max(left, right, key=lambda kind: kind.bits)
 
 
 def _divide(a: int, b: int) -> int:
     """C's division: towards zero."""
-    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+    quotient = abs(a) // abs(b)
+    return quotient if (a < 0) == (b < 0) else -quotient
 
 
 def _remainder(a: int, b: int) -> int:
@@ -119,13 +160,23 @@ def _remainder(a: int, b: int) -> int:
 
 
 _ARITHMETIC: dict[str, Callable[[int, int], int]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": _divide, "%": _remainder,
-    "&": operator.and_, "|": operator.or_, "^": operator.xor,
-}  # fmt: skip
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": _divide,
+    "%": _remainder,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+}
 COMPARE: dict[str, Callable[[float, float], bool]] = {
-    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
     ">=": operator.ge,
-}  # fmt: skip
+}
 _WIDEST_SHIFT = 63
 
 
@@ -134,21 +185,44 @@ def binary(op: str, left: Typed, right: Typed) -> Typed | None:
     if op in ("<<", ">>"):
         return _shift(op, left, right)
     kind = common(left.type, right.type)
-    a, b = left.value, right.value
-    if kind is not None:
-        a, b = kind.wrap(a), kind.wrap(b)
-    elif _may_wrap(left, right, a) or _may_wrap(left, right, b):
+    if kind is None:
+        return _binary_of_unknown_type(op, left, right)
+    a = kind.wrap(left.value)
+    b = kind.wrap(right.value)
+    if op in COMPARE:
+        return _compare(op, a, b)
+    result = _operate(op, a, b)
+    return None if result is None else _in_type(result, kind)
+
+
+def _binary_of_unknown_type(op: str, left: Typed, right: Typed) -> Typed | None:
+    """`left op right`, where the type of one side is not known."""
+    if _may_wrap(left, right, left.value) or _may_wrap(left, right, right.value):
         return None
     if op in COMPARE:
-        return Typed(int(COMPARE[op](a, b)), BOOL)
+        return _compare(op, left.value, right.value)
+    result = _operate(op, left.value, right.value)
+    if result is None or _may_wrap(left, right, result):
+        return None
+    return Typed(result)
+
+
+def _operate(op: str, a: int, b: int) -> int | None:
+    """The mathematical result; None for another operator, and for a division by zero."""
     if op not in _ARITHMETIC or (op in "/%" and b == 0):
         return None
-    result = _ARITHMETIC[op](a, b)
-    if kind is None:
-        return None if _may_wrap(left, right, result) else Typed(result)
-    if kind.signed and not kind.holds(result):
+    return _ARITHMETIC[op](a, b)
+
+
+def _compare(op: str, a: int, b: int) -> Typed:
+    return Typed(int(COMPARE[op](a, b)), BOOL)
+
+
+def _in_type(value: int, kind: CIntType) -> Typed | None:
+    """`value` as a result of type `kind`: unsigned wraps, signed overflow is left open by C."""
+    if kind.signed and not kind.holds(value):
         return None
-    return Typed(kind.wrap(result), kind)
+    return Typed(kind.wrap(value), kind)
 
 
 def _may_wrap(left: Typed, right: Typed, value: int) -> bool:
@@ -166,7 +240,7 @@ def _shift(op: str, left: Typed, right: Typed) -> Typed | None:
         return Typed(left.value >> right.value, kind)
     result = left.value << right.value
     # A shift into the sign bit wraps: C++20 says so, and compilers always did.
-    return Typed(result, None) if kind is None else Typed(kind.wrap(result), kind)
+    return store_as(kind, result)
 
 
 def unary(op: str, operand: Typed) -> Typed | None:
@@ -183,8 +257,4 @@ def unary(op: str, operand: Typed) -> Typed | None:
             result = ~operand.value
         case _:
             return None
-    if kind is None:
-        return Typed(result)
-    if kind.signed and not kind.holds(result):
-        return None
-    return Typed(kind.wrap(result), kind)
+    return Typed(result) if kind is None else _in_type(result, kind)

@@ -7,7 +7,7 @@ import pytest
 from checks.core.change import ChangeSet
 from checks.core.finding import Side
 from checks.core.tree import MemoryTree
-from checks.eval.constants.lookup import Constants, Value
+from checks.eval.constants.lookup import Constants, ConstantValue
 from checks.lang.ir.expr import Expr
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import Return
@@ -145,7 +145,7 @@ def make(files: dict[str, str]) -> tuple[ChangeSet, Constants]:
     return change, Constants(change)
 
 
-def look(files: dict[str, str], path: str, source: str, function: str = "") -> Value | None:
+def look(files: dict[str, str], path: str, source: str, function: str = "") -> ConstantValue | None:
     """The value of the text `source`, read as if it stood in `path` (in `function`)."""
     change, constants = make(files)
     unit = change.unit(path)
@@ -167,7 +167,7 @@ def parsed(source: str, language: str) -> Expr:
     return statement.value
 
 
-def plain(found: Value | None) -> object:
+def plain(found: ConstantValue | None) -> object:
     return "unknown" if found is None else found.value
 
 
@@ -256,7 +256,7 @@ def test_every_definition_on_the_way_is_cited() -> None:
     same = look(CPP, "ops/gpu/pack.cu", "SAME")
     assert same is not None and [p.start_line for p in same.locations] == [16, 18]
     literal = look(CPP, "ops/gpu/pack.cu", "3")
-    assert literal == Value(3)
+    assert literal == ConstantValue(3)
 
 
 def test_definitions_of_one_name_in_both_languages() -> None:

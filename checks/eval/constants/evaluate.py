@@ -1,4 +1,4 @@
-"""What an expression comes to, where everything it needs is known.
+"""The value of an expression, where everything it needs is known.
 
 `UNKNOWN` spreads through every operation that looks at it, and may stand inside a list. Nothing is
 assumed about what is not given: an index out of range, a signed overflow of C, a division by zero
@@ -11,14 +11,14 @@ from collections.abc import Callable, Mapping
 
 from checks.eval.constants.c_values import CRules
 from checks.eval.constants.python_values import PythonRules
-from checks.eval.constants.values import MOST_ITEMS, UNKNOWN, Rules, Unset, known
-from checks.eval.linear import difference, fold, linear
+from checks.eval.constants.values import MOST_ITEMS, UNKNOWN, LanguageRules, known
 from checks.lang.ir import expr as ir
 
-__all__ = ["UNKNOWN", "Evaluator", "Unset", "difference", "evaluate", "fold", "known", "linear"]
-
 Resolve = Callable[[ir.Expr], object]
+# Expressions inside expressions, at most: Python's own stack is not much deeper.
 _DEEPEST = 120
+# The Python values that may be elements of a set and keys of a dict here.
+_SIMPLE = int | float | str | None
 
 
 def evaluate(
@@ -36,28 +36,32 @@ def evaluate(
     and answers `UNKNOWN` to leave it. `language` is `python` or `cpp`; for C++, `types` maps names
     to their declared types, and aliases to types. A name without a type is a mathematical integer.
     """
-    given = dict(types or {})
-    rules: Rules = CRules(given) if language == "cpp" else PythonRules()
-    return rules.plain(Evaluator(rules, env or {}, given, resolve).value(expr))
+    declared = dict(types or {})
+    rules: LanguageRules = CRules(declared) if language == "cpp" else PythonRules()
+    return rules.plain(Evaluator(rules, env or {}, declared, resolve).value(expr))
 
 
 class Evaluator:
-    """One evaluation; the values inside are those of `rules`. `bound` names are never asked of `resolve`."""
+    """One evaluation; the values inside are those of `rules`.
+
+    `bound` names are those of comprehensions, which are never asked of `resolve`. `depth` counts
+    the expressions around the one that is being evaluated.
+    """
 
     def __init__(
         self,
-        rules: Rules,
+        rules: LanguageRules,
         env: Mapping[str, object],
         types: Mapping[str, str] | None = None,
         resolve: Resolve | None = None,
         bound: frozenset[str] = frozenset(),
         depth: int = 0,
     ) -> None:
-        self.bound = bound
         self.rules = rules
         self.env = env
         self.types = types or {}
         self.resolve = resolve
+        self.bound = bound
         self.depth = depth
 
     def value(self, expr: ir.Expr) -> object:
@@ -84,27 +88,38 @@ class Evaluator:
                 return self.rules.binary(op, self.value(left), self.value(right))
             case ir.Ternary(test=test, then=then, orelse=orelse):
                 truth = self.rules.truth(self.value(test))
-                return UNKNOWN if truth is UNKNOWN else self.value(then if truth else orelse)
+                if truth is UNKNOWN:
+                    return UNKNOWN
+                return self.value(then if truth else orelse)
             case ir.Cast(type=declared, operand=operand):
                 return self.rules.cast(declared, self.value(operand))
+            case ir.Sequence():
+                return self._sequence(expr)
+            case ir.Mapping():
+                return self._mapping(expr)
+            case ir.Comprehension():
+                return self._comprehension(expr)
             case _:
-                return self._collection(expr)
+                return UNKNOWN
 
     def _place(self, expr: ir.Expr) -> object:
-        if self.resolve is not None and not (isinstance(expr, ir.Name) and expr.id in self.bound):
-            found = self.resolve(expr)
-            if found is not UNKNOWN:
-                return found
+        """A name, a place or a call: `resolve` answers first."""
+        is_bound = isinstance(expr, ir.Name) and expr.id in self.bound
+        if self.resolve is not None and not is_bound:
+            resolved = self.resolve(expr)
+            if resolved is not UNKNOWN:
+                return resolved
         match expr:
             case ir.Name(id=name):
                 return self._named(name)
             case ir.Attr():
-                whole = ir.dotted(expr)
-                return UNKNOWN if whole is None else self._named(whole)
+                path = ir.dotted(expr)
+                return UNKNOWN if path is None else self._named(path)
             case ir.Index(base=base, indices=indices):
                 return self._index(self.value(base), indices)
             case ir.Call(func=ir.Name(id=name), args=args, keywords=()):
-                return self.rules.call(name.removeprefix("std::"), [self.value(a) for a in args])
+                values = [self.value(arg) for arg in args]
+                return self.rules.call(name.removeprefix("std::"), values)
             case _:
                 return UNKNOWN
 
@@ -116,25 +131,35 @@ class Evaluator:
     def _logic(self, expr: ir.Binary) -> object:
         left = self.value(expr.left)
         truth = self.rules.truth(left)
-        python = isinstance(self.rules, PythonRules)
+        if isinstance(self.rules, PythonRules):
+            return self._python_logic(expr, left, truth)
+        return self._c_logic(expr, truth)
+
+    def _python_logic(self, expr: ir.Binary, left: object, truth: object) -> object:
+        """Python's result is one of the operands."""
         if truth is UNKNOWN:
-            # C's result is only a truth: `x && 0` is 0 whatever x is. Python's is one of the
-            # operands.
-            right = UNKNOWN if python else self.rules.truth(self.value(expr.right))
-            decided = right is not UNKNOWN and bool(right) == (expr.op == "or")
-            return self.rules.given(right, "") if decided else UNKNOWN
+            return UNKNOWN
         if truth == (expr.op == "or"):
-            return left if python else self.rules.given(truth, "")
-        if python:
-            return self.value(expr.right)
-        return self.rules.given(self.rules.truth(self.value(expr.right)), "")
+            return left
+        return self.value(expr.right)
+
+    def _c_logic(self, expr: ir.Binary, left_truth: object) -> object:
+        """C's result is only a truth: `x && 0` is 0 whatever x is."""
+        deciding = expr.op == "or"
+        if left_truth is not UNKNOWN and left_truth == deciding:
+            return self.rules.given(left_truth, "")
+        right_truth = self.rules.truth(self.value(expr.right))
+        if left_truth is UNKNOWN and right_truth is not deciding:
+            return UNKNOWN
+        return self.rules.given(right_truth, "")
 
     def _index(self, base: object, indices: tuple[ir.Expr, ...]) -> object:
-        keys = [self._key(i) for i in indices]
+        keys = [self._key(index) for index in indices]
         if isinstance(base, dict):
-            whole = keys[0] if len(keys) == 1 else tuple(keys)
-            return self.rules.item(base, whole)
-        if len(keys) > 1 and any(isinstance(key, slice) for key in keys[:-1]):
+            key = keys[0] if len(keys) == 1 else tuple(keys)
+            return self.rules.item(base, key)
+        # Of nested lists only the last index may be a slice: `a[1:, 0]` is numpy's.
+        if any(isinstance(key, slice) for key in keys[:-1]):
             return UNKNOWN
         for key in keys:
             base = self.rules.item(base, key)
@@ -143,66 +168,76 @@ class Evaluator:
     def _key(self, index: ir.Expr) -> object:
         if not isinstance(index, ir.Slice):
             return self.value(index)
-        ends = [
-            None if e is None else self.value(e) for e in (index.lower, index.upper, index.step)
-        ]
+        ends: list[object] = []
+        for end in (index.lower, index.upper, index.step):
+            ends.append(None if end is None else self.value(end))
         return slice(*ends) if known(ends) else UNKNOWN
 
-    def _collection(self, expr: ir.Expr) -> object:
-        match expr:
-            case ir.Sequence(kind=kind, items=items):
-                if any(isinstance(i, ir.Unary) and i.op == "*" for i in items):
-                    return UNKNOWN
-                values = [self.value(i) for i in items]
-                if kind == "set":
-                    return _hashed(values)
-                return tuple(values) if kind == "tuple" else values
-            case ir.Mapping(items=pairs):
-                return self._mapping(pairs)
-            case ir.Comprehension(kind=kind, element=element, clauses=clauses):
-                if not isinstance(self.rules, PythonRules):
-                    return UNKNOWN
-                found = self._comprehension(element, clauses)
-                return found if found is UNKNOWN or kind in ("list", "generator") else UNKNOWN
+    def _sequence(self, expr: ir.Sequence) -> object:
+        for item in expr.items:
+            if isinstance(item, ir.Unary) and item.op == "*":
+                return UNKNOWN
+        values = [self.value(item) for item in expr.items]
+        match expr.kind:
+            case "set":
+                return _make_set(values)
+            case "tuple":
+                return tuple(values)
             case _:
-                return UNKNOWN
+                return values
 
-    def _mapping(self, pairs: tuple[tuple[ir.Expr | None, ir.Expr], ...]) -> object:
+    def _mapping(self, expr: ir.Mapping) -> object:
         result: dict[object, object] = {}
-        for key, value in pairs:
-            name = UNKNOWN if key is None else self.value(key)
-            if not isinstance(name, int | float | str | None):
+        for key_expr, value_expr in expr.items:
+            key = UNKNOWN if key_expr is None else self.value(key_expr)
+            if not isinstance(key, _SIMPLE):
                 return UNKNOWN
-            result[name] = self.value(value)
+            result[key] = self.value(value_expr)
         return result
 
-    def _comprehension(
-        self, element: ir.Expr, clauses: tuple[tuple[ir.Expr, ir.Expr, tuple[ir.Expr, ...]], ...]
-    ) -> object:
+    def _comprehension(self, expr: ir.Comprehension) -> object:
         """A list, of one clause over a plain name; more than that is not followed."""
-        target, iterable, conditions = clauses[0]
-        if len(clauses) != 1 or not isinstance(target, ir.Name):
+        if not isinstance(self.rules, PythonRules) or expr.kind not in ("list", "generator"):
+            return UNKNOWN
+        if len(expr.clauses) != 1:
+            return UNKNOWN
+        target, iterable, conditions = expr.clauses[0]
+        if not isinstance(target, ir.Name):
             return UNKNOWN
         items = self.value(iterable)
         if not isinstance(items, list | tuple | str) or len(items) > MOST_ITEMS:
             return UNKNOWN
         result: list[object] = []
         for item in items:
-            env = {**self.env, target.id: item}
-            inner = Evaluator(
-                self.rules, env, self.types, self.resolve, self.bound | {target.id}, self.depth
-            )
-            for condition in conditions:
-                truth = self.rules.truth(inner.value(condition))
-                if truth is UNKNOWN:
-                    return UNKNOWN
-                if not truth:
-                    break
-            else:
-                result.append(inner.value(element))
+            inner = self._with_name(target.id, item)
+            taken = inner._all_hold(conditions)
+            if taken is UNKNOWN:
+                return UNKNOWN
+            if taken:
+                result.append(inner.value(expr.element))
         return result
 
+    def _with_name(self, name: str, value: object) -> Evaluator:
+        """The evaluation inside a comprehension, with its variable."""
+        return Evaluator(
+            self.rules,
+            {**self.env, name: value},
+            self.types,
+            self.resolve,
+            self.bound | {name},
+            self.depth,
+        )
 
-def _hashed(values: list[object]) -> object:
-    simple = all(isinstance(v, int | float | str | None) for v in values)
-    return frozenset(values) if simple else UNKNOWN
+    def _all_hold(self, conditions: tuple[ir.Expr, ...]) -> object:
+        """Whether all conditions hold, or `UNKNOWN`."""
+        for condition in conditions:
+            truth = self.rules.truth(self.value(condition))
+            if truth is UNKNOWN or not truth:
+                return truth
+        return True
+
+
+def _make_set(values: list[object]) -> object:
+    if all(isinstance(value, _SIMPLE) for value in values):
+        return frozenset(values)
+    return UNKNOWN

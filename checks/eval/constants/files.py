@@ -11,11 +11,15 @@ from checks.core.finding import Side
 from checks.core.tree import Tree
 
 
-class Files:
-    """Looks names up among the paths of `tree`; what lies outside it (`<cuda.h>`, `torch`) is not found."""
+class PathIndex:
+    """Looks names up among the paths of `tree`.
+
+    What lies outside the tree (`<cuda.h>`, `torch`) is not found.
+    """
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
+        # Both are asked for the same names from many files.
         self._included: dict[tuple[str, str], list[str]] = {}
         self._modules: dict[tuple[str, str], list[str]] = {}
 
@@ -24,41 +28,46 @@ class Files:
         return frozenset(self._tree.paths())
 
     @cached_property
-    def _by_name(self) -> dict[str, list[str]]:
-        names: dict[str, list[str]] = defaultdict(list)
+    def _by_file_name(self) -> dict[str, list[str]]:
+        paths: dict[str, list[str]] = defaultdict(list)
         for path in self._tree.paths():
-            names[posixpath.basename(path)].append(path)
-        return names
+            paths[posixpath.basename(path)].append(path)
+        return paths
 
     def include(self, start: str, name: str) -> list[str]:
-        """The files that `#include "name"` in `start` may mean: relative to it, else by the longest
-        tail of the path, and among equals the nearest. More than one where the tree alone does not
-        decide."""
+        """The files that `#include "name"` in `start` may mean.
+
+        Relative to `start`, else by the longest tail of the path, and among equals the nearest.
+        More than one where the tree alone does not decide.
+        """
         key = (start, name)
         if key not in self._included:
-            self._included[key] = self._include(start, name)
+            self._included[key] = self._find_included(start, name)
         return self._included[key]
 
-    def _include(self, start: str, name: str) -> list[str]:
-        near = posixpath.normpath(posixpath.join(posixpath.dirname(start), name))
-        if near in self._paths:
-            return [near]
-        wanted = posixpath.normpath(name)
-        while wanted.startswith("../"):
-            wanted = wanted[3:]
-        found = self._ending(wanted) or self._ending(posixpath.basename(wanted))
-        return _nearest(start, found)
+    def _find_included(self, start: str, name: str) -> list[str]:
+        relative = posixpath.normpath(posixpath.join(posixpath.dirname(start), name))
+        if relative in self._paths:
+            return [relative]
+        tail = posixpath.normpath(name)
+        while tail.startswith("../"):
+            tail = tail[3:]
+        candidates = self._ending_in(tail) or self._ending_in(posixpath.basename(tail))
+        return _nearest(start, candidates)
 
     def module(self, start: str, name: str) -> list[str]:
-        """The files that are the Python module `name` for an import in `start`; leading dots are relative."""
+        """The files that are the Python module `name` for an import in `start`.
+
+        Leading dots are relative to `start`.
+        """
         key = (start, name)
         if key not in self._modules:
-            self._modules[key] = self._module(start, name)
+            self._modules[key] = self._find_module(start, name)
         return self._modules[key]
 
-    def _module(self, start: str, name: str) -> list[str]:
+    def _find_module(self, start: str, name: str) -> list[str]:
         dots = len(name) - len(name.lstrip("."))
-        parts = [p for p in name[dots:].split(".") if p]
+        parts = [part for part in name[dots:].split(".") if part]
         if dots:
             folder = start.split("/")[:-dots]
             return self._module_at("/".join([*folder, *parts]))
@@ -68,37 +77,42 @@ class Files:
         exact = self._module_at(tail)
         if exact:
             return exact
-        beside = self._module_at(posixpath.join(posixpath.dirname(start), tail))
-        if beside or len(parts) == 1:
-            return beside
-        found = [*self._ending(f"{tail}.py"), *self._ending(f"{tail}/__init__.py")]
-        return _nearest(start, found)
+        sibling = self._module_at(posixpath.join(posixpath.dirname(start), tail))
+        # A single word is too little to find a module anywhere in the tree by.
+        if sibling or len(parts) == 1:
+            return sibling
+        candidates = [*self._ending_in(f"{tail}.py"), *self._ending_in(f"{tail}/__init__.py")]
+        return _nearest(start, candidates)
 
     def _module_at(self, stem: str) -> list[str]:
-        names = (f"{stem}.py", f"{stem}/__init__.py" if stem else "__init__.py", f"{stem}.pyi")
-        return [name for name in names if name in self._paths][:1]
+        package = f"{stem}/__init__.py" if stem else "__init__.py"
+        for path in (f"{stem}.py", package, f"{stem}.pyi"):
+            if path in self._paths:
+                return [path]
+        return []
 
-    def _ending(self, tail: str) -> list[str]:
+    def _ending_in(self, tail: str) -> list[str]:
         """Paths that are `tail` or end in it, at a folder's edge."""
-        same = self._by_name.get(posixpath.basename(tail), [])
-        return [p for p in same if p == tail or p.endswith(f"/{tail}")]
+        candidates = self._by_file_name.get(posixpath.basename(tail), [])
+        return [path for path in candidates if path == tail or path.endswith(f"/{tail}")]
 
 
-def files(change: ChangeSet, side: Side) -> Files:
+def files(change: ChangeSet, side: Side) -> PathIndex:
     """The files of one side of `change`, indexed once for all rules."""
-    return change.memo((Files, side), lambda: Files(change.tree(side)))
+    return change.memo((PathIndex, side), lambda: PathIndex(change.tree(side)))
 
 
 def _nearest(start: str, paths: list[str]) -> list[str]:
     """Those of `paths` that share the most leading folders with `start`."""
-    here = start.split("/")[:-1]
+    shared = {path: _count_shared_folders(start, path) for path in paths}
+    most = max(shared.values(), default=0)
+    return [path for path in paths if shared[path] == most]
 
-    def shared(path: str) -> int:
-        there = path.split("/")[:-1]
-        return next(
-            (i for i, (a, b) in enumerate(zip(here, there, strict=False)) if a != b),
-            min(len(here), len(there)),
-        )
 
-    most = max(map(shared, paths), default=0)
-    return [p for p in paths if shared(p) == most]
+def _count_shared_folders(left: str, right: str) -> int:
+    count = 0
+    for left_part, right_part in zip(left.split("/")[:-1], right.split("/")[:-1], strict=False):
+        if left_part != right_part:
+            break
+        count += 1
+    return count

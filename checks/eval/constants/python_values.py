@@ -6,26 +6,30 @@ import operator
 from collections.abc import Callable
 
 from checks.eval.constants.values import MOST_BITS, MOST_ITEMS, UNKNOWN, Unset, known
+from checks.eval.python_operators import BINARY, UNARY
 from checks.lang.ir.expr import Const
 
-_FAILS = (
-    ArithmeticError, AttributeError, LookupError, TypeError, ValueError,
-)  # fmt: skip
-_BINARY: dict[str, Callable[..., object]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv,
-    "//": operator.floordiv, "%": operator.mod, "**": operator.pow, "<<": operator.lshift,
-    ">>": operator.rshift, "&": operator.and_, "|": operator.or_, "^": operator.xor,
-    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt,
-    ">=": operator.ge,
-}  # fmt: skip
-_UNARY: dict[str, Callable[..., object]] = {
-    "-": operator.neg, "+": operator.pos, "~": operator.invert, "not": operator.not_,
-}  # fmt: skip
+_FAILURES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 _BUILTINS: dict[str, Callable[..., object]] = {
-    "abs": abs, "bool": bool, "divmod": divmod, "float": float, "int": int, "len": len,
-    "list": list, "max": max, "min": min, "range": range, "reversed": lambda v: list(reversed(v)),
-    "round": round, "sorted": sorted, "sum": sum, "tuple": tuple,
-}  # fmt: skip
+    "abs": abs,
+    "bool": bool,
+    "divmod": divmod,
+    "float": float,
+    "int": int,
+    "len": len,
+    "list": list,
+    "max": max,
+    "min": min,
+    "range": range,
+    "reversed": lambda values: list(reversed(values)),
+    "round": round,
+    "sorted": sorted,
+    "sum": sum,
+    "tuple": tuple,
+}
+# Operators and builtins that look at the elements, which must be known then.
+_COMPARING = frozenset({"==", "!=", "<", "<=", ">", ">=", "%"})
+_TAKING_UNKNOWN_ITEMS = frozenset({"len", "list", "tuple", "reversed"})
 
 
 class PythonRules:
@@ -44,9 +48,9 @@ class PythonRules:
         return UNKNOWN if value is UNKNOWN else bool(value)
 
     def unary(self, op: str, operand: object) -> object:
-        if operand is UNKNOWN or op not in _UNARY:
+        if operand is UNKNOWN or op not in UNARY:
             return UNKNOWN
-        return _attempt(_UNARY[op], operand)
+        return _attempt(UNARY[op], operand)
 
     def binary(self, op: str, left: object, right: object) -> object:
         if left is UNKNOWN or right is UNKNOWN:
@@ -54,28 +58,29 @@ class PythonRules:
         if op in ("is", "is-not"):
             return _identity(op, left, right)
         if op in ("in", "not-in"):
-            if not (known(left) and known(right)):
-                return UNKNOWN
-            return _attempt(lambda: (left in right) == (op == "in"))  # type: ignore[operator]
-        if op not in _BINARY or _too_large(op, left, right):
+            return _membership(op, left, right)
+        if op not in BINARY or _too_large(op, left, right):
             return UNKNOWN
-        if op in ("==", "!=", "<", "<=", ">", ">=", "%") and not (known(left) and known(right)):
+        if op in _COMPARING and not (known(left) and known(right)):
             return UNKNOWN
-        return _attempt(_BINARY[op], left, right)
+        return _attempt(BINARY[op], left, right)
 
     def cast(self, declared: str, operand: object) -> object:
         return UNKNOWN
 
     def call(self, name: str, args: list[object]) -> object:
         function = _BUILTINS.get(name)
-        if function is None or any(a is UNKNOWN for a in args):
+        if function is None:
             return UNKNOWN
-        if name not in ("len", "list", "tuple", "reversed") and not all(map(known, args)):
-            return UNKNOWN
-        if any(isinstance(a, range) and len(a) > MOST_ITEMS for a in args):
-            return UNKNOWN
+        for arg in args:
+            if arg is UNKNOWN or _is_long_range(arg):
+                return UNKNOWN
+            if not known(arg) and name not in _TAKING_UNKNOWN_ITEMS:
+                return UNKNOWN
         result = _attempt(function, *args)
-        return list(result) if isinstance(result, range) and len(result) <= MOST_ITEMS else result
+        if isinstance(result, range) and not _is_long_range(result):
+            return list(result)
+        return result
 
     def item(self, base: object, index: object) -> object:
         if base is UNKNOWN or not known(index):
@@ -87,31 +92,68 @@ def _attempt(function: Callable[..., object], *args: object) -> object:
     """The result, or `UNKNOWN` where Python would raise."""
     try:
         return function(*args)
-    except _FAILS:
+    except _FAILURES:
         return UNKNOWN
+
+
+def _is_long_range(value: object) -> bool:
+    return isinstance(value, range) and len(value) > MOST_ITEMS
 
 
 def _identity(op: str, left: object, right: object) -> object:
     """`is` is only sure for the values of which there is one each."""
-    single = (None, True, False)
-    if not any(left is one or right is one for one in single):
+    if not _is_single(left) and not _is_single(right):
         return UNKNOWN
     return (left is right) == (op == "is")
 
 
+def _is_single(value: object) -> bool:
+    return value is None or isinstance(value, bool)
+
+
+def _membership(op: str, member: object, container: object) -> object:
+    if not known(member) or not known(container):
+        return UNKNOWN
+    found = _attempt(operator.contains, container, member)
+    return UNKNOWN if found is UNKNOWN else found == (op == "in")
+
+
 def _too_large(op: str, left: object, right: object) -> bool:
     """Whether the result might be larger than is worth building."""
-    if isinstance(right, int) and isinstance(left, int):
-        if op == "<<":
+    if isinstance(left, int) and isinstance(right, int):
+        return _too_many_bits(op, left, right)
+    match op:
+        case "*":
+            return _repeated_length(left, right) > MOST_ITEMS
+        case "+":
+            return _length(left) + _length(right) > MOST_ITEMS
+        case "%":
+            # A format string may ask for any width.
+            return isinstance(left, str)
+        case _:
+            return False
+
+
+def _too_many_bits(op: str, left: int, right: int) -> bool:
+    match op:
+        case "<<":
             return right > MOST_BITS or left.bit_length() > MOST_BITS
-        if op == "**":
+        case "**":
             return left.bit_length() * abs(right) > MOST_BITS
-        return op == "*" and left.bit_length() + right.bit_length() > MOST_BITS
-    if op == "*":
-        length = next((len(v) for v in (left, right) if isinstance(v, list | tuple | str)), 0)
-        times = next((v for v in (left, right) if isinstance(v, int)), 0)
-        return length * times > MOST_ITEMS
-    if op == "+" and isinstance(left, list | tuple | str) and isinstance(right, list | tuple | str):
-        return len(left) + len(right) > MOST_ITEMS
-    # `%` on a string may pad it to any width.
-    return op == "%" and isinstance(left, str)
+        case "*":
+            return left.bit_length() + right.bit_length() > MOST_BITS
+        case _:
+            return False
+
+
+def _length(value: object) -> int:
+    return len(value) if isinstance(value, list | tuple | str) else 0
+
+
+def _repeated_length(left: object, right: object) -> int:
+    """The length of `left * right`, where one is a sequence and the other a number; else 0."""
+    if isinstance(right, int):
+        return _length(left) * right
+    if isinstance(left, int):
+        return _length(right) * left
+    return 0

@@ -1,5 +1,4 @@
-"""Where a name of one file is defined: in the file, in what it includes, in what it imports, in a
-class.
+"""Where a name of one file is defined: in the file, its includes, its imports, or a class.
 
 A list of definitions holds None for one that exists but lies outside the tree, or could not be
 followed.
@@ -17,14 +16,18 @@ from checks.eval.constants.files import files
 from checks.lang.ir.source_file import Constant, Function, Import, SourceFile
 
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*[<"]([^">\r\n]+)[>"]', re.MULTILINE)
+# How many includes, imports or base classes are followed one after another.
 _DEEPEST = 8
 
-T = TypeVar("T", bound=Constant | Function)
-Space = tuple[SourceFile, str]
+Definition = TypeVar("Definition", bound=Constant | Function)
+# What one file itself defines by a name.
+FindInFile = Callable[[SourceFile, str], list[Definition]]
+# A Python module (with an empty name), or a class in it.
+Namespace = tuple[SourceFile, str]
 
 
 class Scopes:
-    """Lookup over one side of a change. A `Space` is a Python module, or with a name a class in it."""
+    """Looks names up over one side of a change."""
 
     def __init__(self, change: ChangeSet, side: Side) -> None:
         self._change = change
@@ -34,188 +37,236 @@ class Scopes:
         self._includes: dict[str, list[str]] = {}
 
     def unit(self, path: str) -> SourceFile | None:
+        """The parsed file at `path`."""
         return self._change.unit(path, self._side)
 
     def constants(self, unit: SourceFile, name: str, function: str = "") -> list[Constant | None]:
-        """The definitions that the plain name `name` (`ns::K` in C++) may mean in `unit`, in the
-        function `function`. Macros with parameters are among them."""
-        return self._find(unit, name, function, _constants)
+        """The definitions that the plain name `name` (`ns::K` in C++) may mean.
+
+        It stands in `unit`, in the function named `function`. Macros with parameters are among
+        them.
+        """
+        return self._find(unit, name, function, _constants_in)
 
     def functions(self, unit: SourceFile, name: str, function: str = "") -> list[Function | None]:
         """The functions at file level that `name` may mean in `unit`."""
-        return self._find(unit, name, function, _functions)
+        return self._find(unit, name, function, _functions_in)
 
     def _find(
-        self, unit: SourceFile, name: str, function: str, pick: Callable[[SourceFile, str], list[T]]
-    ) -> list[T | None]:
+        self, unit: SourceFile, name: str, function: str, find_in: FindInFile[Definition]
+    ) -> list[Definition | None]:
         if unit.language == "python":
-            return self._python(unit, name, function, pick, 0)
-        return [*self._cpp(unit, name, pick)]
+            return self._find_python(unit, name, function, find_in, 0)
+        return [*self._find_cpp(unit, name, find_in)]
 
-    def _cpp(
-        self, unit: SourceFile, name: str, pick: Callable[[SourceFile, str], list[T]]
-    ) -> list[T]:
+    def _find_cpp(
+        self, unit: SourceFile, name: str, find_in: FindInFile[Definition]
+    ) -> list[Definition]:
         """The definitions in `unit`, else in the nearest headers that have any."""
-        found = pick(unit, name)
+        definitions = find_in(unit, name)
         word = name.rsplit("::", 1)[-1].encode()
-        seen, level = {unit.path}, [unit.path]
+        seen = {unit.path}
+        level = [unit.path]
         for _ in range(_DEEPEST):
-            if found or not level:
+            if definitions or not level:
                 break
-            level = [p for path in level for p in self._included(path) if p not in seen]
-            level = list(dict.fromkeys(level))
+            level = self._next_headers(level, seen)
             seen.update(level)
             for path in level:
                 # Parsing a header costs; one without the word has no definition of it.
-                header = self.unit(path) if word in (self._tree.read(path) or b"") else None
-                found += [] if header is None else pick(header, name)
-        return found
+                if word not in (self._tree.read(path) or b""):
+                    continue
+                header = self.unit(path)
+                if header is not None:
+                    definitions += find_in(header, name)
+        return definitions
+
+    def _next_headers(self, level: list[str], seen: set[str]) -> list[str]:
+        """The headers that the files of `level` include, without those `seen` before."""
+        headers: dict[str, None] = {}
+        for path in level:
+            for header in self._included(path):
+                if header not in seen:
+                    headers[header] = None
+        return list(headers)
 
     def _included(self, path: str) -> list[str]:
         if path not in self._includes:
             data = self._tree.read(path) or b""
-            names = [m.decode("utf-8", "replace") for m in _INCLUDE.findall(data)]
-            self._includes[path] = [p for name in names for p in self._files.include(path, name)]
+            headers: list[str] = []
+            for match in _INCLUDE.findall(data):
+                headers += self._files.include(path, match.decode("utf-8", "replace"))
+            self._includes[path] = headers
         return self._includes[path]
 
-    def _python(
+    def _find_python(
         self,
         unit: SourceFile,
         name: str,
         function: str,
-        pick: Callable[[SourceFile, str], list[T]],
+        find_in: FindInFile[Definition],
         depth: int,
-    ) -> list[T | None]:
-        found: list[T | None] = [*pick(unit, name)]
+    ) -> list[Definition | None]:
+        definitions: list[Definition | None] = [*find_in(unit, name)]
         if depth >= _DEEPEST:
-            return found
-        for one in _visible(unit, function):
-            if one.name and (one.alias or one.name) == name:
-                found += self._members(unit, one.module, one.name, pick, depth) or [None]
-        if not found:
-            for one in _visible(unit, function):
-                if one.name == "*":
-                    found += self._members(unit, one.module, name, pick, depth)
-        return found
+            return definitions
+        imports = _visible_imports(unit, function)
+        for item in imports:
+            if item.name and (item.alias or item.name) == name:
+                members = self._find_in_module(unit, item.module, item.name, find_in, depth)
+                definitions += members or [None]
+        if definitions:
+            return definitions
+        for item in imports:
+            if item.name == "*":
+                definitions += self._find_in_module(unit, item.module, name, find_in, depth)
+        return definitions
 
-    def _members(
+    def _find_in_module(
         self,
         unit: SourceFile,
         module: str,
         name: str,
-        pick: Callable[[SourceFile, str], list[T]],
+        find_in: FindInFile[Definition],
         depth: int,
-    ) -> list[T | None]:
-        found: list[T | None] = []
-        for other in self._modules(unit, module):
-            if other.path != unit.path:
-                found += self._python(other, name, "", pick, depth + 1)
-        return found
+    ) -> list[Definition | None]:
+        """What `name` means in the module that `unit` imports as `module`."""
+        definitions: list[Definition | None] = []
+        for imported in self._modules(unit, module):
+            if imported.path != unit.path:
+                definitions += self._find_python(imported, name, "", find_in, depth + 1)
+        return definitions
 
     def _modules(self, unit: SourceFile, module: str) -> list[SourceFile]:
-        units = [self.unit(path) for path in self._files.module(unit.path, module)]
-        return [u for u in units if u is not None]
+        """The files that `unit` imports as `module`, as far as they parse."""
+        modules = [self.unit(path) for path in self._files.module(unit.path, module)]
+        return [imported for imported in modules if imported is not None]
 
     def attribute(
         self, unit: SourceFile, parts: list[str], function: str = ""
     ) -> list[Constant | None]:
-        """The definitions of the dotted Python name `parts`: `module.K`, `Class.K`, `module.Class.K`."""
-        found: list[Constant | None] = []
-        for space in self.spaces(unit, parts[:-1], function):
-            if space is None:
-                found.append(None)
-            elif space[1]:
-                found += self.member(space, parts[-1]) or [None]
+        """The definitions of a dotted Python name: `module.K`, `Class.K`, `module.Class.K`."""
+        constants: list[Constant | None] = []
+        for namespace in self.namespaces(unit, parts[:-1], function):
+            if namespace is None:
+                constants.append(None)
+                continue
+            module, cls = namespace
+            if cls:
+                constants += self.member(namespace, parts[-1]) or [None]
             else:
-                found += self.constants(space[0], parts[-1]) or [None]
-        return found
+                constants += self.constants(module, parts[-1]) or [None]
+        return constants
 
-    def member(self, space: Space, name: str, depth: int = 0) -> list[Constant | None]:
+    def member(self, cls: Namespace, name: str, depth: int = 0) -> list[Constant | None]:
         """The class-level definitions of `name` in a class, else in its bases."""
-        unit, owner = space
-        found: list[Constant | None] = [
-            c for c in unit.constants if c.owner == owner and c.name == name
-        ]
-        if found or depth >= _DEEPEST:
-            return found
-        for one in unit.classes:
-            for base in one.bases if one.name == owner else ():
-                for above in self.spaces(unit, base.split("."), ""):
-                    if above is not None and above != space:
-                        found += self.member(above, name, depth + 1)
-        return found
+        unit, owner = cls
+        constants: list[Constant | None] = [*unit.constants_named.get((owner, name), [])]
+        if constants or depth >= _DEEPEST:
+            return constants
+        for definition in unit.classes_named.get(owner, []):
+            for base in definition.bases:
+                for parent in self.namespaces(unit, base.split("."), ""):
+                    if parent is not None and parent != cls:
+                        constants += self.member(parent, name, depth + 1)
+        return constants
 
-    def spaces(
+    def namespaces(
         self, unit: SourceFile, parts: list[str], function: str, depth: int = 0
-    ) -> list[Space | None]:
+    ) -> list[Namespace | None]:
         """The modules and classes that the dotted name `parts` may mean in `unit`."""
         if depth >= _DEEPEST or not parts:
             return []
-        found: list[Space | None] = []
-        if any(c.name == ".".join(parts) for c in unit.classes):
-            found.append((unit, ".".join(parts)))
-        for one in _visible(unit, function):
-            found += self._imported(unit, one, parts, depth)
-        return found
+        namespaces: list[Namespace | None] = []
+        path = ".".join(parts)
+        if path in unit.classes_named:
+            namespaces.append((unit, path))
+        for item in _visible_imports(unit, function):
+            if item.name:
+                namespaces += self._namespaces_from(unit, item, parts, depth)
+            else:
+                namespaces += self._namespaces_below(unit, item, parts, depth)
+        return namespaces
 
-    def _imported(
-        self, unit: SourceFile, one: Import, parts: list[str], depth: int
-    ) -> list[Space | None]:
-        """What `parts` means by way of the import `one`; empty where that binds another name."""
-        if one.name:
-            if (one.alias or one.name) != parts[0]:
-                return []
-            dot = "" if one.module.endswith(".") else "."
-            whole = self._inside(unit, f"{one.module}{dot}{one.name}", parts[1:], depth)
-            return whole or self._inside(unit, one.module, [one.name, *parts[1:]], depth) or [None]
-        bound = [one.alias] if one.alias else one.module.split(".")
+    def _namespaces_from(
+        self, unit: SourceFile, item: Import, parts: list[str], depth: int
+    ) -> list[Namespace | None]:
+        """What `parts` means by `from module import name`; empty where that binds another name."""
+        if (item.alias or item.name) != parts[0]:
+            return []
+        dot = "" if item.module.endswith(".") else "."
+        submodule = f"{item.module}{dot}{item.name}"
+        namespaces = self._namespaces_in(unit, submodule, parts[1:], depth)
+        if not namespaces:
+            namespaces = self._namespaces_in(unit, item.module, [item.name, *parts[1:]], depth)
+        return namespaces or [None]
+
+    def _namespaces_below(
+        self, unit: SourceFile, item: Import, parts: list[str], depth: int
+    ) -> list[Namespace | None]:
+        """What `parts` means by `import module`; empty where that binds another name."""
+        bound = [item.alias] if item.alias else item.module.split(".")
         if parts[: len(bound)] != bound:
             return []
-        return self._inside(unit, one.module, parts[len(bound) :], depth) or [None]
+        return self._namespaces_in(unit, item.module, parts[len(bound) :], depth) or [None]
 
-    def _inside(
+    def _namespaces_in(
         self, unit: SourceFile, module: str, rest: list[str], depth: int
-    ) -> list[Space | None]:
-        found: list[Space | None] = []
-        for other in self._modules(unit, module):
+    ) -> list[Namespace | None]:
+        """What the dotted name `rest` means in a module; the module itself where it is empty."""
+        namespaces: list[Namespace | None] = []
+        for imported in self._modules(unit, module):
             if not rest:
-                found.append((other, ""))
+                namespaces.append((imported, ""))
                 continue
-            found += self.spaces(other, rest, "", depth + 1)
-            if not found and other.path.endswith("/__init__.py"):
-                found += self._inside(unit, f"{module}.{rest[0]}", rest[1:], depth + 1)
-        return found
+            namespaces += self.namespaces(imported, rest, "", depth + 1)
+            if not namespaces and imported.path.endswith("/__init__.py"):
+                namespaces += self._namespaces_in(unit, f"{module}.{rest[0]}", rest[1:], depth + 1)
+        return namespaces
 
 
-def _visible(unit: SourceFile, function: str) -> list[Import]:
+def _visible_imports(unit: SourceFile, function: str) -> list[Import]:
     """The imports of `unit` that hold in the function named `function`: the file's and its own."""
-    return [
-        i for i in unit.imports if not i.function or f"{function}.".startswith(f"{i.function}.")
-    ]
+    visible: list[Import] = []
+    for item in unit.imports:
+        if not item.function or f"{function}.".startswith(f"{item.function}."):
+            visible.append(item)
+    return visible
 
 
-def _constants(unit: SourceFile, name: str) -> list[Constant]:
+def _constants_in(unit: SourceFile, name: str) -> list[Constant]:
     qualifier, _, word = name.rpartition("::")
     owner = qualifier.rpartition("::")[2]
-    same = [c for c in unit.constants if c.name == word and c.kind != "alias"]
-    return [c for c in same if _seen(c, owner, unit)]
+    constants: list[Constant] = []
+    for constant in unit.constants:
+        if constant.name == word and constant.kind != "alias" and _reaches(constant, owner, unit):
+            constants.append(constant)
+    return constants
 
 
-def _seen(constant: Constant, owner: str, unit: SourceFile) -> bool:
+def _reaches(constant: Constant, owner: str, unit: SourceFile) -> bool:
     """Whether a plain name, or `owner::name`, reaches `constant`."""
     if owner and constant.owner:
         return constant.owner.rpartition("::")[2] == owner
     if owner:
         # A namespace is not kept as an owner; a template's parameter must not pass for one.
-        spaces = (line for line in unit.lines if "namespace" in line)
-        return any(re.search(rf"namespace\s[\w:\s]*\b{re.escape(owner)}\b", s) for s in spaces)
+        return _opens_namespace(owner, unit)
     # The members of C++'s enums are taken as open.
     return not constant.owner or (unit.language == "cpp" and constant.kind == "enum")
 
 
-def _functions(unit: SourceFile, name: str) -> list[Function]:
+def _opens_namespace(name: str, unit: SourceFile) -> bool:
+    opening = re.compile(rf"namespace\s[\w:\s]*\b{re.escape(name)}\b")
+    return any(opening.search(line) for line in unit.lines)
+
+
+def _functions_in(unit: SourceFile, name: str) -> list[Function]:
     if unit.language == "python":
-        return [f for f in unit.functions if f.qualname == name]
+        return list(unit.functions_named.get(name, []))
     plain = name.removeprefix("::")
-    free = [f for f in unit.functions if not f.owner]
-    return [f for f in free if f.name == plain or f"::{f.qualname}".endswith(f"::{plain}")]
+    functions: list[Function] = []
+    for function in unit.functions:
+        is_named = function.name == plain or f"::{function.qualname}".endswith(f"::{plain}")
+        if is_named and not function.owner:
+            functions.append(function)
+    return functions

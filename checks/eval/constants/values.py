@@ -1,4 +1,4 @@
-"""The value that is not known, and what both languages ask of a value."""
+"""The value that is not known, and the operations that evaluation asks of a language."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ MOST_BITS = 4096
 
 def known(value: object) -> bool:
     """Whether neither `value` nor anything inside it is unknown."""
-    if isinstance(value, list | tuple | set | frozenset):
-        return all(map(known, value))
     if isinstance(value, dict):
         return all(map(known, value)) and all(map(known, value.values()))
+    if isinstance(value, list | tuple | set | frozenset):
+        return all(map(known, value))
     return value is not UNKNOWN
 
 
-class Rules(Protocol):
-    """The operations of one language. Each gives `UNKNOWN` where it has no answer, and never raises."""
+class LanguageRules(Protocol):
+    """The operations of one language. Each gives `UNKNOWN` where it has no answer; none raises."""
 
     def constant(self, const: Const) -> object:
         """A literal."""

@@ -1,230 +1,141 @@
-"""Expressions: operators, indexing, displays and comprehensions."""
+"""Expressions: operators, displays and comprehensions."""
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable
-from types import EllipsisType
-from typing import Any
-
-from checks.eval.interpreter import arrays, natives
-from checks.eval.interpreter.names import Names
+from checks.eval.interpreter import arrays
+from checks.eval.interpreter.builtins_model.iteration import length_origins, list_items
+from checks.eval.interpreter.builtins_model.operators import binary
+from checks.eval.interpreter.calls import evaluate_call
+from checks.eval.interpreter.frames import Interpretation
+from checks.eval.interpreter.names import get_attribute, look_up_name
+from checks.eval.interpreter.subscripts import get_item
 from checks.eval.interpreter.values import (
-    ANY,
-    Array,
-    GaveUp,
-    Instance,
+    SCALARS,
+    UNKNOWN_VALUE,
     PyDict,
     PyList,
-    Raised,
-    V,
+    Value,
     truth,
     unknown,
 )
+from checks.eval.python_operators import UNARY
 from checks.lang.ir import expr as E
 
 
-class Expressions(Names):
-    """The value of an expression."""
-
-    def eval(self, e: E.Expr) -> V:
-        """The value of an expression."""
-        self.budget -= 1
-        if self.budget < 0:
-            raise GaveUp
-        handler = _HANDLERS.get(e.__class__)
-        return ANY if handler is None else handler(self, e)
-
-    def _constant_value(self, e: E.Const) -> V:
-        return V(e.value)
-
-    def _named(self, e: E.Name) -> V:
-        frame = self.frames[-1]
-        found = frame.names.get(e.id)
-        return self.around(e.id, frame) if found is None else found
-
-    def _attribute_value(self, e: E.Attr) -> V:
-        return self.attribute(self.eval(e.base), e.name)
-
-    def _indexed(self, e: E.Index) -> V:
-        return self.item(self.eval(e.base), e.indices)
-
-    def _called(self, e: E.Call) -> V:
-        return self.call_expr(e)
-
-    def _binary(self, e: E.Binary) -> V:
-        if e.op in ("and", "or"):
-            return self._logic(e.op, e.left, e.right)
-        return natives.binary(e.op, self.eval(e.left), self.eval(e.right))
-
-    def _ternary(self, e: E.Ternary) -> V:
-        known = truth(self.eval(e.test))
-        return ANY if known is None else self.eval(e.then if known else e.orelse)
-
-    def _sequence(self, e: E.Sequence) -> V:
-        starred = any(isinstance(i, E.Unary) and i.op == "*" for i in e.items)
-        return V(PyList(None if starred else [self.eval(i) for i in e.items], kind=e.kind))
-
-    def _unary(self, e: E.Unary) -> V:
-        v = arrays.scalar(self.eval(e.operand))
-        if e.op == "not":
-            known = truth(v)
-            return V(not known, v.origins) if known is not None else unknown(v)
-        if isinstance(v.value, int | float) and not (e.op == "~" and isinstance(v.value, float)):
-            value = _UNARY.get(e.op)
-            return V(value(v.value), v.origins) if value else unknown(v)
-        return unknown(v)
-
-    def _logic(self, op: str, left: E.Expr, right: E.Expr) -> V:
-        first = self.eval(left)
-        known = truth(first)
-        if known is None:
-            second = self.eval(right)
-            decided = truth(second)
-            stops = (
-                decided is not None and decided == (op == "or") and isinstance(second.value, bool)
-            )
-            return second if stops else unknown(first, second)
-        return self.eval(right) if known == (op == "and") else first
-
-    def _mapping(self, e: E.Mapping) -> V:
-        made = PyDict({})
-        for key, value in e.items:
-            name = self.eval(key) if key is not None else ANY
-            item = self.eval(value)
-            if isinstance(name.value, natives.SCALARS):
-                made.items[name.value] = item
-            else:
-                made.open = True
-        return V(made)
-
-    def _comprehension(self, e: E.Comprehension) -> V:
-        if len(e.clauses) != 1 or e.kind not in ("list", "generator"):
-            return ANY
-        target, iterable, conditions = e.clauses[0]
-        source = self.eval(iterable)
-        items = natives.sequence(source)
-        if items is None:
-            return unknown(source)
-        frame, made = self.frame, []
-        saved = dict(frame.names)
-        try:
-            for item in items:
-                self.store(target, item)
-                verdicts = [truth(self.eval(c)) for c in conditions]
-                if None in verdicts:
-                    return unknown(source)
-                if all(verdicts):
-                    made.append(self.eval(e.element))
-        finally:
-            frame.names.clear()
-            frame.names.update(saved)
-        return V(
-            PyList(
-                made, source.value.length if isinstance(source.value, PyList) else source.origins
-            )
-        )
-
-    def index(self, e: E.Expr) -> arrays.Index:
-        if isinstance(e, E.Slice):
-            parts = [self.eval(p) if p is not None else None for p in (e.lower, e.upper, e.step)]
-            return slice(*parts)
-        if e == E.Name("..."):
-            return ...
-        found = self.eval(e)
-        return found.value if isinstance(found.value, slice) else found
-
-    def places(self, indices: tuple[E.Expr, ...]) -> list[arrays.Index]:
-        """What stands between the brackets; one tuple is spread, as Python does."""
-        found = [self.index(i) for i in indices]
-        match found:
-            case [V(value=PyList(items=list() as items, kind="tuple"))]:
-                found = [i.value if isinstance(i.value, slice | EllipsisType) else i for i in items]
-        return found
-
-    def item(self, owner: V, indices: tuple[E.Expr, ...]) -> V:
-        places = self.places(indices)
-        match owner.value:
-            case Instance():
-                getter = self.special(owner, "__getitem__")
-                return (
-                    self.call_function(getter, [key_of(places)], {})
-                    if getter is not None
-                    else unknown(owner)
-                )
-            case Array() as array:
-                return (
-                    arrays.view(array, places).also(owner.origins)
-                    if plain(places)
-                    else unknown(owner)
-                )
-            case PyList(items=list() as items) if len(places) == 1:
-                return self._list_item(owner, items, places[0])
-            case PyDict() as mapping if len(places) == 1 and isinstance(places[0], V):
-                key = places[0]
-                if not isinstance(key.value, natives.SCALARS):
-                    return unknown(owner)
-                if key.value in mapping.items:
-                    return mapping.items[key.value]
-                if mapping.open:
-                    return unknown(owner)
-                raise Raised("KeyError", repr(key.value), key.origins | owner.origins)
-            case _:
-                return unknown(owner)
-
-    def _list_item(self, owner: V, items: list[V], place: arrays.Index) -> V:
-        length = owner.value.length
-        if isinstance(place, slice):
-            parts = [
-                arrays.scalar(p) if isinstance(p, V) else V(None)
-                for p in (place.start, place.stop, place.step)
-            ]
-            if any(p.value is not None and type(p.value) is not int for p in parts):
-                return unknown(owner, *parts)
-            cut = items[slice(*(p.value for p in parts))]
-            return V(
-                PyList(cut, length.union(*(p.origins for p in parts)), owner.value.kind),
-                owner.origins,
-            )
-        if not isinstance(place, V):
-            return unknown(owner)
-        index = arrays.scalar(place)
-        if not isinstance(index.value, int):
-            return unknown(owner, index)
-        if not -len(items) <= index.value < len(items):
-            detail = f"list index {index.value} out of range for length {len(items)}"
-            raise Raised("IndexError", detail, length | index.origins)
-        return items[index.value]
+def evaluate(run: Interpretation, expr: E.Expr) -> Value:
+    """The value of an expression; unknown for a form that is not modelled."""
+    match expr:
+        case E.Const(value=value):
+            return Value(value)
+        case E.Name(id=name):
+            return look_up_name(run, name)
+        case E.Attr(base=base, name=name):
+            return get_attribute(run, run.eval(base), name)
+        case E.Index(base=base, indices=indices):
+            return get_item(run, run.eval(base), indices)
+        case E.Call():
+            return evaluate_call(run, expr)
+        case E.Unary(op=op, operand=operand):
+            return _evaluate_unary(op, run.eval(operand))
+        case E.Binary(op="and" | "or"):
+            return _evaluate_logic(run, expr)
+        case E.Binary(op=op, left=left, right=right):
+            return binary(op, run.eval(left), run.eval(right))
+        case E.Ternary():
+            return _evaluate_ternary(run, expr)
+        case E.Sequence():
+            return _evaluate_sequence(run, expr)
+        case E.Mapping():
+            return _evaluate_mapping(run, expr)
+        case E.Comprehension():
+            return _evaluate_comprehension(run, expr)
+        case _:
+            return UNKNOWN_VALUE
 
 
-_UNARY: dict[str, Callable[[Any], Any]] = {
-    "-": operator.neg,
-    "+": operator.pos,
-    "~": operator.invert,
-}
-
-# By the hundred thousand: a `match` over the classes takes three times as long.
-_HANDLERS: dict[type[E.Expr], Callable[[Expressions, Any], V]] = {
-    E.Const: Expressions._constant_value,
-    E.Name: Expressions._named,
-    E.Attr: Expressions._attribute_value,
-    E.Index: Expressions._indexed,
-    E.Call: Expressions._called,
-    E.Unary: Expressions._unary,
-    E.Binary: Expressions._binary,
-    E.Ternary: Expressions._ternary,
-    E.Sequence: Expressions._sequence,
-    E.Mapping: Expressions._mapping,
-    E.Comprehension: Expressions._comprehension,
-}
+def _evaluate_unary(op: str, operand: Value) -> Value:
+    value = arrays.scalar(operand)
+    if op == "not":
+        known = truth(value)
+        return unknown(value) if known is None else Value(not known, value.origins)
+    function = UNARY.get(op)
+    if function is None or not isinstance(value.value, int | float):
+        return unknown(value)
+    if op == "~" and isinstance(value.value, float):
+        return unknown(value)
+    return Value(function(value.value), value.origins)
 
 
-def plain(places: list[arrays.Index]) -> bool:
-    """Only whole numbers and slices: anything else (masks, Ellipsis, lists) is advanced indexing."""
-    return all(type(arrays.scalar(p).value) is int for p in places if isinstance(p, V))
+def _evaluate_logic(run: Interpretation, expr: E.Binary) -> Value:
+    """`and`, `or`: of an unknown first operand, the second may still decide."""
+    left = run.eval(expr.left)
+    known = truth(left)
+    if known is not None:
+        return run.eval(expr.right) if known == (expr.op == "and") else left
+    right = run.eval(expr.right)
+    decides = isinstance(right.value, bool) and right.value == (expr.op == "or")
+    return right if decides else unknown(left, right)
 
 
-def key_of(places: list[arrays.Index]) -> V:
-    """The one argument that `__getitem__` gets."""
-    values = [p if isinstance(p, V) else V(p) for p in places]
-    return values[0] if len(values) == 1 else V(PyList(values, kind="tuple"))
+def _evaluate_ternary(run: Interpretation, expr: E.Ternary) -> Value:
+    known = truth(run.eval(expr.test))
+    if known is None:
+        return UNKNOWN_VALUE
+    return run.eval(expr.then if known else expr.orelse)
+
+
+def _evaluate_sequence(run: Interpretation, expr: E.Sequence) -> Value:
+    if any(_is_starred(item) for item in expr.items):
+        return Value(PyList(None, kind=expr.kind))
+    return Value(PyList([run.eval(item) for item in expr.items], kind=expr.kind))
+
+
+def _is_starred(expr: E.Expr) -> bool:
+    return isinstance(expr, E.Unary) and expr.op == "*"
+
+
+def _evaluate_mapping(run: Interpretation, expr: E.Mapping) -> Value:
+    mapping = PyDict({})
+    for key_expr, value_expr in expr.items:
+        key = UNKNOWN_VALUE if key_expr is None else run.eval(key_expr)
+        value = run.eval(value_expr)
+        if isinstance(key.value, SCALARS):
+            mapping.items[key.value] = value
+        else:
+            mapping.open = True
+    return Value(mapping)
+
+
+def _evaluate_comprehension(run: Interpretation, expr: E.Comprehension) -> Value:
+    """A list or generator with one `for`; others are unknown."""
+    if len(expr.clauses) != 1 or expr.kind not in ("list", "generator"):
+        return UNKNOWN_VALUE
+    target, iterable, conditions = expr.clauses[0]
+    source = run.eval(iterable)
+    items = list_items(source)
+    if items is None:
+        return unknown(source)
+    frame = run.frame
+    saved = dict(frame.names)
+    elements: list[Value] = []
+    try:
+        for item in items:
+            run.store(target, item)
+            taken = _all_true(run, conditions)
+            if taken is None:
+                return unknown(source)
+            if taken:
+                elements.append(run.eval(expr.element))
+    finally:
+        # The names of a comprehension are its own.
+        frame.names.clear()
+        frame.names.update(saved)
+    return Value(PyList(elements, length_origins(source)))
+
+
+def _all_true(run: Interpretation, conditions: tuple[E.Expr, ...]) -> bool | None:
+    """Whether all conditions hold; None where one is not known."""
+    verdicts = [truth(run.eval(condition)) for condition in conditions]
+    if None in verdicts:
+        return None
+    return all(verdicts)

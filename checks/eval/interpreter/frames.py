@@ -1,20 +1,30 @@
-"""What is common to the parts of the interpreter: running functions, failures, and control flow."""
+"""What the parts of the interpreter share: its fields, running functions, control flow."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from checks.eval.interpreter.modules import NameKey
 from checks.eval.interpreter.program import Program
-from checks.eval.interpreter.values import FuncRef, Origin, V
+from checks.eval.interpreter.values import FuncRef, Origin, Value
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import Stmt
 
+# How an interpretation notes what a line of a test file wrote.
+WROTE_ATTRIBUTE = 1
+WROTE_ELEMENT = 2
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The test certainly fails: `line` is the statement of the test, `where` the line that raises."""
+    """The test certainly fails.
+
+    `line` is the statement of the test, `where` the line that raises, `origins` the lines that the
+    culprit came through. `trace` has the altered lines among them, with their text and value.
+    """
 
     exception: str
     detail: str
@@ -25,79 +35,96 @@ class Failure:
 
 
 @dataclass(slots=True)
-class Frame:
-    """One running function. `maybe` is set once what follows runs only on some paths; `test` says that this is the
-    test, `fixture` that it stands in a file of tests, `altered` that the change has a line in it."""
+class CallFrame:
+    """One running function with its local `names`; `scope` holds those of the function around it.
+
+    `maybe` is set once what follows runs only on some paths. `test` says that this is the test,
+    `fixture` that it stands in a file of tests, `altered` that the change has a line in it.
+    """
 
     unit: SourceFile
     function: Function
-    names: dict[str, V]
-    scope: dict[str, V] | None = None
+    names: dict[str, Value]
+    scope: dict[str, Value] | None = None
     maybe: bool = False
     test: bool = False
     fixture: bool = False
     altered: bool = False
 
 
-class Return(Exception):
-    def __init__(self, value: V) -> None:
+class ReturnSignal(Exception):
+    """A `return` of the interpreted code."""
+
+    def __init__(self, value: Value) -> None:
         super().__init__()
         self.value = value
 
 
-class Jump(Exception):
+class LoopJump(Exception):
+    """A `break` or `continue` (`kind`) of the interpreted code."""
+
     def __init__(self, kind: str) -> None:
         super().__init__(kind)
         self.kind = kind
 
 
 @dataclass
-class State:
-    """One interpretation. `changed(path, start, end)` says whether the change altered one of these lines of the code
-    under test, `is_test(path)` which files hold fixtures. `budget` bounds the number of expressions. `stores` are the
-    lines of those files that wrote an attribute (1) or an element (2), in the order of their last write; `reached` the
-    test's statements, `constants` what modules and classes were asked for."""
+class Interpretation(ABC):
+    """One interpretation.
+
+    `changed(path, start, end)` says whether the change altered one of these lines of the code under
+    test, `is_test(path)` which files hold fixtures. `budget` bounds the number of expressions,
+    `depth` that of calls inside calls.
+
+    `stores` are the lines of test files that wrote an attribute or an element, in the order of
+    their last write; `reached` the test's statements; `constants` the values of names of modules
+    and classes that were asked for; `unknowns` counts calls into something unknown.
+    """
 
     program: Program
     changed: Callable[[str, int, int], bool]
     is_test: Callable[[str], bool]
     budget: int = 60_000
     depth: int = 30
-    frames: list[Frame] = field(default_factory=list)
+    frames: list[CallFrame] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     unknowns: int = 0
     trace: list[tuple[Origin, str, str]] = field(default_factory=list)
     reached: set[int] = field(default_factory=set)
     stores: dict[Origin, int] = field(default_factory=dict)
-    constants: dict[tuple[str, str], V] = field(default_factory=dict)
-    _importing: set[tuple[str, str]] = field(default_factory=set)
+    constants: dict[NameKey, Value] = field(default_factory=dict)
+    # The names whose imports are being followed.
+    importing: set[NameKey] = field(default_factory=set)
 
     @property
-    def frame(self) -> Frame:
+    def frame(self) -> CallFrame:
+        """The function that is running."""
         return self.frames[-1]
 
-    def entering(
+    def make_frame(
         self,
         function: Function,
         unit: SourceFile,
-        names: dict[str, V],
-        scope: dict[str, V] | None = None,
-    ) -> Frame:
+        names: dict[str, Value],
+        scope: dict[str, Value] | None = None,
+    ) -> CallFrame:
         """The frame of a call of `function`, which stands in `unit`."""
         altered = self.changed(unit.path, function.start_line, function.end_line)
-        return Frame(unit, function, names, scope, fixture=self.is_test(unit.path), altered=altered)
+        in_tests = self.is_test(unit.path)
+        return CallFrame(unit, function, names, scope, fixture=in_tests, altered=altered)
 
-    def eval(self, e: E.Expr) -> V:
-        raise NotImplementedError
+    @abstractmethod
+    def eval(self, expr: E.Expr) -> Value:
+        """The value of an expression. Raises GaveUp beyond the budget."""
 
-    def call_expr(self, e: E.Call) -> V:
-        raise NotImplementedError
+    @abstractmethod
+    def call_function(self, ref: FuncRef, args: list[Value], words: dict[str, Value]) -> Value:
+        """Run a function of the tree."""
 
-    def call_function(self, ref: FuncRef, args: list[V], words: dict[str, V]) -> V:
-        raise NotImplementedError
+    @abstractmethod
+    def store(self, target: E.Expr, value: Value) -> None:
+        """`target = value`."""
 
-    def store(self, target: E.Expr, value: V) -> None:
-        raise NotImplementedError
-
+    @abstractmethod
     def block(self, body: tuple[Stmt, ...]) -> None:
-        raise NotImplementedError
+        """Run statements in order."""

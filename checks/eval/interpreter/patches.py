@@ -4,90 +4,106 @@ from __future__ import annotations
 
 import re
 
-from checks.eval.interpreter.calls import Calls
-from checks.eval.interpreter.values import ClassRef, GaveUp, Instance, ModuleRef, V
+from checks.eval.interpreter.frames import Interpretation
+from checks.eval.interpreter.modules import NameKey
+from checks.eval.interpreter.values import ClassRef, GaveUp, Instance, ModuleRef, Value
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function
 
-_PATCH = re.compile(r"""(?:\w+\.)*patch\(\s*["']([\w.]+)["']""")
+_PATCH_DECORATOR = re.compile(r"""(?:\w+\.)*patch\(\s*["']([\w.]+)["']""")
 
 
-class Patches(Calls):
-    """Putting other things in the place of names."""
+def apply_decorators(run: Interpretation, function: Function) -> None:
+    """Apply `@patch("module.name")`.
 
-    def decorated(self, function: Function) -> None:
-        """Apply `@patch("module.name")`; what other patches replace is not known, so they end the run."""
-        for mark in function.marks:
-            target = _PATCH.match(mark)
-            if target is not None:
-                self._replace(self._named_by(target[1]), V(Instance(None, open=True)))
-            elif "patch" in mark:
-                raise GaveUp
+    Raises GaveUp for other patches: what they replace is not known.
+    """
+    for mark in function.marks:
+        target = _PATCH_DECORATOR.match(mark)
+        if target is not None:
+            _replace(run, _find_target(run, target[1]), _new_mock())
+        elif "patch" in mark:
+            raise GaveUp
 
-    def _replace(self, key: tuple[str, str] | None, value: V) -> None:
-        if key is not None:
-            self.program.replace(key, value)
 
-    def patched(self, items: tuple[E.Expr, ...]) -> list[tuple[tuple[str, str], V | None]]:
-        """Apply `mock.patch(...)` and `patch.object(...)`; gives what to restore."""
-        undo: list[tuple[tuple[str, str], V | None]] = []
-        for item in items:
-            if not isinstance(item, E.Call):
-                continue
-            key = self._target(item)
-            new = (
-                self.eval(item.args[-1])
-                if key and len(item.args) > (2 if E.callee(item) == "object" else 1)
-                else None
-            )
-            if key is None:
-                self.eval(item)
-                continue
-            undo.append((key, self.program.overrides.get(key)))
-            self.program.replace(key, new if new is not None else V(Instance(None, open=True)))
-        return undo
+def apply_context_managers(
+    run: Interpretation, items: tuple[E.Expr, ...]
+) -> list[tuple[NameKey, Value | None]]:
+    """Apply `with mock.patch(...)` and `patch.object(...)`; gives the names and old values."""
+    undo: list[tuple[NameKey, Value | None]] = []
+    for item in items:
+        if not isinstance(item, E.Call):
+            continue
+        key = _target_of_patch(run, item)
+        if key is None:
+            run.eval(item)
+            continue
+        replacement = _replacement(run, item)
+        undo.append((key, run.program.overrides.get(key)))
+        run.program.replace(key, replacement)
+    return undo
 
-    def monkeypatch(self, call: E.Call) -> None:
-        """`monkeypatch.setattr(owner, "name", value)` and its dotted form."""
-        args = [self.eval(a) for a in call.args]
-        match [a.value for a in args[:2]]:
-            case [Instance() as owner, str() as name] if len(args) > 2:
-                owner.attrs[name] = args[2]
-            case [ModuleRef() | ClassRef() as owner, str() as name]:
-                self._replace(_key(owner, name), args[-1])
-            case [str() as target, *_]:
-                self._replace(self._named_by(target), args[-1])
 
-    def _target(self, call: E.Call) -> tuple[str, str] | None:
-        name = E.dotted(call.func) or ""
-        if name.endswith("patch.object") and len(call.args) > 1:
-            owner, attr = self.eval(call.args[0]).value, self.eval(call.args[1]).value
-            return (
-                _key(owner, attr)
-                if isinstance(owner, ModuleRef | ClassRef) and isinstance(attr, str)
-                else None
-            )
-        if (
-            name.endswith("patch")
-            and call.args
-            and isinstance(target := self.eval(call.args[0]).value, str)
-        ):
-            return self._named_by(target)
+def apply_monkeypatch(run: Interpretation, call: E.Call) -> None:
+    """`monkeypatch.setattr(owner, "name", value)` and its dotted form."""
+    args = [run.eval(arg) for arg in call.args]
+    match [arg.value for arg in args[:2]]:
+        case [Instance() as owner, str() as name] if len(args) > 2:
+            owner.attrs[name] = args[2]
+        case [ModuleRef() | ClassRef() as owner, str() as name]:
+            _replace(run, _key_of_attribute(owner, name), args[-1])
+        case [str() as target, *_]:
+            _replace(run, _find_target(run, target), args[-1])
+
+
+def _replace(run: Interpretation, key: NameKey | None, value: Value) -> None:
+    if key is not None:
+        run.program.replace(key, value)
+
+
+def _new_mock() -> Value:
+    return Value(Instance(None, open=True))
+
+
+def _replacement(run: Interpretation, call: E.Call) -> Value:
+    """What a `patch(...)` puts in the place of its target: its last argument, else a mock."""
+    target_args = 2 if E.callee(call) == "object" else 1
+    if len(call.args) > target_args:
+        return run.eval(call.args[-1])
+    return _new_mock()
+
+
+def _target_of_patch(run: Interpretation, call: E.Call) -> NameKey | None:
+    """The name that `patch("module.name")` or `patch.object(owner, "name")` replaces."""
+    name = E.dotted(call.func) or ""
+    if name.endswith("patch.object") and len(call.args) > 1:
+        owner = run.eval(call.args[0]).value
+        attribute = run.eval(call.args[1]).value
+        if isinstance(owner, ModuleRef | ClassRef) and isinstance(attribute, str):
+            return _key_of_attribute(owner, attribute)
         return None
-
-    def _named_by(self, target: str) -> tuple[str, str] | None:
-        """What a patch of the dotted name `target` replaces: a file's name, or a class's attribute in it."""
-        module, _, name = target.rpartition(".")
-        found = self.program.module(module)
-        if found.unit is not None:
-            return found.unit.path, name
-        above, _, cls = module.rpartition(".")
-        found = self.program.module(above) if above else found
-        return (found.unit.path, f"{cls}.{name}") if found.unit is not None else None
+    if name.endswith("patch") and call.args:
+        target = run.eval(call.args[0]).value
+        if isinstance(target, str):
+            return _find_target(run, target)
+    return None
 
 
-def _key(owner: ModuleRef | ClassRef, name: str) -> tuple[str, str] | None:
+def _find_target(run: Interpretation, target: str) -> NameKey | None:
+    """What a patch of the dotted name `target` replaces: a name of a file, or of a class in it."""
+    owner, _, name = target.rpartition(".")
+    unit = run.program.module(owner).unit
+    if unit is not None:
+        return unit.path, name
+    module, _, cls = owner.rpartition(".")
+    if not module:
+        return None
+    unit = run.program.module(module).unit
+    return None if unit is None else (unit.path, f"{cls}.{name}")
+
+
+def _key_of_attribute(owner: ModuleRef | ClassRef, name: str) -> NameKey | None:
     """Where a patch of `owner.name` is kept among the overrides."""
     if isinstance(owner, ClassRef):
         return owner.unit.path, f"{owner.cls.name}.{name}"
-    return (owner.unit.path, name) if owner.unit is not None else None
+    return None if owner.unit is None else (owner.unit.path, name)

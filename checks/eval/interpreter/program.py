@@ -1,153 +1,39 @@
-"""The modules of a tree, by dotted name, as the interpreter imports them."""
+"""The modules of a tree as one test sees them: with its patches, and through imports."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import PurePosixPath
 
-from checks.core.tree import word_regex
-from checks.eval.interpreter.setups import SetUp
-from checks.eval.interpreter.values import ANY, ClassRef, FuncRef, ModuleRef, Native, V
-from checks.lang.ir.source_file import Function, Import, SourceFile
-
-_LAZY = re.compile(rf"(?:{word_regex('yield')}|{word_regex('await')})\b")
-_DYNAMIC = ("setattr(", "__dict__", "__getattr")
-_VARS = re.compile(rf"{word_regex('vars')}\(")
-_TRANSPARENT = re.compile(
-    r"^(staticmethod|classmethod|(abc\.)?abstractmethod|override)$|inference_mode|no_grad|nvtx|annotate"
+from checks.eval.interpreter.modules import Modules, NameKey, Position
+from checks.eval.interpreter.values import (
+    UNKNOWN_VALUE,
+    ClassRef,
+    ModuleRef,
+    Native,
+    Value,
 )
-_READ_THROUGH = frozenset({"property", "cached_property", "functools.cached_property"})
-PREFIXES = ("", "python/", "src/")
+from checks.lang.ir.source_file import Import, SourceFile
 
-
-@dataclass
-class Modules:
-    """The files of one tree; `unit` gives the parsed file at a path, or None. What they say is looked up once for all
-    the tests that are run over them."""
-
-    unit: Callable[[str], SourceFile | None]
-    set_ups: dict[tuple[str, int], SetUp] = field(default_factory=dict)
-    _found: dict[str, ModuleRef] = field(default_factory=dict)
-    _defined: dict[tuple[str, str], V | None] = field(default_factory=dict)
-    _tops: dict[str, Function] = field(default_factory=dict)
-    _inner: dict[tuple[str, int], dict[str, V]] = field(default_factory=dict)
-    _followed: dict[tuple[str, int], bool] = field(default_factory=dict)
-    _dynamic: dict[tuple[str, int], bool] = field(default_factory=dict)
-
-    def named(self, name: str) -> ModuleRef:
-        """The module with this dotted name; foreign when the tree has no such file."""
-        if name not in self._found:
-            self._found[name] = self._find(name)
-        return self._found[name]
-
-    def _find(self, name: str) -> ModuleRef:
-        path = name.replace(".", "/")
-        for prefix in PREFIXES:
-            for file in (f"{prefix}{path}.py", f"{prefix}{path}/__init__.py"):
-                found = self.unit(file)
-                if found is not None:
-                    return ModuleRef(name, found)
-        return ModuleRef(name)
-
-    def defined(self, unit: SourceFile, name: str) -> V | None:
-        """A function or class that `unit` defines at its top level; `ANY` where several things go by the name."""
-        key = (unit.path, name)
-        if key not in self._defined:
-            self._defined[key] = self._define(unit, name)
-        return self._defined[key]
-
-    def _define(self, unit: SourceFile, name: str) -> V | None:
-        functions = unit.functions_named.get(name, ())
-        if len(functions) == 1:
-            again = any(c.name == name and not c.owner for c in unit.constants)
-            return ANY if again else V(FuncRef(functions[0], unit))
-        classes = unit.classes_named.get(name, ())
-        if len(classes) == 1:
-            return V(ClassRef(classes[0], unit))
-        return ANY if functions or classes else None
-
-    def top(self, unit: SourceFile) -> Function:
-        """What stands for the function in which the statements of a file run."""
-        if unit.path not in self._tops:
-            self._tops[unit.path] = Function(
-                "<module>", "<module>", unit.path, (), 0, 0, lambda: ()
-            )
-        return self._tops[unit.path]
-
-    def inner(self, ref: ClassRef) -> dict[str, V]:
-        """The classes defined inside a class, by their short names."""
-        key = (ref.unit.path, ref.cls.start_line)
-        if key not in self._inner:
-            prefix = f"{ref.cls.name}."
-            inside = (
-                c
-                for c in ref.unit.classes
-                if c.name.startswith(prefix) and "." not in c.name[len(prefix) :]
-            )
-            self._inner[key] = {c.name[len(prefix) :]: V(ClassRef(c, ref.unit)) for c in inside}
-        return self._inner[key]
-
-    def followed(self, ref: FuncRef) -> bool:
-        """Whether a call runs just what is written: it gives no generator or coroutine, and no decorator is unknown."""
-        function, unit = ref.function, ref.unit
-        key = (unit.path, function.start_line)
-        if key not in self._followed:
-            plain = is_fixture(function) or not any(map(_opaque, function.marks))
-            lazy = plain and _suspends(unit.text(function.start_line, function.end_line))
-            self._followed[key] = plain and not lazy and function.clean
-        return self._followed[key]
-
-    def dynamic(self, chain: list[ClassRef]) -> bool:
-        """Whether one of these classes gives its objects attributes that no assignment names."""
-        for ref in chain:
-            key = (ref.unit.path, ref.cls.start_line)
-            if key not in self._dynamic:
-                self._dynamic[key] = _sets_any(ref.unit.text(ref.cls.start_line, ref.cls.end_line))
-            if self._dynamic[key]:
-                return True
-        return False
-
-
-def is_fixture(function: Function) -> bool:
-    """Whether pytest calls this function to make an argument of tests."""
-    return any("fixture" in m for m in function.marks)
-
-
-def _opaque(mark: str) -> bool:
-    """Whether a decorator puts something unknown in the place of the function."""
-    return mark not in _READ_THROUGH and not _TRANSPARENT.search(mark)
-
-
-def _suspends(text: str) -> bool:
-    """Whether `yield` or `await` stands on a line, before any comment."""
-    if "yield" not in text and "await" not in text:
-        return False
-    return any(
-        "#" not in text[text.rfind("\n", 0, m.start()) + 1 : m.start()]
-        for m in _LAZY.finditer(text)
-    )
-
-
-def _sets_any(text: str) -> bool:
-    """Whether an attribute may be set or made whose name is not written."""
-    return any(word in text for word in _DYNAMIC) or _VARS.search(text) is not None
+__all__ = ["Modules", "Program", "absolute"]
 
 
 @dataclass
 class Program:
-    """`modules` as one test sees them: `overrides` are names replaced by its patches, with `replace`."""
+    """`modules` as one test sees them.
+
+    `overrides` are names that its patches replaced, by file and name; write them with `replace`.
+    """
 
     modules: Modules
-    overrides: dict[tuple[str, str], V] = field(default_factory=dict)
-    _following: set[tuple[str, str]] = field(default_factory=set)
-    _bases: dict[tuple[str, int], list[ClassRef] | None] = field(default_factory=dict)
-    _ancestors: dict[tuple[str, int], list[ClassRef]] = field(default_factory=dict)
+    overrides: dict[NameKey, Value] = field(default_factory=dict)
+    # The imports that are being followed: two modules may import a name from each other.
+    _following: set[NameKey] = field(default_factory=set)
+    _bases: dict[Position, list[ClassRef] | None] = field(default_factory=dict)
+    _ancestors: dict[Position, list[ClassRef]] = field(default_factory=dict)
 
-    def replace(self, key: tuple[str, str], value: V | None) -> None:
-        """Put `value` under the name `key` (a path and a name in it), or with None what is there without a patch."""
+    def replace(self, key: NameKey, value: Value | None) -> None:
+        """Put `value` under the name `key`; None takes the patch away."""
         self._bases.clear()
         self._ancestors.clear()
         if value is None:
@@ -159,35 +45,48 @@ class Program:
         """The module with this dotted name; foreign when the tree has no such file."""
         return self.modules.named(name)
 
-    def imported(self, item: Import, unit: SourceFile) -> V:
-        """What an import binds."""
+    def imported(self, item: Import, unit: SourceFile) -> Value:
+        """What an import in `unit` binds."""
         name = absolute(item.module, unit.path)
-        if not item.name:
-            top = name if item.alias and item.alias != name.split(".")[0] else name.split(".")[0]
-            return V(self.module(top))
-        return self.member(self.module(name), item.name)
+        if item.name:
+            return self.member(self.module(name), item.name)
+        # `import a.b` binds `a`, `import a.b as c` binds the module itself.
+        package = name.split(".")[0]
+        if item.alias and item.alias != package:
+            return Value(self.module(name))
+        return Value(self.module(package))
 
-    def member(self, module: ModuleRef, name: str) -> V:
-        """`module.name`; `ANY` where the module is ours but does not say."""
-        unit = module.unit
-        found = self.defined(unit, name) if unit is not None else None
-        if found is not None:
-            return found
-        again = [i for i in _imports(unit, name) if not i.function] if unit is not None else []
-        if unit is not None and len(again) == 1 and (unit.path, name) not in self._following:
-            self._following.add((unit.path, name))
-            found = self.imported(again[0], unit)
-            self._following.discard((unit.path, name))
-            if found.known:
-                return found
-        inner = self.module(f"{module.name}.{name}")
-        if inner.unit is not None:
-            return V(inner)
-        return V(Native(f"{module.name}.{name}")) if unit is None else ANY
+    def member(self, module: ModuleRef, name: str) -> Value:
+        """`module.name`; unknown where the module is ours but does not say."""
+        if module.unit is not None:
+            definition = self._member_of_file(module.unit, name)
+            if definition is not None:
+                return definition
+        submodule = self.module(f"{module.name}.{name}")
+        if submodule.unit is not None:
+            return Value(submodule)
+        if module.unit is None:
+            return Value(Native(f"{module.name}.{name}"))
+        return UNKNOWN_VALUE
 
-    def defined(self, unit: SourceFile, name: str) -> V | None:
+    def _member_of_file(self, unit: SourceFile, name: str) -> Value | None:
+        """What `unit` defines or imports as `name`; None where that cannot be said."""
+        definition = self.defined(unit, name)
+        if definition is not None:
+            return definition
+        imports = [item for item in _imports_of(unit, name) if not item.function]
+        key = (unit.path, name)
+        if len(imports) != 1 or key in self._following:
+            return None
+        self._following.add(key)
+        # A package that only hands on what its modules define.
+        imported = self.imported(imports[0], unit)
+        self._following.discard(key)
+        return imported if imported.known else None
+
+    def defined(self, unit: SourceFile, name: str) -> Value | None:
         """A function or class that `unit` defines at its top level, or what a patch put there."""
-        if self.overrides and (unit.path, name) in self.overrides:
+        if (unit.path, name) in self.overrides:
             return self.overrides[unit.path, name]
         return self.modules.defined(unit, name)
 
@@ -195,16 +94,18 @@ class Program:
         """The class and its ancestors, nearest first; None where one of them is not in the tree."""
         key = (ref.unit.path, ref.cls.start_line)
         if key not in self._bases:
-            self._bases[key] = self._known_bases(ref)
+            self._bases[key] = self._find_bases(ref)
         return self._bases[key]
 
-    def _known_bases(self, ref: ClassRef) -> list[ClassRef] | None:
+    def _find_bases(self, ref: ClassRef) -> list[ClassRef] | None:
         chain = [ref]
         for base in ref.cls.bases:
             if base in ("object", "ABC", "abc.ABC"):
                 continue
-            found = self._class(base, ref.unit)
-            above = self.bases(found) if found is not None and found.cls != ref.cls else None
+            parent = self._find_class(base, ref.unit)
+            if parent is None or parent.cls == ref.cls:
+                return None
+            above = self.bases(parent)
             if above is None:
                 return None
             chain += above
@@ -214,40 +115,41 @@ class Program:
         """Like `bases`, leaving out those that are not in the tree."""
         key = (ref.unit.path, ref.cls.start_line)
         if key not in self._ancestors:
-            self._ancestors[key] = self._some_bases(ref)
+            self._ancestors[key] = self._find_ancestors(ref)
         return self._ancestors[key]
 
-    def _some_bases(self, ref: ClassRef) -> list[ClassRef]:
+    def _find_ancestors(self, ref: ClassRef) -> list[ClassRef]:
         chain = [ref]
         for base in ref.cls.bases:
-            found = self._class(base, ref.unit)
-            if found is not None and found.cls != ref.cls:
-                chain += self.ancestors(found)
+            parent = self._find_class(base, ref.unit)
+            if parent is not None and parent.cls != ref.cls:
+                chain += self.ancestors(parent)
         return chain
 
-    def _class(self, name: str, unit: SourceFile) -> ClassRef | None:
+    def _find_class(self, name: str, unit: SourceFile) -> ClassRef | None:
         local = unit.classes_named.get(name, ())
         if len(local) == 1:
             return ClassRef(local[0], unit)
-        imports = _imports(unit, name)
+        imports = _imports_of(unit, name)
         if len(imports) != 1:
             return None
         value = self.imported(imports[0], unit).value
         return value if isinstance(value, ClassRef) else None
 
 
-def _imports(unit: SourceFile, name: str) -> list[Import]:
+def _imports_of(unit: SourceFile, name: str) -> list[Import]:
     """Imports that bind `name` to what is called so, not to the package that holds it."""
-    return [i for i in unit.imports_named.get(name, ()) if i.alias or i.name]
+    return [item for item in unit.imports_named.get(name, ()) if item.alias or item.name]
 
 
-@lru_cache(4096)
 def absolute(module: str, path: str) -> str:
     """`module` as imported in the file `path`, without leading dots."""
     if not module.startswith("."):
         return module
-    level = len(module) - len(module.lstrip("."))
-    parts = PurePosixPath(path).parent.parts
-    parts = parts[: len(parts) - level + 1]
-    tail = module[level:]
-    return ".".join([*parts, *([tail] if tail else [])])
+    tail = module.lstrip(".")
+    level = len(module) - len(tail)
+    folders = PurePosixPath(path).parent.parts
+    parts = list(folders[: len(folders) - level + 1])
+    if tail:
+        parts.append(tail)
+    return ".".join(parts)

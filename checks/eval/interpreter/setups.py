@@ -1,139 +1,137 @@
-"""What the set-up of a test class leaves behind, so that it is followed once for all of its tests."""
+"""What the set-up of a test class leaves behind, kept for all of its tests."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from checks.eval.interpreter.values import (
     Array,
+    ArrayBuffer,
     FuncRef,
     Instance,
     Native,
     Origin,
     PyDict,
     PyList,
-    Store,
-    V,
+    Value,
 )
 
-if TYPE_CHECKING:
-    from checks.eval.interpreter.frames import State
-
-K = TypeVar("K")
-Named = dict[tuple[str, str], V]
+K = TypeVar("K", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
-class SetUp:
-    """The test's object `me` and what else its set-up changed of an interpretation, having `spent` of the budget."""
+class SetupSnapshot:
+    """The test's object `instance`, and what else its set-up changed of an interpretation.
 
-    me: V
-    constants: Named
-    overrides: Named
+    `spent` is how much of the budget the set-up took. The fields are those of `Interpretation`.
+    """
+
+    instance: Value
+    constants: dict[tuple[str, str], Value]
+    overrides: dict[tuple[str, str], Value]
     trace: list[tuple[Origin, str, str]]
     stores: dict[Origin, int]
     unknowns: int
     spent: int
 
-    @classmethod
-    def left(cls, state: State, me: V, budget: int) -> SetUp:
-        """What a set-up left behind in `state`, which had `budget` before it."""
-        overrides, spent = state.program.overrides, budget - state.budget
-        return cls(
-            me, state.constants, overrides, state.trace, state.stores, state.unknowns, spent
-        ).copy()
-
-    def resume(self, state: State) -> V:
-        """Have `state` be as it was left; gives the test's object."""
-        left = self.copy()
-        state.constants, state.program.overrides = left.constants, left.overrides
-        state.trace, state.stores, state.unknowns = left.trace, left.stores, left.unknowns
-        state.budget -= left.spent
-        return left.me
-
-    def copy(self) -> SetUp:
+    def copy(self) -> SetupSnapshot:
         """The same with objects of its own, which share among themselves what these share."""
-        copies = _Copies()
-        me, constants, overrides = (
-            copies.of(self.me),
-            copies.each(self.constants),
-            copies.each(self.overrides),
-        )
-        return SetUp(
-            me, constants, overrides, [*self.trace], {**self.stores}, self.unknowns, self.spent
+        copier = _Copier()
+        return replace(
+            self,
+            instance=copier.copy_value(self.instance),
+            constants=copier.copy_values(self.constants),
+            overrides=copier.copy_values(self.overrides),
+            trace=list(self.trace),
+            stores=dict(self.stores),
         )
 
 
-class _Copies:
-    """Copies of what can be written to, each made once, by the identity of what it is a copy of."""
+class _Copier:
+    """Copies what can be written to.
+
+    Each object is copied once, by its identity: two names of one list are two names of one copy,
+    and an object that holds itself is no endless loop.
+    """
 
     def __init__(self) -> None:
-        self._made: dict[int, Any] = {}
+        self._copies: dict[int, Any] = {}
 
-    def of(self, v: V) -> V:
-        copy = _HANDLERS.get(v.value.__class__)
-        if copy is None:
-            return v
-        found = self._made.get(id(v.value))
-        return V(copy(self, v.value) if found is None else found, v.origins)
+    def copy_value(self, value: Value) -> Value:
+        return Value(self._copy(value.value), value.origins)
 
-    def each(self, values: dict[K, V]) -> dict[K, V]:
-        made = self._made.get(id(values))
-        if made is None:
-            made = self._made[id(values)] = {}
-            for key, v in values.items():
-                made[key] = self.of(v)
-        copied: dict[K, V] = made
-        return copied
+    def copy_values(self, values: dict[K, Value]) -> dict[K, Value]:
+        if id(values) in self._copies:
+            shared: dict[K, Value] = self._copies[id(values)]
+            return shared
+        copies: dict[K, Value] = {}
+        self._copies[id(values)] = copies
+        for key, value in values.items():
+            copies[key] = self.copy_value(value)
+        return copies
 
-    def _list(self, old: PyList) -> PyList:
-        new = self._made[id(old)] = PyList(None, old.length, old.kind)
-        new.items = None if old.items is None else [self.of(v) for v in old.items]
+    def _copy(self, content: Any) -> Any:
+        if id(content) in self._copies:
+            return self._copies[id(content)]
+        match content:
+            case PyList():
+                return self._copy_list(content)
+            case PyDict():
+                return self._copy_dict(content)
+            case Instance():
+                return self._copy_instance(content)
+            case ArrayBuffer():
+                return self._copy_buffer(content)
+            case Array():
+                buffer = self._copy(content.buffer)
+                return Array(content.shape, buffer, content.strides, content.offset)
+            case FuncRef():
+                return self._copy_function(content)
+            case Native(name=name, self_=Value() as owner):
+                return Native(name, self.copy_value(owner))
+            case slice():
+                return slice(
+                    self._copy_end(content.start),
+                    self._copy_end(content.stop),
+                    self._copy_end(content.step),
+                )
+            case _:
+                return content
+
+    # The copy is noted before what it holds is copied, because that may lead back to it.
+
+    def _copy_list(self, old: PyList) -> PyList:
+        new = PyList(None, old.length, old.kind)
+        self._copies[id(old)] = new
+        if old.items is not None:
+            new.items = [self.copy_value(item) for item in old.items]
         return new
 
-    def _dict(self, old: PyDict) -> PyDict:
-        new = self._made[id(old)] = PyDict({}, old.open)
-        new.items = self.each(old.items)
+    def _copy_dict(self, old: PyDict) -> PyDict:
+        new = PyDict({}, old.open)
+        self._copies[id(old)] = new
+        new.items = self.copy_values(old.items)
         return new
 
-    def _instance(self, old: Instance) -> Instance:
-        new = self._made[id(old)] = Instance(old.cls, {}, old.open)
-        new.attrs = self.each(old.attrs)
+    def _copy_instance(self, old: Instance) -> Instance:
+        new = Instance(old.cls, {}, old.open)
+        self._copies[id(old)] = new
+        new.attrs = self.copy_values(old.attrs)
         return new
 
-    def _array(self, old: Array) -> Array:
-        return Array(old.shape, self._store(old.store), old.strides, old.offset)
+    def _copy_buffer(self, old: ArrayBuffer) -> ArrayBuffer:
+        new = ArrayBuffer(old.fill)
+        self._copies[id(old)] = new
+        new.fill = self.copy_value(old.fill)
+        new.cells = self.copy_values(old.cells)
+        return new
 
-    def _store(self, old: Store) -> Store:
-        store: Store | None = self._made.get(id(old))
-        if store is None:
-            store = self._made[id(old)] = Store(old.fill)
-            store.fill, store.cells = self.of(old.fill), self.each(old.cells)
-        return store
+    def _copy_function(self, old: FuncRef) -> FuncRef:
+        bound = None if old.bound is None else self.copy_value(old.bound)
+        scope = None if old.scope is None else self.copy_values(old.scope)
+        return FuncRef(old.function, old.unit, bound, scope)
 
-    def _function(self, old: FuncRef) -> FuncRef:
-        bound = None if old.bound is None else self.of(old.bound)
-        return FuncRef(
-            old.function, old.unit, bound, None if old.scope is None else self.each(old.scope)
-        )
-
-    def _native(self, old: Native) -> Native:
-        return old if old.self_ is None else Native(old.name, self.of(old.self_))
-
-    def _slice(self, old: slice) -> slice:
-        return slice(
-            *[self.of(p) if isinstance(p, V) else p for p in (old.start, old.stop, old.step)]
-        )
-
-
-_HANDLERS: dict[type, Callable[[_Copies, Any], Any]] = {
-    PyList: _Copies._list,
-    PyDict: _Copies._dict,
-    Instance: _Copies._instance,
-    Array: _Copies._array,
-    FuncRef: _Copies._function,
-    Native: _Copies._native,
-    slice: _Copies._slice,
-}
+    def _copy_end(self, end: Any) -> Any:
+        return self.copy_value(end) if isinstance(end, Value) else end

@@ -1,4 +1,4 @@
-"""The values of the interpreter, and where they came from."""
+"""The values of the interpreter, and the lines they came through."""
 
 from __future__ import annotations
 
@@ -7,68 +7,81 @@ from dataclasses import dataclass, field
 from enum import Enum
 from itertools import product
 from math import prod
-from operator import mul
 from typing import Any, Final, NamedTuple
 
 from checks.lang.ir.source_file import Class, Function, SourceFile
 
 
-class _Unknown(Enum):
+class UnknownType(Enum):
+    """The type of `UNKNOWN`, so that a type checker can tell it from a value."""
+
     UNKNOWN = "unknown"
 
 
-UNKNOWN: Final = _Unknown.UNKNOWN
+UNKNOWN: Final = UnknownType.UNKNOWN
+# Arrays and lists with more elements than this are not followed element by element.
 LARGEST = 4096
+# The scalars of Python that may be keys of a dict, and operands.
+SCALARS = (int, float, str, bool, type(None))
 
 
 class Origin(NamedTuple):
-    """A line that a value passed through: a fixture's write in a test, or a line that the change altered."""
+    """A line that a value passed through: a write in a test file, or an altered line."""
 
     path: str
     line: int
 
 
 Origins = frozenset[Origin]
-NOWHERE: Origins = frozenset()
+NO_ORIGINS: Origins = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class V:
-    """A value with the lines it came through. `value` is a scalar, `UNKNOWN`, or one of the classes below."""
+class Value:
+    """A value with the lines it came through.
+
+    `value` is a scalar, a `slice`, `UNKNOWN`, or one of the classes below.
+    """
 
     value: Any
-    origins: Origins = NOWHERE
+    origins: Origins = NO_ORIGINS
 
     @property
     def known(self) -> bool:
         return self.value is not UNKNOWN
 
-    def through(self, origin: Origin) -> V:
+    def with_origin(self, origin: Origin) -> Value:
         """The same value, which came through this line too."""
-        return self if origin in self.origins else V(self.value, self.origins.union((origin,)))
+        return self.with_origins((origin,))
 
-    def also(self, *others: Iterable[Origin]) -> V:
-        """The same value, known to come through `others` too."""
-        every = self.origins.union(*others)
-        return V(self.value, every) if len(every) > len(self.origins) else self
-
-
-ANY = V(UNKNOWN)
-NONE = V(None)
+    def with_origins(self, origins: Iterable[Origin]) -> Value:
+        """The same value, which came through these lines too."""
+        return Value(self.value, self.origins.union(origins))
 
 
-def unknown(*values: V) -> V:
+UNKNOWN_VALUE = Value(UNKNOWN)
+NONE_VALUE = Value(None)
+
+
+def join_origins(values: Iterable[Value]) -> Origins:
+    """All lines that any of `values` came through."""
+    return NO_ORIGINS.union(*[value.origins for value in values])
+
+
+def unknown(*values: Value) -> Value:
     """An unknown value that depends on `values`."""
-    origins = NOWHERE.union(*[v.origins for v in values])
-    return V(UNKNOWN, origins) if origins else ANY
+    return Value(UNKNOWN, join_origins(values))
 
 
 @dataclass(slots=True)
 class PyList:
-    """A list or tuple; `length` holds the lines that decided how long it is. `items` is None when unknown."""
+    """A list or tuple (`kind`).
 
-    items: list[V] | None
-    length: Origins = NOWHERE
+    `items` is None when unknown; `length` holds the lines that decided how long it is.
+    """
+
+    items: list[Value] | None
+    length: Origins = NO_ORIGINS
     kind: str = "list"
 
 
@@ -76,33 +89,41 @@ class PyList:
 class PyDict:
     """A dict with hashable scalar keys; `open` when it may hold more than is known."""
 
-    items: dict[Any, V]
+    items: dict[Any, Value]
     open: bool = False
 
 
 @dataclass(slots=True)
 class Instance:
-    """An object. `cls` is None for namespaces and mocks; `open` when attributes may exist that are not known."""
+    """An object. `cls` is None for namespaces and mocks.
+
+    `open` when it may have attributes that are not known.
+    """
 
     cls: ClassRef | None
-    attrs: dict[str, V] = field(default_factory=dict)
+    attrs: dict[str, Value] = field(default_factory=dict)
     open: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ClassRef:
+    """A class of a parsed file."""
+
     cls: Class
     unit: SourceFile
 
 
 @dataclass(frozen=True, slots=True)
 class FuncRef:
-    """A function of a parsed file, bound to `self` when it is a method; `scope` holds an enclosing function's names."""
+    """A function of a parsed file, with `bound` as first argument when it is a method.
+
+    `scope` holds an enclosing function's names.
+    """
 
     function: Function
     unit: SourceFile
-    bound: V | None = None
-    scope: dict[str, V] | None = None
+    bound: Value | None = None
+    scope: dict[str, Value] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,101 +136,113 @@ class ModuleRef:
 
 @dataclass(frozen=True, slots=True)
 class Native:
-    """A function of a foreign library (`numpy.zeros`), or a method of a modelled value (`self_` is set)."""
+    """A function of Python or a foreign library (`len`, `numpy.zeros`), or a method of `self_`."""
 
     name: str
-    self_: V | None = None
+    self_: Value | None = None
 
 
 @dataclass(slots=True)
-class Store:
+class ArrayBuffer:
     """The elements behind arrays, by flat index; those that were never written are `fill`."""
 
-    fill: V
-    cells: dict[int, V] = field(default_factory=dict)
+    fill: Value
+    cells: dict[int, Value] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class Array:
-    """A numpy, torch or paddle array: a strided view on storage that other views share.
+    """A numpy, torch or paddle array: a strided view on a buffer that other views share.
 
-    `shape` holds one int a dimension, with the lines that decided it.
+    `shape` holds one int a dimension, with the lines that decided it. `strides` and `offset` count
+    elements of the buffer.
     """
 
-    shape: tuple[V, ...]
-    store: Store
+    shape: tuple[Value, ...]
+    buffer: ArrayBuffer
     strides: tuple[int, ...]
     offset: int = 0
 
     @classmethod
-    def full(cls, shape: tuple[V, ...], fill: V) -> Array:
-        return cls(shape, Store(fill), dense(tuple(d.value for d in shape)))
+    def full(cls, shape: tuple[Value, ...], fill: Value) -> Array:
+        """A new array whose elements are all `fill`."""
+        dims = tuple(size.value for size in shape)
+        return cls(shape, ArrayBuffer(fill), row_major_strides(dims))
 
     @property
     def dims(self) -> tuple[int, ...]:
-        return tuple([d.value for d in self.shape])
+        return tuple([size.value for size in self.shape])
 
     @property
     def size(self) -> int:
         return prod(self.dims)
 
-    def get(self, place: tuple[int, ...]) -> V:
-        return self.store.cells.get(self._flat(place), self.store.fill)
+    def get(self, place: tuple[int, ...]) -> Value:
+        return self.get_flat(self._flat_index(place))
 
-    def put(self, place: tuple[int, ...], value: V) -> None:
-        self.store.cells[self._flat(place)] = value
+    def get_flat(self, index: int) -> Value:
+        """The element at `index` of the buffer."""
+        return self.buffer.cells.get(index, self.buffer.fill)
 
-    def _flat(self, place: tuple[int, ...]) -> int:
-        flat: int = self.offset + sum(map(mul, place, self.strides))
-        return flat
+    def put(self, place: tuple[int, ...], value: Value) -> None:
+        self.buffer.cells[self._flat_index(place)] = value
+
+    def _flat_index(self, place: tuple[int, ...]) -> int:
+        steps = [index * stride for index, stride in zip(place, self.strides, strict=False)]
+        return self.offset + sum(steps)
 
     def places(self) -> Iterator[tuple[int, ...]]:
-        return product(*(range(d) for d in self.dims))
+        """Every full index, in row-major order."""
+        return product(*[range(size) for size in self.dims])
 
     def forget(self) -> None:
-        """Every cell may have been written by something unknown; beyond a size, every cell of the storage."""
+        """Every element may have been written by something unknown.
+
+        Of a large array the whole buffer is forgotten, not only the part that this view shows.
+        """
         if self.size <= LARGEST:
             for place in self.places():
-                self.put(place, ANY)
+                self.put(place, UNKNOWN_VALUE)
             return
-        self.store.cells.clear()
-        self.store.fill = ANY
+        self.buffer.cells.clear()
+        self.buffer.fill = UNKNOWN_VALUE
 
 
-def dense(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Row-major strides of `shape`, in elements."""
+def row_major_strides(dims: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides of a dense array with these dimensions, in elements."""
     strides: list[int] = []
     step = 1
-    for size in reversed(shape):
+    for size in reversed(dims):
         strides.append(step)
         step *= max(size, 1)
     return tuple(reversed(strides))
 
 
-def truth(v: V) -> bool | None:
-    """Whether `v` is true, or None where that is not known."""
-    match v.value:
-        case _Unknown.UNKNOWN:
-            return None
+def truth(value: Value) -> bool | None:
+    """Whether `value` is true, or None where that is not known."""
+    match value.value:
         case bool() | int() | float() | str() | None:
-            return bool(v.value)
+            return bool(value.value)
         case PyList(items=items):
             return None if items is None else bool(items)
         case PyDict(items=items, open=is_open):
-            return True if items else (None if is_open else False)
+            if not items and is_open:
+                return None
+            return bool(items)
         case Array() as array if array.size == 1:
             return truth(array.get((0,) * len(array.shape)))
         case ClassRef() | FuncRef() | ModuleRef() | Native():
             return True
-        case Instance(cls=cls, open=False) if cls is not None:
+        case Instance(cls=ClassRef(), open=False):
             return True
         case _:
             return None
 
 
 class Raised(Exception):
-    """The interpreted code raises `name` at `where`; `origins` are the lines the culprit came through.
+    """The interpreted code raises the exception `name`.
 
+    `where` is the line that raises, `origins` are the lines that the culprit came through.
     `doubtful`: it is only raised on some paths.
     """
 
@@ -223,4 +256,4 @@ class Raised(Exception):
 
 
 class GaveUp(Exception):
-    """The interpreter ran out of its budget, or met something it cannot follow; nothing is concluded."""
+    """The budget is used up, or something cannot be followed; nothing is concluded."""

@@ -1,4 +1,12 @@
-"""Exact linear arithmetic over named unknowns: where in a buffer an access lands, as `index + terms + constant`."""
+"""Exact linear arithmetic over typed unknowns: the position of an access, as `index + terms +
+constant`.
+
+`checks.eval.linear` also adds up terms, but for another purpose. There the unknowns are pieces of
+source text, and products of them stay products, so that two written expressions can be compared.
+Here every unknown has a kind (index, load, loop, row, opaque) which decides what may be done with
+it, its text carries the moment of the run at which it was read, and a product of two unknowns
+becomes one new unknown.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +14,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+# A form has few loop symbols; the limit only stops two loops whose bounds name each other.
+_MOST_BOUND_STEPS = 31
+
 
 class Symbol(NamedTuple):
     """An unknown integer.
 
-    `kind` is `index` (the watched index, or a later value of it), `load` (an element of another buffer), `loop`
-    (a loop variable, with bounds kept by the interpreter), `row` (a product: the start of a row), or `opaque`.
-    `source` is the buffer that an `index` or `load` was read from.
+    `kind` is `index` (the watched index, or a later value of it), `load` (an element of another
+    buffer), `loop` (a loop variable, with bounds kept in `Bounds`), `row` (a product: the start of
+    a row), or `opaque`. `source` is the buffer that an `index` or `load` was read from.
     """
 
     kind: str
@@ -28,21 +39,22 @@ class Linear:
     const: int = 0
 
     def __add__(self, other: Linear) -> Linear:
-        if not other.terms or not self.terms:
-            return Linear(self.terms or other.terms, self.const + other.const)
-        return _make([*self.terms, *other.terms], self.const + other.const)
+        return _canonical([*self.terms, *other.terms], self.const + other.const)
 
     def __sub__(self, other: Linear) -> Linear:
         return self + other.times(-1)
 
     def times(self, factor: int) -> Linear:
-        return _make(((s, c * factor) for s, c in self.terms), self.const * factor)
+        """This form multiplied by a number."""
+        return _canonical([(s, c * factor) for s, c in self.terms], self.const * factor)
 
     def plus(self, number: int) -> Linear:
+        """This form plus a number."""
         return Linear(self.terms, self.const + number)
 
     def factor(self, symbol: Symbol) -> int:
-        return next((c for s, c in self.terms if s == symbol), 0)
+        """What `symbol` is multiplied by; 0 where it does not occur."""
+        return dict(self.terms).get(symbol, 0)
 
     def replace(self, symbol: Symbol, value: Linear) -> Linear:
         """This form with `value` in place of `symbol`."""
@@ -50,12 +62,15 @@ class Linear:
         return rest + value.times(self.factor(symbol))
 
     def symbols(self, kind: str) -> list[Symbol]:
+        """The symbols of this kind, in canonical order."""
         return [s for s, _ in self.terms if s.kind == kind]
 
     def index(self) -> Symbol | None:
         """The index symbol this form moves with (factor 1), if there is exactly one."""
-        found = [(s, c) for s, c in self.terms if s.kind == "index"]
-        return found[0][0] if len(found) == 1 and found[0][1] == 1 else None
+        indices = self.symbols("index")
+        if len(indices) == 1 and self.factor(indices[0]) == 1:
+            return indices[0]
+        return None
 
     @property
     def number(self) -> int | None:
@@ -63,38 +78,50 @@ class Linear:
         return None if self.terms else self.const
 
     def __str__(self) -> str:
-        parts = [f"{c}*{s.text}" if c != 1 else s.text for s, c in self.terms]
-        return " + ".join([*parts, str(self.const)] if self.const or not parts else parts)
+        parts = []
+        for symbol, factor in self.terms:
+            parts.append(symbol.text if factor == 1 else f"{factor}*{symbol.text}")
+        if self.const or not parts:
+            parts.append(str(self.const))
+        return " + ".join(parts)
 
 
-def _make(terms: Iterable[tuple[Symbol, int]], const: int) -> Linear:
+def _canonical(terms: Iterable[tuple[Symbol, int]], const: int) -> Linear:
+    """The form with equal symbols added up, zeros left out, and the terms in order."""
     total: dict[Symbol, int] = {}
     for symbol, factor in terms:
         total[symbol] = total.get(symbol, 0) + factor
-    kept = sorted((s, c) for s, c in total.items() if c)
-    return Linear(tuple(kept), const)
+    nonzero = [(s, c) for s, c in total.items() if c]
+    return Linear(tuple(sorted(nonzero)), const)
 
 
 def number(value: int) -> Linear:
+    """The form of a known number."""
     return Linear((), value)
 
 
 def symbol(kind: str, text: str, source: str = "") -> Linear:
+    """The form that is one unknown."""
     return Linear(((Symbol(kind, text, source), 1),), 0)
 
 
-def product(left: Linear, right: Linear) -> Linear:
-    """The product: linear where one side is a number, else one `row` symbol named by both sides."""
+def multiply(left: Linear, right: Linear) -> Linear:
+    """The product: linear where one side is a number, else one new symbol named by both sides.
+
+    A product without the index is the start of a row (`batch * stride`), which positions are
+    counted from.
+    """
     if left.number is not None:
         return right.times(left.number)
     if right.number is not None:
         return left.times(right.number)
-    kind = "opaque" if left.symbols("index") or right.symbols("index") else "row"
-    return symbol(kind, "*".join(sorted((f"({left})", f"({right})"))))
+    moves = bool(left.symbols("index") or right.symbols("index"))
+    kind = "opaque" if moves else "row"
+    return symbol(kind, "*".join(sorted([f"({left})", f"({right})"])))
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class LoopRange:
     """Inclusive bounds of a loop symbol, None where unknown, and how deep its loop is nested."""
 
     low: Linear | None
@@ -104,58 +131,81 @@ class Range:
 
 @dataclass
 class Bounds:
-    """What is known about every loop symbol of one run."""
+    """The bounds of every loop symbol of one run."""
 
-    of: dict[Symbol, Range] = field(default_factory=dict)
+    ranges: dict[Symbol, LoopRange] = field(default_factory=dict)
 
     def extreme(self, form: Linear, *, top: bool) -> Linear | None:
-        """The largest (or smallest) value of `form` over its loops; None where a bound is unknown."""
-        steps = self.steps(form, top=top)
-        return None if steps[-1].symbols("loop") else steps[-1]
+        """The largest (or smallest) value of `form`; None where a loop's bound is unknown."""
+        last = self.steps(form, top=top)[-1]
+        return None if last.symbols("loop") else last
 
     def steps(self, form: Linear, *, top: bool) -> list[Linear]:
-        """`form`, then with its loops taken to their bounds one by one, inner first, as far as bounds are known."""
+        """`form`, then `form` with its loops taken to their bounds one by one, as far as bounds are
+        known.
+
+        Inner loops come first, because their bounds may name an outer loop's variable.
+        """
         forms = [form]
-        while (loops := forms[-1].symbols("loop")) and len(forms) < 32:
-            inner = max(loops, key=lambda s: (self._depth(s), s))
-            known = self.of.get(inner)
-            up = (forms[-1].factor(inner) > 0) == top
-            bound = None if known is None else known.high if up else known.low
-            if bound is None:
+        for _ in range(_MOST_BOUND_STEPS):
+            bounded = self._take_innermost(forms[-1], top=top)
+            if bounded is None:
                 break
-            forms.append(forms[-1].replace(inner, bound))
+            forms.append(bounded)
         return forms
 
+    def _take_innermost(self, form: Linear, *, top: bool) -> Linear | None:
+        """`form` with the symbol of its innermost loop replaced by a bound, or None."""
+        loops = form.symbols("loop")
+        if not loops:
+            return None
+        innermost = max(loops, key=lambda loop: (self._depth(loop), loop))
+        loop_range = self.ranges.get(innermost)
+        if loop_range is None:
+            return None
+        # A negative factor turns it round: the form is largest where the loop variable is smallest.
+        wants_high = (form.factor(innermost) > 0) == top
+        bound = loop_range.high if wants_high else loop_range.low
+        if bound is None:
+            return None
+        return form.replace(innermost, bound)
+
     def _depth(self, symbol: Symbol) -> int:
-        known = self.of.get(symbol)
-        return known.depth if known else 0
+        loop_range = self.ranges.get(symbol)
+        return loop_range.depth if loop_range else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Offset:
-    """A position relative to the index: `const` plus loads of other buffers; starts of rows are left out.
+    """A position relative to the index: `const` plus loads of other buffers; starts of rows are
+    left out.
 
-    `const` of -1 on a last token means that the index is a count, 0 that it is the last valid position.
+    `const` of -1 on a last token means that the index is a count, 0 that it is the last valid
+    position.
     """
 
     const: int
     loads: tuple[tuple[str, int], ...] = ()
 
     def renamed(self, names: Mapping[str, str]) -> Offset:
-        """With buffers called by other names."""
-        return Offset(self.const, tuple(sorted((names.get(n, n), c) for n, c in self.loads)))
+        """The same offset, with buffers called by other names."""
+        loads = [(names.get(buffer, buffer), factor) for buffer, factor in self.loads]
+        return Offset(self.const, tuple(sorted(loads)))
 
     def drift(self) -> tuple[tuple[str, int], ...]:
         """Loads that are subtracted: the position lags behind the index by this many."""
-        return tuple((n, c) for n, c in self.loads if c < 0)
+        return tuple((buffer, factor) for buffer, factor in self.loads if factor < 0)
 
 
-def offset(form: Linear | None) -> Offset | None:
-    """`form` as an offset, or None where it depends on anything that is not a row start or a load."""
-    if form is None or any(s.kind not in ("row", "load") for s, _ in form.terms):
+def offset_of(form: Linear | None) -> Offset | None:
+    """`form` as an offset; None where it depends on more than row starts and loads."""
+    if form is None:
         return None
     loads: dict[str, int] = {}
-    for found, factor in form.terms:
-        if found.kind == "load":
-            loads[found.source] = loads.get(found.source, 0) + factor
-    return Offset(form.const, tuple(sorted((n, c) for n, c in loads.items() if c)))
+    for symbol, factor in form.terms:
+        if symbol.kind == "load":
+            loads[symbol.source] = loads.get(symbol.source, 0) + factor
+        elif symbol.kind != "row":
+            return None
+    nonzero = [(buffer, factor) for buffer, factor in loads.items() if factor]
+    return Offset(form.const, tuple(sorted(nonzero)))

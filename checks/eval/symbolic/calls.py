@@ -1,45 +1,29 @@
-"""Calls: casts and views, block copies, and helpers or kernels that are stepped into."""
+"""Calls: casts and views, algorithms over ranges, and helpers or kernels that are stepped into."""
 
 from __future__ import annotations
 
 import re
 
-from checks.eval.symbolic.affine import Linear, number, product, symbol
-from checks.eval.symbolic.places import Places
-from checks.eval.symbolic.values import Pointer, Reference, State, Value
-from checks.lang.ir.expr import Attr, Binary, Call, Expr, Name, Unknown, callee, dotted
+from checks.eval.symbolic.affine import Linear, number, symbol
+from checks.eval.symbolic.copies import copy_block, find_copy_arguments
+from checks.eval.symbolic.paths import join_states
+from checks.eval.symbolic.run import SymbolicRun
+from checks.eval.symbolic.values import Pointer, State, Value
+from checks.lang.ir.expr import Attr, Call, Name, callee, dotted
 from checks.lang.ir.source_file import Function
 
 # Methods that give the same elements again: another view, type or place of them.
 SAME = frozenset(
     {
-        "data",
-        "data_ptr",
-        "get",
-        "cuda",
-        "cpu",
-        "to",
-        "clone",
-        "copy",
-        "copy_to",
-        "contiguous",
-        "detach",
-        "numpy",
+        *("data", "data_ptr", "get", "cuda", "cpu", "to", "clone", "copy", "copy_to", "contiguous"),
+        *("detach", "numpy", "ravel", "reshape", "flatten", "squeeze", "view", "astype", "cast"),
+        "tolist",
     }
-    | {"ravel", "reshape", "flatten", "squeeze", "view", "astype", "cast", "tolist"}
 )
-CASTS = frozenset(("int", "float", "long", "size_t", "int32_t", "int64_t", "np.int32", "np.int64"))
-# Block copies: (source argument, destination argument). memcpy is C's; the others move between Kunlun's global, shared
-# and local memory, `GM2SM_ASYNC(source, destination, bytes)`.
-COPIES = {"memcpy": (1, 0)} | {
-    f"{a}2{b}{how}": (0, 1)
-    for a in ("GM", "SM", "LM")
-    for b in ("GM", "SM", "LM")
-    if a != b
-    for how in ("", "_ASYNC")
-}
-# Algorithms over ranges: (read or write, argument that starts the range, first of the two that give its length).
-RANGES: dict[str, tuple[tuple[str, int, int], ...]] = {
+_CASTS = frozenset({"int", "float", "long", "size_t", "int32_t", "int64_t", "np.int32", "np.int64"})
+# Algorithms over `[first, last)`: (read or write, argument where it starts, argument `first`;
+# `last` is the next one).
+_RANGE_ALGORITHMS: dict[str, tuple[tuple[str, int, int], ...]] = {
     "std::equal": (("read", 0, 0), ("read", 2, 0)),
     "std::mismatch": (("read", 0, 0), ("read", 2, 0)),
     "std::search": (("read", 0, 0), ("read", 2, 2)),
@@ -47,151 +31,136 @@ RANGES: dict[str, tuple[tuple[str, int, int], ...]] = {
     "std::fill": (("write", 0, 0),),
     "std::copy": (("read", 0, 0), ("write", 2, 0)),
 }
-DEEPEST = 8
+_DEEPEST_CALL = 8
+_INTEGER_TEMPLATE_PARAMETER = re.compile(r"(?:int|size_t|unsigned|int64_t|uint32_t)\s+(\w+)")
 
 
-class Calls(Places):
-    """The part of the run that follows calls."""
-
-    def call(self, expr: Call, state: State) -> Value:
-        name = callee(expr)
-        if isinstance(expr.func, Attr):
-            base = self.value(expr.func.base, state)
-            if isinstance(base, Pointer):
-                if expr.func.name == "item":
-                    return self.load(base, expr.line, state)
-                return (
-                    base if expr.func.name in SAME else symbol("opaque", f"{base.buffer}.{name}()")
-                )
-        if name in COPIES and len(expr.args) >= 2:
-            return self.copied(expr, state)
-        args = [self.value(a, state) for a in expr.args]
-        words = {k: self.value(v, state) for k, v in expr.keywords}
-        if isinstance(expr.func, Name) and expr.func.id in RANGES:
-            self.ranged(RANGES[expr.func.id], args, expr.line, state)
-        if (dotted(expr.func) or "") in CASTS and len(args) == 1:
-            return self.number(args[0], state)
-        wanted = name and self.relevant(args, words, state)
-        found = self.find(name, self.path, len(args) + len(words)) if wanted else None
-        if found is not None and found not in self.stack and len(self.stack) < DEEPEST:
-            return self.inline(found, args, words, expr.template, state)
-        return symbol("opaque", f"{name}({', '.join(map(str, args))})")
-
-    def relevant(self, args: list[Value], words: dict[str, Value], state: State) -> bool:
-        """Whether a call is worth following: it gets the index, or a place or number that moves with it."""
-        for value in (*args, *words.values()):
-            form = value.offset if isinstance(value, Pointer) else value
-            if isinstance(value, Pointer) and value.buffer in state.cells:
-                return True
-            if isinstance(form, Linear) and form.symbols("index"):
-                return True
-        return False
-
-    def copied(self, expr: Call, state: State) -> Value:
-        """A block copy of `size` bytes: reads the source, and gives a local its value or stores to the target."""
-        src, dst = (expr.args[i] for i in COPIES[callee(expr)])
-        extent = self.extent(expr.args[2], state) if len(expr.args) > 2 else number(1)
-        source, target = self.value(src, state), self.value(dst, state)
-        got: Value = state.env.get(source.name) if isinstance(source, Reference) else None
-        if isinstance(source, Pointer) and source.buffer in state.cells:
-            got = state.cells[source.buffer]
-        elif isinstance(source, Pointer):
-            self.record(
-                "read", source.buffer, source.offset, _last(source, extent), expr.line, state
-            )
-            got = symbol("load", f"{source.buffer}[{source.offset}]", source.buffer)
-        if (
-            isinstance(dst, Name)
-            and isinstance(source, Pointer)
-            and not isinstance(target, Pointer)
-        ):
-            # A local array is from now on the part of the buffer that was copied into it.
-            state.env[dst.id] = source
-        elif isinstance(target, Reference):
-            state.env[target.name] = got if got is not None else self.unknown(target.name)
-        elif isinstance(target, Pointer) and target.buffer in state.cells:
-            form = self.number(got, state)
-            state.set_cell(target.buffer, form if form is not None else self.later(target.buffer))
-            self.advanced(target.buffer, expr.line)
-        elif isinstance(target, Pointer):
-            self.record(
-                "write", target.buffer, target.offset, _last(target, extent), expr.line, state
-            )
+def evaluate_call(run: SymbolicRun, expr: Call, state: State) -> Value:
+    """What a call gives; what it reads and writes is recorded."""
+    name = callee(expr)
+    if isinstance(expr.func, Attr):
+        base = run.value(expr.func.base, state)
+        if isinstance(base, Pointer):
+            return _call_array_method(run, base, expr.func.name, expr.line, state)
+    copy_arguments = find_copy_arguments(name)
+    if copy_arguments is not None and len(expr.args) >= 2:
+        copy_block(run, expr, copy_arguments, state)
         return None
-
-    def ranged(
-        self, ranges: tuple[tuple[str, int, int], ...], args: list[Value], line: int, state: State
-    ) -> None:
-        """Note what an algorithm over `[first, last)` reads and writes."""
-        for kind, start, length in ranges:
-            if len(args) <= max(start, length + 1):
-                continue
-            place, first, last = args[start], args[length], args[length + 1]
-            if (
-                isinstance(place, Pointer)
-                and isinstance(first, Pointer)
-                and isinstance(last, Pointer)
-            ):
-                size = last.offset - first.offset
-                if first.buffer == last.buffer:
-                    end = (place.offset + size).plus(-1)
-                    self.record(kind, place.buffer, place.offset, end, line, state, place.where)
-
-    def extent(self, expr: Expr, state: State) -> Linear | None:
-        """How many elements `n * sizeof(T)` bytes are."""
-        match expr:
-            case Call() if callee(expr) == "sizeof":
-                return number(1)
-            case Unknown(text=text) if text.startswith("sizeof"):
-                return number(1)
-            case Binary(op="*", left=left, right=right):
-                a, b = self.extent(left, state), self.extent(right, state)
-                return product(a, b) if a is not None and b is not None else None
-            case _:
-                return self.number(self.value(expr, state), state)
-
-    def inline(
-        self,
-        function: Function,
-        args: list[Value],
-        words: dict[str, Value],
-        template: str,
-        state: State,
-    ) -> Value:
-        """Run `function` on these arguments, in this state; its result, where every way out gives the same."""
-        inner = State({}, state.cells, state.writes, list(state.limits))
-        inner.env.update(bind(function, args, words, template))
-        for param in function.params:
-            if param.name not in inner.env:
-                inner.env[param.name] = self.value(param.default, state) if param.default else None
-        outs = self.call_body(function, inner)
-        if not outs:
-            state.left = True
-            return None
-        ends = [out for out, _ in outs]
-        merged = State()
-        self.join(merged, [State({}, e.cells, e.writes, state.limits) for e in ends])
-        state.cells, state.writes = merged.cells, merged.writes
-        first = outs[0][1]
-        return first if all(v == first for _, v in outs) else self.unknown(function.name)
+    args = [run.value(arg, state) for arg in expr.args]
+    words = {keyword: run.value(value, state) for keyword, value in expr.keywords}
+    if isinstance(expr.func, Name) and expr.func.id in _RANGE_ALGORITHMS:
+        _record_ranges(run, expr.func.id, args, expr.line, state)
+    if dotted(expr.func) in _CASTS and len(args) == 1:
+        return run.number(args[0], state)
+    function = _find_function(run, name, args, words, state)
+    if function is not None:
+        return _step_into(run, function, args, words, expr.template, state)
+    return symbol("opaque", f"{name}({', '.join(map(str, args))})")
 
 
-def _last(place: Pointer, extent: Linear | None) -> Linear | None:
-    return (place.offset + extent).plus(-1) if extent is not None else None
+def _call_array_method(
+    run: SymbolicRun, array: Pointer, method: str, line: int, state: State
+) -> Value:
+    if method == "item":
+        return run.load(array, line, state)
+    if method in SAME:
+        return array
+    return symbol("opaque", f"{array.buffer}.{method}()")
 
 
-def bind(
+def moves_with_index(args: list[Value], words: dict[str, Value], state: State) -> bool:
+    """Whether a call gets the index, or a place or number that moves with it."""
+    for value in [*args, *words.values()]:
+        if isinstance(value, Pointer):
+            if value.buffer in state.cells or value.offset.symbols("index"):
+                return True
+        elif isinstance(value, Linear) and value.symbols("index"):
+            return True
+    return False
+
+
+def _record_ranges(
+    run: SymbolicRun, algorithm: str, args: list[Value], line: int, state: State
+) -> None:
+    """Note what an algorithm over `[first, last)` reads and writes."""
+    for kind, start, length in _RANGE_ALGORITHMS[algorithm]:
+        if len(args) <= max(start, length + 1):
+            continue
+        place, first, last = args[start], args[length], args[length + 1]
+        if not isinstance(place, Pointer):
+            continue
+        if not isinstance(first, Pointer) or not isinstance(last, Pointer):
+            continue
+        if first.buffer != last.buffer:
+            continue
+        size = last.offset - first.offset
+        end = (place.offset + size).plus(-1)
+        run.record(kind, place.buffer, place.offset, end, line, state, place.where)
+
+
+def _find_function(
+    run: SymbolicRun, name: str, args: list[Value], words: dict[str, Value], state: State
+) -> Function | None:
+    """The function to step into.
+
+    None where the call has nothing to do with the index, or where recursion begins.
+    """
+    if not name or not run.relevant(args, words, state):
+        return None
+    function = run.find(name, run.path, len(args) + len(words))
+    if function in run.stack or len(run.stack) >= _DEEPEST_CALL:
+        return None
+    return function
+
+
+def _step_into(
+    run: SymbolicRun,
+    function: Function,
+    args: list[Value],
+    words: dict[str, Value],
+    template: str,
+    state: State,
+) -> Value:
+    """Run `function` on these arguments, in this state.
+
+    Gives its result, where every way out gives the same, else an unknown.
+    """
+    # The function has its own locals, and writes to the same buffers.
+    inner = State({}, state.cells, state.writes, list(state.limits))
+    inner.env.update(bind_parameters(function, args, words, template))
+    for param in function.params:
+        if param.name not in inner.env:
+            inner.env[param.name] = run.value(param.default, state) if param.default else None
+    exits = run.call_body(function, inner)
+    # It raises on every path.
+    if not exits:
+        state.left = True
+        return None
+    merged = State()
+    ends = [State({}, end.cells, end.writes, state.limits) for end, _ in exits]
+    join_states(run, merged, ends)
+    state.cells = merged.cells
+    state.writes = merged.writes
+    result = exits[0][1]
+    if all(value == result for _, value in exits):
+        return result
+    return run.unknown(function.name)
+
+
+def bind_parameters(
     function: Function, args: list[Value], words: dict[str, Value], template: str
 ) -> dict[str, Value]:
     """The parameters of `function` with these arguments; integer template arguments too."""
     params = [p.name for p in function.params if p.name not in ("self", "cls")]
     bound = dict(zip(params, args, strict=False))
-    bound.update({k: v for k, v in words.items() if k in params})
-    heads = [m for m in function.marks if m.startswith("template")]
-    if template and heads:
-        wanted = re.findall(r"(?:int|size_t|unsigned|int64_t|uint32_t)\s+(\w+)", heads[0])
-        given = [t.strip() for t in template.split(",")]
-        bound.update(
-            {n: number(int(t)) for n, t in zip(wanted, given, strict=False) if t.isdigit()}
-        )
+    for keyword, value in words.items():
+        if keyword in params:
+            bound[keyword] = value
+    heads = [mark for mark in function.marks if mark.startswith("template")]
+    if not template or not heads:
+        return bound
+    template_params = _INTEGER_TEMPLATE_PARAMETER.findall(heads[0])
+    for name, text in zip(template_params, template.split(","), strict=False):
+        if text.strip().isdigit():
+            bound[name] = number(int(text))
     return bound

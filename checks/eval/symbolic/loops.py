@@ -1,126 +1,226 @@
-"""Loops: bounded variables, and what a loop changes forgotten."""
+"""Loops: run once for all rounds, with bounded variables; what they change is forgotten."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Sequence as SequenceOf
+from dataclasses import dataclass, field, replace
 
-from checks.eval.symbolic.affine import Linear, Range, number, symbol
-from checks.eval.symbolic.evaluate import Evaluator
-from checks.eval.symbolic.values import Pointer, State, assigned, postfix
-from checks.lang.ir.expr import Const, Expr, Name, Unary, Unknown, dotted, root, walk
-from checks.lang.ir.stmt import Assign, For, If, Stmt, With
-
-
-class Loops(Evaluator):
-    """The part of the run that goes through a loop once, for all of its rounds."""
-
-    def loop(self, stmt: For, state: State) -> None:
-        changed, places = assigned(stmt.body)
-        carried = assigned(stmt.body, carried=True)[0]
-        changed |= {v for s in stmt.body for v in _postfixes(s)}
-        grows = {n for n in changed if _only_grows(n, stmt.body)}
-        start = (
-            self.number(self.value(stmt.start, state), state) if stmt.start is not None else None
-        )
-        stop = self.number(self.value(stmt.stop, state), state) if stmt.stop is not None else None
-        if stmt.iterable is not None:
-            self.value(stmt.iterable, state)
-        self.depth += 1
-        self.forget(changed & (carried | grows), places, grows, state)
-        body = state.copy()
-        self.enter_loop(stmt, body, start, stop)
-        self.breaks.append([])
-        self.block(stmt.body, body)
-        ends = [s for s in (*self.breaks.pop(), body) if not s.left]
-        self.depth -= 1
-        state.writes = list(dict.fromkeys(w for s in (*ends, state) for w in s.writes))
-        self.forget(changed, places, set(), state)
-        if stmt.target is not None and (name := dotted(stmt.target)):
-            state.env[name] = self.unknown(name)
-
-    def enter_loop(self, stmt: For, body: State, start: Linear | None, stop: Linear | None) -> None:
-        """Bind the loop variable and what holds while the loop runs."""
-        if stmt.test is not None:
-            self.value(stmt.test, body)
-            body.limits += self.limits(stmt.test, body, holds=True)
-        for name in (
-            (e.id for e in walk(stmt.target) if isinstance(e, Name))
-            if stmt.target is not None
-            else ()
-        ):
-            body.env[name] = self.counter(name, stmt, start, stop)
-
-    def counter(self, name: str, stmt: For, start: Linear | None, stop: Linear | None) -> Linear:
-        form = symbol("loop", f"{name}#{next(self.fresh)}")
-        low = start
-        if stmt.start is None and stmt.stop is not None and self.python:
-            low = number(0)
-        last = stop.plus(-1) if stop is not None else None
-        if _negative(stmt.step):
-            low, last = (stop.plus(1) if stop is not None else None), low
-        self.bounds.of[form.terms[0][0]] = Range(low, last, self.depth)
-        return form
-
-    def forget(self, changed: set[str], places: list[Expr], grows: set[str], state: State) -> None:
-        """Replace what a loop changes by unknowns; a variable that only grows keeps its first value as lower bound."""
-        for name in sorted(changed & state.env.keys()):
-            old = state.env[name]
-            if isinstance(old, Linear) and (found := old.index()) is not None:
-                state.env[name] = self.later(found.source)
-            elif isinstance(old, Linear) and name in grows:
-                form = symbol("loop", f"{name}#{next(self.fresh)}")
-                self.bounds.of[form.terms[0][0]] = Range(old, None, self.depth)
-                state.env[name] = form
-            elif isinstance(old, Linear):
-                state.env[name] = self.unknown(name)
-            elif isinstance(old, Pointer):
-                state.env[name] = replace(old, offset=self.unknown(name))
-        for place in places:
-            held = state.env.get(root(place) or "")
-            if isinstance(held, Pointer) and held.buffer in state.cells:
-                state.cells[held.buffer] = self.later(held.buffer)
+from checks.eval.symbolic.affine import Linear, LoopRange, number, symbol
+from checks.eval.symbolic.expressions import postfix_variable
+from checks.eval.symbolic.limits import limits_of
+from checks.eval.symbolic.run import SymbolicRun
+from checks.eval.symbolic.values import Pointer, State
+from checks.lang.ir.expr import (
+    Const,
+    Expr,
+    Index,
+    Name,
+    Sequence,
+    Unary,
+    Unknown,
+    dotted,
+    names,
+    root,
+    walk,
+)
+from checks.lang.ir.stmt import Assign, For, If, Jump, Raise, Return, Stmt, With
 
 
-def _negative(step: Expr | None) -> bool:
+@dataclass(slots=True)
+class Assignments:
+    """Variables that statements assign (dotted names too), and places that they store to."""
+
+    names: set[str] = field(default_factory=set)
+    # `a[i]`, `*p`
+    places: list[Expr] = field(default_factory=list)
+
+
+def run_loop(run: SymbolicRun, stmt: For, state: State) -> None:
+    """Run the body once, for any round; afterwards nothing is known of what it changes."""
+    every_round = collect_assignments(stmt.body)
+    carried = collect_assignments(stmt.body, carried=True).names
+    changed = every_round.names | _find_postfixes(stmt.body)
+    growing = {name for name in changed if _only_grows(name, stmt.body)}
+    start = run.number_of(stmt.start, state)
+    stop = run.number_of(stmt.stop, state)
+    run.value(stmt.iterable, state)
+    # In any round but the first, earlier rounds have changed these already.
+    run.depth += 1
+    _forget_locals(run, changed & (carried | growing), growing, state)
+    _forget_cells(run, every_round.places, state)
+    body = state.copy()
+    _enter_body(run, stmt, body, start, stop)
+    # The writes of every way out count, also of one that a `break` takes.
+    run.breaks.append([])
+    run.block(stmt.body, body)
+    ends = run.breaks.pop()
+    if not body.left:
+        ends.append(body)
+    run.depth -= 1
+    # The loop may have run no round at all, so `state` itself is one of the ends.
+    state.writes = list(dict.fromkeys(write for end in [*ends, state] for write in end.writes))
+    _forget_locals(run, changed, set(), state)
+    _forget_cells(run, every_round.places, state)
+    name = dotted(stmt.target) if stmt.target is not None else None
+    if name:
+        state.env[name] = run.unknown(name)
+
+
+def _enter_body(
+    run: SymbolicRun, stmt: For, body: State, start: Linear | None, stop: Linear | None
+) -> None:
+    """Bind the loop variables, and what holds while the loop runs."""
+    if stmt.test is not None:
+        run.value(stmt.test, body)
+        body.limits += limits_of(run, stmt.test, body, holds=True)
+    if stmt.target is None:
+        return
+    for expr in walk(stmt.target):
+        if isinstance(expr, Name):
+            loop_range = _range_of(run, stmt, start, stop)
+            body.env[expr.id] = _new_loop_symbol(run, expr.id, loop_range)
+
+
+def _range_of(run: SymbolicRun, stmt: For, start: Linear | None, stop: Linear | None) -> LoopRange:
+    """The bounds of the loop variable of `for (i = start; i < stop; i += step)`."""
+    first = start
+    if run.python and stmt.start is None and stmt.stop is not None:
+        first = number(0)
+    if _is_negative(stmt.step):
+        low = None if stop is None else stop.plus(1)
+        return LoopRange(low, first, run.depth)
+    high = None if stop is None else stop.plus(-1)
+    return LoopRange(first, high, run.depth)
+
+
+def _new_loop_symbol(run: SymbolicRun, name: str, loop_range: LoopRange) -> Linear:
+    form = symbol("loop", f"{name}#{next(run.fresh)}")
+    loop_symbol, _ = form.terms[0]
+    run.recorder.bounds.ranges[loop_symbol] = loop_range
+    return form
+
+
+def _forget_locals(run: SymbolicRun, changed: set[str], growing: set[str], state: State) -> None:
+    """Replace locals that a loop changes by unknowns.
+
+    One that only grows keeps its first value as lower bound.
+    """
+    for name in sorted(changed & state.env.keys()):
+        old = state.env[name]
+        if isinstance(old, Pointer):
+            state.env[name] = replace(old, offset=run.unknown(name))
+            continue
+        if not isinstance(old, Linear):
+            continue
+        index = old.index()
+        if index is not None:
+            state.env[name] = run.later(index.source)
+        elif name in growing:
+            state.env[name] = _new_loop_symbol(run, name, LoopRange(old, None, run.depth))
+        else:
+            state.env[name] = run.unknown(name)
+
+
+def _forget_cells(run: SymbolicRun, places: list[Expr], state: State) -> None:
+    """Give every index that a loop stores to a later value."""
+    for place in places:
+        held = state.env.get(root(place) or "")
+        if isinstance(held, Pointer) and held.buffer in state.cells:
+            state.cells[held.buffer] = run.later(held.buffer)
+
+
+def _is_negative(step: Expr | None) -> bool:
     match step:
         case Unary(op="-"):
             return True
-        case Const(value=value):
-            return isinstance(value, int) and value < 0
+        case Const(value=int(value)):
+            return value < 0
         case _:
             return False
 
 
-def _postfixes(stmt: Stmt) -> set[str]:
-    exprs = [getattr(stmt, name, None) for name in ("test", "value", "target")]
-    found = {
-        p
-        for e in exprs
-        if e is not None
-        for x in walk(e)
-        if isinstance(x, Unknown) and (p := postfix(x))
-    }
-    for part in ("body", "then", "orelse"):
-        for inner in getattr(stmt, part, ()):
-            found |= _postfixes(inner)
-    return found
+def collect_assignments(body: SequenceOf[Stmt], *, carried: bool = False) -> Assignments:
+    """What `body` assigns.
+
+    With `carried`, without what it assigns only on the way out (`n = 0; break;`).
+    """
+    assignments = Assignments()
+    _add_assignments(body, assignments, carried=carried)
+    return assignments
 
 
-def _only_grows(name: str, body: Iterable[Stmt]) -> bool:
-    """Whether every assignment to `name` in `body` adds a positive number."""
+def _add_assignments(body: SequenceOf[Stmt], assignments: Assignments, *, carried: bool) -> None:
+    if carried and body and _leaves_loop(body[-1]):
+        return
+    for stmt in body:
+        match stmt:
+            case Assign(target=Sequence(items=targets)):
+                for target in targets:
+                    _add_target(target, assignments)
+            case Assign(target=target):
+                _add_target(target, assignments)
+            case If(then=then, orelse=orelse):
+                _add_assignments(then, assignments, carried=carried)
+                _add_assignments(orelse, assignments, carried=carried)
+            case For(body=inner, target=loop_target):
+                if loop_target is not None:
+                    assignments.names |= names(loop_target)
+                # A break in there leaves the inner loop only.
+                _add_assignments(inner, assignments, carried=False)
+            case With(body=inner, parts=parts):
+                for block in (inner, *parts):
+                    _add_assignments(block, assignments, carried=carried)
+            case _:
+                pass
+
+
+def _add_target(target: Expr, assignments: Assignments) -> None:
+    name = dotted(target)
+    if name is not None:
+        assignments.names.add(name)
+    elif isinstance(target, Index | Unary):
+        assignments.places.append(target)
+
+
+def _leaves_loop(stmt: Stmt) -> bool:
+    match stmt:
+        case Return() | Raise() | Jump(kind="break"):
+            return True
+        case _:
+            return False
+
+
+def _find_postfixes(body: SequenceOf[Stmt]) -> set[str]:
+    """The variables that expressions in `body` count up or down, see `postfix_variable`."""
+    variables: set[str] = set()
+    for stmt in body:
+        for attribute in ("test", "value", "target"):
+            expr = getattr(stmt, attribute, None)
+            if expr is not None:
+                variables |= _postfixes_in(expr)
+        for attribute in ("body", "then", "orelse"):
+            variables |= _find_postfixes(getattr(stmt, attribute, ()))
+    return variables
+
+
+def _postfixes_in(expr: Expr) -> set[str]:
+    variables: set[str] = set()
+    for inner in walk(expr):
+        variable = postfix_variable(inner) if isinstance(inner, Unknown) else None
+        if variable:
+            variables.add(variable)
+    return variables
+
+
+def _only_grows(name: str, body: SequenceOf[Stmt]) -> bool:
+    """Whether every assignment to `name` in `body` adds a number that is not negative."""
     for stmt in body:
         match stmt:
             case Assign(target=Name(id=target), op=op, value=value) if target == name:
-                if (
-                    op != "+="
-                    or not isinstance(value, Const)
-                    or not isinstance(value.value, int)
-                    or value.value < 0
-                ):
+                if op != "+=" or not _is_count(value):
                     return False
             case If(then=then, orelse=orelse):
-                if not _only_grows(name, (*then, *orelse)):
+                if not _only_grows(name, then) or not _only_grows(name, orelse):
                     return False
             case For(body=inner) | With(body=inner):
                 if not _only_grows(name, inner):
@@ -128,3 +228,7 @@ def _only_grows(name: str, body: Iterable[Stmt]) -> bool:
             case _:
                 pass
     return True
+
+
+def _is_count(value: Expr | None) -> bool:
+    return isinstance(value, Const) and isinstance(value.value, int) and value.value >= 0

@@ -1,24 +1,33 @@
-"""What the interpreter computes with: numbers, places in buffers, dictionaries, and the state of one path."""
+"""What the symbolic run computes with: numbers, places, dictionaries, and a path's state."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence as Sequence_
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from checks.eval.symbolic.affine import Linear, Offset
-from checks.lang.ir.expr import Expr, Index, Name, Sequence, Unary, Unknown, dotted, walk
-from checks.lang.ir.stmt import Assign, For, If, Jump, Raise, Return, Stmt, With
+
+
+class UseSite(NamedTuple):
+    """Where something stands: a file, a line in it, and the name of the function around it."""
+
+    path: str
+    line: int
+    function: str
 
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """A place in `buffer`. In Python `row` says that the row was chosen already, so that the next index is a position.
-    `where` is the path, line and function in which the index came into `offset`."""
+    """A place in `buffer`.
+
+    In Python `row` says that the row was chosen already, so that the next index is a position.
+    `where` is the place at which the index came into `offset`.
+    """
 
     buffer: str
     offset: Linear = field(default_factory=Linear)
     row: bool = False
-    where: tuple[str, int, str] | None = field(default=None, compare=False)
+    where: UseSite | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,28 +37,31 @@ class Table:
     items: tuple[tuple[str, Value], ...]
 
     def get(self, key: str) -> Value:
+        """The value under `key`, None where there is none."""
         return dict(self.items).get(key)
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
-    """The address of a local variable."""
+class LocalAddress:
+    """The address of a local variable (`&at`)."""
 
     name: str
 
 
-Value = Linear | Pointer | Table | Reference | None
+Value = Linear | Pointer | Table | LocalAddress | None
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One use of an index: `kind` is `read` or `write` of `buffer`, or `compare` of the index itself with `buffer`.
+    """One use of an index: `kind` is `read` or `write` of `buffer`, or `compare` of the index
+    itself with `buffer`.
 
-    `high` and `low` are the largest and smallest position relative to the index `index` (as it is when the function
-    ends for a write, at that moment for a read), None where not known. `moves` says that the smallest position moves
-    with the index too: a window at its end, and not a search from the start. `lag` are the loads that the position
-    subtracts from the index before any loop adds them again: `index - accepted + i` lags by `accepted`. `first` is the
-    line where the subscript of a write was computed, if that is a few lines above.
+    `high` is the largest position relative to the index `index` (as it is when the function ends
+    for a write, at that moment for a read), None where not known. `moves` says that the smallest
+    position moves with the index too: a window at its end, and not a search from the start. `lag`
+    are the loads that the position subtracts from the index before any loop adds them again: `index
+    - accepted + i` lags by `accepted`. `first` is the line where the subscript of a write was
+    computed, if that is a few lines above.
     """
 
     kind: str
@@ -65,89 +77,53 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True)
-class Pending:
-    """A write whose position is still measured against the changing index `index`."""
+class PendingWrite:
+    """A write whose position is still measured against the changing index `access.index`."""
 
     access: Access
     high: Linear | None
 
+    def shifted(self, shift: Linear) -> PendingWrite:
+        """The same write, measured against an index that is smaller by `shift`."""
+        if self.high is None:
+            return self
+        return PendingWrite(self.access, self.high + shift)
+
 
 @dataclass
 class State:
-    """One path: local values, the current value of every index cell, writes so far, and what is known to be <= 0."""
+    """One path through a function.
+
+    `env` holds local values, `cells` the current value of every index buffer, `writes` the writes
+    so far, `limits` forms that are known to be at most 0, `lines` where each local was last
+    assigned. `left` is set once the path has left the block (return, raise, break).
+    """
 
     env: dict[str, Value] = field(default_factory=dict)
     cells: dict[str, Linear] = field(default_factory=dict)
-    writes: list[Pending] = field(default_factory=list)
+    writes: list[PendingWrite] = field(default_factory=list)
     limits: list[Linear] = field(default_factory=list)
     left: bool = False
     lines: dict[str, int] = field(default_factory=dict)
 
     def copy(self) -> State:
-        writes, limits = list(self.writes), list(self.limits)
-        return State(dict(self.env), dict(self.cells), writes, limits, self.left, dict(self.lines))
+        """An independent copy, for one arm of a branch."""
+        return State(
+            dict(self.env),
+            dict(self.cells),
+            list(self.writes),
+            list(self.limits),
+            self.left,
+            dict(self.lines),
+        )
 
     def set_cell(self, name: str, value: Linear) -> None:
-        """Give the index a new value; writes are measured against it from now on."""
+        """Give the index `name` a new value; writes are measured against it from now on."""
         old = self.cells.get(name)
         self.cells[name] = value
         if old is None:
             return
         shift = old - value
         self.writes = [
-            Pending(w.access, w.high + shift if w.high is not None else None)
-            if w.access.index == name
-            else w
-            for w in self.writes
+            write.shifted(shift) if write.access.index == name else write for write in self.writes
         ]
-
-
-def assigned(body: Sequence_[Stmt], *, carried: bool = False) -> tuple[set[str], list[Expr]]:
-    """Variables that `body` assigns (dotted names too), and the places (`a[i]`, `*p`) that it stores to.
-
-    With `carried`, without what is assigned only on the way out of the loop (`n = 0; break;`).
-    """
-    names: set[str] = set()
-    places: list[Expr] = []
-    if carried and body and isinstance(body[-1], Return | Raise | Jump) and _quits(body[-1]):
-        return names, places
-    for stmt in body:
-        match stmt:
-            case Assign(target=target):
-                for part in target.items if isinstance(target, Sequence) else (target,):
-                    name = dotted(part)
-                    if name is not None:
-                        names.add(name)
-                    elif isinstance(part, Index | Unary):
-                        places.append(part)
-            case If(then=then, orelse=orelse):
-                _merge(names, places, assigned(then, carried=carried))
-                _merge(names, places, assigned(orelse, carried=carried))
-            case For(body=inner, target=target):
-                names |= (
-                    {e.id for e in walk(target) if isinstance(e, Name)}
-                    if target is not None
-                    else set()
-                )
-                _merge(names, places, assigned(inner))
-            case With(body=inner, parts=parts):
-                for block in (inner, *parts):
-                    _merge(names, places, assigned(block, carried=carried))
-            case _:
-                pass
-    return names, places
-
-
-def _quits(stmt: Stmt) -> bool:
-    return not isinstance(stmt, Jump) or stmt.kind == "break"
-
-
-def _merge(names: set[str], places: list[Expr], more: tuple[set[str], list[Expr]]) -> None:
-    names |= more[0]
-    places += more[1]
-
-
-def postfix(expr: Unknown) -> str | None:
-    """The variable of a conditional `count++`, which the front end leaves unlowered."""
-    text = expr.text.strip()
-    return text[:-2] if text[-2:] in ("++", "--") and text[:-2].isidentifier() else None

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checks.eval.interpreter import arrays
-from checks.eval.interpreter.values import ANY, Array, Raised, V
+from checks.eval.interpreter import array_shapes, arrays
+from checks.eval.interpreter.values import UNKNOWN_VALUE, Array, Raised, Value
 
 settings.register_profile("interp", derandomize=True, deadline=None, max_examples=150)
 settings.load_profile("interp")
@@ -15,9 +15,9 @@ SHAPES = st.lists(st.integers(0, 4), min_size=1, max_size=3).map(tuple)
 
 
 def abstract(array):
-    made = Array.full(tuple(V(d) for d in array.shape), ANY)
+    made = Array.full(tuple(Value(d) for d in array.shape), UNKNOWN_VALUE)
     for place in made.places():
-        made.put(place, V(int(array[place])))
+        made.put(place, Value(int(array[place])))
     return made
 
 
@@ -43,8 +43,10 @@ indices = st.lists(slices | st.integers(-5, 4) | st.just(...), min_size=1, max_s
 
 def wrapped(index):
     if isinstance(index, slice):
-        return slice(*(None if p is None else V(p) for p in (index.start, index.stop, index.step)))
-    return index if index is ... else V(index)
+        return slice(
+            *(None if p is None else Value(p) for p in (index.start, index.stop, index.step))
+        )
+    return index if index is ... else Value(index)
 
 
 @given(SHAPES, indices)
@@ -70,8 +72,8 @@ def test_writing_through_an_index_reaches_the_array(shape, given_indices):
         array[tuple(given_indices)] = -7
     except IndexError:
         return
-    arrays.assign(model, [wrapped(i) for i in given_indices], V(-7))
-    assert np.array_equal(array, concrete(V(model)))
+    arrays.assign(model, [wrapped(i) for i in given_indices], Value(-7))
+    assert np.array_equal(array, concrete(Value(model)))
 
 
 @given(SHAPES, st.lists(st.integers(-1, 6), min_size=1, max_size=3))
@@ -83,10 +85,10 @@ def test_reshape_agrees_with_numpy(shape, target):
         if 0 in array.shape and -1 in target:
             return  # numpy's words for an empty array and a free dimension are its own
         with pytest.raises(Raised):
-            arrays.reshape(abstract(array), [V(d) for d in target])
+            array_shapes.reshape(abstract(array), [Value(d) for d in target])
         return
     assert np.array_equal(
-        expected, concrete(arrays.reshape(abstract(array), [V(d) for d in target]))
+        expected, concrete(array_shapes.reshape(abstract(array), [Value(d) for d in target]))
     )
 
 
@@ -97,18 +99,18 @@ def test_to_list_keeps_values_and_lengths(shape):
     def plain(v):
         return [plain(i) for i in v.value.items] if hasattr(v.value, "items") else v.value
 
-    assert plain(arrays.to_list(abstract(array))) == array.tolist()
+    assert plain(array_shapes.to_list(abstract(array))) == array.tolist()
 
 
 def test_a_view_shares_its_elements():
     array = abstract(numbered((3, 2)))
-    row = arrays.view(array, [V(1)])
-    arrays.assign(row.value, [V(0)], V(99))
+    row = arrays.view(array, [Value(1)])
+    arrays.assign(row.value, [Value(0)], Value(99))
     assert array.get((1, 0)).value == 99
 
 
 def test_forgetting_a_view_forgets_the_array_there_only():
     array = abstract(numbered((3, 2)))
-    arrays.view(array, [V(1)]).value.forget()
-    assert array.get((1, 0)) == ANY
+    arrays.view(array, [Value(1)]).value.forget()
+    assert array.get((1, 0)) == UNKNOWN_VALUE
     assert array.get((0, 1)).value == 1

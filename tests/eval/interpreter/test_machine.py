@@ -3,7 +3,8 @@
 import pytest
 
 from checks.eval.interpreter.machine import Machine
-from checks.eval.interpreter.program import Modules, Program
+from checks.eval.interpreter.modules import Modules
+from checks.eval.interpreter.program import Program
 from checks.lang.python.parse import parse_python
 
 READER = """
@@ -69,13 +70,15 @@ HEAD = "from app.reader import Reader\n\n\n"
         ("def test():\n    try:\n        [][0]\n    except IndexError:\n        pass\n", []),
         ("def test():\n    with pytest.raises(IndexError):\n        Reader().step()\n", []),
         (
-            "def test(flag):\n    r = Reader()\n    if flag:\n        r.words[1, 0] = 256\n    r.step()\n",
+            "def test(flag):\n    r = Reader()\n"
+            "    if flag:\n        r.words[1, 0] = 256\n    r.step()\n",
             [],
         ),
         ("def test(flag):\n    if flag:\n        return\n    [][0]\n", []),
         ("def test():\n    for n in range(3):\n        [0, 1][n]\n", [("IndexError", 5)]),
         (
-            "def test(monkeypatch):\n    monkeypatch.setattr(Reader, 'step', None)\n    Reader().step()\n",
+            "def test(monkeypatch):\n    monkeypatch.setattr(Reader, 'step', None)\n"
+            "    Reader().step()\n",
             [],
         ),
     ],
@@ -86,7 +89,10 @@ def test_what_is_predicted(body, expected):
 
 
 def test_the_test_is_followed_beyond_its_first_failure():
-    body = "def test():\n    r = Reader()\n    r.words[1, 0] = 3\n    r.step()\n    r.words[1, 0] = 4\n    r.step()\n"
+    body = (
+        "def test():\n    r = Reader()\n    r.words[1, 0] = 3\n    r.step()\n"
+        "    r.words[1, 0] = 4\n    r.step()\n"
+    )
     assert follow(HEAD + body) == [("IndexError", 7), ("IndexError", 9)]
 
 

@@ -1,4 +1,4 @@
-"""The symbolic run, on small functions of C++ and Python: the last position, counted from the index."""
+"""The symbolic run, on small functions: the last position, counted from the index."""
 
 import textwrap
 
@@ -6,7 +6,8 @@ import pytest
 
 from checks.domain.indices.conventions import conventions
 from checks.eval.symbolic.affine import Offset
-from checks.eval.symbolic.interpret import Interpreter, Watch
+from checks.eval.symbolic.executor import Interpreter
+from checks.eval.symbolic.run import Watch
 from checks.lang.source import parse
 
 WATCH = Watch(("step_idx",))
@@ -23,7 +24,10 @@ def meanings(path: str, code: str, name: str) -> dict[tuple[str, str], Offset]:
 
 
 def cuda(body: str, helpers: str = "") -> dict[tuple[str, str], Offset]:
-    head = "__global__ void k(long* hist, long* step_idx, const int* n, const long* out, const long* lens, int L, int m)"
+    head = (
+        "__global__ void k(long* hist, long* step_idx, const int* n, const long* out,"
+        " const long* lens, int L, int m)"
+    )
     return meanings("k.cu", f"{helpers}\n{head} {{ int b = threadIdx.x; {body} }}", "k")
 
 
@@ -34,7 +38,8 @@ WRITES = {
         -1,
     ),
     "the last index, backwards": (
-        "step_idx[b] += n[b];for (int i = 0; i < n[b]; i++) hist[b * L + step_idx[b] - i] = out[i];",
+        "step_idx[b] += n[b];"
+        "for (int i = 0; i < n[b]; i++) hist[b * L + step_idx[b] - i] = out[i];",
         0,
     ),
     "one token, before the index moves": (
@@ -49,7 +54,8 @@ WRITES = {
         -1,
     ),
     "written before the local is stored": (
-        "long cur = step_idx[b]; for (int i = 0; i < n[b]; i++) cur++;hist[b * L + cur] = out[b]; step_idx[b] = cur;",
+        "long cur = step_idx[b]; for (int i = 0; i < n[b]; i++) cur++;"
+        "hist[b * L + cur] = out[b]; step_idx[b] = cur;",
         0,
     ),
     "only on one branch": (
@@ -70,11 +76,13 @@ def test_a_writer(code, const):
 
 READS = {
     "a window that ends before the index": (
-        "const long* t = hist + b * L + (step_idx[b] - m);for (int j = 0; j < m; j++) if (t[j] == 2) return;",
+        "const long* t = hist + b * L + (step_idx[b] - m);"
+        "for (int j = 0; j < m; j++) if (t[j] == 2) return;",
         -1,
     ),
     "a window that ends at the index": (
-        "const long* t = hist + b * L + (step_idx[b] + 1 - m);for (int j = 0; j < m; j++) if (t[j] == 2) return;",
+        "const long* t = hist + b * L + (step_idx[b] + 1 - m);"
+        "for (int j = 0; j < m; j++) if (t[j] == 2) return;",
         0,
     ),
     "a window over every size": (
@@ -100,7 +108,9 @@ READS = {
 }
 HELPERS = """
 __device__ void probe(const long* t, int n) { for (int j = 0; j < n; j++) if (t[j] == 2) return; }
-template <int N> __device__ void probe3(const long* t) { for (int j = 0; j < N; j++) if (t[j] == 2) return; }
+template <int N> __device__ void probe3(const long* t) {
+  for (int j = 0; j < N; j++) if (t[j] == 2) return;
+}
 """
 
 

@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 from checks.eval.symbolic.affine import (
     Bounds,
     Linear,
+    LoopRange,
     Offset,
-    Range,
     Symbol,
+    multiply,
     number,
-    offset,
-    product,
+    offset_of,
     symbol,
 )
 
@@ -56,8 +56,8 @@ def test_an_inner_loop_is_bounded_before_the_loop_that_bounds_it():
     index = symbol("index", "idx", "idx")
     bounds = Bounds(
         {
-            n.terms[0][0]: Range(number(1), number(3), 1),
-            j.terms[0][0]: Range(number(0), n.plus(-1), 2),
+            n.terms[0][0]: LoopRange(number(1), number(3), 1),
+            j.terms[0][0]: LoopRange(number(0), n.plus(-1), 2),
         }
     )
     assert bounds.extreme(index - n + j, top=True) == index.plus(-1)
@@ -65,7 +65,7 @@ def test_an_inner_loop_is_bounded_before_the_loop_that_bounds_it():
 
 def test_a_loop_without_a_bound_has_no_extreme():
     i = symbol("loop", "i")
-    bounds = Bounds({i.terms[0][0]: Range(number(0), None)})
+    bounds = Bounds({i.terms[0][0]: LoopRange(number(0), None)})
     assert bounds.extreme(i, top=True) is None
     assert bounds.extreme(i, top=False) == number(0)
 
@@ -84,10 +84,10 @@ def test_a_loop_without_a_bound_has_no_extreme():
     ],
 )
 def test_an_offset_keeps_loads_and_drops_row_starts(form, wanted):
-    assert offset(form) == wanted
+    assert offset_of(form) == wanted
 
 
 def test_a_product_of_two_unknowns_is_the_same_whatever_the_order():
     a, b = symbol("opaque", "a"), symbol("opaque", "b")
-    assert product(a, b) == product(b, a)
-    assert product(number(3), a) == a.times(3)
+    assert multiply(a, b) == multiply(b, a)
+    assert multiply(number(3), a) == a.times(3)

@@ -1,0 +1,221 @@
+"""Statements: branches, loops, `with` and `try`, and the exceptions that they raise."""
+
+from __future__ import annotations
+
+import re
+
+from checks.eval.interpreter.assignments import run_assignment
+from checks.eval.interpreter.builtins_model.dispatch import call_native
+from checks.eval.interpreter.builtins_model.iteration import list_items
+from checks.eval.interpreter.frames import (
+    Interpretation,
+    LoopJump,
+    ReturnSignal,
+)
+from checks.eval.interpreter.patches import apply_context_managers, apply_monkeypatch
+from checks.eval.interpreter.values import (
+    NO_ORIGINS,
+    NONE_VALUE,
+    UNKNOWN_VALUE,
+    FuncRef,
+    Native,
+    Origin,
+    Raised,
+    Value,
+    truth,
+)
+from checks.lang.ir import expr as E
+from checks.lang.ir import stmt as S
+
+# `with` items under which an exception is expected.
+_TOLERANT = re.compile(r"raises|assertRaises|suppress|warns|catch")
+
+
+def run_statement(run: Interpretation, stmt: S.Stmt) -> None:
+    """Run one statement. An exception gets the line of the innermost statement that raises it."""
+    try:
+        _run(run, stmt)
+    except Raised as raised:
+        if raised.where is None:
+            raised.where = Origin(run.frame.unit.path, stmt.line)
+        raise
+
+
+def _run(run: Interpretation, stmt: S.Stmt) -> None:
+    match stmt:
+        case S.Assign():
+            run_assignment(run, stmt)
+        case S.ExprStmt(value=value):
+            _run_expression(run, value)
+        case S.Return(value=value):
+            raise ReturnSignal(NONE_VALUE if value is None else run.eval(value))
+        case S.If():
+            _run_if(run, stmt)
+        case S.For():
+            _run_for(run, stmt)
+        case S.With():
+            _run_with(run, stmt)
+        case S.Assert():
+            _run_assert(run, stmt)
+        case S.Raise(value=value):
+            raise Raised(_exception_name(value), "", NO_ORIGINS)
+        case S.Jump(kind="break" | "continue" as kind):
+            raise LoopJump(kind)
+        case S.Define(name=name):
+            _run_definition(run, name)
+        case S.Opaque(text=text) if "return" in text:
+            run.frame.maybe = True
+        case _:
+            pass
+
+
+def _run_expression(run: Interpretation, expr: E.Expr) -> None:
+    match expr:
+        case E.Call(func=E.Attr(base=E.Name(id="monkeypatch"), name="setattr")):
+            apply_monkeypatch(run, expr)
+        case _:
+            run.eval(expr)
+
+
+def _run_assert(run: Interpretation, stmt: S.Assert) -> None:
+    """Only the test's own assertions count."""
+    if not run.frame.test:
+        return
+    value = run.eval(stmt.test)
+    if truth(value) is False:
+        text = run.frame.unit.text(stmt.line).strip()
+        raise Raised("AssertionError", text, value.origins)
+
+
+def _exception_name(value: E.Expr | None) -> str:
+    if isinstance(value, E.Call):
+        value = value.func
+    name = E.dotted(value) if value is not None else None
+    return name or "Exception"
+
+
+def _run_definition(run: Interpretation, name: str) -> None:
+    """A nested function: it sees the names of the one around it."""
+    frame = run.frame
+    inner = [
+        function
+        for function in frame.unit.functions
+        if function.name == name and frame.function.covers(function.start_line)
+    ]
+    if len(inner) == 1:
+        frame.names[name] = Value(FuncRef(inner[0], frame.unit, None, frame.names))
+    else:
+        frame.names[name] = UNKNOWN_VALUE
+
+
+def _run_if(run: Interpretation, stmt: S.If) -> None:
+    known = truth(run.eval(stmt.test))
+    if known is not None:
+        run.block(stmt.then if known else stmt.orelse)
+        return
+    # Neither arm is run, because what one writes would hold for the other too.
+    _forget_writes(run, (*stmt.then, *stmt.orelse))
+    if _may_leave(stmt.then) or _may_leave(stmt.orelse):
+        run.frame.maybe = True
+
+
+def _forget_writes(run: Interpretation, body: tuple[S.Stmt, ...]) -> None:
+    """`body` may or may not run: what it writes becomes unknown."""
+    for guarded in S.guarded_statements(body):
+        stmt = guarded.stmt
+        if not isinstance(stmt, S.Assign | S.For) or stmt.target is None:
+            continue
+        try:
+            run.store(stmt.target, UNKNOWN_VALUE)
+        except Raised:
+            continue
+
+
+def _may_leave(body: tuple[S.Stmt, ...]) -> bool:
+    """Whether `body` has a statement after which the rest of its block does not run."""
+    return any(_leaves(guarded.stmt) for guarded in S.guarded_statements(body))
+
+
+def _leaves(stmt: S.Stmt) -> bool:
+    match stmt:
+        case S.Return() | S.Raise() | S.Jump(kind="break" | "continue"):
+            return True
+        case _:
+            return False
+
+
+def _run_for(run: Interpretation, stmt: S.For) -> None:
+    items = _loop_items(run, stmt)
+    if items is not None:
+        # A round costs one, so that loops without expressions end too.
+        run.budget -= len(items)
+    if items is None or run.budget < 0:
+        _forget_writes(run, stmt.body)
+        if stmt.target is not None:
+            run.store(stmt.target, UNKNOWN_VALUE)
+        if _may_leave(stmt.body):
+            run.frame.maybe = True
+        return
+    for item in items:
+        if stmt.target is not None:
+            run.store(stmt.target, item)
+        try:
+            run.block(stmt.body)
+        except LoopJump as jump:
+            if jump.kind == "break":
+                return
+
+
+def _loop_items(run: Interpretation, stmt: S.For) -> list[Value] | None:
+    """What the loop goes through; None where that is not known, as for `while`."""
+    if stmt.iterable is not None:
+        return list_items(run.eval(stmt.iterable))
+    if stmt.stop is None:
+        return None
+    start = Value(0) if stmt.start is None else run.eval(stmt.start)
+    stop = run.eval(stmt.stop)
+    step = Value(1) if stmt.step is None else run.eval(stmt.step)
+    return list_items(call_native(Native("range"), [start, stop, step], {}))
+
+
+def _run_with(run: Interpretation, stmt: S.With) -> None:
+    undo = apply_context_managers(run, stmt.items)
+    try:
+        if _is_tolerant(stmt):
+            _run_tolerantly(run, stmt)
+        else:
+            run.block(stmt.body)
+    finally:
+        for key, old in reversed(undo):
+            run.program.replace(key, old)
+
+
+def _is_tolerant(stmt: S.With) -> bool:
+    """Whether exceptions of the body are handled or expected."""
+    if stmt.kind == "try" and stmt.parts:
+        return True
+    for item in stmt.items:
+        name = E.dotted(item.func) if isinstance(item, E.Call) else None
+        if name and _TOLERANT.search(name):
+            return True
+    return False
+
+
+def _run_tolerantly(run: Interpretation, stmt: S.With) -> None:
+    """A body whose exceptions are handled: an unknown call in it may raise too."""
+    frame = run.frame
+    # In here an exception is no failure of the test.
+    was_test, frame.test = frame.test, False
+    unknowns_before = run.unknowns
+    completed = False
+    try:
+        run.block(stmt.body)
+        completed = True
+    except Raised:
+        _forget_writes(run, stmt.body)
+    finally:
+        frame.test = was_test
+        if not completed or run.unknowns > unknowns_before:
+            for part in stmt.parts:
+                _forget_writes(run, part)
+                frame.maybe = frame.maybe or _may_leave(part)
