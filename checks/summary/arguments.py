@@ -11,15 +11,19 @@ from checks.core.config import Config
 from checks.domain.ops import calls_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
-from checks.summary.pairs import paired
-from checks.summary.state_changes import place
+from checks.summary.pairs import altered_functions
+from checks.summary.state_changes import state_name
 
-_OFTEN = 3
+_LEAST_REPETITIONS = 3
+_CPP_CASTS = ("const_cast", "reinterpret_cast", "static_cast")
 
 
 @dataclass(frozen=True, slots=True)
-class Passed:
-    """What a function newly passes in its calls of `callee`, written `called`, and what it passes no more."""
+class ArgumentChange:
+    """What a function newly passes in its calls of `callee`, and what it passes no more.
+
+    `called` is the callee as it is written there: `self.runner.swap`.
+    """
 
     function: Function
     callee: str
@@ -29,102 +33,124 @@ class Passed:
     line: int
 
 
-def passed(change: ChangeSet, config: Config) -> Iterator[Passed]:
-    """Calls of which a function has one before and now, with other arguments, as far as they can be named."""
-    for delta in paired(change, config):
-        if delta.base is None or delta.base_unit is None:
-            continue
-        before, now = _single_calls(delta.base), _single_calls(delta.head)
-        for name, call in now.items():
-            if name in before and not equal_code(before[name], call):
-                (old, odd), (new, other) = (
-                    _arguments(before[name], delta.base_unit),
-                    _arguments(call, delta.unit),
-                )
-                gained = tuple(a for a in new if a not in old)
-                # What went may stand in an argument that has no name: `x if ready else y`.
-                lost = tuple(a for a in old if a not in new) if equal_code(odd, other) else ()
-                if gained or lost:
-                    yield Passed(
-                        delta.head, name, E.dotted(call.func) or name, gained, lost, call.line
-                    )
-
-
-def repeated(change: ChangeSet, config: Config) -> Iterator[Passed]:
-    """Functions that a function calls again and again, `swap(a, i, j)`, for more or fewer things than before."""
-    for delta in paired(change, config):
-        before, now = (_repeated(f) if f else {} for f in (delta.base, delta.head))
-        for name in [n for n in now if n in before]:
-            old, new = before[name], now[name]
-            first = next((c for key, c in new.items() if key not in old), next(iter(new.values())))
-            gained = tuple(k for k in new if k not in old and delta.touched(new[k].line))
-            lost = tuple(k for k in old if k not in new)
+def find_argument_changes(change: ChangeSet, config: Config) -> Iterator[ArgumentChange]:
+    """Functions that call another once, before and now, with other arguments."""
+    for delta, base, base_file in altered_functions(change, config):
+        old_calls, new_calls = _calls_made_once(base), _calls_made_once(delta.head)
+        for name, new_call in new_calls.items():
+            old_call = old_calls.get(name)
+            if old_call is None or equal_code(old_call, new_call):
+                continue
+            old, old_unnamed = _arguments(old_call, base_file)
+            new, new_unnamed = _arguments(new_call, delta.unit)
+            gained = tuple(a for a in new if a not in old)
+            lost: tuple[str, ...] = ()
+            # What went may now stand inside an argument that has no name: `x if ready else y`.
+            if equal_code(old_unnamed, new_unnamed):
+                lost = tuple(a for a in old if a not in new)
             if gained or lost:
-                yield Passed(
-                    delta.head, name, E.dotted(first.func) or name, gained, lost, first.line
-                )
+                called = E.dotted(new_call.func) or name
+                yield ArgumentChange(delta.head, name, called, gained, lost, new_call.line)
 
 
-def _repeated(function: Function) -> dict[str, dict[str, E.Call]]:
-    """Of every callee that is called three times and more, with a name as first argument and the same others."""
-    found: dict[str, list[E.Call]] = {}
+def find_repetition_changes(change: ChangeSet, config: Config) -> Iterator[ArgumentChange]:
+    """Functions that call another again and again, `swap(a, i, j)`, for other things now."""
+    for delta, base, _ in altered_functions(change, config):
+        before, now = _repeated_calls(base), _repeated_calls(delta.head)
+        for name, new in now.items():
+            if name not in before:
+                continue
+            old = before[name]
+            came = [argument for argument in new if argument not in old]
+            first = new[came[0]] if came else next(iter(new.values()))
+            gained = tuple(argument for argument in came if delta.touched(new[argument].line))
+            lost = tuple(argument for argument in old if argument not in new)
+            if gained or lost:
+                called = E.dotted(first.func) or name
+                yield ArgumentChange(delta.head, name, called, gained, lost, first.line)
+
+
+def _repeated_calls(function: Function) -> dict[str, dict[str, E.Call]]:
+    """For each callee that is called three times or more: its calls by their first argument.
+
+    All its calls must have a name as first argument and the same other arguments.
+    """
+    calls: dict[str, list[E.Call]] = {}
     for call, _ in calls_of(function.body):
         if call.args and isinstance(call.func, E.Name) and "::" not in call.func.id:
-            found.setdefault(call.func.id, []).append(call)
-    kept = {
-        n: c
-        for n, c in found.items()
-        if len(c) >= _OFTEN and all(equal_code(x.args[1:], c[0].args[1:]) for x in c)
-    }
-    return {
-        n: {_spelled(x.args[0]): x for x in c}
-        for n, c in kept.items()
-        if all(_spelled(x.args[0]) for x in c)
-    }
+            calls.setdefault(call.func.id, []).append(call)
+    repeated = {}
+    for name, same_callee in calls.items():
+        if len(same_callee) < _LEAST_REPETITIONS or not _differ_in_first_only(same_callee):
+            continue
+        by_argument = {_written_name(call.args[0]): call for call in same_callee}
+        if "" not in by_argument:
+            repeated[name] = by_argument
+    return repeated
 
 
-def _single_calls(function: Function) -> dict[str, E.Call]:
-    found: dict[str, list[E.Call]] = {}
+def _differ_in_first_only(calls: list[E.Call]) -> bool:
+    others = calls[0].args[1:]
+    return all(equal_code(call.args[1:], others) for call in calls)
+
+
+def _calls_made_once(function: Function) -> dict[str, E.Call]:
+    """The calls by callee, of what the function calls in one place and without `*args`."""
+    calls: dict[str, list[E.Call]] = {}
     for call, _ in calls_of(function.body):
-        if name := E.callee(call):
-            found.setdefault(name, []).append(call)
-    return {
-        name: calls[0]
-        for name, calls in found.items()
-        if len(calls) == 1 and not E.starred(calls[0])
-    }
+        name = E.callee(call)
+        if name:
+            calls.setdefault(name, []).append(call)
+    once = {}
+    for name, same_callee in calls.items():
+        if len(same_callee) == 1 and not E.starred(same_callee[0]):
+            once[name] = same_callee[0]
+    return once
 
 
 def _arguments(call: E.Call, unit: SourceFile) -> tuple[list[str], tuple[E.Expr, ...]]:
-    """The arguments that have a name, or a line of their own behind their keyword; and the others."""
-    given = [("", a) for a in call.args] + list(call.keywords)
-    said = [(_given(key, e, unit), e) for key, e in given]
-    return [text for text, _ in said if text], tuple(e for text, e in said if not text)
+    """(the arguments that can be named, as text; the expressions of the others)."""
+    texts, unnamed = [], []
+    for argument in call.args:
+        text = _written_name(argument)
+        if text:
+            texts.append(text)
+        else:
+            unnamed.append(argument)
+    for keyword, argument in call.keywords:
+        text = _keyword_text(keyword, argument, unit)
+        if text:
+            texts.append(text)
+        else:
+            unnamed.append(argument)
+    return texts, tuple(unnamed)
 
 
-def _given(key: str, e: E.Expr, unit: SourceFile) -> str:
-    if not key:
-        return _spelled(e)
-    line = unit.text(e.line).strip()
-    alone = line.startswith(f"{key}=") and line.endswith(",") and line.count("(") == line.count(")")
-    said = line.rstrip(",").partition("=")[2] if alone else _spelled(e)
-    return f"{key}={said}" if said else ""
+def _keyword_text(keyword: str, argument: E.Expr, unit: SourceFile) -> str:
+    """`key=value`: as written where it has its line to itself, else where the value is a name."""
+    if not keyword:
+        return _written_name(argument)
+    line = unit.text(argument.line).strip()
+    balanced = line.count("(") == line.count(")")
+    if balanced and line.startswith(f"{keyword}=") and line.endswith(","):
+        value = line.rstrip(",").partition("=")[2]
+    else:
+        value = _written_name(argument)
+    return f"{keyword}={value}" if value else ""
 
 
-def _spelled(e: E.Expr) -> str:
-    """A name, a field or a literal as it is written, without casts and `.data()`; empty for anything else."""
-    match e:
+def _written_name(expr: E.Expr) -> str:
+    """A name, a field or a literal without casts and `.data()`; empty for anything else."""
+    match expr:
         case E.Const(value=value):
             return repr(value)
         case E.Cast(operand=operand):
-            return _spelled(operand)
+            return _written_name(operand)
         case E.Call(func=E.Attr(base=base, name="data"), args=()):
-            return _spelled(base)
-        case E.Call(
-            func=E.Name(id="const_cast" | "reinterpret_cast" | "static_cast"), args=(operand,)
-        ):
-            return _spelled(operand)
+            return _written_name(base)
+        case E.Call(func=E.Name(id=name), args=(operand,)) if name in _CPP_CASTS:
+            return _written_name(operand)
         case E.Index(indices=(E.Const(value=str()),)):
-            return place(e)
+            return state_name(expr)
         case _:
-            return E.dotted(e) or ""
+            return E.dotted(expr) or ""

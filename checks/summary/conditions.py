@@ -12,17 +12,21 @@ from checks.core.config import Config
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import If, guarded_statements
-from checks.summary.pairs import paired
+from checks.summary.pairs import altered_functions
+from checks.summary.sides import in_base, in_head
 
+# Group 1 is the condition of C++, which stands in parentheses; group 2 that of Python.
 _TEST = re.compile(
     r"(?:(?:\}?\s*else\s+)?if|while)\s*\((.*)\)\s*(?:\{|return[^;]*;|continue;|break;)?$"
     r"|(?:(?:el)?if|while)\s+(.*):(?:\s+#.*)?$"
 )
+_OPERATOR_AT_AN_END = re.compile(r"^(?:or|and|\|\||&&)\s+|\s+(?:or|and|\|\||&&)$")
+_LEAST_OPERANDS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
-    """The test of a branch, or (`part`) one operand of it, before and after, as written."""
+class ConditionChange:
+    """The test of a branch before and after, as written; where `part`, only one operand of it."""
 
     function: Function
     old: str
@@ -31,75 +35,82 @@ class Condition:
     part: bool = False
 
 
-def conditions(change: ChangeSet, config: Config) -> Iterator[Condition]:
-    """Tests of branches that were written anew in place: one went and one came in the same hunk of a function."""
-    for delta in paired(change, config):
+def find_condition_changes(change: ChangeSet, config: Config) -> Iterator[ConditionChange]:
+    """Tests that were written anew in place: one went and one came in a hunk of a function."""
+    for delta, base, base_file in altered_functions(change, config):
         file = change.changed(delta.head.path)
-        if delta.base is None or delta.base_unit is None or file is None:
+        if file is None:
             continue
-        before, now = _tests(delta.base), _tests(delta.head)
+        old_tests, new_tests = _tests_in(base), _tests_in(delta.head)
         for hunk in file.hunks:
-            gone = [
-                t for t in before if hunk.base_start <= t.line < hunk.base_start + hunk.base_len
-            ]
-            come = [t for t in now if hunk.head_start <= t.line < hunk.head_start + hunk.head_len]
-            if (
-                len(gone) == len(come) == 1
-                and gone[0] != come[0]
-                and _share_a_name(gone[0], come[0])
-            ):
-                old, new = condition(gone[0], delta.base_unit), condition(come[0], delta.unit)
-                if old and new and old != new:
-                    yield Condition(delta.head, old, new, come[0].line)
-        yield from _long_conditions(delta)
+            removed = [test for test in old_tests if in_base(test.line, hunk)]
+            added = [test for test in new_tests if in_head(test.line, hunk)]
+            if len(removed) != 1 or len(added) != 1:
+                continue
+            old, new = removed[0], added[0]
+            if old == new or not E.names(old) & E.names(new):
+                continue
+            old_text, new_text = condition_text(old, base_file), condition_text(new, delta.unit)
+            if old_text and new_text and old_text != new_text:
+                yield ConditionChange(delta.head, old_text, new_text, new.line)
+        yield from _find_changed_operands(delta, old_tests, new_tests, base_file)
 
 
-def _long_conditions(delta: ChangedFunction) -> Iterator[Condition]:
-    """Tests with an operand a line, of which one was exchanged for another: that operand before and after."""
-    assert delta.base is not None and delta.base_unit is not None
-    before, now = _tests(delta.base), _tests(delta.head)
-    for test in now:
-        operands = _operands(test)
-        lines = {o.line for o in operands}
-        if len(lines) < len(operands) or len(operands) < 3:
+def _find_changed_operands(
+    delta: ChangedFunction,
+    old_tests: list[E.Expr],
+    new_tests: list[E.Expr],
+    base_file: SourceFile,
+) -> Iterator[ConditionChange]:
+    """Of tests with one operand a line: the one operand that was exchanged for another."""
+    for new_test in new_tests:
+        new = _operands(new_test)
+        lines = {operand.line for operand in new}
+        if len(lines) < len(new) or len(new) < _LEAST_OPERANDS:
             continue
-        for old in before:
-            was = _operands(old)
-            gone = [o for o in was if not any(equal_code(o, n) for n in operands)]
-            come = [n for n in operands if not any(equal_code(o, n) for o in was)]
-            if (
-                len(was) == len(operands)
-                and len(gone) == len(come) == 1
-                and delta.touched(come[0].line)
-            ):
-                texts = _operand(gone[0], delta.base_unit), _operand(come[0], delta.unit)
-                yield Condition(delta.head, *texts, come[0].line, part=True)
+        for old_test in old_tests:
+            old = _operands(old_test)
+            removed, added = _without_equal(old, new), _without_equal(new, old)
+            if len(old) != len(new) or len(removed) != 1 or len(added) != 1:
+                continue
+            line = added[0].line
+            if delta.touched(line):
+                before = _operand_text(removed[0], base_file)
+                now = _operand_text(added[0], delta.unit)
+                yield ConditionChange(delta.head, before, now, line, part=True)
+
+
+def _without_equal(operands: list[E.Expr], others: list[E.Expr]) -> list[E.Expr]:
+    """The operands that have no equal among the others."""
+    return [o for o in operands if not any(equal_code(o, other) for other in others)]
 
 
 def _operands(test: E.Expr) -> list[E.Expr]:
     """The operands of the outermost `and`s or `or`s, in order."""
-    if isinstance(test, E.Binary) and test.op in ("and", "or"):
-        sides = [
-            _operands(s) if isinstance(s, E.Binary) and s.op == test.op else [s]
-            for s in (test.left, test.right)
-        ]
-        return [*sides[0], *sides[1]]
-    return [test]
+    if not isinstance(test, E.Binary) or test.op not in ("and", "or"):
+        return [test]
+    operands = []
+    for side in (test.left, test.right):
+        if isinstance(side, E.Binary) and side.op == test.op:
+            operands += _operands(side)
+        else:
+            operands.append(side)
+    return operands
 
 
-def _operand(e: E.Expr, unit: SourceFile) -> str:
-    return re.sub(r"^(?:or|and|\|\||&&)\s+|\s+(?:or|and|\|\||&&)$", "", unit.text(e.line).strip())
+def _operand_text(operand: E.Expr, unit: SourceFile) -> str:
+    """The line of an operand without the operator that joins it to its neighbour."""
+    return _OPERATOR_AT_AN_END.sub("", unit.text(operand.line).strip())
 
 
-def _tests(function: Function) -> list[E.Expr]:
-    return [g.stmt.test for g in guarded_statements(function.body) if isinstance(g.stmt, If)]
+def _tests_in(function: Function) -> list[E.Expr]:
+    statements = [guarded.stmt for guarded in guarded_statements(function.body)]
+    return [stmt.test for stmt in statements if isinstance(stmt, If)]
 
 
-def _share_a_name(a: E.Expr, b: E.Expr) -> bool:
-    return bool(E.names(a) & E.names(b))
-
-
-def condition(test: E.Expr, unit: SourceFile) -> str:
-    """The condition as it stands on its line, empty where it goes over several."""
-    found = _TEST.match(unit.text(test.line).strip())
-    return (found[1] or found[2]).strip() if found else ""
+def condition_text(test: E.Expr, unit: SourceFile) -> str:
+    """The condition as it stands on its line, empty where it goes over several lines."""
+    match = _TEST.match(unit.text(test.line).strip())
+    if match is None:
+        return ""
+    return (match[1] or match[2]).strip()

@@ -13,26 +13,42 @@ _MOST_DEFINITIONS = 12
 _LEAST_LENGTH = 5
 
 
-def defined(name: str, change: ChangeSet, side: Side, config: Config) -> bool:
-    """Whether the product defines, registers or binds `name`, in few places: what everything defines tells nothing."""
+def is_defined(name: str, change: ChangeSet, side: Side, config: Config) -> bool:
+    """Whether the product defines, registers or binds `name`, and in few places.
+
+    A name that a dozen files define (`forward`) says nothing about a change.
+    """
     if len(name) < _LEAST_LENGTH:
         return False
+    paths = _paths_defining(name, change, side)
+    product = [path for path in paths if not config.is_test(path)]
+    if 0 < len(product) <= _MOST_DEFINITIONS:
+        return True
+    return _is_function_of_changed_cpp(name, change, side)
+
+
+def _paths_defining(name: str, change: ChangeSet, side: Side) -> set[str]:
     tree = change.tree(side)
-    found = {
-        path
-        for kind in ("def", "class")
-        for path in tree.paths_containing(f"{kind} {name}", "python")
-    }
+    paths = set(tree.paths_containing(f"def {name}", "python"))
+    paths.update(tree.paths_containing(f"class {name}", "python"))
+    # A registered op, a pybind11 binding, or a function that starts in the first column.
     cpp = re.compile(rf"\bPD_BUILD\w*\({name}\)|m\.def\(\"{name}\"|^\w[\w:<>&* ]*[\s&*]{name}\(")
-    found |= {h.path for h in tree.find(name, "cpp") if cpp.search(h.text)}
-    product = [path for path in found if not config.is_test(path)]
-    return 0 < len(product) <= _MOST_DEFINITIONS or _method(name, change, side)
+    for match in tree.find(name, "cpp"):
+        if cpp.search(match.text):
+            paths.add(match.path)
+    return paths
 
 
-def _method(name: str, change: ChangeSet, side: Side) -> bool:
-    """Whether a changed file has a function of this name: a method of C++ is indented as its calls are."""
-    paths = (
-        f.base_path if side is Side.BASE else f.head_path for f in change.files if f.mode == "file"
-    )
-    units = (change.unit(p, side) for p in paths if p and language(p) == "cpp")
-    return any(f.name == name for u in units if u is not None for f in u.functions)
+def _is_function_of_changed_cpp(name: str, change: ChangeSet, side: Side) -> bool:
+    """Whether a changed C++ file has a function of this name.
+
+    A method is indented like a call of it, so the search by text does not find its definition.
+    """
+    for file in change.files:
+        path = file.base_path if side is Side.BASE else file.head_path
+        if file.mode != "file" or not path or language(path) != "cpp":
+            continue
+        unit = change.unit(path, side)
+        if unit is not None and any(f.name == name for f in unit.functions):
+            return True
+    return False

@@ -1,4 +1,4 @@
-"""State that a function sets to something else in a special case: a case that came, or that went."""
+"""Special cases that came or went: branches in which a function sets its state otherwise."""
 
 from __future__ import annotations
 
@@ -7,22 +7,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
-from checks.core.changed import ChangedFunction, equal_code
+from checks.core.changed import equal_code
 from checks.core.config import Config
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import Assign, GuardedStmt, If
-from checks.summary.conditions import condition
+from checks.summary.conditions import condition_text
 from checks.summary.layout import only_renamed
-from checks.summary.pairs import paired
-from checks.summary.state_changes import place
-from checks.summary.statements import sides
+from checks.summary.pairs import altered_functions
+from checks.summary.sides import in_base
+from checks.summary.state_changes import is_state, state_name
+from checks.summary.statements import assignment_text
 
-Exchanged = Sequence[tuple[str, str]]
-_Side = tuple[list[GuardedStmt], SourceFile]
+# Pairs of (old name, new name).
+ExchangedNames = Sequence[tuple[str, str]]
 _UNSUPPORTED = re.compile(
     r"\bnot\s+(?:yet\s+)?support|unsupported|n't\s+support|no\s+support|不支持", re.I
 )
+_COMMENT = re.compile(r"\s*(?:#|//)\s*(.*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +40,8 @@ class Override:
 
 
 @dataclass(frozen=True, slots=True)
-class Dropped:
-    """A case that a function treated apart until this change, of which a `note` there says that it is not supported."""
+class DroppedCase:
+    """A case that a function treated apart until now; `note` there says it is not supported."""
 
     function: Function
     test: str
@@ -47,86 +49,122 @@ class Dropped:
     line: int
 
 
-def dropped(change: ChangeSet, config: Config, exchanged: Exchanged) -> Iterator[Dropped]:
-    """Cases that were refused, and that now go where the others go. `exchanged` are the names that only changed."""
-    for delta in paired(change, config):
+@dataclass(frozen=True, slots=True)
+class _Version:
+    """A function before or after the change: its statements, its file, and the changed lines."""
+
+    statements: list[GuardedStmt]
+    file: SourceFile
+    lines: set[int]
+
+    def changed_branches(self) -> list[If]:
+        """The branches whose test stands on a changed line."""
+        branches = [g.stmt for g in self.statements if isinstance(g.stmt, If)]
+        return [branch for branch in branches if branch.line in self.lines]
+
+
+def find_dropped_cases(
+    change: ChangeSet, config: Config, exchanged: ExchangedNames
+) -> Iterator[DroppedCase]:
+    """Cases that were refused, and that now go the way of all others.
+
+    A test that only got other names (`exchanged`) is still there.
+    """
+    for delta, _, base_file in altered_functions(change, config):
         file = change.changed(delta.head.path)
-        if delta.base is None or delta.base_unit is None or file is None:
+        if file is None:
             continue
+        tests = [g.stmt.test for g in delta.statements if isinstance(g.stmt, If)]
+        texts_now = [condition_text(test, delta.unit) for test in tests]
+        branches = [g.stmt for g in delta.base_statements if isinstance(g.stmt, If)]
         for hunk in file.hunks:
-            lines = range(hunk.base_start, hunk.base_start + hunk.base_len)
-            gone = [
-                g.stmt
-                for g in delta.base_statements
-                if isinstance(g.stmt, If) and g.stmt.line in lines
-            ]
-            for s in [s for s in gone if s.then]:
-                test = condition(s.test, delta.base_unit)
-                note = _note(delta.base_unit, s.line, s.then[-1].end_line)
-                now = (g.stmt.test for g in delta.statements if isinstance(g.stmt, If))
-                if (
-                    note
-                    and test
-                    and not any(
-                        only_renamed(test, condition(t, delta.unit), exchanged) for t in now
-                    )
-                ):
-                    yield Dropped(delta.head, test, note, hunk.head_start)
+            for branch in branches:
+                if not branch.then or not in_base(branch.line, hunk):
+                    continue
+                test = condition_text(branch.test, base_file)
+                note = _unsupported_note(base_file, branch.line, branch.then[-1].end_line)
+                if not note or not test:
+                    continue
+                if not any(only_renamed(test, text, exchanged) for text in texts_now):
+                    yield DroppedCase(delta.head, test, note, hunk.head_start)
 
 
-def _note(unit: SourceFile, start: int, end: int) -> str:
-    """The comment in these lines that says that something is not supported."""
-    said = (re.match(r"\s*(?:#|//)\s*(.*)", line) for line in unit.lines[start - 1 : end])
-    return next((m[1].strip() for m in said if m and _UNSUPPORTED.search(m[1])), "")
+def _unsupported_note(unit: SourceFile, start: int, end: int) -> str:
+    """The first comment in these lines that says that something is not supported."""
+    for line in unit.lines[start - 1 : end]:
+        comment = _COMMENT.match(line)
+        if comment and _UNSUPPORTED.search(comment[1]):
+            return comment[1].strip()
+    return ""
 
 
-def overrides(change: ChangeSet, config: Config, exchanged: Exchanged) -> Iterator[Override]:
-    """Assignments in branches that came or went whole, of state that the function sets before and now."""
-    for delta in paired(change, config):
+def find_overrides(
+    change: ChangeSet, config: Config, exchanged: ExchangedNames
+) -> Iterator[Override]:
+    """Assignments in branches that came or went whole, of state that the function sets anyway."""
+    back = [(new, old) for old, new in exchanged]
+    for delta, _, base_file in altered_functions(change, config):
         file = change.changed(delta.head.path)
-        if delta.base is None or delta.base_unit is None or file is None:
+        if file is None:
             continue
-        head, base = (delta.statements, delta.unit), (delta.base_statements, delta.base_unit)
-        back = [(new, old) for old, new in exchanged]
-        yield from _apart(delta, head, base, file.head_lines(), back, gone=False)
-        yield from _apart(delta, base, head, file.base_lines(), exchanged, gone=True)
+        head = _Version(delta.statements, delta.unit, file.head_lines())
+        base = _Version(delta.base_statements, base_file, file.base_lines())
+        yield from _overrides_only_in(head, base, back, delta.head, gone=False)
+        yield from _overrides_only_in(base, head, exchanged, delta.head, gone=True)
 
 
-def _apart(
-    delta: ChangedFunction,
-    here: _Side,
-    there: _Side,
-    lines: set[int],
-    names: Exchanged,
+def _overrides_only_in(
+    version: _Version,
+    other: _Version,
+    exchanged: ExchangedNames,
+    function: Function,
     *,
     gone: bool,
 ) -> Iterator[Override]:
-    """What `here` has and `there` has not, in a branch that stands on `lines`."""
-    flat, unit = here
-    tests = [g.stmt.test for g in flat if isinstance(g.stmt, If) and g.stmt.line in lines]
-    if not tests:
+    """What `version` sets and `other` does not, in a branch that stands on changed lines."""
+    branches = version.changed_branches()
+    if not branches:
         return
-    known = {place(g.stmt.target) for g in there[0] if isinstance(g.stmt, Assign)}
-    for guarded in flat:
-        s = guarded.stmt
-        if (
-            not isinstance(s, Assign)
-            or not isinstance(s.target, E.Attr | E.Index)
-            or s.line not in lines
-        ):
+    assigned = [g.stmt.target for g in other.statements if isinstance(g.stmt, Assign)]
+    set_in_other = {state_name(target) for target in assigned}
+    for guarded in version.statements:
+        stmt = guarded.stmt
+        if not isinstance(stmt, Assign) or not is_state(stmt.target):
             continue
-        test = next((t for t in tests if guarded.guards and guarded.guards[-1] is t), None)
-        text = condition(test, unit) if test is not None and place(s.target) in known else ""
-        target, value = sides(s, unit)
-        if text and target and value and not _holds(there, guarded, text, names):
-            yield Override(delta.head, target, value, text, gone, s.line)
+        if stmt.line not in version.lines or state_name(stmt.target) not in set_in_other:
+            continue
+        test = _innermost_guard(guarded, branches)
+        if test is None:
+            continue
+        text = condition_text(test, version.file)
+        target, value = assignment_text(stmt, version.file)
+        if not text or not target or not value:
+            continue
+        if not _sets_the_same(other, guarded, text, exchanged):
+            yield Override(function, target, value, text, gone, stmt.line)
 
 
-def _holds(there: _Side, guarded: GuardedStmt, text: str, names: Exchanged) -> bool:
-    """Whether the other side sets the same under the same condition, or under fewer."""
-    flat, unit = there
-    alike = [g.guards for g in flat if equal_code(g.stmt, guarded.stmt)]
-    fewer = any(len(guards) < len(guarded.guards) for guards in alike)
-    return fewer or any(
-        only_renamed(text, condition(guards[-1], unit), names) for guards in alike if guards
-    )
+def _innermost_guard(guarded: GuardedStmt, branches: Sequence[If]) -> E.Expr | None:
+    """The condition right around the statement, where it is the test of one of the branches."""
+    if not guarded.guards:
+        return None
+    innermost = guarded.guards[-1]
+    if any(branch.test is innermost for branch in branches):
+        return innermost
+    return None
+
+
+def _sets_the_same(
+    version: _Version, guarded: GuardedStmt, test: str, exchanged: ExchangedNames
+) -> bool:
+    """Whether the version sets the same under the same condition, or under fewer conditions."""
+    for candidate in version.statements:
+        if not equal_code(candidate.stmt, guarded.stmt):
+            continue
+        if len(candidate.guards) < len(guarded.guards):
+            return True
+        if candidate.guards:
+            text = condition_text(candidate.guards[-1], version.file)
+            if only_renamed(test, text, exchanged):
+                return True
+    return False

@@ -1,4 +1,4 @@
-"""What changed inside of functions, statement by statement: what is set and returned, fields, loops, enums."""
+"""What changed inside functions, statement by statement: values that are set or returned, loops."""
 
 from __future__ import annotations
 
@@ -9,23 +9,27 @@ from dataclasses import dataclass
 from checks.core.change import ChangeSet
 from checks.core.changed import ChangedFunction, equal_code, has_word
 from checks.core.config import Config
-from checks.domain.ops import statement_expressions
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import Assign, For, Return, Stmt
-from checks.summary.pairs import paired
+from checks.summary.pairs import altered_functions
+from checks.summary.sides import in_base, in_head
+from checks.summary.state_changes import is_state
 
-# An enum's member: `SpecMethod.MTP`, never `self.method`.
-_MEMBER = re.compile(r"(?:\w+\.)*[A-Z][A-Za-z0-9]+\.[A-Z][A-Z0-9_]*")
-
-_Hunk = tuple[ChangedFunction, list[Stmt], list[Stmt]]
+_RETURN = re.compile(r"return\s+(.*?);?(?:\s+(?:#|//).*)?$")
+_COMMENT = re.compile(r"\s(?:#|//).*")
+_BIT_OPERATORS = (">>", "&", "<<", "|")
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """A line of a function before and after: what `target` gets, or a loop's head (`target` empty). Text that goes over
-    several lines is left out."""
+class StatementChange:
+    """A statement of a function before and after, where each stands on one line.
 
+    `kind`: `assigned` (`target` gets the value), `returned`, `loop` (its first line), or `unpacked`
+    (a field that is newly taken out of a word, so `old` is empty).
+    """
+
+    kind: str
     function: Function
     target: str
     old: str
@@ -34,177 +38,159 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class Branches:
-    """Values of an enum that a function newly compares with: `VerifyStrategy` and its members. `new`: so is the
-    function."""
+class _HunkStatements:
+    """The statements of one function that a hunk removed and added; there are some of both."""
 
-    function: Function
-    enum: str
-    members: tuple[str, ...]
-    line: int
-    new: bool
+    delta: ChangedFunction
+    base_file: SourceFile
+    removed: list[Stmt]
+    added: list[Stmt]
 
 
-def assignments(change: ChangeSet, config: Config) -> Iterator[Written]:
-    """State (`a.b`, `a[i]`) that a function sets in one place, before and after, to something else."""
-    for delta in paired(change, config):
-        if delta.base is None:
-            continue
-        before, now = (
-            _states(g.stmt for g in delta.base_statements),
-            _states(g.stmt for g in delta.statements),
-        )
-        for state, alike in now.items():
-            old = before.get(state, [])
-            if len(old) == len(alike) == 1 and not equal_code(old[0].value, alike[0].value):
-                (_, was), (target, value) = (
-                    sides(old[0], delta.base_unit),
-                    sides(alike[0], delta.unit),
-                )
-                if target:
-                    yield Written(delta.head, target, was, value, alike[0].line)
+def find_statement_changes(change: ChangeSet, config: Config) -> Iterator[StatementChange]:
+    """Every change of a statement that can be shown. One line may come twice, of two kinds."""
+    yield from find_unpacked_fields(change, config)
+    yield from find_state_assignments(change, config)
+    hunks = list(_statements_by_hunk(change, config))
+    for hunk in hunks:
+        yield from _changed_loops(hunk)
+    for hunk in hunks:
+        yield from _changed_assignment(hunk)
+        yield from _changed_return(hunk)
 
 
-def in_place(change: ChangeSet, config: Config) -> Iterator[Written]:
-    """The one line of a hunk that sets something, or (`target` empty) returns, before and after."""
-    for delta, gone, come in _hunks(change, config):
-        assert delta.base_unit is not None
-        for kind in (Assign, Return):
-            old, new = ([s for s in side if isinstance(s, kind)] for side in (gone, come))
-            if len(old) == len(new) == 1 and not equal_code(old[0].value, new[0].value):
-                found = _exchanged(old[0], new[0], delta)
-                if found:
-                    yield found
-
-
-def _exchanged(
-    old: Assign | Return, new: Assign | Return, delta: ChangedFunction
-) -> Written | None:
-    if isinstance(old, Return) and isinstance(new, Return):
-        was, now = _returned(old, delta.base_unit), _returned(new, delta.unit)
-        return Written(delta.head, "", was, now, new.line) if was and now else None
-    if not isinstance(old, Assign) or not isinstance(new, Assign):
-        return None
-    (_, was), (target, now) = sides(old, delta.base_unit), sides(new, delta.unit)
-    alike = old.op == new.op == "=" and equal_code(old.target, new.target)
-    name = new.target.id if isinstance(new.target, E.Name) else target
-    return Written(delta.head, name, was, now, new.line) if alike and was and now else None
-
-
-def _returned(stmt: Return, unit: SourceFile | None) -> str:
-    """What stands behind `return`, empty where it goes over several lines."""
-    line = unit.text(stmt.line).strip() if unit and stmt.end_line == stmt.line else ""
-    found = re.match(r"return\s+(.*?);?(?:\s+(?:#|//).*)?$", line)
-    return found[1] if found else ""
-
-
-def _states(body: Iterable[Stmt]) -> dict[E.Expr, list[Assign]]:
-    """Every assignment of state, by what it sets."""
-    found: dict[E.Expr, list[Assign]] = {}
-    for s in body:
-        if isinstance(s, Assign) and s.op == "=" and isinstance(s.target, E.Attr | E.Index):
-            found.setdefault(s.target, []).append(s)
-    return found
-
-
-def unpacked(change: ChangeSet, config: Config) -> Iterator[Written]:
-    """Fields that a function newly takes out of a word: `actual_topk = meta[1] >> 8`."""
-    for delta in paired(change, config):
-        for guarded in delta.statements if delta.base is not None else ():
-            s = guarded.stmt
-            if (
-                isinstance(s, Assign)
-                and isinstance(s.target, E.Name)
-                and s.value is not None
-                and _takes_bits(s.value)
-            ):
-                _, value = sides(s, delta.unit)
-                if value and delta.touched(s.line) and not has_word(delta.base_code, s.target.id):
-                    yield Written(delta.head, s.target.id, "", value, s.line)
+def find_unpacked_fields(change: ChangeSet, config: Config) -> Iterator[StatementChange]:
+    """Variables that newly take a field out of a word: `actual_topk = meta[1] >> 8`."""
+    for delta, _, _ in altered_functions(change, config):
+        for guarded in delta.statements:
+            stmt = guarded.stmt
+            if not isinstance(stmt, Assign) or not isinstance(stmt.target, E.Name):
+                continue
+            if stmt.value is None or not _takes_bits(stmt.value):
+                continue
+            name = stmt.target.id
+            _, value = assignment_text(stmt, delta.unit)
+            if value and delta.touched(stmt.line) and not has_word(delta.base_code, name):
+                yield StatementChange("unpacked", delta.head, name, "", value, stmt.line)
 
 
 def _takes_bits(value: E.Expr) -> bool:
-    return any(isinstance(e, E.Binary) and e.op in (">>", "&", "<<", "|") for e in E.walk(value))
+    return any(isinstance(e, E.Binary) and e.op in _BIT_OPERATORS for e in E.walk(value))
 
 
-def loops(change: ChangeSet, config: Config) -> Iterator[Written]:
-    """Loops whose bounds changed in place."""
-    for delta, gone, come in _hunks(change, config):
-        old = [g for g in gone if isinstance(g, For)]
-        new = [g for g in come if isinstance(g, For)]
-        for now in new:
-            before = [b for b in old if equal_code(b.target, now.target)]
-            alike = [n for n in new if equal_code(n.target, now.target)]
-            if len(before) == len(alike) == 1 and not equal_code(
-                (before[0].start, before[0].stop), (now.start, now.stop)
-            ):
-                assert delta.base_unit is not None
-                texts = (
-                    delta.base_unit.text(before[0].line).strip(" {"),
-                    delta.unit.text(now.line).strip(" {"),
-                )
-                yield Written(delta.head, "", *texts, now.line)
+def find_state_assignments(change: ChangeSet, config: Config) -> Iterator[StatementChange]:
+    """State (`a.b`, `a[i]`) that a function sets in one place, before and now, to another value."""
+    for delta, _, base_file in altered_functions(change, config):
+        before = _state_assignments(guarded.stmt for guarded in delta.base_statements)
+        now = _state_assignments(guarded.stmt for guarded in delta.statements)
+        for state, new in now.items():
+            old = before.get(state, [])
+            if len(old) != 1 or len(new) != 1 or equal_code(old[0].value, new[0].value):
+                continue
+            _, old_text = assignment_text(old[0], base_file)
+            target, new_text = assignment_text(new[0], delta.unit)
+            if target:
+                line = new[0].line
+                yield StatementChange("assigned", delta.head, target, old_text, new_text, line)
 
 
-def _hunks(change: ChangeSet, config: Config) -> list[_Hunk]:
-    """Of every hunk in a changed function: the statements that went and those that came."""
-    return change.memo(
-        ("analysis.hunks", config.paths.tests), lambda: [*_find_hunks(change, config)]
-    )
+def _state_assignments(body: Iterable[Stmt]) -> dict[E.Expr, list[Assign]]:
+    """Every plain assignment of state, by what it sets."""
+    by_target: dict[E.Expr, list[Assign]] = {}
+    for stmt in body:
+        if isinstance(stmt, Assign) and stmt.op == "=" and is_state(stmt.target):
+            by_target.setdefault(stmt.target, []).append(stmt)
+    return by_target
 
 
-def _find_hunks(change: ChangeSet, config: Config) -> Iterator[_Hunk]:
-    for delta in paired(change, config):
+def _statements_by_hunk(change: ChangeSet, config: Config) -> Iterator[_HunkStatements]:
+    for delta, _, base_file in altered_functions(change, config):
         file = change.changed(delta.head.path)
-        if delta.base is None or file is None:
+        if file is None:
             continue
-        before, now = [g.stmt for g in delta.base_statements], [g.stmt for g in delta.statements]
+        before = [guarded.stmt for guarded in delta.base_statements]
+        now = [guarded.stmt for guarded in delta.statements]
         for hunk in file.hunks:
-            gone = [
-                s for s in before if hunk.base_start <= s.line < hunk.base_start + hunk.base_len
-            ]
-            come = [s for s in now if hunk.head_start <= s.line < hunk.head_start + hunk.head_len]
-            if gone and come:
-                yield delta, gone, come
+            removed = [stmt for stmt in before if in_base(stmt.line, hunk)]
+            added = [stmt for stmt in now if in_head(stmt.line, hunk)]
+            if removed and added:
+                yield _HunkStatements(delta, base_file, removed, added)
 
 
-def sides(stmt: Assign, unit: SourceFile | None) -> tuple[str, str]:
-    """What stands left and right of the sign; the right side is empty where it goes over several lines."""
-    line = unit.text(stmt.line).strip() if unit else ""
-    left, sign, right = re.sub(r"\s(?:#|//).*", "", line).partition(f" {stmt.op} ")
-    ended = stmt.end_line == stmt.line
-    return (left, right.rstrip("; ") if ended else "") if sign else ("", "")
+def _changed_loops(hunk: _HunkStatements) -> Iterator[StatementChange]:
+    """Loops over the same variable whose bounds changed."""
+    delta = hunk.delta
+    removed = [stmt for stmt in hunk.removed if isinstance(stmt, For)]
+    added = [stmt for stmt in hunk.added if isinstance(stmt, For)]
+    for loop in added:
+        old = [other for other in removed if equal_code(other.target, loop.target)]
+        new = [other for other in added if equal_code(other.target, loop.target)]
+        if len(old) != 1 or len(new) != 1:
+            continue
+        if equal_code((old[0].start, old[0].stop), (loop.start, loop.stop)):
+            continue
+        before = hunk.base_file.text(old[0].line).strip(" {")
+        now = delta.unit.text(loop.line).strip(" {")
+        yield StatementChange("loop", delta.head, "", before, now, loop.line)
 
 
-def branches(change: ChangeSet, config: Config) -> Iterator[Branches]:
-    """Comparisons with members of an enum (`X.NAME`) that a function did not make before."""
-    for delta in paired(change, config):
-        before = {name for name, _ in _compared(delta.base)} if delta.base else set()
-        enums: dict[str, list[tuple[str, int]]] = {}
-        for name, line in _compared(delta.head):
-            if name not in before:
-                owner, _, member = name.rpartition(".")
-                enums.setdefault(owner, []).append((member, line))
-        for owner, members in enums.items():
-            yield Branches(
-                delta.head,
-                owner,
-                tuple(dict.fromkeys(m for m, _ in members)),
-                members[0][1],
-                delta.base is None,
-            )
+def _changed_assignment(hunk: _HunkStatements) -> Iterator[StatementChange]:
+    """The only assignment of the hunk, before and after, where it sets the same thing."""
+    removed = [stmt for stmt in hunk.removed if isinstance(stmt, Assign)]
+    added = [stmt for stmt in hunk.added if isinstance(stmt, Assign)]
+    if len(removed) != 1 or len(added) != 1:
+        return
+    old, new = removed[0], added[0]
+    if equal_code(old.value, new.value) or not equal_code(old.target, new.target):
+        return
+    if old.op != "=" or new.op != "=":
+        return
+    _, before = assignment_text(old, hunk.base_file)
+    target, now = assignment_text(new, hunk.delta.unit)
+    if isinstance(new.target, E.Name):
+        # What stands before the sign may hold the type as well: `int64_t rows = ...`.
+        target = new.target.id
+    if before and now:
+        yield _change_of("assigned", hunk, target, before, now, new)
 
 
-def _compared(function: Function) -> Iterator[tuple[str, int]]:
-    for _, inside in statement_expressions(function.body):
-        for e in inside:
-            if isinstance(e, E.Binary) and e.op in ("==", "!=", "in", "not-in", "is"):
-                yield from ((name, e.line) for side in (e.left, e.right) for name in _members(side))
+def _changed_return(hunk: _HunkStatements) -> Iterator[StatementChange]:
+    """The only `return` of the hunk, before and after."""
+    removed = [stmt for stmt in hunk.removed if isinstance(stmt, Return)]
+    added = [stmt for stmt in hunk.added if isinstance(stmt, Return)]
+    if len(removed) != 1 or len(added) != 1:
+        return
+    old, new = removed[0], added[0]
+    if equal_code(old.value, new.value):
+        return
+    before, now = _returned_text(old, hunk.base_file), _returned_text(new, hunk.delta.unit)
+    if before and now:
+        yield _change_of("returned", hunk, "", before, now, new)
 
 
-def _members(e: E.Expr) -> Iterator[str]:
-    items = e.items if isinstance(e, E.Sequence) else (e,)
-    for item in items:
-        name = E.dotted(item)
-        if name and _MEMBER.fullmatch(name):
-            yield ".".join(name.split(".")[-2:])
+def _change_of(
+    kind: str, hunk: _HunkStatements, target: str, old: str, new: str, stmt: Stmt
+) -> StatementChange:
+    return StatementChange(kind, hunk.delta.head, target, old, new, stmt.line)
+
+
+def _returned_text(stmt: Return, unit: SourceFile) -> str:
+    """What stands behind `return`, empty where it goes over several lines."""
+    if stmt.end_line != stmt.line:
+        return ""
+    match = _RETURN.match(unit.text(stmt.line).strip())
+    return match[1] if match else ""
+
+
+def assignment_text(stmt: Assign, unit: SourceFile) -> tuple[str, str]:
+    """What stands left and right of the sign, as written.
+
+    The right side is empty where it goes over several lines; both are where the sign is on none.
+    """
+    line = _COMMENT.sub("", unit.text(stmt.line).strip())
+    left, sign, right = line.partition(f" {stmt.op} ")
+    if not sign:
+        return "", ""
+    if stmt.end_line != stmt.line:
+        return left, ""
+    return left, right.rstrip("; ")

@@ -9,13 +9,13 @@ import tomllib
 import pytest
 
 from bot.i18n.catalog import TEMPLATES
-from tests.summary.told import analysed, sentence, told
+from tests.summary.sentences import analyse_trees, sentence_of, sentences_about
 
 PATH = "fastdeploy/worker/box.py"
 
 
 def of(before: str, after: str, path: str = PATH) -> list[str]:
-    return told({path: before}, {path: after})
+    return sentences_about({path: before}, {path: after})
 
 
 OVERLOADS = """template <typename T>
@@ -57,7 +57,7 @@ def test_another_string_is_more_than_layout():
 
 def test_code_that_only_changed_its_layout_is_not_shown():
     spread = "def put(rows):\n    return list(\n        rows,\n        size=1,\n        width=2,\n    )\n"
-    done = analysed(
+    done = analyse_trees(
         {PATH: "def put(rows):\n    return list(rows, size=1, width=2)\n"}, {PATH: spread}
     )
     assert done.excerpts == ()
@@ -121,7 +121,7 @@ def test_another_value_where_nobody_sets_it_touches_those_who_run_the_engine():
     said = of(SETTINGS, after, path)
     assert "`strategy` of `RowsConfig` is `'match'` where nobody sets it, it was `'top'`" in said
     assert "`RowsConfig` has the new `eager`, which is `False` where nobody sets it" in said
-    impacts = analysed({path: SETTINGS}, {path: after}).impacts
+    impacts = analyse_trees({path: SETTINGS}, {path: after}).impacts
     assert [i.who for i in impacts if i.claim.message.key.startswith("setting")] == [
         "operators",
         "operators",
@@ -244,7 +244,7 @@ TAKEN = """class Box:
 
 
 def test_a_case_that_was_refused_and_is_not_any_more_is_a_risk_with_its_line():
-    done = analysed({PATH: REFUSED}, {PATH: TAKEN})
+    done = analyse_trees({PATH: REFUSED}, {PATH: TAKEN})
     (claim,) = done.dropped
     assert claim.message.args["test"] == "self.kind == Kind.ROWS"
     assert claim.message.args["note"] == "rows are not supported here yet"
@@ -254,7 +254,7 @@ def test_a_case_that_was_refused_and_is_not_any_more_is_a_risk_with_its_line():
 def test_a_case_that_is_still_refused_under_another_name_is_none():
     after = REFUSED.replace("self.kind", "self.sort").replace("make(", "build(")
     assert (
-        analysed(
+        analyse_trees(
             {PATH: REFUSED + "USED = Box().kind\n"}, {PATH: after + "USED = Box().sort\n"}
         ).dropped
         == ()
@@ -305,7 +305,7 @@ def test_what_a_new_function_brings_into_its_file():
     after = "def put(rows):\n    return rows\n\n\ndef draw_rows(rows):\n    return verify_rows(np.empty(rows))\n"
     assert (
         "the new `draw_rows` calls `verify_rows`, which no function of its file called before"
-        in told(base, {**base, PATH: after})
+        in sentences_about(base, {**base, PATH: after})
     )
 
 
@@ -340,7 +340,7 @@ def test_code_that_another_function_calls_now_is_said_to_have_stood_elsewhere():
 
 def test_test_cases_that_came_and_went():
     path = "tests/worker/test_box.py"
-    said = told(
+    said = sentences_about(
         {path: "def test_old():\n    pass\n"},
         {path: "def test_new():\n    pass\n\n\nasync def test_more():\n    pass\n"},
     )
@@ -355,7 +355,7 @@ def test_a_constant_that_went_from_one_file_is_told_with_the_file():
         "custom_ops/a.cc": "#define ROWS 256\nint a;\n",
         "custom_ops/msg.h": "#define ROWS 256\n",
     }
-    said = told(base, {**base, "custom_ops/a.cc": "int a;\n"})
+    said = sentences_about(base, {**base, "custom_ops/a.cc": "int a;\n"})
     assert said == ["`custom_ops/a.cc` no longer defines `ROWS`, which was `#define ROWS 256`"]
 
 
@@ -382,7 +382,7 @@ def test_what_loses_the_same_parameter_is_one_step():
         p: t.replace(", int *rollback", "").replace("  rollback[threadIdx.x] = 0;\n", "")
         for p, t in (one | two).items()
     }
-    (step,) = analysed(one | two, went).steps
+    (step,) = analyse_trees(one | two, went).steps
     assert step.files == ("custom_ops/gpu_ops/drop.cu", "custom_ops/gpu_ops/take.cu")
 
 
@@ -392,7 +392,7 @@ def test_a_step_stays_small_enough_to_be_seen():
         for n in range(20)
     )
     after = text.replace("(rows)", "(rows, kind)")
-    assert max(len(s.claims) for s in analysed({PATH: text}, {PATH: after}).steps) <= 12
+    assert max(len(s.claims) for s in analyse_trees({PATH: text}, {PATH: after}).steps) <= 12
 
 
 @pytest.mark.parametrize(
@@ -407,23 +407,24 @@ def test_a_parameter_that_may_be_left_out_now_touches_who_passed_it_by_place(
 ):
     before = after.replace("box, kind=None", "kind, box").replace("=None", "")
     base, head = ({PATH: f"def put_rows({p}):\n    return rows\n"} for p in (before, after))
-    assert f"The parameter `kind` of `put_rows` may be left out now (`kind=None`){more}" in told(
-        base, head
+    assert (
+        f"The parameter `kind` of `put_rows` may be left out now (`kind=None`){more}"
+        in sentences_about(base, head)
     )
-    assert [i.who for i in analysed(base, head).impacts] == touched
+    assert [i.who for i in analyse_trees(base, head).impacts] == touched
 
 
 def test_test_cases_come_after_the_code_however_many_they_are():
     cases = "".join(f"def test_case_{n}():\n    pass\n\n\n" for n in range(9))
     base = {PATH: "def put_rows(rows):\n    return rows\n"}
     head = {PATH: "def put_rows(rows):\n    return list(rows)\n", "tests/test_other.py": cases}
-    assert [s.name for s in analysed(base, head).steps] == ["put_rows", "test_other"]
+    assert [s.name for s in analyse_trees(base, head).steps] == ["put_rows", "test_other"]
 
 
 def test_what_two_files_say_alike_is_said_once_with_both_places():
     other = "fastdeploy/worker/xpu_box.py"
     made = "class Window:\n    def put(self, rows):\n        return rows\n"
-    done = analysed({PATH: "", other: ""}, {PATH: made, other: made})
+    done = analyse_trees({PATH: "", other: ""}, {PATH: made, other: made})
     (claim,) = (c for c in done.summary if c.message.key == "class-added")
     assert [p.path for p in claim.places] == [PATH, other]
     in_steps = [c for step in done.steps for c in step.claims if c.message.key == "class-added"]
@@ -432,9 +433,11 @@ def test_what_two_files_say_alike_is_said_once_with_both_places():
 
 def test_a_sentence_that_tells_its_file_stands_once_for_each():
     other = "fastdeploy/worker/xpu_box.py"
-    done = analysed({PATH: "ROWS = 4\n", other: "ROWS = 4\n"}, {PATH: "x = 1\n", other: "x = 1\n"})
+    done = analyse_trees(
+        {PATH: "ROWS = 4\n", other: "ROWS = 4\n"}, {PATH: "x = 1\n", other: "x = 1\n"}
+    )
     gone = {
-        sentence(c)
+        sentence_of(c)
         for step in done.steps
         for c in step.claims
         if c.message.key == "constant-removed"
