@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from checks.domain.change_facts import Facts
 from checks.review import Review
+from checks.summary.changes.name_replacements import find_name_replacements
 from checks.summary.claims import claims_for
 from checks.summary.discussion import Thread, summarise_discussion
 from checks.summary.excerpts import pick_excerpts
@@ -20,7 +21,6 @@ from checks.summary.impacts import find_impacts
 from checks.summary.merge_identical import merge_identical
 from checks.summary.model import Analysis, History, Step
 from checks.summary.motivation import quote_motivation
-from checks.summary.name_replacements import find_name_replacements
 from checks.summary.overview import key_symbols, summary_claims
 from checks.summary.risks import collect_risks, risks_in_callees
 from checks.summary.steps import group_into_steps

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from checks.core.change import ChangeSet, FileChange, Hunk
 from checks.core.finding import Location, Side
 from checks.core.tree import Tree
+from checks.summary.changes.sides import added_lines, in_base, in_head, removed_lines
 from checks.summary.model import Claim
-from checks.summary.sides import added_lines, in_base, in_head, removed_lines
 
 _WORD = re.compile(r"[A-Za-z_]\w{3,}")
 

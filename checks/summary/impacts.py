@@ -9,9 +9,9 @@ from checks.core.change import ChangeSet
 from checks.core.finding import Location, Message
 from checks.domain.change_facts import Facts
 from checks.lang.source import language
+from checks.summary.changes.sides import base_of
 from checks.summary.merge_identical import merge_identical
 from checks.summary.model import Claim, Impact
-from checks.summary.sides import base_of
 
 _OP_INTERFACE_KEYS = ("op-changed", "op-removed", "op-replaced", "binding-changed")
 _FUNCTION_INTERFACE_KEYS = (

@@ -11,7 +11,7 @@ from checks.domain.ops import Ops
 from checks.lang.source import language
 from checks.registry import RULES
 from checks.review import Review
-from checks.summary.call_changes import find_newly_called, hardware
+from checks.summary.changes.call_changes import find_newly_called, hardware
 from checks.summary.model import Risk
 
 _MOST_FILES = 12

@@ -9,9 +9,9 @@ from checks.core.config import Config, load
 from checks.domain.change_facts import change_facts
 from checks.review import review
 from checks.summary import Analysis, analyse
+from checks.summary.changes.name_replacements import find_name_replacements
 from checks.summary.claims import claims_for
 from checks.summary.model import Claim, History
-from checks.summary.name_replacements import find_name_replacements
 from tests.rules.harness import change_of
 from tests.rules.markdown import Case, Files
 

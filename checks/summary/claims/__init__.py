@@ -1,6 +1,6 @@
 """From a change to the sentences about it.
 
-The modules of `checks.summary` find what changed (`find_...`), those of this package say it
+The modules of `checks.summary.changes` find what changed (`find_...`), those of this package say it
 (`describe_...`). `claims_for` reads in the order in which the page needs the sentences.
 """
 
@@ -12,6 +12,9 @@ from collections.abc import Sequence
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.domain.change_facts import Facts
+from checks.summary.changes.definition_replacements import replacements_of_functions
+from checks.summary.changes.name_replacements import NameReplacement
+from checks.summary.changes.names import last_part
 from checks.summary.claims import (
     calls,
     function_bodies,
@@ -22,10 +25,7 @@ from checks.summary.claims import (
     statements,
     tests,
 )
-from checks.summary.definition_replacements import replacements_of_functions
 from checks.summary.model import Claim
-from checks.summary.name_replacements import NameReplacement
-from checks.summary.names import last_part
 
 
 def claims_for(

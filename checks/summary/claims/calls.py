@@ -9,16 +9,16 @@ from checks.core.config import Config
 from checks.core.finding import Message, Side
 from checks.domain.host_waits import WAITS_AND_REMEDIES
 from checks.lang.ir.source_file import Function
-from checks.summary.arguments import (
+from checks.summary.changes.arguments import (
     ArgumentChange,
     find_argument_changes,
     find_repetition_changes,
 )
-from checks.summary.call_changes import find_call_changes, find_first_calls, hardware
+from checks.summary.changes.call_changes import find_call_changes, find_first_calls, hardware
+from checks.summary.changes.definitions import is_defined
+from checks.summary.changes.layout import only_renamed
 from checks.summary.claims.claim_locations import line_of, location_of, names_of
 from checks.summary.claims.wording import gained_and_lost, symbols_of_functions, which_functions
-from checks.summary.definitions import is_defined
-from checks.summary.layout import only_renamed
 from checks.summary.model import Claim
 
 _MOST_ARGUMENTS = 5

@@ -9,11 +9,11 @@ from checks.core.config import Config
 from checks.core.finding import Location, Message
 from checks.domain.change_facts import Facts, FunctionFact
 from checks.lang.ir.source_file import Function
+from checks.summary.changes.layout import find_relaid_functions, only_renamed
+from checks.summary.changes.line_diff import find_line_changes
+from checks.summary.changes.sides import base_of
 from checks.summary.claims.claim_locations import location_of
-from checks.summary.layout import find_relaid_functions, only_renamed
-from checks.summary.line_diff import find_line_changes
 from checks.summary.model import Claim
-from checks.summary.sides import base_of
 
 _MOST_NAMES = 8
 

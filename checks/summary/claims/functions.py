@@ -9,17 +9,17 @@ from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Location, Message, Side
 from checks.domain.change_facts import Facts, FunctionFact
-from checks.summary.claims.claim_locations import location_of, names_of
-from checks.summary.definition_replacements import FunctionReplacement
-from checks.summary.model import Claim
-from checks.summary.names import declared_name
-from checks.summary.pairs import (
+from checks.summary.changes.definition_replacements import FunctionReplacement
+from checks.summary.changes.names import declared_name
+from checks.summary.changes.pairs import (
     altered_functions,
     find_carried_code,
     find_moves,
     find_splits,
     same_parameters,
 )
+from checks.summary.claims.claim_locations import location_of, names_of
+from checks.summary.model import Claim
 
 # So many functions of a file that came or went together are one sentence.
 _LEAST_TOGETHER = 4

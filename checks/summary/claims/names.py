@@ -10,8 +10,8 @@ from checks.core.changed import changed_files
 from checks.core.config import Config
 from checks.core.finding import Location, Message, Side
 from checks.domain.change_facts import ConstantFact, Facts
+from checks.summary.changes.name_replacements import NameReplacement
 from checks.summary.model import Claim
-from checks.summary.name_replacements import NameReplacement
 
 # `share_inputs["key"] = value`
 _KEY_SET = re.compile(r"""\b(\w+)\[["'](\w+)["']\]\s*=(?!=)""")

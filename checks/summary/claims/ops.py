@@ -9,10 +9,10 @@ from checks.core.config import Config
 from checks.core.finding import Location, Message, Side
 from checks.domain.change_facts import Facts, OpFact
 from checks.lang.ir.source_file import Binding, SourceFile
-from checks.summary.definition_replacements import OpReplacement, replacements_of_ops
+from checks.summary.changes.definition_replacements import OpReplacement, replacements_of_ops
+from checks.summary.changes.name_replacements import NameReplacement
+from checks.summary.changes.names import declared_name, last_part
 from checks.summary.model import Claim
-from checks.summary.name_replacements import NameReplacement
-from checks.summary.names import declared_name, last_part
 
 _Bindings = dict[str, list[Binding]]
 

@@ -9,7 +9,13 @@ from collections.abc import Iterator
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Location, Message
-from checks.summary.branches import find_new_branches
+from checks.summary.changes.branches import find_new_branches
+from checks.summary.changes.conditions import find_condition_changes
+from checks.summary.changes.control_flow import Narrowing, NewExit, find_narrowings, find_new_exits
+from checks.summary.changes.layout import only_renamed
+from checks.summary.changes.overrides import ExchangedNames, find_dropped_cases, find_overrides
+from checks.summary.changes.state_changes import find_state_changes
+from checks.summary.changes.statements import StatementChange, find_statement_changes
 from checks.summary.claims.claim_locations import line_of, location_of, names_of
 from checks.summary.claims.wording import (
     MOST_NAMED,
@@ -17,13 +23,7 @@ from checks.summary.claims.wording import (
     symbols_of_functions,
     which_functions,
 )
-from checks.summary.conditions import find_condition_changes
-from checks.summary.control_flow import Narrowing, NewExit, find_narrowings, find_new_exits
-from checks.summary.layout import only_renamed
 from checks.summary.model import Claim
-from checks.summary.overrides import ExchangedNames, find_dropped_cases, find_overrides
-from checks.summary.state_changes import find_state_changes
-from checks.summary.statements import StatementChange, find_statement_changes
 
 _MOST_BRANCHES = 6
 _MOST_STATEMENTS = 4

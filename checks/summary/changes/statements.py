@@ -12,9 +12,9 @@ from checks.core.config import Config
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import Assign, For, Return, Stmt
-from checks.summary.pairs import altered_functions
-from checks.summary.sides import in_base, in_head
-from checks.summary.state_changes import is_state
+from checks.summary.changes.pairs import altered_functions
+from checks.summary.changes.sides import in_base, in_head
+from checks.summary.changes.state_changes import is_state
 
 _RETURN = re.compile(r"return\s+(.*?);?(?:\s+(?:#|//).*)?$")
 _COMMENT = re.compile(r"\s(?:#|//).*")

@@ -13,7 +13,7 @@ from checks.domain.ops import calls_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function
 from checks.lang.ir.stmt import Assign, guarded_statements
-from checks.summary.pairs import altered_functions
+from checks.summary.changes.pairs import altered_functions
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ from checks.core.config import Config
 from checks.core.finding import Location, Side
 from checks.core.tree import word_regex
 from checks.lang.source import language
-from checks.summary.definitions import is_defined
-from checks.summary.sides import added_lines, removed_lines
-from checks.summary.token_diff import Token, exchanged_tokens, tokens_by_line
+from checks.summary.changes.definitions import is_defined
+from checks.summary.changes.sides import added_lines, removed_lines
+from checks.summary.changes.token_diff import Token, exchanged_tokens, tokens_by_line
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from checks.core.config import Config
 from checks.domain.ops import statement_expressions
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function
-from checks.summary.pairs import paired_functions
+from checks.summary.changes.pairs import paired_functions
 
 # An enum's member: `SpecMethod.MTP`, never `self.method`.
 _MEMBER = re.compile(r"(?:\w+\.)*[A-Z][A-Za-z0-9]+\.[A-Z][A-Z0-9_]*")

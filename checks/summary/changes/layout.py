@@ -11,7 +11,7 @@ from checks.core.change import ChangeSet
 from checks.core.changed import ChangedFunction
 from checks.core.config import Config
 from checks.lang.ir.source_file import Function
-from checks.summary.pairs import altered_functions
+from checks.summary.changes.pairs import altered_functions
 
 _STRING_OR_COMMENT = re.compile(r'("(?:\\.|[^"\\\n])*")|//[^\n]*|/\*.*?\*/', re.S)
 _TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|\w+|[^\s\w]')

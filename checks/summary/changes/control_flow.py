@@ -11,10 +11,10 @@ from checks.core.config import Config
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function
 from checks.lang.ir.stmt import Assign, ExprStmt, For, GuardedStmt, If, Jump, Raise, Return, Stmt
-from checks.summary.conditions import condition_text
-from checks.summary.pairs import altered_functions
-from checks.summary.sides import in_base, in_head
-from checks.summary.state_changes import state_name
+from checks.summary.changes.conditions import condition_text
+from checks.summary.changes.pairs import altered_functions
+from checks.summary.changes.sides import in_base, in_head
+from checks.summary.changes.state_changes import state_name
 
 _Tested = tuple[If | For, E.Expr]
 

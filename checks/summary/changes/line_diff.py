@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from checks.core.change import FileChange
 from checks.lang.ir.source_file import Function, SourceFile
-from checks.summary.sides import added_lines, removed_lines
+from checks.summary.changes.sides import added_lines, removed_lines
 
 _MOST_HUNKS = 3
 # A comment. `#if` and `#define` of C++ are code.

@@ -12,8 +12,8 @@ from checks.core.config import Config
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import If, guarded_statements
-from checks.summary.pairs import altered_functions
-from checks.summary.sides import in_base, in_head
+from checks.summary.changes.pairs import altered_functions
+from checks.summary.changes.sides import in_base, in_head
 
 # Group 1 is the condition of C++, which stands in parentheses; group 2 that of Python.
 _TEST = re.compile(

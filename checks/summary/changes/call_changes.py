@@ -11,8 +11,8 @@ from checks.core.config import Config
 from checks.domain.ops import calls_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
-from checks.summary.pairs import altered_functions, new_functions, paired_functions
-from checks.summary.sides import base_of
+from checks.summary.changes.pairs import altered_functions, new_functions, paired_functions
+from checks.summary.changes.sides import base_of
 
 # A name before an opening parenthesis, with or without a list of template arguments between them.
 _CALL = re.compile(r"\b(\w++)(?=\s*+(?:<[^;(){}]*>+)?\s*\()")

@@ -12,12 +12,12 @@ from checks.core.config import Config
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import Assign, GuardedStmt, If
-from checks.summary.conditions import condition_text
-from checks.summary.layout import only_renamed
-from checks.summary.pairs import altered_functions
-from checks.summary.sides import in_base
-from checks.summary.state_changes import is_state, state_name
-from checks.summary.statements import assignment_text
+from checks.summary.changes.conditions import condition_text
+from checks.summary.changes.layout import only_renamed
+from checks.summary.changes.pairs import altered_functions
+from checks.summary.changes.sides import in_base
+from checks.summary.changes.state_changes import is_state, state_name
+from checks.summary.changes.statements import assignment_text
 
 # Pairs of (old name, new name).
 ExchangedNames = Sequence[tuple[str, str]]

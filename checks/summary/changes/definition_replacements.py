@@ -10,8 +10,8 @@ from checks.core.config import Config
 from checks.core.finding import Side
 from checks.domain.change_facts import Facts, FunctionFact, OpFact, parts
 from checks.lang.ir.source_file import Op
-from checks.summary.name_replacements import NameReplacement
-from checks.summary.pairs import altered_functions
+from checks.summary.changes.name_replacements import NameReplacement
+from checks.summary.changes.pairs import altered_functions
 
 
 @dataclass(frozen=True, slots=True)

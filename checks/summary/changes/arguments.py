@@ -11,8 +11,8 @@ from checks.core.config import Config
 from checks.domain.ops import calls_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
-from checks.summary.pairs import altered_functions
-from checks.summary.state_changes import state_name
+from checks.summary.changes.pairs import altered_functions
+from checks.summary.changes.state_changes import state_name
 
 _LEAST_REPETITIONS = 3
 _CPP_CASTS = ("const_cast", "reinterpret_cast", "static_cast")
