@@ -1,4 +1,5 @@
-"""Arrays of numbers in a record's JSON: lists, in which what is not finite stands as a string, or packed.
+"""Arrays of numbers in a record's JSON: lists, in which what is not finite stands as a string, or
+packed.
 
 Packed bytes are hexadecimal: they are read six times as fast as base64.
 """
@@ -21,7 +22,9 @@ _INTS = ("i4", "i8")
 
 
 class FieldError(ValueError):
-    """A field that is not what it has to be; `key` and `args_` as for `checks.logprobs.jsonl.RecordError`."""
+    """A field that is not what it has to be; `key` and `args_` as for
+    `checks.logprobs.jsonl.RecordError`.
+    """
 
     def __init__(self, key: str, field: str, /, **args: Any) -> None:
         super().__init__(key, field, args)
@@ -41,7 +44,9 @@ def read_floats(value: Any, field: str, n: int) -> Floats:
 
 
 def read_tables(ids: Any, logprobs: Any, n: int) -> tuple[Ints, Floats]:
-    """The top-k table, int64 and float64 [n, k], both in lists, where a row may be shorter, or both packed."""
+    """The top-k table, int64 and float64 [n, k], both in lists, where a row may be shorter, or both
+    packed.
+    """
     if isinstance(ids, list) and isinstance(logprobs, list):
         widths = _widths(ids, "topk_ids", n)
         if _widths(logprobs, "topk_logprobs", n) != widths:
@@ -66,7 +71,9 @@ def read_tables(ids: Any, logprobs: Any, n: int) -> tuple[Ints, Floats]:
 
 
 def plain(values: NDArray[Any]) -> Any:
-    """For `orjson.dumps`: the array itself where JSON can say it, else lists with strings for what it cannot."""
+    """For `orjson.dumps`: the array itself where JSON can say it, else lists with strings for what
+    it cannot.
+    """
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         return _said(values.tolist())
     return np.ascontiguousarray(values)

@@ -11,7 +11,7 @@ from checks.logprobs.record import ABSENT, text_id
 
 
 class ResponseError(ValueError):
-    """An answer of which no record can be made. `key` names a sentence (`errors.response-<key>`)."""
+    """An answer of which no record can be made; `key` names a sentence, `errors.response-<key>`."""
 
     def __init__(self, key: str, /, **args: Any) -> None:
         super().__init__(key, args)
@@ -35,10 +35,11 @@ class Token(NamedTuple):
 
 
 def arrays(tokens: Sequence[Token]) -> dict[str, Any]:
-    """The fields `ids`, `tokens`, `logprobs`, `topk_ids`, `topk_logprobs` and `texts` of a `Record`.
+    """The fields `ids`, `tokens`, `logprobs`, `topk_ids`, `topk_logprobs` and `texts` of a
+    `Record`.
 
-    Ids are the model's where every cell has one; else all are made of the texts, since two kinds of ids for one token
-    could not be paired. Raises `ResponseError` where cells have neither.
+    Ids are the model's where every cell has one; else all are made of the texts, since two kinds of
+    ids for one token could not be paired. Raises `ResponseError` where cells have neither.
     """
     every = [cell for token in tokens for cell in (token.sampled, *token.top)]
     by_id = all(cell.id is not None for cell in every)

@@ -1,9 +1,11 @@
-"""Records out of a file that holds answers of an engine, or a baseline of logprobs as an e2e test stores it.
+"""Records out of a file that holds answers of an engine, or a baseline of logprobs as an e2e test
+stores it.
 
-Read are: server-sent events as `curl` saves them; JSON lines of answers, of stream chunks, or of a batch's results
-(`custom_id` and `response.body`); one JSON document that is an answer, a list of answers or chunks, or the plain
-logprobs of one request: a `logprobs` object of either API, a list of them (one a chunk of the stream, as FastDeploy's
-e2e tests store it), or the list of one's `content`.
+Read are: server-sent events as `curl` saves them; JSON lines of answers, of stream chunks, or of a
+batch's results (`custom_id` and `response.body`); one JSON document that is an answer, a list of
+answers or chunks, or the plain logprobs of one request: a `logprobs` object of either API, a list
+of them (one a chunk of the stream, as FastDeploy's e2e tests store it), or the list of one's
+`content`.
 """
 
 from __future__ import annotations
@@ -23,8 +25,8 @@ from checks.logprobs.sse import events, lines
 def convert(data: bytes, asked: Asked) -> Iterator[Record]:
     """The records of a file's bytes, in its order. Raises `ResponseError`.
 
-    A request is called by its `custom_id`, else `asked.id` and its place in the file ("request-0"): what servers call
-    an answer is drawn anew each time, and would pair with nothing.
+    A request is called by its `custom_id`, else `asked.id` and its place in the file ("request-0"):
+    what servers call an answer is drawn anew each time, and would pair with nothing.
     """
     try:
         text = data.decode("utf-8-sig")
@@ -82,7 +84,9 @@ def _is_answer(value: Mapping[str, Any]) -> bool:
 
 
 def _whole(answers: list[dict[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Answers as they are, chunks put together with the others of their id, batch results unwrapped."""
+    """Answers as they are, chunks put together with the others of their id, batch results
+    unwrapped.
+    """
     streams: dict[str, list[dict[str, Any]]] = {}
     for number, answer in enumerate(answers):
         streams.setdefault(str(answer.get("id") or f"#{number}"), []).append(answer)
@@ -95,7 +99,9 @@ def _whole(answers: list[dict[str, Any]]) -> Iterator[tuple[str, Mapping[str, An
 
 
 def _plain(value: Any) -> dict[str, Any]:
-    """One choice of a plain JSON of logprobs, with its `steps` where it holds several `logprobs` objects."""
+    """One choice of a plain JSON of logprobs, with its `steps` where it holds several `logprobs`
+    objects.
+    """
     if isinstance(value, dict):
         return {"logprobs": value}
     if (

@@ -1,10 +1,12 @@
-"""Logprob records as JSON lines: a streaming reader and a writer of the same bytes for the same record.
+"""Logprob records as JSON lines: a streaming reader and a writer of the same bytes for the same
+record.
 
-The reader takes lines of bytes and gives records one by one, so that memory is that of one line. Arrays of numbers
-stand as JSON lists, in which "nan", "inf" and "-inf" are strings, or packed: {"f4": "0000803f..."}, the little-endian
-bytes of an i4, i8, f4 or f8 array in hexadecimal. The writer packs the numbers that nobody reads with the eye, in the
-smallest type that holds them exactly: at 20 columns such a line is read three times as fast as lists.
-`FORMAT.md` has every field.
+The reader takes lines of bytes and gives records one by one, so that memory is that of one line.
+Arrays of numbers stand as JSON lists, in which "nan", "inf" and "-inf" are strings, or packed:
+{"f4": "0000803f..."}, the little-endian bytes of an i4, i8, f4 or f8 array in hexadecimal. The
+writer packs the numbers that nobody reads with the eye, in the smallest type that holds them
+exactly: at 20 columns such a line is read three times as fast as lists. `FORMAT.md` has every
+field.
 """
 
 from __future__ import annotations
@@ -92,7 +94,8 @@ def lines(file: BinaryIO) -> Iterator[bytes]:
 def read(source: Iterable[bytes]) -> Iterator[Record]:
     """The records of `source`, lines with their ends; empty lines are passed over.
 
-    Raises `RecordError` at the first line that is no record. Ids are not compared: one may stand there twice.
+    Raises `RecordError` at the first line that is no record. Ids are not compared: one may stand
+    there twice.
     """
     for number, line in enumerate(source, 1):
         if not line.isspace():
@@ -109,7 +112,9 @@ def parse(line: bytes, number: int = 1) -> Record:
 
 
 def write(record: Record, *, packed: bool = True) -> bytes:
-    """The record's line. The same record gives the same bytes; without `packed` every array is a JSON list."""
+    """The record's line. The same record gives the same bytes; without `packed` every array is a
+    JSON list.
+    """
     data: dict[str, Any] = {"version": VERSION, "id": record.id}
     if record.prompt is not None:
         data["prompt"] = record.prompt
@@ -196,7 +201,9 @@ def _record(data: dict[str, Any]) -> Record:
 
 
 def _check_fields(data: dict[str, Any]) -> None:
-    """All that a record needs is there, nothing is there that is not known, and the version is ours."""
+    """All that a record needs is there, nothing is there that is not known, and the version is
+    ours.
+    """
     if "version" not in data:
         raise FieldError("missing", "version")
     if type(data["version"]) is not int or data["version"] != VERSION:
@@ -219,7 +226,9 @@ def _accept_num(data: dict[str, Any], n: int) -> Ints | None:
 
 
 def _prompt(data: dict[str, Any]) -> tuple[str | None, str]:
-    """The prompt, where it is there, and its hash. One of the two must be there, and both must agree."""
+    """The prompt, where it is there, and its hash. One of the two must be there, and both must
+    agree.
+    """
     prompt = _text(data, "prompt") if "prompt" in data else None
     digest = _text(data, "prompt_sha256") if "prompt_sha256" in data else None
     if prompt is None and digest is None:

@@ -9,7 +9,7 @@ import pytest
 
 from checks.logprobs.compare import Judged, Tally, acceptance, calibrated, decide
 from checks.logprobs.compare.acceptance import POSITIONS, Accepted
-from checks.logprobs.compare.annotate import note
+from checks.logprobs.compare.annotate import annotate
 from checks.logprobs.compare.collect import NOISE_ULPS
 from checks.logprobs.compare.measure import Measured, Requests, measure
 from checks.logprobs.compare.rows import Rows, starts, units
@@ -89,7 +89,7 @@ def tallies(whole, pairs):
     for part in parts(whole, pairs):
         tally = Tally()
         tally.counts["pairs"] += REQUESTS
-        note(tally, part, names)
+        annotate(tally, part, names)
         yield tally
 
 

@@ -1,5 +1,5 @@
-"""Explanations that the numbers prove: a row that is another row, a distribution that was scaled, answers that were
-swapped. What only looks likely is not named.
+"""Explanations that the numbers prove: a row that is another row, a distribution that was scaled,
+answers that were swapped. What only looks likely is not named.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ def _zeros(tally: Tally, measured: Measured) -> None:
 
 
 def _torn(tally: Tally, measured: Measured) -> None:
-    """Rows whose token has one logprob by itself and another one in the columns: they are of different rows."""
+    """Rows whose token has one logprob by itself and another one in the columns: they are of
+    different rows.
+    """
     for side, rows in (("base", measured.base), ("head", measured.head)):
         left, torn = measured.row, 0
         for ids, values in zip(rows.ids.T, rows.values.T, strict=True):
@@ -136,7 +138,9 @@ def _lines(
 def _other_rows(
     tally: Tally, measured: Measured, over: Ints, names: list[str], tolerance: float
 ) -> None:
-    """Rows of head that are another row of base: same ids in the same order, same values within the tolerance."""
+    """Rows of head that are another row of base: same ids in the same order, same values within the
+    tolerance.
+    """
     base, head = measured.base, measured.head
     shared = min(base.k, head.k)
     if shared < _FEWEST_COLUMNS:
@@ -183,7 +187,9 @@ def _with(signature: Ints, request: Ints) -> Ints:
 
 
 def _found(wanted: Ints, known: Ints, row: Ints) -> Ints:
-    """[n] the row in `known` with the wanted signature that is nearest after or before `row`; -1 without one."""
+    """[n] the row in `known` with the wanted signature that is nearest after or before `row`; -1
+    without one.
+    """
     size = len(known)
     signatures, group = np.unique(known, return_inverse=True)
     places = np.sort(group * size + np.arange(size))

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 
 from checks.logprobs.compare import acceptance
-from checks.logprobs.compare.annotate import note
+from checks.logprobs.compare.annotate import annotate
 from checks.logprobs.compare.causes import note_causes
 from checks.logprobs.compare.comparable import (
     conflicts,
@@ -32,8 +32,8 @@ NOISE_ULPS = 2.0
 class Collector:
     """Adds pairs of records, base and head of the same request, to `tally`.
 
-    tolerance: ulps, 2 or what an A/A run asks for. calibrated: whether it is from an A/A run, which then also says
-    how large an ulp is taken to be where the records do not.
+    tolerance: ulps, 2 or what an A/A run asks for. calibrated: whether it is from an A/A run, which
+    then also says how large an ulp is taken to be where the records do not.
     """
 
     def __init__(self, tolerance: float = NOISE_ULPS, *, calibrated: bool = False) -> None:
@@ -79,7 +79,7 @@ class Collector:
         greedy = np.array([temperature(b, h) == 0 for b, h in pairs])
         requests = Requests(greedy, least, least if self._calibrated else most)
         measured = measure(shared_base, shared_head, requests, uneven, self._tolerance)
-        note(self.tally, measured, names)
+        annotate(self.tally, measured, names)
         note_causes(self.tally, measured, pairs, self._tolerance)
         drafted = [(b.accept_num, h.accept_num) for b, h in pairs if same_drafting(b, h)]
         steps = [(b, h) for b, h in drafted if b is not None and h is not None]

@@ -1,6 +1,7 @@
 """How far the rows of two sides are apart, request by request, up to the first token that differs.
 
-After that token the two have read different texts, and their rows have nothing to do with each other.
+After that token the two have read different texts, and their rows have nothing to do with each
+other.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from checks.logprobs.compare.columns import Columns, compare_columns, difference
 from checks.logprobs.compare.rows import Bools, Rows, ramps, starts
 from checks.logprobs.record import Floats, Ints
 
-# A gap between two tokens at which noise may turn them round, as a multiple of the tolerance: 3 ulp for 2.
+# A gap between two tokens at which noise may turn them round, as a multiple of the tolerance: 3 ulp
+# for 2.
 _NEAR = 1.5
 
 
@@ -24,7 +26,8 @@ class Grade(IntEnum):
     EQUAL = 0
     REORDERED = 1  # every value is equal, and tokens that are tied stand in another order
     NOISE = 2  # within the tolerance
-    UNSURE = 3  # within it for large logits of a coarse dtype only; the record does not say which they were
+    # within it for large logits of a coarse dtype only, and the record does not say which they were
+    UNSURE = 3
     OVER = 4
 
 
@@ -86,7 +89,9 @@ def aligned(base: Rows, head: Rows) -> tuple[Rows, Rows]:
 def measure(
     base: Rows, head: Rows, requests: Requests, uneven: Bools, tolerance: float
 ) -> Measured:
-    """Compare aligned rows. `uneven` [R] are requests that went on at one side; `tolerance` is in ulps."""
+    """Compare aligned rows. `uneven` [R] are requests that went on at one side; `tolerance` is in
+    ulps.
+    """
     lengths = base.lengths
     request = np.repeat(np.arange(len(lengths)), lengths)
     first = _first_other(base, head, request)
@@ -116,8 +121,20 @@ def measure(
     split, gap = _splits(base, head, split_row, requests, changed, tolerance)
     split[(split_row < 0) & uneven] = Split.LENGTH
     return Measured(
-        base, head, request, row, grade, apart / least, moved, rank, columns, least, split, split_row, gap
-    )  # fmt: skip
+        base=base,
+        head=head,
+        request=request,
+        row=row,
+        grade=grade,
+        ulps=apart / least,
+        moved=moved,
+        rank=rank,
+        columns=columns,
+        unit=least,
+        split=split,
+        split_row=split_row,
+        gap=gap,
+    )
 
 
 def _first_other(base: Rows, head: Rows, request: Ints) -> Ints:
@@ -129,9 +146,11 @@ def _first_other(base: Rows, head: Rows, request: Ints) -> Ints:
 
 
 def _ranks(base: Rows, head: Rows, apart: Floats, noise: Floats) -> Ints:
-    """Head's rank minus base's, 0 where as many tokens stand close enough to have passed the chosen one.
+    """Head's rank minus base's, 0 where as many tokens stand close enough to have passed the chosen
+    one.
 
-    How many stand there is known among the columns only: below them a rank is held to account where all else is equal.
+    How many stand there is known among the columns only: below them a rank is held to account where
+    all else is equal.
     """
     moved = np.where((base.ranks >= 0) & (head.ranks >= 0), head.ranks - base.ranks, 0)
     at = np.flatnonzero(moved)
@@ -168,7 +187,8 @@ def _splits(
     kind = np.where(
         np.isnan(seen), Split.UNKNOWN, np.where(seen <= near, Split.NEAR_TIE, Split.REAL)
     )
-    # A token outside of the columns is at least that far below the last one, and two ties share a probability.
+    # A token outside of the columns is at least that far below the last one, and two ties share a
+    # probability.
     kind[np.isnan(seen) & ((bound > near) | (far > near) | (both > np.exp(near)))] = Split.REAL
     drawn = ~requests.greedy[which]
     kind[drawn] = np.where(changed[which][drawn], Split.DRAWN, Split.DRAWN_EQUAL)
@@ -177,8 +197,9 @@ def _splits(
 
 
 def _gap(rows: Rows, other: Rows, at: Ints) -> tuple[Floats, Floats]:
-    """The chosen token's logprob minus that of the other side's, in `rows`; NaN, and a lower bound, where it is in no
-    column."""
+    """The chosen token's logprob minus that of the other side's, in `rows`; NaN, and a lower bound,
+    where it is in no column.
+    """
     own = rows.logprobs[at]
     if not rows.k:
         return np.full(len(at), np.nan), np.full(len(at), -np.inf)

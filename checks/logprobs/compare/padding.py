@@ -1,6 +1,8 @@
-"""Rows that belong to no token: what a kernel leaves in slots of rejected drafts, and what a host forgot to cut off.
+"""Rows that belong to no token: what a kernel leaves in slots of rejected drafts, and what a host
+forgot to cut off.
 
-Taught by vLLM#27615 and PaddlePaddle/FastDeploy#7788, where rows were sliced without the accepted counts.
+Taught by vLLM#27615 and PaddlePaddle/FastDeploy#7788, where rows were sliced without the accepted
+counts.
 """
 
 from __future__ import annotations
@@ -38,8 +40,9 @@ class Stripped:
 
 
 def strip(rows: Rows, uneven: Bools) -> Stripped:
-    """Take out what is certainly no token, from requests [R] that do not have as many rows on both sides: where they
-    have, no row is too much, whatever is in it."""
+    """Take out what is certainly no token, from requests [R] that do not have as many rows on both
+    sides: where they have, no row is too much, whatever is in it.
+    """
     kind = padding_of(rows)
     request = np.repeat(np.arange(len(rows.start) - 1), rows.lengths)
     kept = np.flatnonzero((kind == Padding.NONE) | ~uneven[request])
@@ -64,8 +67,9 @@ def padding_of(rows: Rows) -> Ints:
 
 
 def _repeated(rows: Rows) -> Bools:
-    """Rows equal to the one before in the same request. Two finite columns are asked for: a distribution that is cut
-    down to one token looks the same at every place."""
+    """Rows equal to the one before in the same request. Two finite columns are asked for: a
+    distribution that is cut down to one token looks the same at every place.
+    """
     same = np.zeros(len(rows), np.bool_)
     near = (rows.tokens[1:] == rows.tokens[:-1]) & (rows.logprobs[1:] == rows.logprobs[:-1])
     maybe = (

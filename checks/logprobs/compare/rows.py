@@ -27,15 +27,19 @@ _MANTISSA = {
     "float": 23,
 }
 _COARSEST, _FINEST = 7, 23
-# Where no log-sum-exp says how large the logits are: no model's best logit is expected outside of these.
+# Where no log-sum-exp says how large the logits are: no model's best logit is expected outside of
+# these.
 _SMALLEST_LOGIT, _LARGEST_LOGIT = 1.0, 64.0
-# Half of the 1e-5 that a float32 sum over a vocabulary may be off; finer logits cannot be told apart through it.
+# Half of the 1e-5 that a float32 sum over a vocabulary may be off; finer logits cannot be told
+# apart through it.
 _FINEST_UNIT = 5e-6
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """N rows of R requests with k columns; what nobody gave is NaN, an id `ABSENT`, a rank or place of -1."""
+    """N rows of R requests with k columns; what nobody gave is NaN, an id `ABSENT`, a rank or place
+    of -1.
+    """
 
     start: Ints  # [R + 1], row of each request's first token
     tokens: Ints  # [N]
@@ -131,7 +135,8 @@ def _places(records: Sequence[Record]) -> Ints:
 def units(base: Rows, head: Rows, dtypes: Sequence[str]) -> tuple[Floats, Floats]:
     """One ulp of the logits of each row, [N] in nats: the smallest that it can be and the largest.
 
-    The two differ where the record has no log-sum-exp, or no dtype of the logits. `dtypes` are the requests'.
+    The two differ where the record has no log-sum-exp, or no dtype of the logits. `dtypes` are the
+    requests'.
     """
     mantissa = [_MANTISSA.get(name.lower().rpartition(".")[2]) for name in dtypes]
     fine = np.repeat([_FINEST if bits is None else bits for bits in mantissa], base.lengths)
