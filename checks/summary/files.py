@@ -16,6 +16,7 @@ from checks.core.finding import Finding, Severity
 from checks.domain.change_facts import Facts, FileFact, FunctionFact
 from checks.domain.impact_tags import impact_tags
 from checks.lang.source import language
+from checks.summary.changes.names import last_part
 from checks.summary.model import Claim, FileCard, History, ScorePart, Step
 
 _CORE_TAGS = frozenset(
@@ -138,7 +139,7 @@ def _callers_part(
     """Other product files that call what can be called differently now."""
     if not language(file.path):
         return ScorePart("callers", 0.0, 0)
-    names = {_last_part(f.name) for f in functions if f.what in _INTERFACE_CHANGES}
+    names = {last_part(f.name) for f in functions if f.what in _INTERFACE_CHANGES}
     names.update(op.name for op in facts.ops if op.path == file.path)
     paths: set[str] = set()
     for name in names:
@@ -175,7 +176,3 @@ def _symbols(functions: Sequence[FunctionFact], claims: Sequence[Claim]) -> tupl
 
 def _points_to(claim: Claim, path: str) -> bool:
     return any(place.path == path for place in claim.places)
-
-
-def _last_part(name: str) -> str:
-    return name.rsplit(".", 1)[-1].rsplit("::", 1)[-1]

@@ -25,6 +25,8 @@ from checks.rules.convention._titles import key
 
 PLACES = (".github", ".", "docs")
 STEM = "pull_request_template"
+# `docs/pull_request_template/name.md`: a template lies no deeper.
+_MOST_PARTS = 3
 FEWEST_TAGS = 3
 """Three bracketed names on one line, or three bullets that open with one, are a list of tags."""
 
@@ -137,22 +139,19 @@ def _usual_paths(paths: tuple[str, ...]) -> list[str]:
     """The first of the places that has a single template; else all the files of the first template
     folder."""
     near = [PurePosixPath(path) for path in paths if STEM in path.casefold()]
-    near = [path for path in near if len(path.parts) <= 3]
+    near = [path for path in near if len(path.parts) <= _MOST_PARTS]
+    single = [path for path in near if path.stem.casefold() == STEM]
+    in_folder = [path for path in near if path.parent.name.casefold() == STEM]
+    in_folder = [path for path in in_folder if path.suffix == ".md"]
     for place in PLACES:
-        for path in near:
-            if _is_named(path, place) and path.stem.casefold() == STEM:
+        for path in single:
+            if str(path.parent).casefold() == place:
                 return [str(path)]
     for place in PLACES:
-        files = [p for p in near if p.suffix == ".md" and p.parent.name.casefold() == STEM]
-        folder = [str(path) for path in files if _is_named(path.parent, place)]
-        if folder:
-            return folder
+        files = [str(path) for path in in_folder if str(path.parent.parent).casefold() == place]
+        if files:
+            return files
     return []
-
-
-def _is_named(path: PurePosixPath, parent: str) -> bool:
-    """Whether `path` stands in the folder `parent`, in any case."""
-    return str(path.parent).casefold() == parent
 
 
 def listed_tags(text: str) -> tuple[str, ...]:

@@ -65,18 +65,26 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
 
 def _problems(claims: list[BoxClaim]) -> Iterator[Message]:
     present = [claim for claim in claims if claim.ticked is not None]
-    if claims and not present:
-        yield Message("no-boxes", {"count": len(claims)})
+    if not present:
+        if claims:
+            yield Message("no-boxes", {"count": len(claims)})
         return
-    if present and not any(claim.ticked for claim in present):
-        yield Message("none-ticked", {"count": len(present)})
-    else:
+    if any(claim.ticked for claim in present):
         still_open = tuple(c.text for c in present if c.applies and not c.ticked)
         if still_open:
             yield Message("open", {"boxes": still_open})
+    else:
+        yield Message("none-ticked", {"count": len(present)})
     deleted = tuple(claim.text for claim in claims if claim.ticked is None)
     if deleted:
         yield Message("gone", {"boxes": deleted})
-    for claim in present:
-        if claim.ticked and claim.proved is False and claim.kind in _CONTRADICTED:
-            yield Message(_CONTRADICTED[claim.kind])
+    yield from _contradicted_ticks(present)
+
+
+def _contradicted_ticks(claims: list[BoxClaim]) -> Iterator[Message]:
+    for claim in claims:
+        if not claim.ticked or claim.proved is not False:
+            continue
+        key = _CONTRADICTED.get(claim.kind)
+        if key is not None:
+            yield Message(key)

@@ -11,6 +11,7 @@ from checks.core.finding import Side
 from checks.domain.change_facts import Facts, FunctionFact, OpFact, parts
 from checks.lang.ir.source_file import Op
 from checks.summary.changes.name_replacements import NameReplacement
+from checks.summary.changes.names import last_part
 from checks.summary.changes.pairs import altered_functions
 
 
@@ -45,19 +46,20 @@ def replacements_of_functions(
     renamed = {
         (delta.head.path, base.qualname, delta.head.qualname)
         for delta, base, _ in altered_functions(change, config)
+        if base.qualname != delta.head.qualname
     }
     removed = [f for f in facts.functions if f.what == "removed"]
+    added = [f for f in facts.functions if f.what == "added"]
     replacements = []
-    for new in facts.functions:
-        if new.what != "added":
-            continue
+    for new in added:
         predecessors = []
         for old in removed:
             if old.path != new.path:
                 continue
-            same_code = (new.path, old.name, new.name) in renamed and old.name != new.name
-            if same_code or (_plain(old.name), _plain(new.name)) in exchanged:
+            has_its_code = (new.path, old.name, new.name) in renamed
+            if has_its_code or (last_part(old.name), last_part(new.name)) in exchanged:
                 predecessors.append(old)
+        # Of two that went, nobody can tell which one it replaced.
         if len(predecessors) == 1:
             replacements.append(FunctionReplacement(predecessors[0], new))
             removed.remove(predecessors[0])
@@ -70,21 +72,23 @@ def replacements_of_ops(
     """Ops that are registered under another name in the same file."""
     exchanged = sorted({(r.old, r.new) for r in names})
     removed = {(o.path, o.name) for o in facts.ops if o.what == "removed"}
-    for fact in facts.ops:
-        if fact.what != "added":
-            continue
+    added = [fact for fact in facts.ops if fact.what == "added"]
+    for fact in added:
         old_names = [old for old, new in exchanged if new == fact.name]
         old_names = [old for old in old_names if (fact.path, old) in removed]
         if not old_names:
             continue
-        old_op = _registered_op(old_names[0], fact, Side.BASE, change)
-        new_op = _registered_op(fact.name, fact, Side.HEAD, change)
-        if old_op is None or new_op is None:
-            continue
-        old_parts, new_parts = parts(old_op), parts(new_op)
-        gained = tuple(p for p in new_parts if p not in old_parts)
-        lost = tuple(p for p in old_parts if p not in new_parts)
-        yield OpReplacement(old_op, new_op, fact.path, gained, lost)
+        old = _registered_op(old_names[0], fact, Side.BASE, change)
+        new = _registered_op(fact.name, fact, Side.HEAD, change)
+        if old is not None and new is not None:
+            yield _op_replacement(old, new, fact.path)
+
+
+def _op_replacement(old: Op, new: Op, path: str) -> OpReplacement:
+    old_parts, new_parts = parts(old), parts(new)
+    gained = tuple(part for part in new_parts if part not in old_parts)
+    lost = tuple(part for part in old_parts if part not in new_parts)
+    return OpReplacement(old, new, path, gained, lost)
 
 
 def _registered_op(name: str, fact: OpFact, side: Side, change: ChangeSet) -> Op | None:
@@ -98,7 +102,3 @@ def _registered_op(name: str, fact: OpFact, side: Side, change: ChangeSet) -> Op
         return None
     named = [op for op in unit.ops if op.name == name]
     return named[0] if named else None
-
-
-def _plain(name: str) -> str:
-    return name.rsplit("::", 1)[-1].rsplit(".", 1)[-1]

@@ -59,8 +59,7 @@ class _Version:
 
     def changed_branches(self) -> list[If]:
         """The branches whose test stands on a changed line."""
-        branches = [g.stmt for g in self.statements if isinstance(g.stmt, If)]
-        return [branch for branch in branches if branch.line in self.lines]
+        return [branch for branch in _ifs(self.statements) if branch.line in self.lines]
 
 
 def find_dropped_cases(
@@ -74,19 +73,22 @@ def find_dropped_cases(
         file = change.changed(delta.head.path)
         if file is None:
             continue
-        tests = [g.stmt.test for g in delta.statements if isinstance(g.stmt, If)]
-        texts_now = [condition_text(test, delta.unit) for test in tests]
-        branches = [g.stmt for g in delta.base_statements if isinstance(g.stmt, If)]
+        texts_now = [condition_text(branch.test, delta.unit) for branch in _ifs(delta.statements)]
+        old_branches = [branch for branch in _ifs(delta.base_statements) if branch.then]
         for hunk in file.hunks:
-            for branch in branches:
-                if not branch.then or not in_base(branch.line, hunk):
+            for branch in old_branches:
+                if not in_base(branch.line, hunk):
                     continue
                 test = condition_text(branch.test, base_file)
                 note = _unsupported_note(base_file, branch.line, branch.then[-1].end_line)
-                if not note or not test:
+                if not test or not note:
                     continue
                 if not any(only_renamed(test, text, exchanged) for text in texts_now):
                     yield DroppedCase(delta.head, test, note, hunk.head_start)
+
+
+def _ifs(statements: Sequence[GuardedStmt]) -> list[If]:
+    return [guarded.stmt for guarded in statements if isinstance(guarded.stmt, If)]
 
 
 def _unsupported_note(unit: SourceFile, start: int, end: int) -> str:

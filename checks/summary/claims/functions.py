@@ -93,15 +93,7 @@ def describe_definitions(
 
     `with_known_code` are new functions of which a claim says already where their code comes from.
     """
-    told_elsewhere = [fact for r in replaced for fact in (r.old, r.new)]
-    same_as_before = _functions_with_same_parameters(change, config)
-    functions = []
-    for fact in facts.functions:
-        is_replaced = any(fact is other for other in told_elsewhere)
-        # Overloads, which are told apart by name alone, may look as if they were exchanged.
-        is_same = fact.what == "signature" and (fact.path, fact.name, fact.line) in same_as_before
-        if not is_replaced and not is_same:
-            functions.append(fact)
+    functions = _functions_left_to_tell(change, config, facts, replaced)
     counts = Counter((f.path, f.what) for f in functions if f.what in ("added", "removed"))
     for (path, what), count in counts.items():
         if count >= _LEAST_TOGETHER:
@@ -117,6 +109,24 @@ def describe_definitions(
         seen.add(key)
         if fact.what != "added" or _method_name(fact) not in with_known_code:
             yield from _describe_one(fact)
+
+
+def _functions_left_to_tell(
+    change: ChangeSet, config: Config, facts: Facts, replaced: Sequence[FunctionReplacement]
+) -> list[FunctionFact]:
+    """The changed functions but those that were replaced, and overloads that did not change."""
+    described = [fact for r in replaced for fact in (r.old, r.new)]
+    same_as_before = _functions_with_same_parameters(change, config)
+    functions = []
+    for fact in facts.functions:
+        if any(fact is other for other in described):
+            continue
+        # Overloads are paired by name alone, so their parameters may look exchanged.
+        place = (fact.path, fact.name, fact.line)
+        if fact.what == "signature" and place in same_as_before:
+            continue
+        functions.append(fact)
+    return functions
 
 
 def _functions_with_same_parameters(change: ChangeSet, config: Config) -> set[tuple[str, str, int]]:
