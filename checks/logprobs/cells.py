@@ -27,14 +27,14 @@ class Cell(NamedTuple):
     text: bytes | None
 
 
-class Token(NamedTuple):
+class TokenCells(NamedTuple):
     """A generated token and the best tokens of its place, in the engine's order."""
 
     sampled: Cell
     top: tuple[Cell, ...]
 
 
-def arrays(tokens: Sequence[Token]) -> dict[str, Any]:
+def arrays(tokens: Sequence[TokenCells]) -> dict[str, Any]:
     """The fields `ids`, `tokens`, `logprobs`, `topk_ids`, `topk_logprobs` and `texts` of a
     `Record`.
 

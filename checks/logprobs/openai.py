@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from checks.logprobs.cells import Cell, ResponseError, Token, arrays
+from checks.logprobs.cells import Cell, ResponseError, TokenCells, arrays
 from checks.logprobs.record import UNKNOWN, Origin, Record, Scalar, prompt_hash
 
 _NAMED = "token_id:"
@@ -123,7 +123,7 @@ def _object(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _tokens(logprobs: Any, ids: Sequence[int] | None) -> list[Token]:
+def _tokens(logprobs: Any, ids: Sequence[int] | None) -> list[TokenCells]:
     """The tokens of an answer's `logprobs`, of chat's form or of completions'. `ids` of the
     generated ones, if known.
 
@@ -138,13 +138,13 @@ def _tokens(logprobs: Any, ids: Sequence[int] | None) -> list[Token]:
     raise ResponseError("no-logprobs")
 
 
-def _chat(entry: Any, known: int | None) -> Token:
+def _chat(entry: Any, known: int | None) -> TokenCells:
     if not isinstance(entry, dict):
         raise ResponseError("no-logprobs")
     top = entry.get("top_logprobs") or []
     if not isinstance(top, list) or not all(isinstance(cell, dict) for cell in top):
         raise ResponseError("no-logprobs")
-    return Token(_cell(entry, known), tuple(_cell(cell, None) for cell in top))
+    return TokenCells(_cell(entry, known), tuple(_cell(cell, None) for cell in top))
 
 
 def _cell(entry: Mapping[str, Any], known: int | None) -> Cell:
@@ -159,7 +159,7 @@ def _cell(entry: Mapping[str, Any], known: int | None) -> Cell:
     return Cell(_number(entry.get("logprob")), known, text or None)
 
 
-def _completion(logprobs: Mapping[str, Any], ids: Sequence[int] | None) -> list[Token]:
+def _completion(logprobs: Mapping[str, Any], ids: Sequence[int] | None) -> list[TokenCells]:
     texts, scores = logprobs["tokens"], logprobs.get("token_logprobs")
     tops = logprobs.get("top_logprobs") or [None] * len(texts)
     if not isinstance(scores, list) or not isinstance(tops, list):
@@ -172,7 +172,7 @@ def _completion(logprobs: Mapping[str, Any], ids: Sequence[int] | None) -> list[
             raise ResponseError("no-logprobs")
         best = tuple(_named(name, value, None) for name, value in (top or {}).items())
         sampled = _named(text, score, _at(ids, i, len(texts)))
-        tokens.append(Token(sampled, best))
+        tokens.append(TokenCells(sampled, best))
     return tokens
 
 
@@ -180,7 +180,7 @@ def _named(token: str, logprob: Any, known: int | None) -> Cell:
     return _cell({"token": token, "logprob": logprob}, known)
 
 
-def _sglang(meta: Mapping[str, Any]) -> list[Token]:
+def _sglang(meta: Mapping[str, Any]) -> list[TokenCells]:
     sampled = meta["output_token_logprobs"]
     tops = meta.get("output_top_logprobs") or [None] * len(sampled)
     if not isinstance(tops, list) or len(tops) != len(sampled):
@@ -190,7 +190,7 @@ def _sglang(meta: Mapping[str, Any]) -> list[Token]:
     tokens = []
     for own, top in zip(sampled, tops, strict=True):
         best = tuple(_triple(value) for value in top or ())
-        tokens.append(Token(_triple(own), best))
+        tokens.append(TokenCells(_triple(own), best))
     return tokens
 
 

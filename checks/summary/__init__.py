@@ -19,7 +19,7 @@ from checks.summary.excerpts import pick_excerpts
 from checks.summary.files import rate_files
 from checks.summary.impacts import find_impacts
 from checks.summary.merge_identical import merge_identical
-from checks.summary.model import Analysis, History, Step
+from checks.summary.model import Analysis, ChangeStep, History
 from checks.summary.motivation import quote_motivation
 from checks.summary.overview import key_symbols, summary_claims
 from checks.summary.risks import collect_risks, risks_in_callees
@@ -60,5 +60,5 @@ def analyse(
     )
 
 
-def _with_merged_claims(step: Step) -> Step:
+def _with_merged_claims(step: ChangeStep) -> ChangeStep:
     return replace(step, claims=merge_identical(step.claims))

@@ -17,7 +17,7 @@ from checks.domain.change_facts import Facts, FileFact, FunctionFact
 from checks.domain.impact_tags import impact_tags
 from checks.lang.source import language
 from checks.summary.changes.names import last_part
-from checks.summary.model import Claim, FileCard, History, ScorePart, Step
+from checks.summary.model import ChangeStep, Claim, FileCard, History, ScorePart
 
 _CORE_TAGS = frozenset(
     {"speculative-decoding", "op", "sampling", "logprobs", "model-runner", "models", "kv-cache"}
@@ -35,7 +35,7 @@ def rate_files(
     change: ChangeSet,
     config: Config,
     facts: Facts,
-    steps: Sequence[Step],
+    steps: Sequence[ChangeStep],
     findings: Iterable[Finding],
     history: History,
 ) -> tuple[FileCard, ...]:

@@ -26,7 +26,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ChangeStep:
     """A part of the change that belongs together: its claims, files and symbols.
 
     `added` and `removed` are numbers of lines.
@@ -164,7 +164,7 @@ class Analysis:
     facts: Facts
     summary: tuple[Claim, ...]
     motivation: tuple[str, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[ChangeStep, ...]
     files: tuple[FileCard, ...]
     symbols: tuple[str, ...]
     excerpts: tuple[Excerpt, ...]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from checks.core.change import ChangeSet
 from checks.summary.claim_groups import group_claims
 from checks.summary.hunk_words import HunkWords, read_hunks
-from checks.summary.model import Claim, Step
+from checks.summary.model import ChangeStep, Claim
 
 # How much a hunk belongs to a group for a claim made on its lines, for its function, for its words.
 _CLAIM_WEIGHT, _FUNCTION_WEIGHT, _WORD_WEIGHT = 9, 4, 1
@@ -16,7 +16,7 @@ _MOST_WORDS_COUNTED = 8
 
 
 @dataclass
-class _Group:
+class _StepGroup:
     """Claims that make one step, and the hunks that were given to it."""
 
     claims: list[Claim] = field(default_factory=list)
@@ -24,14 +24,14 @@ class _Group:
     hunks: list[HunkWords] = field(default_factory=list)
 
 
-def group_into_steps(change: ChangeSet, claims: Sequence[Claim]) -> tuple[Step, ...]:
+def group_into_steps(change: ChangeSet, claims: Sequence[Claim]) -> tuple[ChangeStep, ...]:
     """The steps, the largest first, then those of tests alone and those of layout.
 
     Hunks that no claim explains make the last step, which has no claims.
     """
     hunks = read_hunks(change)
-    groups = [_Group(group, _symbols_of(group)) for group in group_claims(claims, hunks)]
-    unexplained = _Group()
+    groups = [_StepGroup(group, _symbols_of(group)) for group in group_claims(claims, hunks)]
+    unexplained = _StepGroup()
     for hunk in hunks:
         group = _best_group(hunk, groups) or unexplained
         group.hunks.append(hunk)
@@ -46,7 +46,7 @@ def _symbols_of(claims: Sequence[Claim]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(symbol for claim in claims for symbol in claim.symbols))
 
 
-def _lateness(step: Step) -> int:
+def _lateness(step: ChangeStep) -> int:
     """What a reader can leave for later: 1 for test cases alone, 2 for layout alone, else 0."""
     keys = {claim.message.key for claim in step.claims}
     if keys == {"layout"}:
@@ -56,8 +56,8 @@ def _lateness(step: Step) -> int:
     return 0
 
 
-def _step(group: _Group) -> Step:
-    return Step(
+def _step(group: _StepGroup) -> ChangeStep:
+    return ChangeStep(
         name=_name(group),
         claims=tuple(group.claims),
         files=tuple(sorted({hunk.path for hunk in group.hunks})),
@@ -67,7 +67,7 @@ def _step(group: _Group) -> Step:
     )
 
 
-def _name(group: _Group) -> str:
+def _name(group: _StepGroup) -> str:
     """The first symbol of the first claim that stands in the group's own lines or functions."""
     symbols = group.symbols
     for claim in group.claims:
@@ -84,7 +84,7 @@ def _is_at_home(claim: Claim, hunks: Sequence[HunkWords]) -> bool:
     return False
 
 
-def _best_group(hunk: HunkWords, groups: Sequence[_Group]) -> _Group | None:
+def _best_group(hunk: HunkWords, groups: Sequence[_StepGroup]) -> _StepGroup | None:
     """The group that the hunk belongs to most, the first of equals; None where no group fits."""
     best, best_rank = None, (0, 0)
     for group in groups:
@@ -98,7 +98,7 @@ def _best_group(hunk: HunkWords, groups: Sequence[_Group]) -> _Group | None:
     return best
 
 
-def _score(hunk: HunkWords, group: _Group) -> int:
+def _score(hunk: HunkWords, group: _StepGroup) -> int:
     """How strongly a hunk belongs to a group: by claims on its lines, its function, its words."""
     claims = sum(hunk.count_places(claim) for claim in group.claims)
     functions = len(hunk.functions.intersection(group.symbols))

@@ -13,8 +13,8 @@ from scipy.stats import hypergeom, norm
 
 from checks.logprobs.compare import Collector, Verdict, decide
 from checks.logprobs.compare.acceptance import DROP, FALSE_RED, information
-from checks.logprobs.compare.tally import Tally
 from checks.logprobs.compare.exact_test import more_than
+from checks.logprobs.compare.tally import Tally
 from checks.logprobs.record import ABSENT, Origin, Record, prompt_hash
 from tests.logprobs.simulated import Logits, columns, compared, records, swap
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from checks.logprobs.compare import Judged, Tally, acceptance, calibrated, decide
-from checks.logprobs.compare.acceptance import POSITIONS, Accepted
+from checks.logprobs.compare.acceptance import POSITIONS, AcceptanceSums
 from checks.logprobs.compare.annotate import annotate
 from checks.logprobs.compare.collect import NOISE_ULPS
 from checks.logprobs.compare.measure import Measured, Requests, measure
-from checks.logprobs.compare.rows import Rows, starts, units
+from checks.logprobs.compare.rows import LogprobRows, starts, units
 from tests.logprobs.simulated import ULP, bfloat16
 
 REQUESTS, TOKENS, VOCAB, K = 10, 12, 12, 4
@@ -35,7 +35,7 @@ def run(x):
     length, requests = len(x), len(x) // TOKENS
     position = np.tile(np.arange(TOKENS), requests)
     start = starts(np.full(requests, TOKENS))
-    return Rows(
+    return LogprobRows(
         start,
         order[:, 0],
         table[:, 0],
@@ -109,7 +109,7 @@ def counts(base, head):
         values[..., column + 1] = side.shape[-1]
     square = np.einsum("...npi,...npj->...pij", values, values)
     differing = (base != head).any(axis=-1).sum()
-    return Accepted(base.shape[-2], values.sum(axis=-3), square, int(differing))
+    return AcceptanceSums(base.shape[-2], values.sum(axis=-3), square, int(differing))
 
 
 def test_the_simulation_counts_as_the_comparison_does():

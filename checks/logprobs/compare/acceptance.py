@@ -55,7 +55,7 @@ class Judged(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
+class AcceptanceSums:
     """Sums over requests, which add up: `total` [P + 1, 4] of (tokens head, steps head, tokens
     base, steps base) and `square` [P + 1, 4, 4] of their products; entry 0 counts tokens, entry j
     acceptances of the draft at place j.
@@ -66,8 +66,8 @@ class Accepted:
     square: Ints
     differing: int  # requests whose steps are not the same
 
-    def __add__(self, other: Accepted) -> Accepted:
-        return Accepted(
+    def __add__(self, other: AcceptanceSums) -> AcceptanceSums:
+        return AcceptanceSums(
             self.requests + other.requests,
             self.total + other.total,
             self.square + other.square,
@@ -97,13 +97,13 @@ class Decision:
         return self.head / self.base - 1 if self.base else 0.0
 
 
-def nothing() -> Accepted:
+def nothing() -> AcceptanceSums:
     """No requests."""
     size = POSITIONS + 1
-    return Accepted(0, np.zeros((size, 4), np.int64), np.zeros((size, 4, 4), np.int64), 0)
+    return AcceptanceSums(0, np.zeros((size, 4), np.int64), np.zeros((size, 4, 4), np.int64), 0)
 
 
-def count(pairs: list[tuple[Ints, Ints]]) -> Accepted:
+def count(pairs: list[tuple[Ints, Ints]]) -> AcceptanceSums:
     """Of the `accept_num` of base and head, request by request. The first step, the prompt's, has
     no drafts.
     """
@@ -113,7 +113,7 @@ def count(pairs: list[tuple[Ints, Ints]]) -> Accepted:
     values = np.concatenate([head, base], axis=2)
     differing = sum(not np.array_equal(base, head) for base, head in pairs)
     square = np.einsum("npi,npj->pij", values, values)
-    return Accepted(len(pairs), values.sum(axis=0), square, differing)
+    return AcceptanceSums(len(pairs), values.sum(axis=0), square, differing)
 
 
 def _counted(requests: list[Ints]) -> Ints:
@@ -136,7 +136,7 @@ def _counted(requests: list[Ints]) -> Ints:
     return counted
 
 
-def decide(accepted: Accepted) -> list[Decision]:
+def decide(accepted: AcceptanceSums) -> list[Decision]:
     """Tokens a step first, then each draft position that either side ever accepted. All false reds
     together: 1 %.
     """
@@ -161,7 +161,7 @@ def information(alpha: float, reached: float = 0.0) -> float:
     return max(needed(log(1 / alpha) - reached), needed(reached - log(MISS)))
 
 
-def _decide(accepted: Accepted, place: int, alpha: float) -> Decision:
+def _decide(accepted: AcceptanceSums, place: int, alpha: float) -> Decision:
     tokens_head, steps_head, tokens_base, steps_base = (int(v) for v in accepted.total[place])
     base, head = tokens_base / max(steps_base, 1), tokens_head / max(steps_head, 1)
     if not accepted.differing:
@@ -197,7 +197,7 @@ def _decide(accepted: Accepted, place: int, alpha: float) -> Decision:
     )
 
 
-def _variance(accepted: Accepted, place: int) -> float:
+def _variance(accepted: AcceptanceSums, place: int) -> float:
     """Of theta, from the requests' influences, whose sum is zero."""
     total = accepted.total[place] + np.array([0.5, 0.0, 0.5, 0.0])
     scale = np.array([1.0, -1.0, -1.0, 1.0]) / np.maximum(total, 1)

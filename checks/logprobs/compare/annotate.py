@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from checks.logprobs.compare.columns import difference
-from checks.logprobs.compare.measure import REAL_SPLITS, Grade, Measured, Split
-from checks.logprobs.compare.rows import Rows
+from checks.logprobs.compare.measure import REAL_DIVERGENCES, Divergence, Grade, Measured
+from checks.logprobs.compare.rows import LogprobRows
 from checks.logprobs.compare.tally import SHOWN, STEP_PLACES, Tally, Worst, binned, place_of
 from checks.logprobs.record import ABSENT, Ints
 
 _GRADES = tuple(grade.name.lower() for grade in Grade)
-_SPLITS = ("", *(kind.name.lower().replace("_", "-") for kind in Split if kind))
+_SPLITS = ("", *(kind.name.lower().replace("_", "-") for kind in Divergence if kind))
 
 
 def annotate(tally: Tally, measured: Measured, names: Sequence[str]) -> None:
@@ -82,15 +82,15 @@ def _count_distinct(requests: Ints) -> int:
 
 def _count_splits(tally: Tally, measured: Measured, names: Sequence[str]) -> None:
     """Requests that went on with other tokens, by the reason; real ones are shown first."""
-    requests_of_kind = np.bincount(measured.split, minlength=len(Split)).tolist()
+    requests_of_kind = np.bincount(measured.split, minlength=len(Divergence)).tolist()
     for kind, requests in zip(_SPLITS, requests_of_kind, strict=True):
         if requests and kind:
             tally.counts[f"split-{kind}"] += requests
-    tally.counts["requests-real"] += sum(requests_of_kind[kind] for kind in REAL_SPLITS)
+    tally.counts["requests-real"] += sum(requests_of_kind[kind] for kind in REAL_DIVERGENCES)
     order = []
     for request, kind in enumerate(measured.split.tolist()):
-        if kind != Split.NONE:
-            order.append((kind not in REAL_SPLITS, names[request], request))
+        if kind != Divergence.NONE:
+            order.append((kind not in REAL_DIVERGENCES, names[request], request))
     examples = []
     for is_harmless, name, request in sorted(order)[:SHOWN]:
         examples.append(_split(measured, request, name, float(is_harmless)))
@@ -213,14 +213,14 @@ def _worst(measured: Measured, n: int, names: Sequence[str]) -> Worst:
     )
 
 
-def _furthest(base: Rows, head: Rows, row: int) -> int:
+def _furthest(base: LogprobRows, head: LogprobRows, row: int) -> int:
     """The id on both sides that differs most."""
     ids, of_base, of_head = np.intersect1d(base.ids[row], head.ids[row], return_indices=True)
     apart = np.abs(difference(base.values[row, of_base], head.values[row, of_head]))
     return int(ids[np.where(ids == ABSENT, -1.0, apart).argmax()])
 
 
-def _value(rows: Rows, row: int, token: int) -> float:
+def _value(rows: LogprobRows, row: int, token: int) -> float:
     """The value of a token in the columns of a row, NaN where it is in none."""
     columns = np.flatnonzero(rows.ids[row] == token)
     return float(rows.values[row][columns[0]]) if len(columns) else float("nan")

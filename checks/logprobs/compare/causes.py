@@ -11,8 +11,8 @@ import numpy as np
 
 from checks.logprobs.compare.columns import difference
 from checks.logprobs.compare.comparable import temperature
-from checks.logprobs.compare.measure import REAL_SPLITS, Grade, Measured
-from checks.logprobs.compare.rows import Bools, Rows
+from checks.logprobs.compare.measure import REAL_DIVERGENCES, Grade, Measured
+from checks.logprobs.compare.rows import Bools, LogprobRows
 from checks.logprobs.compare.tally import Tally
 from checks.logprobs.record import ABSENT, Floats, Ints, Record
 
@@ -83,7 +83,7 @@ def _numbers(tally: Tally, measured: Measured, over: Ints) -> None:
         tally.counts[f"inf-{side}"] += int(infinite.sum())
 
 
-def _nan(rows: Rows, at: Ints) -> Bools:
+def _nan(rows: LogprobRows, at: Ints) -> Bools:
     """Rows with a NaN for a token that is there."""
     columns = np.isnan(rows.values[at]) & (rows.ids[at] != ABSENT)
     return np.asarray(np.isnan(rows.logprobs[at]) | columns.any(axis=1))
@@ -208,7 +208,7 @@ def _mark(
     tally: Tally, measured: Measured, over: Ints, pairs: Sequence[tuple[Record, Record]]
 ) -> None:
     """Remember the answers that differ, to find each among those of the other side."""
-    real = np.flatnonzero(measured.split >= min(REAL_SPLITS))
+    real = np.flatnonzero(measured.split >= min(REAL_DIVERGENCES))
     if not len(real) and not len(over):
         return
     for side, number in (("base", 0), ("head", 1)):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from checks.logprobs.compare.rows import Bools, Rows
+from checks.logprobs.compare.rows import Bools, LogprobRows
 from checks.logprobs.record import ABSENT, Floats, Ints
 
 # Noise moves a token by a few places. The columns of rows that are not settled by then are compared
@@ -42,7 +42,7 @@ class _Paired:
     twice: Bools  # [n] an id was found in two columns of one side
 
 
-def compare_columns(base: Rows, head: Rows) -> Columns:
+def compare_columns(base: LogprobRows, head: LogprobRows) -> Columns:
     """Pairs of rows with the same number; a side without columns has nothing in common with any."""
     shared, widest = min(base.k, head.k), max(base.k, head.k)
     rows = len(base)
@@ -79,7 +79,9 @@ def difference(base: Floats, head: Floats) -> Floats:
     return moved
 
 
-def _match(base: Rows, head: Rows, part: Ints, found: Columns, reach: int, once: bool) -> Ints:
+def _match(
+    base: LogprobRows, head: LogprobRows, part: Ints, found: Columns, reach: int, once: bool
+) -> Ints:
     """Fill in the rows `part`, whose ids do not stand in the same order, and give those that need
     another look: their ids stand further apart than `reach` columns, or twice. With `once` they
     count where they stand first.
@@ -136,7 +138,7 @@ def _taken(values: Floats, at: NDArray[np.int16]) -> Floats:
     return values.T.reshape(-1).take(place, mode="clip").T
 
 
-def _lost(base: Rows, head: Rows, paired: _Paired) -> Floats:
+def _lost(base: LogprobRows, head: LogprobRows, paired: _Paired) -> Floats:
     """`Columns.lost` of rows that are paired."""
     best_base = np.fmax.reduce(np.where(paired.only_base, base.values, np.nan), axis=1)
     best_head = np.fmax.reduce(np.where(paired.only_head, head.values, np.nan), axis=1)
@@ -151,7 +153,7 @@ def _once(ids: Ints) -> Ints:
     return np.where(again, ABSENT, ids)
 
 
-def _last(rows: Rows) -> Floats:
+def _last(rows: LogprobRows) -> Floats:
     """The smallest logprob of each row's best k. The chosen token does not count: many engines add
     it as a column.
     """

@@ -12,7 +12,7 @@ from enum import IntEnum
 import numpy as np
 
 from checks.logprobs.compare.columns import Columns, compare_columns, difference
-from checks.logprobs.compare.rows import Bools, Rows, ramps, starts
+from checks.logprobs.compare.rows import Bools, LogprobRows, ramps, starts
 from checks.logprobs.record import Floats, Ints
 
 # A gap between two tokens at which noise may turn them round, as a multiple of the tolerance: 3 ulp
@@ -31,7 +31,7 @@ class Grade(IntEnum):
     OVER = 4
 
 
-class Split(IntEnum):
+class Divergence(IntEnum):
     """Why two requests go on with different tokens. The last three are no rounding."""
 
     NONE = 0
@@ -43,7 +43,7 @@ class Split(IntEnum):
     LENGTH = 6  # one of them ends
 
 
-REAL_SPLITS = (Split.REAL, Split.DRAWN_EQUAL, Split.LENGTH)
+REAL_DIVERGENCES = (Divergence.REAL, Divergence.DRAWN_EQUAL, Divergence.LENGTH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +59,8 @@ class Requests:
 class Measured:
     """N compared rows of R requests. `row` is into `base` and `head`, which are aligned."""
 
-    base: Rows
-    head: Rows
+    base: LogprobRows
+    head: LogprobRows
     request: Ints  # [N]
     row: Ints  # [N]
     grade: Ints  # [N] of `Grade`
@@ -74,7 +74,7 @@ class Measured:
     gap: Floats  # [R] nats between the two tokens there, NaN where it is not known
 
 
-def aligned(base: Rows, head: Rows) -> tuple[Rows, Rows]:
+def aligned(base: LogprobRows, head: LogprobRows) -> tuple[LogprobRows, LogprobRows]:
     """Both sides cut to the rows that each of their requests has on either."""
     shared = np.minimum(base.lengths, head.lengths)
     start = starts(shared)
@@ -87,7 +87,7 @@ def aligned(base: Rows, head: Rows) -> tuple[Rows, Rows]:
 
 
 def measure(
-    base: Rows, head: Rows, requests: Requests, uneven: Bools, tolerance: float
+    base: LogprobRows, head: LogprobRows, requests: Requests, uneven: Bools, tolerance: float
 ) -> Measured:
     """Compare aligned rows. `uneven` [R] are requests that went on at one side; `tolerance` is in
     ulps.
@@ -119,7 +119,7 @@ def measure(
     changed = np.zeros(len(lengths), np.bool_)
     changed[request[grade != Grade.EQUAL]] = True
     split, gap = _splits(base, head, split_row, requests, changed, tolerance)
-    split[(split_row < 0) & uneven] = Split.LENGTH
+    split[(split_row < 0) & uneven] = Divergence.LENGTH
     return Measured(
         base=base,
         head=head,
@@ -137,7 +137,7 @@ def measure(
     )
 
 
-def _first_other(base: Rows, head: Rows, request: Ints) -> Ints:
+def _first_other(base: LogprobRows, head: LogprobRows, request: Ints) -> Ints:
     """[R] row of each request's first token that differs, the end of its rows where none does."""
     first = base.start[1:].copy()
     other = np.flatnonzero(base.tokens != head.tokens)
@@ -145,7 +145,7 @@ def _first_other(base: Rows, head: Rows, request: Ints) -> Ints:
     return first
 
 
-def _ranks(base: Rows, head: Rows, apart: Floats, noise: Floats) -> Ints:
+def _ranks(base: LogprobRows, head: LogprobRows, apart: Floats, noise: Floats) -> Ints:
     """Head's rank minus base's, 0 where as many tokens stand close enough to have passed the chosen
     one.
 
@@ -163,7 +163,7 @@ def _ranks(base: Rows, head: Rows, apart: Floats, noise: Floats) -> Ints:
     return moved
 
 
-def _close(rows: Rows, at: Ints, window: Floats) -> Ints:
+def _close(rows: LogprobRows, at: Ints, window: Floats) -> Ints:
     """Tokens other than the chosen one within `window` of it, among the columns."""
     with np.errstate(invalid="ignore"):
         near = np.abs(rows.values[at] - rows.logprobs[at, None]) <= window[:, None]
@@ -171,10 +171,15 @@ def _close(rows: Rows, at: Ints, window: Floats) -> Ints:
 
 
 def _splits(
-    base: Rows, head: Rows, split_row: Ints, requests: Requests, changed: Bools, tolerance: float
+    base: LogprobRows,
+    head: LogprobRows,
+    split_row: Ints,
+    requests: Requests,
+    changed: Bools,
+    tolerance: float,
 ) -> tuple[Ints, Floats]:
     """`Split` and the gap of each request."""
-    split, gap = np.full(len(split_row), Split.NONE, np.int64), np.full(len(split_row), np.nan)
+    split, gap = np.full(len(split_row), Divergence.NONE, np.int64), np.full(len(split_row), np.nan)
     which = np.flatnonzero(split_row >= 0)
     row = split_row[which]
     of_base, least_base = _gap(base, head, row)
@@ -185,18 +190,20 @@ def _splits(
     both = np.exp(base.logprobs[row]) + np.exp(head.logprobs[row])
     far = np.abs(difference(base.logprobs[row], head.logprobs[row]))
     kind = np.where(
-        np.isnan(seen), Split.UNKNOWN, np.where(seen <= near, Split.NEAR_TIE, Split.REAL)
+        np.isnan(seen),
+        Divergence.UNKNOWN,
+        np.where(seen <= near, Divergence.NEAR_TIE, Divergence.REAL),
     )
     # A token outside of the columns is at least that far below the last one, and two ties share a
     # probability.
-    kind[np.isnan(seen) & ((bound > near) | (far > near) | (both > np.exp(near)))] = Split.REAL
+    kind[np.isnan(seen) & ((bound > near) | (far > near) | (both > np.exp(near)))] = Divergence.REAL
     drawn = ~requests.greedy[which]
-    kind[drawn] = np.where(changed[which][drawn], Split.DRAWN, Split.DRAWN_EQUAL)
+    kind[drawn] = np.where(changed[which][drawn], Divergence.DRAWN, Divergence.DRAWN_EQUAL)
     split[which], gap[which] = kind, seen
     return split, gap
 
 
-def _gap(rows: Rows, other: Rows, at: Ints) -> tuple[Floats, Floats]:
+def _gap(rows: LogprobRows, other: LogprobRows, at: Ints) -> tuple[Floats, Floats]:
     """The chosen token's logprob minus that of the other side's, in `rows`; NaN, and a lower bound,
     where it is in no column.
     """

@@ -36,7 +36,7 @@ _FINEST_UNIT = 5e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class LogprobRows:
     """N rows of R requests with k columns; what nobody gave is NaN, an id `ABSENT`, a rank or place
     of -1.
     """
@@ -64,17 +64,17 @@ class Rows:
         """Rows of each request: [R]."""
         return np.diff(self.start)
 
-    def take(self, index: Ints, start: Ints) -> Rows:
+    def take(self, index: Ints, start: Ints) -> LogprobRows:
         """Some of the rows, in the order of `index`, as requests that begin at `start`."""
         fields = {name: getattr(self, name).T for name in self.__slots__ if name != "start"}
         # not "raise", which makes one more copy
-        return Rows(
+        return LogprobRows(
             start,
             **{name: values.take(index, axis=-1, mode="clip").T for name, values in fields.items()},
         )
 
 
-def rows_of(records: Sequence[Record]) -> Rows:
+def rows_of(records: Sequence[Record]) -> LogprobRows:
     """The rows of one or more records, in order."""
     start = starts([len(r) for r in records])
     width = max(r.k for r in records)
@@ -86,7 +86,7 @@ def rows_of(records: Sequence[Record]) -> Rows:
             [np.full(len(r), absent, dtype) if (p := read(r)) is None else p for r in records]
         )
 
-    return Rows(
+    return LogprobRows(
         start,
         joined(lambda r: r.tokens, 0, np.int64),
         joined(lambda r: r.logprobs, np.nan, np.float64),
@@ -132,7 +132,7 @@ def _places(records: Sequence[Record]) -> Ints:
     return place
 
 
-def units(base: Rows, head: Rows, dtypes: Sequence[str]) -> tuple[Floats, Floats]:
+def units(base: LogprobRows, head: LogprobRows, dtypes: Sequence[str]) -> tuple[Floats, Floats]:
     """One ulp of the logits of each row, [N] in nats: the smallest that it can be and the largest.
 
     The two differ where the record has no log-sum-exp, or no dtype of the logits. `dtypes` are the
@@ -153,7 +153,7 @@ def _ulp(size: Floats, mantissa: Ints) -> Floats:
     return np.maximum(np.ldexp(1.0, exponent - mantissa), _FINEST_UNIT)
 
 
-def _magnitude(rows: Rows) -> Floats:
+def _magnitude(rows: LogprobRows) -> Floats:
     """The largest absolute logit that can be seen of each row; NaN where no logit is known."""
     if np.isnan(rows.logz).all():
         return np.abs(rows.top)

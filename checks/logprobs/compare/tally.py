@@ -16,7 +16,7 @@ from math import isinf
 
 import numpy as np
 
-from checks.logprobs.compare.acceptance import Accepted, nothing
+from checks.logprobs.compare.acceptance import AcceptanceSums, nothing
 from checks.logprobs.record import Floats, Ints
 
 SHOWN = 10
@@ -133,7 +133,7 @@ class Tally:
     most: float = 0.0
     places: Places = field(default_factory=lambda: Places.of(PLACES))
     step_places: Places = field(default_factory=lambda: Places.of(STEP_PLACES))
-    accepted: Accepted = field(default_factory=nothing)
+    accepted: AcceptanceSums = field(default_factory=nothing)
     slopes: list[float] = field(default_factory=list)
     examples: dict[str, list[Worst]] = field(default_factory=dict)
     names: dict[str, list[str]] = field(default_factory=dict)

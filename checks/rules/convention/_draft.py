@@ -14,7 +14,7 @@ from checks.rules.convention._changed_code import changed_sources, changed_tests
 from checks.rules.convention._markdown import Section, normal, split, strip_comments, written
 from checks.rules.convention._template import Template, find
 from checks.rules.convention._titles import (
-    Title,
+    ParsedTitle,
     is_slip,
     key,
     nearest,
@@ -53,7 +53,7 @@ class Draft:
         return find(self.change.base, self.config, self.change.pull.body)
 
     @cached_property
-    def title(self) -> Title:
+    def title(self) -> ParsedTitle:
         return parse(self.change.pull.title, self.template.tags)
 
     @cached_property

@@ -26,7 +26,7 @@ _ONE_REFERENCE = re.compile(r"\s*[(（]\s*#(\d+|[A-Za-z]+|\?+)\s*[)）]")
 
 
 @dataclass(frozen=True, slots=True)
-class Title:
+class ParsedTitle:
     """The parts of a title.
 
     `tags` stand without brackets, in order, the cherry-pick tag among them. `words` is the text
@@ -58,7 +58,7 @@ def key(tag: str) -> str:
     return re.sub(r"[\W_]+", "", tag).casefold()
 
 
-def parse(text: str, allowed: tuple[str, ...] = ()) -> Title:
+def parse(text: str, allowed: tuple[str, ...] = ()) -> ParsedTitle:
     """The parts of a title; a group such as `[XPU, BugFix]` is two tags.
 
     Full-width brackets hold a tag only where it is an allowed one: they are used for other things
@@ -70,7 +70,7 @@ def parse(text: str, allowed: tuple[str, ...] = ()) -> Title:
     if reference:
         words, ending = rest[: reference.start()], reference[0]
     numbers = tuple(int(number) for number in re.findall(r"#(\d+)\b", text))
-    return Title(text, tuple(tags), words.strip(), ending, numbers)
+    return ParsedTitle(text, tuple(tags), words.strip(), ending, numbers)
 
 
 def _leading_tags(text: str, allowed: tuple[str, ...]) -> tuple[list[str], str]:

@@ -15,7 +15,7 @@ from checks.core.tree import word_regex
 from checks.lang.source import language
 from checks.summary.changes.definitions import is_defined
 from checks.summary.changes.sides import added_lines, removed_lines
-from checks.summary.changes.token_diff import Token, exchanged_tokens, tokens_by_line
+from checks.summary.changes.token_diff import CodeToken, exchanged_tokens, tokens_by_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,13 +119,13 @@ def _exchanges_in(file: FileChange, change: ChangeSet) -> Iterator[_Exchange]:
                 yield _Exchange(old[i].text, new[j].text, place, called)
 
 
-def _is_replaced_name(old: list[Token], new: list[Token], i: int, j: int) -> bool:
+def _is_replaced_name(old: list[CodeToken], new: list[CodeToken], i: int, j: int) -> bool:
     """Whether token `i` of the old lines is a name, and token `j` of the new ones replaced it."""
     if not old[i].is_name or not new[j].is_name:
         return False
     return not _is_assigned(new[j].text, old)
 
 
-def _is_assigned(name: str, tokens: list[Token]) -> bool:
+def _is_assigned(name: str, tokens: list[CodeToken]) -> bool:
     """Whether the tokens set `name`: where the old lines set it themselves, it replaced nothing."""
     return any(a.text == name and b.text == "=" for a, b in pairwise(tokens))

@@ -24,7 +24,7 @@ _Runs = set[tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class FunctionSplit:
     """`whole` gave code to the new functions `parts` and calls them now.
 
     `shares` says for each part how much of its code (of its runs of five tokens) stood in `whole`.
@@ -104,7 +104,7 @@ def _unspaced(param: Param) -> Param:
     return replace(param, type=re.sub(r"\s+", "", param.type))
 
 
-def find_splits(change: ChangeSet, config: Config) -> Iterator[Split]:
+def find_splits(change: ChangeSet, config: Config) -> Iterator[FunctionSplit]:
     """Functions that call new functions of the same file, to which they gave code."""
     new_by_name = {delta.head.name: delta for delta in new_functions(change, config)}
     for delta, _, _ in altered_functions(change, config):
@@ -119,7 +119,7 @@ def find_splits(change: ChangeSet, config: Config) -> Iterator[Split]:
         parts = [(c.head, share) for c, share in zip(candidates, shares, strict=True) if share]
         if parts:
             functions = tuple(function for function, _ in parts)
-            yield Split(delta.head, functions, tuple(share for _, share in parts))
+            yield FunctionSplit(delta.head, functions, tuple(share for _, share in parts))
 
 
 def find_carried_code(change: ChangeSet, config: Config) -> Iterator[CarriedCode]:

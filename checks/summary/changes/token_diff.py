@@ -24,7 +24,7 @@ _Shape = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class CodeToken:
     """A word, number or sign; `line` counts from 0 within the lines that are compared."""
 
     text: str
@@ -41,17 +41,17 @@ class Token:
         return "x" if self.is_name else self.text
 
 
-def tokens_by_line(lines: Sequence[str]) -> list[list[Token]]:
+def tokens_by_line(lines: Sequence[str]) -> list[list[CodeToken]]:
     """The tokens of each line, without its comment."""
     tokens = []
     for number, line in enumerate(lines):
         code = _COMMENT.split(line, maxsplit=1)[0]
-        tokens.append([Token(text, number) for text in _TOKEN.findall(code)])
+        tokens.append([CodeToken(text, number) for text in _TOKEN.findall(code)])
     return tokens
 
 
 def exchanged_tokens(
-    old_lines: list[list[Token]], new_lines: list[list[Token]]
+    old_lines: list[list[CodeToken]], new_lines: list[list[CodeToken]]
 ) -> Iterator[tuple[int, int]]:
     """(index of the old token, index of the new one) of every token exchanged for one other.
 
@@ -69,7 +69,7 @@ def exchanged_tokens(
             yield i, i
 
 
-def _exchanged_in_context(old: list[Token], new: list[Token]) -> Iterator[tuple[int, int]]:
+def _exchanged_in_context(old: list[CodeToken], new: list[CodeToken]) -> Iterator[tuple[int, int]]:
     """Where one token was exchanged for one, and the rest of its part differs in names alone.
 
     A part is what stands on a line between two commas. Where several parts look alike and their
@@ -104,13 +104,13 @@ def _equal_length(block: tuple[str, int, int, int, int]) -> int:
     return end - start if tag == "equal" else 0
 
 
-def _split_parts(tokens: list[Token]) -> Iterator[tuple[bool, list[Token]]]:
+def _split_parts(tokens: list[CodeToken]) -> Iterator[tuple[bool, list[CodeToken]]]:
     """(whether these are separators, the tokens) of every run on one line between separators."""
     for (_, separates), run in groupby(tokens, key=lambda t: (t.line, t.text in _SEPARATORS)):
         yield separates, list(run)
 
 
-def _parts_around(tokens: list[Token]) -> list[_Shape]:
+def _parts_around(tokens: list[CodeToken]) -> list[_Shape]:
     """For every token the shape of the part that it stands in."""
     parts: list[_Shape] = []
     for _, run in _split_parts(tokens):
@@ -118,10 +118,10 @@ def _parts_around(tokens: list[Token]) -> list[_Shape]:
     return parts
 
 
-def _count_parts(tokens: list[Token]) -> Counter[_Shape]:
+def _count_parts(tokens: list[CodeToken]) -> Counter[_Shape]:
     """How often each part stands there."""
     return Counter(_shape_of(run) for separates, run in _split_parts(tokens) if not separates)
 
 
-def _shape_of(tokens: list[Token]) -> _Shape:
+def _shape_of(tokens: list[CodeToken]) -> _Shape:
     return tuple(t.shape for t in tokens)
