@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from typing import Any, BinaryIO, TypeVar
 
 import orjson
@@ -130,9 +129,11 @@ def write(record: Record, *, packed: bool = True) -> bytes:
         values = getattr(record, name)
         if values is not None:
             data[name] = pack(values) if packed else plain(values)
-    tables = record.topk_ids, record.topk_logprobs
-    ids, logprobs = map(pack, tables) if packed else plain_tables(*tables)
-    data |= {"topk_ids": ids, "topk_logprobs": logprobs}
+    if packed:
+        data["topk_ids"], data["topk_logprobs"] = pack(record.topk_ids), pack(record.topk_logprobs)
+    else:
+        ids, logprobs = plain_tables(record.topk_ids, record.topk_logprobs)
+        data |= {"topk_ids": ids, "topk_logprobs": logprobs}
     if record.texts:
         data["texts"] = {str(token): record.texts[token] for token in sorted(record.texts)}
     return orjson.dumps(data, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY)
@@ -233,10 +234,11 @@ def _prompt(data: dict[str, Any]) -> tuple[str | None, str]:
     digest = _text(data, "prompt_sha256") if "prompt_sha256" in data else None
     if prompt is None and digest is None:
         raise FieldError("missing", "prompt_sha256")
-    own = None if prompt is None else prompt_hash(prompt)
     if digest is None:
-        return prompt, own or ""
-    if not (digest == UNKNOWN or _HASH.fullmatch(digest)) or own not in (None, digest):
+        return prompt, prompt_hash(prompt or "")
+    if digest != UNKNOWN and not _HASH.fullmatch(digest):
+        raise FieldError("prompt-hash", "prompt_sha256")
+    if prompt is not None and prompt_hash(prompt) != digest:
         raise FieldError("prompt-hash", "prompt_sha256")
     return prompt, digest
 
@@ -245,21 +247,21 @@ def _origin(data: dict[str, Any]) -> Origin:
     given = data.get("origin", {})
     if not isinstance(given, dict) or not given.keys() <= _ORIGIN.keys():
         raise FieldError("origin", "origin", names=list(_ORIGIN))
-    return _origin_of(tuple(_text(given, name, UNKNOWN) for name in _ORIGIN))
-
-
-@lru_cache
-def _origin_of(said: tuple[str, ...]) -> Origin:
-    """One object for all records that say the same."""
-    named = dict(zip(_ORIGIN, said, strict=True))
-    return Origin(**(named | {"mode": _one_of(named["mode"], "mode", MODES)}))  # type: ignore[arg-type]
+    return Origin(
+        model=_text(given, "model", UNKNOWN),
+        mode=_one_of(_text(given, "mode", UNKNOWN), "mode", MODES),
+        device=_text(given, "device", UNKNOWN),
+        engine=_text(given, "engine", UNKNOWN),
+        engine_version=_text(given, "engine_version", UNKNOWN),
+        logits_dtype=_text(given, "logits_dtype", UNKNOWN),
+    )
 
 
 def _scalars(data: dict[str, Any], field: str) -> dict[str, Scalar]:
     values = data.get(field, {})
-    if not isinstance(values, dict) or any(
-        isinstance(value, list | dict) for value in values.values()
-    ):
+    if not isinstance(values, dict):
+        raise FieldError("scalars", field)
+    if any(isinstance(value, list | dict) for value in values.values()):
         raise FieldError("scalars", field)
     return values
 

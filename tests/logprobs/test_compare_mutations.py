@@ -1,4 +1,6 @@
-"""Records with one thing wrong, each with the verdict that it must get and the cause that must be named."""
+"""Records with one thing wrong, each with the verdict that it must get and the cause that must be
+named.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What holds for any records: equal ones are identical, order means nothing, and most verdicts are symmetric."""
+"""What holds for any records: equal ones are identical, order means nothing, and most verdicts are
+symmetric.
+"""
 
 from __future__ import annotations
 
@@ -115,7 +117,9 @@ def two_runs(rng, what):
 
 
 def told(outcome):
-    """Everything a report is written from, but for the examples' rows, which are the same where they are ordered."""
+    """Everything a report is written from, but for the examples' rows, which are the same where
+    they are ordered.
+    """
     tally = outcome.tally
     return (
         outcome.verdict, outcome.reasons, outcome.causes, outcome.acceptance, tally.counts, tally.most,
@@ -149,7 +153,9 @@ def test_fishers_exact_test(known, of, found, size):
 
 @pytest.mark.parametrize("alpha", [0.01, 0.005, 1e-4])
 def test_the_information_that_is_needed(alpha):
-    """The likelihood ratio is normal with mean m and variance 2 m: 95 % of it is beyond the bound at that m."""
+    """The likelihood ratio is normal with mean m and variance 2 m: 95 % of it is beyond the bound
+    at that m.
+    """
     m = information(alpha)
     assert norm.sf(np.log(1 / alpha), m, np.sqrt(2 * m)) == pytest.approx(0.95, abs=1e-4)
 

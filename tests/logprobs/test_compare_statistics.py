@@ -1,4 +1,6 @@
-"""How often two runs of the same code are called wrong, and how often a real drop is seen: by simulation."""
+"""How often two runs of the same code are called wrong, and how often a real drop is seen: by
+simulation.
+"""
 
 from __future__ import annotations
 
@@ -169,8 +171,9 @@ def picked(rows, pairs):
 
 
 def sequence(rng, comparisons, requests, looks):
-    """Of many comparisons without a change: whether any number, the tokens a step or a position, was called a drop at
-    any look."""
+    """Of many comparisons without a change: whether any number, the tokens a step or a position,
+    was called a drop at any look.
+    """
     base, head = (acceptances(rng, comparisons, requests, 12, 0.7) for _ in range(2))
     for n in range(comparisons):
         found = [

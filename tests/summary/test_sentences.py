@@ -1,5 +1,6 @@
-"""The sentences of an analysis are true, and say what a reader of the change would: each case is one that a real merge
-taught, in small."""
+"""The sentences of an analysis are true, and say what a reader of the change would: each case is
+one that a real merge taught, in small.
+"""
 
 from __future__ import annotations
 

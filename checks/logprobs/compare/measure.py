@@ -69,7 +69,7 @@ class Measured:
     rank: Ints  # [N] head - base where neither noise nor ties explain it, else 0
     columns: Columns  # of those N rows
     unit: Floats  # [N]
-    split: Ints  # [R] of `Split`
+    split: Ints  # [R] of `Divergence`
     split_row: Ints  # [R] row of the first token that differs, -1 without one
     gap: Floats  # [R] nats between the two tokens there, NaN where it is not known
 
@@ -178,7 +178,7 @@ def _splits(
     changed: Bools,
     tolerance: float,
 ) -> tuple[Ints, Floats]:
-    """`Split` and the gap of each request."""
+    """`Divergence` and the gap of each request."""
     split, gap = np.full(len(split_row), Divergence.NONE, np.int64), np.full(len(split_row), np.nan)
     which = np.flatnonzero(split_row >= 0)
     row = split_row[which]

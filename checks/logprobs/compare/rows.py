@@ -123,7 +123,7 @@ def _tables(tables: Sequence[NDArray[Any]], width: int, absent: float) -> NDArra
 
 
 def _places(records: Sequence[Record]) -> Ints:
-    """`Rows.place` of all rows."""
+    """`LogprobRows.place` of all rows."""
     unknown = [r.accept_num is None for r in records]
     steps = [np.ones(len(r), np.int64) if r.accept_num is None else r.accept_num for r in records]
     place = ramps(np.concatenate(steps))
