@@ -88,5 +88,8 @@ def vllm() -> Iterator[Process]:
 
 
 def command(*arguments: object) -> Sequence[str]:
-    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from bot.cli.main import main; sys.exit(main())"
+    code = (
+        f"import sys; sys.path.insert(0, {str(ROOT)!r}); from bot.cli.main import main; "
+        f"sys.exit(main())"
+    )
     return [sys.executable, "-c", code, "logprobs", *map(str, arguments)]

@@ -78,7 +78,8 @@ EACH = {
     "padding of zeros": (lambda r: padded(r, 2, **ZEROS), slice(3, 5), V.REGRESSION, "cause-padding"),
     "padding of -1": (lambda r: padded(r, 1, **NO_ID), slice(3, 4), V.REGRESSION, "cause-padding"),
     "padding of one id": (lambda r: padded(r, 1, **ONE_ID), slice(3, 4), V.REGRESSION, "cause-padding"),
-    "padding that repeats the last row": (lambda r: padded(r, 2), slice(3, 4), V.REGRESSION, "cause-padding"),
+    ("padding that repeats the last "
+        "row"): (lambda r: padded(r, 2), slice(3, 4), V.REGRESSION, "cause-padding"),
     "the second column is missing": (lambda r: columns(r, [0, 2, 3, 4]), slice(None), V.REGRESSION, None),
     "the answer ends early": (
         lambda r: cut(r, 30), slice(0, 2), V.TOKEN_DIVERGENCE, None,
@@ -182,7 +183,8 @@ def test_what_both_sides_have_wrong_is_equal(base):
     assert outcome.tally.counts["padding-head-no-id"] == 2
 
 
-@pytest.mark.parametrize("name", ["every row is the next", "one row of one request is the one before", "one NaN",
+@pytest.mark.parametrize("name", ["every row is the next", ("one row of one request is the one "
+    "before"), "one NaN",
                                   "ranks one more", "padding of -1", "another base of the logarithm"])  # fmt: skip
 def test_a_second_run_of_base_excuses_nothing_else(logits, base, name):
     change, where, *_ = EACH[name]

@@ -26,7 +26,10 @@ def thread(*comments: Comment, path: str = "a.cc", **more: object) -> Thread:
         ("Please add a unit test for the mixed batch.", "test"),
         ("nit: naming, spec_method elsewhere", "style"),
         (
-            "Could this interface be an abstract one instead of a copy of the other? I would refactor.",
+            (
+                "Could this interface be an abstract one instead of a copy of the other? I would "
+                "refactor."
+            ),
             "design",
         ),
         ("Which model did you try?", "other"),
@@ -93,7 +96,10 @@ def test_what_says_nothing_and_what_we_said_is_no_topic():
 
 
 def test_code_quotes_and_hidden_text_are_not_quoted():
-    body = "<!-- marker -->\n> earlier words\n\nUse **this** [form](http://x):\n```python\nx = 1\n```\n"
+    body = (
+        "<!-- marker -->\n> earlier words\n\nUse **this** [form](http://x):\n```python\nx = 1\n"
+        "```\n"
+    )
     assert quote(body) == "Use this form:"
 
 

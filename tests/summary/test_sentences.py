@@ -57,7 +57,10 @@ def test_another_string_is_more_than_layout():
 
 
 def test_code_that_only_changed_its_layout_is_not_shown():
-    spread = "def put(rows):\n    return list(\n        rows,\n        size=1,\n        width=2,\n    )\n"
+    spread = (
+        "def put(rows):\n    return list(\n        rows,\n        size=1,\n        width=2,\n"
+        "    )\n"
+    )
     done = analyse_trees(
         {PATH: "def put(rows):\n    return list(rows, size=1, width=2)\n"}, {PATH: spread}
     )
@@ -74,8 +77,14 @@ def test_names_exchanged_line_by_line_are_paired_in_their_order():
 
 
 def test_of_two_bindings_that_became_one_nobody_can_tell_which_it_replaced():
-    before = 'PYBIND11_MODULE(ops, m) {\n  m.def("take_rows", &TakeRows, "t");\n\n  m.def("drop_rows", &DropRows, "d");\n}\n'
-    after = 'PYBIND11_MODULE(ops, m) {\n  m.def("copy_all_rows",\n        &CopyAllRows,\n        "c");\n}\n'
+    before = (
+        'PYBIND11_MODULE(ops, m) {\n  m.def("take_rows", &TakeRows, "t");\n\n'
+        '  m.def("drop_rows", &DropRows, "d");\n}\n'
+    )
+    after = (
+        'PYBIND11_MODULE(ops, m) {\n  m.def("copy_all_rows",\n        &CopyAllRows,\n'
+        '        "c");\n}\n'
+    )
     said = of(before, after, "custom_ops/gpu_ops/bind.cc")
     assert not [s for s in said if "instead" in s or "stands where" in s]
     assert "`take_rows` is no longer bound for Python" in said
@@ -99,7 +108,10 @@ RENAMED = """class Box:
 def test_a_condition_in_which_only_a_name_was_exchanged_is_told_once():
     said = of(RENAMED, RENAMED.replace("old_method", "new_method"))
     assert said == [
-        "`new_method` stands where `old_method` stood, in 2 places; no product file has `old_method` any more"
+        (
+            "`new_method` stands where `old_method` stood, in 2 places; no product file has "
+            "`old_method` any more"
+        )
     ]
 
 
@@ -139,7 +151,10 @@ def test_a_setting_that_was_worked_out_before_is_not_new():
 
 
 def test_a_new_way_out_is_told_for_all_that_have_it():
-    kernel = "__global__ void {}(int *out, const int *rows) {{\n  const int bi = rows[blockIdx.x];\n  out[bi] = 1;\n}}\n"
+    kernel = (
+        "__global__ void {}(int *out, const int *rows) {{\n  const int bi = rows[blockIdx.x];\n"
+        "  out[bi] = 1;\n}}\n"
+    )
     both = kernel.format("take") + kernel.format("drop")
     said = of(
         both,
@@ -163,7 +178,10 @@ def test_waiting_in_a_loop_is_told():
     assert "`put` newly loops while `rows.ready != 1`" in said
 
 
-BOX = "class Box:\n    def put(self, rows):\n        self.count = 1\n        self.spare.count = 2\n        return rows\n"
+BOX = (
+    "class Box:\n    def put(self, rows):\n        self.count = 1\n        self.spare.count = 2\n"
+    "        return rows\n"
+)
 
 
 def test_state_is_new_only_where_the_function_did_not_name_it():
@@ -288,7 +306,10 @@ def test_what_is_called_for_one_thing_after_another_says_which_went():
         before, before.replace("    swap(box.flags, a, b)\n", "").replace("box.marks", "box.signs")
     )
     assert said == [
-        "`put` now calls `swap` for `box.signs` as well, and no longer calls `swap` for `box.flags`, `box.marks`"
+        (
+            "`put` now calls `swap` for `box.signs` as well, and no longer calls `swap` for "
+            "`box.flags`, `box.marks`"
+        )
     ]
 
 
@@ -303,7 +324,10 @@ def test_what_a_new_function_brings_into_its_file():
         "fastdeploy/other.py": "def verify_rows(rows):\n    return rows\n",
     }
     base["fastdeploy/other.py"] += "\n\ndef empty(rows):\n    return rows\n"
-    after = "def put(rows):\n    return rows\n\n\ndef draw_rows(rows):\n    return verify_rows(np.empty(rows))\n"
+    after = (
+        "def put(rows):\n    return rows\n\n\ndef draw_rows(rows):\n"
+        "    return verify_rows(np.empty(rows))\n"
+    )
     assert (
         "the new `draw_rows` calls `verify_rows`, which no function of its file called before"
         in sentences_about(base, {**base, PATH: after})
@@ -333,7 +357,10 @@ def test_one_operand_of_a_long_condition():
 def test_code_that_another_function_calls_now_is_said_to_have_stood_elsewhere():
     steps = "".join(f"    rows = rows.step_{n}(rows.a{n}, rows.b{n})\n" for n in range(8))
     before = f"def run(rows):\n    rows.start()\n{steps}    return rows\n"
-    after = f"def run(rows):\n    rows.start()\n    return rows\n\n\ndef finish(rows):\n{steps}    return rows\n"
+    after = (
+        f"def run(rows):\n    rows.start()\n    return rows\n\n\ndef finish(rows):\n"
+        f"{steps}    return rows\n"
+    )
     (said,) = [s for s in of(before, after) if "finish" in s]
     assert said.startswith("`finish` is new; ")
     assert said.endswith("of its code stood in `run` before, which no longer has it")
@@ -389,7 +416,10 @@ def test_what_loses_the_same_parameter_is_one_step():
 
 def test_a_step_stays_small_enough_to_be_seen():
     text = "".join(
-        f"def step_{n}(rows):\n    return rows\n\n\ndef use_{n}(rows):\n    return step_{n}(rows)\n\n\n"
+        (
+            f"def step_{n}(rows):\n    return rows\n\n\ndef use_{n}(rows):\n"
+            f"    return step_{n}(rows)\n\n\n"
+        )
         for n in range(20)
     )
     after = text.replace("(rows)", "(rows, kind)")

@@ -221,9 +221,9 @@ def test_boxes_in_a_section_of_text_stay_and_do_not_fill_it() -> None:
     proposed = pasted(propose_description(Draft(made, config)), Catalog("en"))
     assert proposed.startswith("## Purpose\n\nwider\n\n## Test Result\n\nN/A")
     assert (
-        "<summary>Before you merge</summary>\n\n- [x] The purpose is clear.\n- [x] The tests are listed.\n</details>\n"
-        in proposed
-    )
+        "<summary>Before you merge</summary>\n\n- [x] The purpose is clear.\n"
+        "- [x] The tests are listed.\n</details>\n"
+    ) in proposed
 
 
 _HEADINGS = [

@@ -64,7 +64,10 @@ def test_rewritten_statements(
 
 def test_rewritten_statements_of_cpp() -> None:
     old = "void f(int n) {\n  int x = n;\n  for (int i = 0; i < n; i++) {\n    g(i);\n  }\n}\n"
-    new = "void f(int n) {\n  int x = (n << 8) | (1);\n  for (int i = 0; i <= n; i++) {\n    g(i);\n  }\n}\n"
+    new = (
+        "void f(int n) {\n  int x = (n << 8) | (1);\n  for (int i = 0; i <= n; i++) {\n"
+        "    g(i);\n  }\n}\n"
+    )
     assert seen(old, new, "a.cc") == [
         ("value", "int x", "n", "(n << 8) | (1)"),
         ("loop", "i", "int i = 0; i < n; i++", "int i = 0; i <= n; i++"),
