@@ -120,7 +120,7 @@ def swap(record: Record, **changes: object) -> Record:
 
 
 def columns(record: Record, which: object) -> Record:
-    """The record with some of its columns, or with all in another order; `which` as numpy takes it."""
+    """The record with some of its columns or in another order; `which` as numpy takes it."""
     return swap(
         record, topk_ids=record.topk_ids[:, which], topk_logprobs=record.topk_logprobs[:, which]
     )

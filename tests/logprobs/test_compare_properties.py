@@ -50,13 +50,18 @@ def any_record(draw, name="r"):
     return Record(
         name,
         ints(draw, n, -1, 6),
-        floats(), table, scores, prompt_hash(name),
+        floats(),
+        table,
+        scores,
+        prompt_hash(name),
         ranks=ints(draw, n, 0, 9) if draw(st.booleans()) else None,
         accept_num=accept,
         logz=floats() if draw(st.booleans()) else None,
-        origin=Origin(logits_dtype=draw(st.sampled_from(["bfloat16", "float32", "unknown", "int4"]))),
+        origin=Origin(
+            logits_dtype=draw(st.sampled_from(["bfloat16", "float32", "unknown", "int4"]))
+        ),
         sampling={"temperature": draw(st.sampled_from([0.0, 1.0]))},
-    )  # fmt: skip
+    )
 
 
 def ints(draw, n, least, most):
@@ -122,9 +127,17 @@ def told(outcome):
     """
     tally = outcome.tally
     return (
-        outcome.verdict, outcome.reasons, outcome.causes, outcome.acceptance, tally.counts, tally.most,
-        tally.ulps.tolist(), tally.request_ulps.tolist(), tally.places.sum.tolist(), tally.examples.get("split"),
-    )  # fmt: skip
+        outcome.verdict,
+        outcome.reasons,
+        outcome.causes,
+        outcome.acceptance,
+        tally.counts,
+        tally.most,
+        tally.ulps.tolist(),
+        tally.request_ulps.tolist(),
+        tally.places.sum.tolist(),
+        tally.examples.get("split"),
+    )
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 11))

@@ -22,7 +22,7 @@ BATCH = 500  # pairs that are measured in one go
 
 
 def logits(rng, pairs):
-    """Greedy rows, a few of them near ties; the log-sum-exp comes from the whole small vocabulary."""
+    """Greedy rows, a few near ties; the log-sum-exp is of the whole small vocabulary."""
     return bfloat16(rng.normal(0, 1.5, (pairs * REQUESTS * TOKENS, VOCAB)) + 9)
 
 

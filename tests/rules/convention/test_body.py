@@ -1,4 +1,4 @@
-"""The description to paste: the template's structure, the author's words, facts, and honest ticks."""
+"""The description to paste: the template's structure, the author's words, facts, honest ticks."""
 
 from __future__ import annotations
 
