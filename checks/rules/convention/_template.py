@@ -140,18 +140,27 @@ def _usual_paths(paths: tuple[str, ...]) -> list[str]:
     folder."""
     near = [PurePosixPath(path) for path in paths if STEM in path.casefold()]
     near = [path for path in near if len(path.parts) <= _MOST_PARTS]
-    single = [path for path in near if path.stem.casefold() == STEM]
-    in_folder = [path for path in near if path.parent.name.casefold() == STEM]
-    in_folder = [path for path in in_folder if path.suffix == ".md"]
     for place in PLACES:
-        for path in single:
-            if str(path.parent).casefold() == place:
-                return [str(path)]
+        single = [str(path) for path in near if _is_single_template(path, place)]
+        if single:
+            return single[:1]
     for place in PLACES:
-        files = [str(path) for path in in_folder if str(path.parent.parent).casefold() == place]
-        if files:
-            return files
+        folder = [str(path) for path in near if _is_in_template_folder(path, place)]
+        if folder:
+            return folder
     return []
+
+
+def _is_single_template(path: PurePosixPath, place: str) -> bool:
+    """`docs/PULL_REQUEST_TEMPLATE.md`, in any case."""
+    return path.stem.casefold() == STEM and str(path.parent).casefold() == place
+
+
+def _is_in_template_folder(path: PurePosixPath, place: str) -> bool:
+    """`docs/PULL_REQUEST_TEMPLATE/fix.md`, in any case."""
+    if path.suffix != ".md" or path.parent.name.casefold() != STEM:
+        return False
+    return str(path.parent.parent).casefold() == place
 
 
 def listed_tags(text: str) -> tuple[str, ...]:

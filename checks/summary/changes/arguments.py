@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
-from checks.core.changed import equal_code
+from checks.core.changed import ChangedFunction, equal_code
 from checks.core.config import Config
 from checks.domain.ops import calls_of
 from checks.lang.ir import expr as E
@@ -56,18 +56,23 @@ def find_argument_changes(change: ChangeSet, config: Config) -> Iterator[Argumen
 def find_repetition_changes(change: ChangeSet, config: Config) -> Iterator[ArgumentChange]:
     """Functions that call another again and again, `swap(a, i, j)`, for other things now."""
     for delta, base, _ in altered_functions(change, config):
-        before, now = _repeated_calls(base), _repeated_calls(delta.head)
-        for name, new in now.items():
-            if name not in before:
-                continue
-            old = before[name]
-            came = [argument for argument in new if argument not in old]
-            first = new[came[0]] if came else next(iter(new.values()))
-            gained = tuple(argument for argument in came if delta.touched(new[argument].line))
-            lost = tuple(argument for argument in old if argument not in new)
-            if gained or lost:
-                called = E.dotted(first.func) or name
-                yield ArgumentChange(delta.head, name, called, gained, lost, first.line)
+        before = _repeated_calls(base)
+        for name, calls in _repeated_calls(delta.head).items():
+            if name in before:
+                yield from _repetition_change(delta, name, before[name], calls)
+
+
+def _repetition_change(
+    delta: ChangedFunction, name: str, old: dict[str, E.Call], new: dict[str, E.Call]
+) -> Iterator[ArgumentChange]:
+    """The first arguments of the calls of `name` that came, on lines of the change, or went."""
+    added = [argument for argument in new if argument not in old]
+    gained = tuple(argument for argument in added if delta.touched(new[argument].line))
+    lost = tuple(argument for argument in old if argument not in new)
+    if gained or lost:
+        shown = new[added[0]] if added else next(iter(new.values()))
+        called = E.dotted(shown.func) or name
+        yield ArgumentChange(delta.head, name, called, gained, lost, shown.line)
 
 
 def _repeated_calls(function: Function) -> dict[str, dict[str, E.Call]]:

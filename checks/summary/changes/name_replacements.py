@@ -84,13 +84,14 @@ def _replacement_of(
 
 
 def _stays_in_changed_files(name: str, change: ChangeSet, config: Config) -> bool:
+    """Whether product code that was changed still holds `name`."""
     word = re.compile(rf"{word_regex(name)}\b")
     for file in change.files:
         path = file.head_path
         if not path or file.mode != "file" or config.is_test(path) or not language(path):
             continue
         unit = change.unit(path)
-        if unit is not None and any(word.search(line) for line in unit.lines):
+        if unit is not None and word.search("\n".join(unit.lines)):
             return True
     return False
 

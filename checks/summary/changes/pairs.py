@@ -106,20 +106,23 @@ def _unspaced(param: Param) -> Param:
 
 def find_splits(change: ChangeSet, config: Config) -> Iterator[FunctionSplit]:
     """Functions that call new functions of the same file, to which they gave code."""
-    new_by_name = {delta.head.name: delta for delta in new_functions(change, config)}
+    new = new_functions(change, config)
     for delta, _, _ in altered_functions(change, config):
         called = {E.callee(call) for call, _ in calls_of(delta.head.body)}
-        candidates = [new_by_name[name] for name in called & new_by_name.keys()]
-        candidates = [c for c in candidates if c.unit is delta.unit]
-        if not candidates:
+        by_name = {n.head.name: n for n in new if n.head.name in called}
+        helpers = [helper for helper in by_name.values() if helper.unit is delta.unit]
+        if not helpers:
             continue
-        candidates.sort(key=lambda c: c.head.start_line)
+        helpers.sort(key=lambda helper: helper.head.start_line)
         lost = _runs(delta.base_code) - _runs(delta.code)
-        shares = [_share(_runs(c.code), lost) for c in candidates]
-        parts = [(c.head, share) for c, share in zip(candidates, shares, strict=True) if share]
+        parts, shares = [], []
+        for helper in helpers:
+            share = _share(_runs(helper.code), lost)
+            if share:
+                parts.append(helper.head)
+                shares.append(share)
         if parts:
-            functions = tuple(function for function, _ in parts)
-            yield FunctionSplit(delta.head, functions, tuple(share for _, share in parts))
+            yield FunctionSplit(delta.head, tuple(parts), tuple(shares))
 
 
 def find_carried_code(change: ChangeSet, config: Config) -> Iterator[CarriedCode]:
