@@ -1,4 +1,5 @@
-"""Arrays of numbers in a record's JSON: lists, in which what is not finite stands as a string, or packed.
+"""Arrays of numbers in a record's JSON: lists, in which what is not finite stands as a string, or
+packed.
 
 Packed bytes are hexadecimal: they are read six times as fast as base64.
 """
@@ -8,6 +9,7 @@ from __future__ import annotations
 import binascii
 from array import array
 from itertools import chain
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,9 @@ _INTS = ("i4", "i8")
 
 
 class FieldError(ValueError):
-    """A field that is not what it has to be; `key` and `args_` as for `checks.logprobs.jsonl.RecordError`."""
+    """A field that is not what it has to be; `key` and `args_` as for
+    `checks.logprobs.jsonl.RecordError`.
+    """
 
     def __init__(self, key: str, field: str, /, **args: Any) -> None:
         super().__init__(key, field, args)
@@ -41,15 +45,16 @@ def read_floats(value: Any, field: str, n: int) -> Floats:
 
 
 def read_tables(ids: Any, logprobs: Any, n: int) -> tuple[Ints, Floats]:
-    """The top-k table, int64 and float64 [n, k], both in lists, where a row may be shorter, or both packed."""
+    """The top-k table, int64 and float64 [n, k], both in lists, where a row may be shorter, or both
+    packed.
+    """
     if isinstance(ids, list) and isinstance(logprobs, list):
         widths = _widths(ids, "topk_ids", n)
         if _widths(logprobs, "topk_logprobs", n) != widths:
             raise FieldError("rows", "topk_logprobs")
         flat = _ints(list(chain.from_iterable(ids)), "topk_ids")
-        table, scores = _filled(
-            flat, _floats(list(chain.from_iterable(logprobs)), "topk_logprobs"), widths
-        )
+        flat_logprobs = _floats(list(chain.from_iterable(logprobs)), "topk_logprobs")
+        table, scores = _filled(flat, flat_logprobs, widths)
     elif isinstance(ids, dict) and isinstance(logprobs, dict):
         table = _shaped(_ints(ids, "topk_ids"), "topk_ids", n)
         scores = _shaped(_floats(logprobs, "topk_logprobs"), "topk_logprobs", n)
@@ -58,17 +63,20 @@ def read_tables(ids: Any, logprobs: Any, n: int) -> tuple[Ints, Floats]:
     if table.shape != scores.shape:
         raise FieldError("rows", "topk_logprobs")
     absent = table == ABSENT
-    if absent.any() and not (
-        np.isnan(scores[absent]).all() and (absent[:, 1:] >= absent[:, :-1]).all()
-    ):
-        raise FieldError("absent", "topk_ids")
+    if absent.any():
+        # Absent cells end a row, and have no logprob.
+        at_the_end = (absent[:, 1:] >= absent[:, :-1]).all()
+        if not at_the_end or not np.isnan(scores[absent]).all():
+            raise FieldError("absent", "topk_ids")
     return table, scores
 
 
 def plain(values: NDArray[Any]) -> Any:
-    """For `orjson.dumps`: the array itself where JSON can say it, else lists with strings for what it cannot."""
+    """For `orjson.dumps`: the array itself where JSON can say it, else lists with strings for what
+    it cannot.
+    """
     if values.dtype.kind == "f" and not np.isfinite(values).all():
-        return _said(values.tolist())
+        return _as_json(values.tolist())
     return np.ascontiguousarray(values)
 
 
@@ -78,10 +86,12 @@ def plain_tables(ids: Ints, logprobs: Floats) -> tuple[Any, Any]:
     if not absent.any():
         return plain(ids), plain(logprobs)
     widths = (~absent).sum(axis=1).tolist()
-    cut_ids = [row[:width] for row, width in zip(ids.tolist(), widths, strict=True)]
-    return cut_ids, [
-        _said(row[:width]) for row, width in zip(logprobs.tolist(), widths, strict=True)
-    ]
+    cut_ids, cut_logprobs = [], []
+    for row, width in zip(ids.tolist(), widths, strict=True):
+        cut_ids.append(row[:width])
+    for row, width in zip(logprobs.tolist(), widths, strict=True):
+        cut_logprobs.append(_as_json(row[:width]))
+    return cut_ids, cut_logprobs
 
 
 def pack(values: NDArray[Any]) -> dict[str, str]:
@@ -90,15 +100,16 @@ def pack(values: NDArray[Any]) -> dict[str, str]:
     with np.errstate(over="ignore"):
         narrow = values.astype(_PACKED[small])
     exact = np.array_equal(narrow.astype(values.dtype), values, equal_nan=values.dtype.kind == "f")
-    name, stored = (small, narrow) if exact else (large, values.astype(_PACKED[large]))
-    return {name: stored.tobytes().hex()}
+    if exact:
+        return {small: narrow.tobytes().hex()}
+    return {large: values.astype(_PACKED[large]).tobytes().hex()}
 
 
-def _said(value: Any) -> Any:
+def _as_json(value: Any) -> Any:
     """Nested lists with "nan", "inf" and "-inf" for what JSON has no number for."""
     if isinstance(value, list):
-        return [_said(item) for item in value]
-    return value if value - value == 0 else str(value)
+        return [_as_json(item) for item in value]
+    return value if isfinite(value) else str(value)
 
 
 def _sized(values: NDArray[Any], field: str, n: int | None) -> NDArray[Any]:
@@ -152,12 +163,15 @@ def _widths(rows: list[Any], field: str, n: int) -> list[int]:
 
 
 def _shaped(values: NDArray[Any], field: str, n: int) -> NDArray[Any]:
-    if len(values) % n if n else len(values):
+    """A packed table [n, k]; k follows from the number of values."""
+    k = len(values) // n if n else 0
+    if len(values) != n * k:
         raise FieldError("table", field)
-    return values.reshape(n, len(values) // n if n else 0)
+    return values.reshape(n, k)
 
 
 def _filled(ids: Ints, logprobs: Floats, widths: list[int]) -> tuple[Ints, Floats]:
+    """Tables [n, k] of the cells of all rows, one row after another, short rows filled up."""
     n, k = len(widths), max(widths, default=0)
     if len(ids) == n * k:
         return ids.reshape(n, k), logprobs.reshape(n, k)

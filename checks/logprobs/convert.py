@@ -1,9 +1,11 @@
-"""Records out of a file that holds answers of an engine, or a baseline of logprobs as an e2e test stores it.
+"""Records out of a file that holds answers of an engine, or a baseline of logprobs as an e2e test
+stores it.
 
-Read are: server-sent events as `curl` saves them; JSON lines of answers, of stream chunks, or of a batch's results
-(`custom_id` and `response.body`); one JSON document that is an answer, a list of answers or chunks, or the plain
-logprobs of one request: a `logprobs` object of either API, a list of them (one a chunk of the stream, as FastDeploy's
-e2e tests store it), or the list of one's `content`.
+Read are: server-sent events as `curl` saves them; JSON lines of answers, of stream chunks, or of a
+batch's results (`custom_id` and `response.body`); one JSON document that is an answer, a list of
+answers or chunks, or the plain logprobs of one request: a `logprobs` object of either API, a list
+of them (one a chunk of the stream, as FastDeploy's e2e tests store it), or the list of one's
+`content`.
 """
 
 from __future__ import annotations
@@ -23,8 +25,8 @@ from checks.logprobs.sse import events, lines
 def convert(data: bytes, asked: Asked) -> Iterator[Record]:
     """The records of a file's bytes, in its order. Raises `ResponseError`.
 
-    A request is called by its `custom_id`, else `asked.id` and its place in the file ("request-0"): what servers call
-    an answer is drawn anew each time, and would pair with nothing.
+    A request is called by its `custom_id`, else `asked.id` and its place in the file ("request-0"):
+    what servers call an answer is drawn anew each time, and would pair with nothing.
     """
     try:
         text = data.decode("utf-8-sig")
@@ -43,16 +45,10 @@ def _answers(text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError:
-        value = [
-            _line(line, number) for number, line in enumerate(text.split("\n"), 1) if line.strip()
-        ]
-    if isinstance(value, dict) and _is_answer(value):
+        value = list(_json_lines(text))
+    if _is_answer(value):
         value = [value]
-    if (
-        isinstance(value, list)
-        and value
-        and all(isinstance(item, dict) and _is_answer(item) for item in value)
-    ):
+    if _is_full_list(value) and all(_is_answer(item) for item in value):
         yield from _whole(value)
     else:
         yield "", {"choices": [_plain(value)]}
@@ -70,39 +66,54 @@ def _streams(text: list[str]) -> Iterator[list[str]]:
         yield stream
 
 
-def _line(line: str, number: int) -> Any:
-    try:
-        return orjson.loads(line)
-    except orjson.JSONDecodeError as error:
-        raise ResponseError("not-json", line=number) from error
+def _json_lines(text: str) -> Iterator[Any]:
+    """The value of each line that is not blank."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            yield orjson.loads(line)
+        except orjson.JSONDecodeError as error:
+            raise ResponseError("not-json", line=number) from error
 
 
-def _is_answer(value: Mapping[str, Any]) -> bool:
+def _is_answer(value: Any) -> bool:
+    """Whether a JSON value is an object with one of the fields that an answer has."""
+    if not isinstance(value, dict):
+        return False
     return any(name in value for name in ("choices", "meta_info", "response", "error"))
 
 
+def _is_full_list(value: Any) -> bool:
+    return isinstance(value, list) and len(value) > 0
+
+
 def _whole(answers: list[dict[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Answers as they are, chunks put together with the others of their id, batch results unwrapped."""
+    """Answers as they are, chunks put together with the others of their id, batch results
+    unwrapped.
+    """
     streams: dict[str, list[dict[str, Any]]] = {}
     for number, answer in enumerate(answers):
         streams.setdefault(str(answer.get("id") or f"#{number}"), []).append(answer)
     for parts in streams.values():
-        chunks = len(parts) > 1 or str(parts[0].get("object")).endswith(".chunk")
-        answer = merged(parts) if chunks else parts[0]
+        are_chunks = len(parts) > 1 or str(parts[0].get("object")).endswith(".chunk")
+        answer = merged(parts) if are_chunks else parts[0]
+        body: Any = answer
         response = answer.get("response")
-        body = response.get("body") if isinstance(response, dict) else answer
-        yield str(answer.get("custom_id", "")), body if isinstance(body, dict) else {}
+        if isinstance(response, dict):
+            body = response.get("body")
+        if not isinstance(body, dict):
+            body = {}
+        yield str(answer.get("custom_id", "")), body
 
 
 def _plain(value: Any) -> dict[str, Any]:
-    """One choice of a plain JSON of logprobs, with its `steps` where it holds several `logprobs` objects."""
+    """One choice of a plain JSON of logprobs, with its `steps` where it holds several `logprobs`
+    objects.
+    """
     if isinstance(value, dict):
         return {"logprobs": value}
-    if (
-        not isinstance(value, list)
-        or not value
-        or not all(isinstance(item, dict) for item in value)
-    ):
+    if not _is_full_list(value) or not all(isinstance(item, dict) for item in value):
         raise ResponseError("not-a-response", said="")
     if "token" in value[0]:
         return {"logprobs": {"content": value}}

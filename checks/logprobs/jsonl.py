@@ -1,17 +1,18 @@
-"""Logprob records as JSON lines: a streaming reader and a writer of the same bytes for the same record.
+"""Logprob records as JSON lines: a streaming reader and a writer of the same bytes for the same
+record.
 
-The reader takes lines of bytes and gives records one by one, so that memory is that of one line. Arrays of numbers
-stand as JSON lists, in which "nan", "inf" and "-inf" are strings, or packed: {"f4": "0000803f..."}, the little-endian
-bytes of an i4, i8, f4 or f8 array in hexadecimal. The writer packs the numbers that nobody reads with the eye, in the
-smallest type that holds them exactly: at 20 columns such a line is read three times as fast as lists.
-`FORMAT.md` has every field.
+The reader takes lines of bytes and gives records one by one, so that memory is that of one line.
+Arrays of numbers stand as JSON lists, in which "nan", "inf" and "-inf" are strings, or packed:
+{"f4": "0000803f..."}, the little-endian bytes of an i4, i8, f4 or f8 array in hexadecimal. The
+writer packs the numbers that nobody reads with the eye, in the smallest type that holds them
+exactly: at 20 columns such a line is read three times as fast as lists. `FORMAT.md` has every
+field.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from typing import Any, BinaryIO, TypeVar
 
 import orjson
@@ -92,7 +93,8 @@ def lines(file: BinaryIO) -> Iterator[bytes]:
 def read(source: Iterable[bytes]) -> Iterator[Record]:
     """The records of `source`, lines with their ends; empty lines are passed over.
 
-    Raises `RecordError` at the first line that is no record. Ids are not compared: one may stand there twice.
+    Raises `RecordError` at the first line that is no record. Ids are not compared: one may stand
+    there twice.
     """
     for number, line in enumerate(source, 1):
         if not line.isspace():
@@ -109,7 +111,9 @@ def parse(line: bytes, number: int = 1) -> Record:
 
 
 def write(record: Record, *, packed: bool = True) -> bytes:
-    """The record's line. The same record gives the same bytes; without `packed` every array is a JSON list."""
+    """The record's line. The same record gives the same bytes; without `packed` every array is a
+    JSON list.
+    """
     data: dict[str, Any] = {"version": VERSION, "id": record.id}
     if record.prompt is not None:
         data["prompt"] = record.prompt
@@ -125,9 +129,11 @@ def write(record: Record, *, packed: bool = True) -> bytes:
         values = getattr(record, name)
         if values is not None:
             data[name] = pack(values) if packed else plain(values)
-    tables = record.topk_ids, record.topk_logprobs
-    ids, logprobs = map(pack, tables) if packed else plain_tables(*tables)
-    data |= {"topk_ids": ids, "topk_logprobs": logprobs}
+    if packed:
+        data["topk_ids"], data["topk_logprobs"] = pack(record.topk_ids), pack(record.topk_logprobs)
+    else:
+        ids, logprobs = plain_tables(record.topk_ids, record.topk_logprobs)
+        data |= {"topk_ids": ids, "topk_logprobs": logprobs}
     if record.texts:
         data["texts"] = {str(token): record.texts[token] for token in sorted(record.texts)}
     return orjson.dumps(data, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY)
@@ -196,7 +202,9 @@ def _record(data: dict[str, Any]) -> Record:
 
 
 def _check_fields(data: dict[str, Any]) -> None:
-    """All that a record needs is there, nothing is there that is not known, and the version is ours."""
+    """All that a record needs is there, nothing is there that is not known, and the version is
+    ours.
+    """
     if "version" not in data:
         raise FieldError("missing", "version")
     if type(data["version"]) is not int or data["version"] != VERSION:
@@ -219,15 +227,18 @@ def _accept_num(data: dict[str, Any], n: int) -> Ints | None:
 
 
 def _prompt(data: dict[str, Any]) -> tuple[str | None, str]:
-    """The prompt, where it is there, and its hash. One of the two must be there, and both must agree."""
+    """The prompt, where it is there, and its hash. One of the two must be there, and both must
+    agree.
+    """
     prompt = _text(data, "prompt") if "prompt" in data else None
     digest = _text(data, "prompt_sha256") if "prompt_sha256" in data else None
     if prompt is None and digest is None:
         raise FieldError("missing", "prompt_sha256")
-    own = None if prompt is None else prompt_hash(prompt)
     if digest is None:
-        return prompt, own or ""
-    if not (digest == UNKNOWN or _HASH.fullmatch(digest)) or own not in (None, digest):
+        return prompt, prompt_hash(prompt or "")
+    if digest != UNKNOWN and not _HASH.fullmatch(digest):
+        raise FieldError("prompt-hash", "prompt_sha256")
+    if prompt is not None and prompt_hash(prompt) != digest:
         raise FieldError("prompt-hash", "prompt_sha256")
     return prompt, digest
 
@@ -236,21 +247,21 @@ def _origin(data: dict[str, Any]) -> Origin:
     given = data.get("origin", {})
     if not isinstance(given, dict) or not given.keys() <= _ORIGIN.keys():
         raise FieldError("origin", "origin", names=list(_ORIGIN))
-    return _origin_of(tuple(_text(given, name, UNKNOWN) for name in _ORIGIN))
-
-
-@lru_cache
-def _origin_of(said: tuple[str, ...]) -> Origin:
-    """One object for all records that say the same."""
-    named = dict(zip(_ORIGIN, said, strict=True))
-    return Origin(**(named | {"mode": _one_of(named["mode"], "mode", MODES)}))  # type: ignore[arg-type]
+    return Origin(
+        model=_text(given, "model", UNKNOWN),
+        mode=_one_of(_text(given, "mode", UNKNOWN), "mode", MODES),
+        device=_text(given, "device", UNKNOWN),
+        engine=_text(given, "engine", UNKNOWN),
+        engine_version=_text(given, "engine_version", UNKNOWN),
+        logits_dtype=_text(given, "logits_dtype", UNKNOWN),
+    )
 
 
 def _scalars(data: dict[str, Any], field: str) -> dict[str, Scalar]:
     values = data.get(field, {})
-    if not isinstance(values, dict) or any(
-        isinstance(value, list | dict) for value in values.values()
-    ):
+    if not isinstance(values, dict):
+        raise FieldError("scalars", field)
+    if any(isinstance(value, list | dict) for value in values.values()):
         raise FieldError("scalars", field)
     return values
 

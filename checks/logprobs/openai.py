@@ -1,12 +1,15 @@
 """Records out of what an OpenAI-compatible server answered: chat or completions, streamed or not.
 
 Tokens have no ids in that API. Where they come from, by engine:
-vLLM        `return_token_ids` puts `token_ids` into each choice, `return_tokens_as_token_ids` names every token
-            "token_id:123"; a logprob below -9999 is sent as -9999.
-SGLang      `return_token_ids` likewise; `return_meta_info` puts `meta_info.output_token_logprobs` and
-            `output_top_logprobs` into each choice, as [logprob, id, text]. Its own /generate answers have the same.
-FastDeploy  `return_token_ids` puts `completion_token_ids` into the message, the delta or the choice; the top tokens
-            have texts alone.
+
+- vLLM: `return_token_ids` puts `token_ids` into each choice, `return_tokens_as_token_ids` names
+  every token "token_id:123"; a logprob below -9999 is sent as -9999.
+- SGLang: `return_token_ids` likewise; `return_meta_info` puts `meta_info.output_token_logprobs` and
+  `output_top_logprobs` into each choice, as [logprob, id, text]. Its own /generate answers have the
+  same.
+- FastDeploy: `return_token_ids` puts `completion_token_ids` into the message, the delta or the
+  choice; the top tokens have texts alone.
+
 Without any, ids are made of the texts (`checks.logprobs.cells`).
 """
 
@@ -19,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from checks.logprobs.cells import Cell, ResponseError, Token, arrays
+from checks.logprobs.cells import Cell, ResponseError, TokenCells, arrays
 from checks.logprobs.record import UNKNOWN, Origin, Record, Scalar, prompt_hash
 
 _NAMED = "token_id:"
@@ -30,7 +33,9 @@ _COLUMNS = ("tokens", "token_logprobs", "top_logprobs")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is known about a request beside its answer. `steps`: each chunk of a stream is one step of the engine."""
+    """What is known about a request beside its answer. `steps`: each chunk of a stream is one step
+    of the engine.
+    """
 
     id: str = ""
     prompt: str | None = None
@@ -45,15 +50,17 @@ def records(body: Mapping[str, Any], asked: Asked) -> list[Record]:
 
     body: an answer as its JSON says it, or merged chunks (`merged`). Raises `ResponseError`.
     """
-    choices = [body] if "meta_info" in body else _choices(body)
+    # SGLang's own /generate answers are one choice without a list around it.
+    choices: list[Mapping[str, Any]] = [body] if "meta_info" in body else [*_choices(body)]
     if not choices:
         raise ResponseError("not-a-response", said="")
     return [_record(body, choice, number, asked) for number, choice in enumerate(choices)]
 
 
 def merged(chunks: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """The answer that the chunks of one stream make up, as it would have come unstreamed, with `steps` in each choice:
-    the number of tokens of each chunk that brought any."""
+    """The answer that the chunks of one stream make up, as it would have come unstreamed, with
+    `steps` in each choice: the number of tokens of each chunk that brought any.
+    """
     body: dict[str, Any] = {}
     choices: dict[int, dict[str, Any]] = {}
     for chunk in chunks:
@@ -61,7 +68,10 @@ def merged(chunks: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         body = {**chunk, **body}
         for part in parts:
             index = part.get("index", 0)
-            _add(choices.setdefault(index if isinstance(index, int) else 0, {"steps": []}), part)
+            if not isinstance(index, int):
+                index = 0
+            choice = choices.setdefault(index, {"steps": []})
+            _add(choice, part)
     return {**body, "choices": [choices[index] for index in sorted(choices)]}
 
 
@@ -75,20 +85,18 @@ def _choices(body: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _record(
     body: Mapping[str, Any], choice: Mapping[str, Any], number: int, asked: Asked
 ) -> Record:
-    given = choice.get("meta_info")
-    meta = given if isinstance(given, dict) else {}
+    meta = _object(choice.get("meta_info"))
     if isinstance(meta.get("output_token_logprobs"), list):
         tokens = _sglang(meta)
     else:
         tokens = _tokens(choice.get("logprobs"), _ids(choice))
     name = asked.id or str(body.get("id") or meta.get("id") or "response")
-    model = (
-        asked.origin.model if asked.origin.model != UNKNOWN else str(body.get("model") or UNKNOWN)
-    )
+    model = asked.origin.model
+    if model == UNKNOWN:
+        model = str(body.get("model") or UNKNOWN)
     steps = choice.get("steps") if asked.steps else None
     if steps is not None and sum(steps) != len(tokens):
         raise ResponseError("unequal")
-    reason = choice.get("finish_reason") or meta.get("finish_reason") or ""
     return Record(
         id=f"{name}#{number}" if number else name,
         prompt=asked.prompt,
@@ -97,33 +105,46 @@ def _record(
         sampling=asked.sampling,
         speculative={**asked.speculative, **_metrics(choice)},
         accept_num=None if steps is None else np.array(steps, np.int64),
-        finish_reason=str(reason.get("type", "") if isinstance(reason, dict) else reason),
+        finish_reason=_finish_reason(choice, meta),
         **arrays(tokens),
     )
 
 
-def _tokens(logprobs: Any, ids: Sequence[int] | None) -> list[Token]:
-    """The tokens of an answer's `logprobs`, of chat's form or of completions'. `ids` of the generated ones, if known.
+def _finish_reason(choice: Mapping[str, Any], meta: Mapping[str, Any]) -> str:
+    """Why the answer ended; SGLang gives an object with the `type` of the reason."""
+    reason = choice.get("finish_reason") or meta.get("finish_reason") or ""
+    if isinstance(reason, dict):
+        reason = reason.get("type", "")
+    return str(reason)
+
+
+def _object(value: Any) -> dict[str, Any]:
+    """`value` where it is a JSON object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def _tokens(logprobs: Any, ids: Sequence[int] | None) -> list[TokenCells]:
+    """The tokens of an answer's `logprobs`, of chat's form or of completions'. `ids` of the
+    generated ones, if known.
 
     Raises `ResponseError` for what has neither form.
     """
-    if isinstance(logprobs, dict) and isinstance(logprobs.get("content"), list):
-        return [
-            _chat(entry, _at(ids, i, len(logprobs["content"])))
-            for i, entry in enumerate(logprobs["content"])
-        ]
-    if isinstance(logprobs, dict) and isinstance(logprobs.get("tokens"), list):
+    logprobs = _object(logprobs)
+    content = logprobs.get("content")
+    if isinstance(content, list):
+        return [_chat(entry, _at(ids, i, len(content))) for i, entry in enumerate(content)]
+    if isinstance(logprobs.get("tokens"), list):
         return _completion(logprobs, ids)
     raise ResponseError("no-logprobs")
 
 
-def _chat(entry: Any, known: int | None) -> Token:
+def _chat(entry: Any, known: int | None) -> TokenCells:
     if not isinstance(entry, dict):
         raise ResponseError("no-logprobs")
     top = entry.get("top_logprobs") or []
     if not isinstance(top, list) or not all(isinstance(cell, dict) for cell in top):
         raise ResponseError("no-logprobs")
-    return Token(_cell(entry, known), tuple(_cell(cell, None) for cell in top))
+    return TokenCells(_cell(entry, known), tuple(_cell(cell, None) for cell in top))
 
 
 def _cell(entry: Mapping[str, Any], known: int | None) -> Cell:
@@ -138,50 +159,48 @@ def _cell(entry: Mapping[str, Any], known: int | None) -> Cell:
     return Cell(_number(entry.get("logprob")), known, text or None)
 
 
-def _completion(logprobs: Mapping[str, Any], ids: Sequence[int] | None) -> list[Token]:
+def _completion(logprobs: Mapping[str, Any], ids: Sequence[int] | None) -> list[TokenCells]:
     texts, scores = logprobs["tokens"], logprobs.get("token_logprobs")
     tops = logprobs.get("top_logprobs") or [None] * len(texts)
-    if (
-        not isinstance(scores, list)
-        or not isinstance(tops, list)
-        or not len(texts) == len(scores) == len(tops)
-    ):
+    if not isinstance(scores, list) or not isinstance(tops, list):
         raise ResponseError("unequal")
-    made = []
+    if not len(texts) == len(scores) == len(tops):
+        raise ResponseError("unequal")
+    tokens = []
     for i, (text, score, top) in enumerate(zip(texts, scores, tops, strict=True)):
         if not isinstance(text, str) or not isinstance(top, dict | None):
             raise ResponseError("no-logprobs")
         best = tuple(_named(name, value, None) for name, value in (top or {}).items())
-        made.append(Token(_named(text, score, _at(ids, i, len(texts))), best))
-    return made
+        sampled = _named(text, score, _at(ids, i, len(texts)))
+        tokens.append(TokenCells(sampled, best))
+    return tokens
 
 
 def _named(token: str, logprob: Any, known: int | None) -> Cell:
     return _cell({"token": token, "logprob": logprob}, known)
 
 
-def _sglang(meta: Mapping[str, Any]) -> list[Token]:
+def _sglang(meta: Mapping[str, Any]) -> list[TokenCells]:
     sampled = meta["output_token_logprobs"]
     tops = meta.get("output_top_logprobs") or [None] * len(sampled)
     if not isinstance(tops, list) or len(tops) != len(sampled):
         raise ResponseError("unequal")
     if not all(isinstance(top, list | None) for top in tops):
         raise ResponseError("no-logprobs")
-    return [
-        Token(_triple(own), tuple(map(_triple, top or ())))
-        for own, top in zip(sampled, tops, strict=True)
-    ]
+    tokens = []
+    for own, top in zip(sampled, tops, strict=True):
+        best = tuple(_triple(value) for value in top or ())
+        tokens.append(TokenCells(_triple(own), best))
+    return tokens
 
 
 def _triple(value: Any) -> Cell:
+    """A cell of SGLang: [logprob, id, text], where the text may be missing or null."""
     match value:
-        case [logprob, token, *rest] if _is_id(token):
-            text = rest[0] if rest else None
-            return Cell(
-                _number(logprob),
-                token,
-                text.encode("utf-8", "replace") if isinstance(text, str) else None,
-            )
+        case [logprob, token, str() as text, *_] if _is_id(token):
+            return Cell(_number(logprob), token, text.encode("utf-8", "replace"))
+        case [logprob, token, *_] if _is_id(token):
+            return Cell(_number(logprob), token, None)
     raise ResponseError("no-logprobs")
 
 
@@ -212,51 +231,62 @@ def _is_id(value: Any) -> bool:
 
 
 def _at(ids: Sequence[int] | None, i: int, n: int) -> int | None:
-    """Ids of another number of tokens (without the last one, say) belong to no place for certain."""
-    return ids[i] if ids is not None and len(ids) == n else None
+    """Id number `i`, None where it is not certain which of the `n` tokens the ids belong to."""
+    if ids is None or len(ids) != n:
+        return None
+    return ids[i]
 
 
 def _ids(choice: Mapping[str, Any]) -> list[int] | None:
-    for place in (choice, choice.get("message")):
+    """The ids of the generated tokens, from wherever the engine puts them."""
+    for place in (choice, _object(choice.get("message"))):
         for name in _IDS:
-            found = place.get(name) if isinstance(place, dict) else None
-            if isinstance(found, list) and all(map(_is_id, found)):
-                return found
+            ids = place.get(name)
+            if isinstance(ids, list) and all(_is_id(value) for value in ids):
+                return ids
     return None
 
 
 def _metrics(choice: Mapping[str, Any]) -> dict[str, Scalar]:
     """FastDeploy's counts of accepted and rejected tokens, and the like."""
-    given = choice.get("speculate_metrics")
-    given = given if isinstance(given, dict) else {}
-    return {
-        name: value for name, value in given.items() if isinstance(value, str | int | float | bool)
-    }
+    metrics: dict[str, Scalar] = {}
+    for name, value in _object(choice.get("speculate_metrics")).items():
+        if isinstance(value, str | int | float | bool):
+            metrics[name] = value
+    return metrics
 
 
 def _error(body: Mapping[str, Any]) -> str:
+    """What the server says where it gives no answer."""
     error = body.get("error")
-    return str(
-        error.get("message", error) if isinstance(error, dict) else error or body.get("object", "")
-    )
+    if isinstance(error, dict):
+        return str(error.get("message", error))
+    return str(error or body.get("object", ""))
 
 
 def _add(choice: dict[str, Any], part: Mapping[str, Any]) -> None:
     """Put a chunk's part of a choice behind what is there already."""
-    delta = part["delta"] if isinstance(part.get("delta"), dict) else {}
-    given = part["logprobs"] if isinstance(part.get("logprobs"), dict) else {}
-    logprobs = choice.setdefault("logprobs", {}) if given else {}
-    for name in ("content", *_COLUMNS):
-        if isinstance(given.get(name), list):
-            logprobs[name] = logprobs.get(name, []) + given[name]
-    for source in (part, delta):
+    given = _object(part.get("logprobs"))
+    if given:
+        logprobs = choice.setdefault("logprobs", {})
+        for name in ("content", *_COLUMNS):
+            if isinstance(given.get(name), list):
+                logprobs[name] = logprobs.get(name, []) + given[name]
+    for source in (part, _object(part.get("delta"))):
         for name in _IDS:
             if isinstance(source.get(name), list):
                 choice[name] = choice.get(name, []) + source[name]
-    count = next(
-        (len(given[name]) for name in ("content", "tokens") if isinstance(given.get(name), list)), 0
-    )
-    choice["steps"] += [count] if count else []
+    count = _count_tokens(given)
+    if count:
+        choice["steps"].append(count)
     for name in ("finish_reason", "speculate_metrics", "index", "meta_info"):
         if part.get(name) is not None:
             choice[name] = part[name]
+
+
+def _count_tokens(logprobs: Mapping[str, Any]) -> int:
+    """How many tokens the logprobs of a chunk are of, in chat's form or in completions'."""
+    for name in ("content", "tokens"):
+        if isinstance(logprobs.get(name), list):
+            return len(logprobs[name])
+    return 0

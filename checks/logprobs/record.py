@@ -17,7 +17,8 @@ VERSION = 1
 ABSENT = -(2**31)
 """The id in a cell of the top-k table that the engine gave nothing for; its logprob is NaN.
 
-An id of -1 is no absence: some engines fill their rows with -1 and 0.0, and a record keeps what was sent.
+An id of -1 is no absence: some engines fill their rows with -1 and 0.0, and a record keeps what was
+sent.
 """
 UNKNOWN = "unknown"
 
@@ -45,8 +46,9 @@ class Key:
 class Origin:
     """Where a record comes from; `UNKNOWN` for what nobody said.
 
-    mode: "raw" for the model's own distribution, "processed" for the one drawn from (temperature, top-k, top-p).
-    logits_dtype: of the logits that the logprobs were made of, such as "bfloat16"; its ulp is the unit of noise.
+    mode: "raw" for the model's own distribution, "processed" for the one drawn from (temperature,
+    top-k, top-p). logits_dtype: of the logits that the logprobs were made of, such as "bfloat16";
+    its ulp is the unit of noise.
     """
 
     model: str = UNKNOWN
@@ -65,19 +67,20 @@ class Origin:
 class Record:
     """One request of n generated tokens and k top-k columns. Nobody writes to its arrays.
 
-    tokens          int64 [n]     the sampled or accepted token ids, in order, the bonus tokens included
+    tokens          int64 [n]     the sampled or accepted token ids in order, with the bonus tokens
     logprobs        float64 [n]   natural logarithm; -inf and NaN as the engine gave them
     topk_ids        int64 [n, k]  in the engine's order, `ABSENT` where a row is shorter; k may be 0
     topk_logprobs   float64 [n, k]
     ranks           int64 [n]     1 for the best token; None where the engine gives none
-    accept_num      int64 [s]     tokens that each step gave to the request, the prefill's step (1) first; sum is n
+    accept_num      int64 [s]     tokens that each step gave to the request, the prefill's step (1)
+                                  first; the sum is n
     logz            float64 [n]   log-sum-exp of the row's logits; None where the engine gives none
     max_logit       float64 [n]   the row's largest logit; None where the engine gives none
-    prompt          the text; a chat's messages or a prompt of ids as compact JSON with sorted keys; None if only its
-                    hash is known
+    prompt          the text; a chat's messages or a prompt of ids as compact JSON with sorted keys;
+                    None if only its hash is known
     prompt_sha256   of the prompt's UTF-8 bytes, hexadecimal; `UNKNOWN` where nobody kept the prompt
-    ids             "token" for the model's own ids; "text" where the engine gave texts alone, and an id is made of
-                    the text (`text_id`)
+    ids             "token" for the model's own ids; "text" where the engine gave texts alone, and
+                    an id is made of the text (`text_id`)
     texts           the texts of ids, as far as they are known
     sampling        temperature, top_p, top_k, seed, max_tokens...; under the names of the request
     speculative     proposer, num_speculative_tokens...; empty where nothing is known about it
@@ -117,5 +120,7 @@ def prompt_hash(prompt: str) -> str:
 
 
 def text_id(text: bytes) -> int:
-    """An id for a token of which only the bytes are known: 62 bits of their SHA-256, never a small number's range."""
+    """An id for a token of which only the bytes are known: 62 bits of their SHA-256, never a small
+    number's range.
+    """
     return int.from_bytes(hashlib.sha256(text).digest()[:8], "big") >> 2 | 1 << 62

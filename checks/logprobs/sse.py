@@ -14,15 +14,17 @@ _END = re.compile(r"\r\n|\r|\n")
 
 
 def lines(text: str) -> list[str]:
-    """The lines of a stream, without their ends. Not `splitlines`, which also parts at U+2028 and U+0085: a token's
-    text may be one of these."""
+    """The lines of a stream, without their ends. Not `splitlines`, which also parts at U+2028 and
+    U+0085: a token's text may be one of these.
+    """
     return _END.split(text)
 
 
 def events(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
     """The JSON objects of a stream's events, `lines` without their ends, up to its [DONE].
 
-    Raises `ResponseError` for an event that is no JSON object and for a stream without [DONE]: it was cut off.
+    Raises `ResponseError` for an event that is no JSON object and for a stream without [DONE]: it
+    was cut off.
     """
     for data in _data(lines):
         if data == "[DONE]":
@@ -38,7 +40,7 @@ def events(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
 
 
 def _data(lines: Iterable[str]) -> Iterator[str]:
-    """The data of each event: its `data:` lines joined; comments and other fields are passed over."""
+    """The data of each event: its `data:` lines joined, without comments and other fields."""
     parts: list[str] = []
     for line in lines:
         if line.startswith("data:"):

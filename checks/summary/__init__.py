@@ -1,7 +1,8 @@
-"""What a change is, for people who did not follow it: steps, files that matter, code worth reading, risks, relations.
+"""The analysis page of a change, for people who did not follow it.
 
-Pure: from a review, the facts and what git knows of the past. Every sentence is a claim with its places
-(`checks.summary.model.Claim`).
+`analyse` reads from top to bottom as the page is made: find the claims, group them into steps,
+rate the files, pick code to read, list the risks. Everything here is pure: it works on a finished
+review, the facts of the change, and what git knows of the past.
 """
 
 from __future__ import annotations
@@ -11,99 +12,53 @@ from dataclasses import replace
 
 from checks.domain.change_facts import Facts
 from checks.review import Review
-from checks.summary.claims import claims
-from checks.summary.discussion import Thread, discussion
-from checks.summary.excerpts import excerpts
-from checks.summary.files import cards
-from checks.summary.merge_identical import gathered
-from checks.summary.model import Analysis, Claim, History
-from checks.summary.motivation import motivation
-from checks.summary.replacements import replacements
-from checks.summary.risks import impacts, reached, risks
-from checks.summary.steps import steps
+from checks.summary.changes.name_replacements import find_name_replacements
+from checks.summary.claims import claims_for
+from checks.summary.discussion import Thread, summarise_discussion
+from checks.summary.excerpts import pick_excerpts
+from checks.summary.files import rate_files
+from checks.summary.impacts import find_impacts
+from checks.summary.merge_identical import merge_identical
+from checks.summary.model import Analysis, ChangeStep, History
+from checks.summary.motivation import quote_motivation
+from checks.summary.overview import key_symbols, summary_claims
+from checks.summary.risks import collect_risks, risks_in_callees
+from checks.summary.steps import group_into_steps
 
 __all__ = ["Analysis", "analyse"]
-
-_MOST_SUMMARY = 4
-_MOST_SYMBOLS = 8
-# What a summary says first: claims of these kinds explain more of a change than the others.
-_TELLING = (
-    "split",
-    "moved",
-    "op-added",
-    "op-removed",
-    "op-replaced",
-    "op-changed",
-    "extracted",
-    "carried",
-    "setting-changed",
-    "replaced",
-    "class-added",
-    "dropped",
-    "first-calls",
-    "condition",
-    "condition-part",
-    "unpacked",
-    "assigned",
-    "loop",
-    "branches",
-    "function-replaced",
-    "function-removed",
-    "function-added",
-    "functions-added",
-    "functions-removed",
-    "parameter-replaced",
-    "parameter-optional",
-    "signature",
-    "override",
-    "narrowed",
-    "exit",
-    "setting-added",
-    "keys",
-    "calls",
-    "state",
-    "passed",
-    "repeated",
-    "set-local",
-    "tests-added",
-)
 
 
 def analyse(
     review: Review, facts: Facts, history: History, threads: Sequence[Thread] | None = None
 ) -> Analysis:
-    """The analysis of a reviewed change. `threads` is what people said about it, None where nobody was asked."""
+    """The analysis of a reviewed change.
+
+    `threads` is what people wrote about it on GitHub, None where GitHub was not asked.
+    """
     change, config = review.change, review.config
-    found = claims(change, config, facts, replacements(change, config))
-    made = steps(change, found)
-    dangers = risks(review, reached(change, config))
-    files = cards(change, config, facts, made, (r.finding for r in dangers), history)
+    claims = claims_for(change, config, facts, find_name_replacements(change, config))
+    steps = group_into_steps(change, claims)
+    risks = collect_risks(review, risks_in_callees(change, config))
+    findings = [risk.finding for risk in risks]
+    files = rate_files(change, config, facts, steps, findings, history)
+    discussion = None
+    if threads is not None:
+        discussion = summarise_discussion(threads, review.findings)
     return Analysis(
         facts=facts,
-        summary=_summary(found),
-        motivation=motivation(change.pull, history),
-        steps=tuple(replace(step, claims=gathered(step.claims)) for step in made),
+        summary=summary_claims(claims),
+        motivation=quote_motivation(change.pull, history),
+        steps=tuple(_with_merged_claims(step) for step in steps),
         files=files,
-        symbols=_symbols(found),
-        excerpts=excerpts(change, config, found, files),
-        risks=dangers,
-        dropped=tuple(c for c in found if c.message.key == "dropped"),
-        impacts=impacts(change, facts, found),
+        symbols=key_symbols(claims),
+        excerpts=pick_excerpts(change, config, claims, files),
+        risks=risks,
+        dropped=tuple(claim for claim in claims if claim.message.key == "dropped"),
+        impacts=find_impacts(change, facts, claims),
         history=history,
-        discussion=discussion(threads, review.findings) if threads is not None else None,
+        discussion=discussion,
     )
 
 
-def _summary(found: tuple[Claim, ...]) -> tuple[Claim, ...]:
-    order = {key: n for n, key in enumerate(_TELLING)}
-    telling = [c for c in found if c.message.key in order]
-    return (
-        gathered(sorted(telling, key=lambda c: order[c.message.key]))[:_MOST_SUMMARY] or found[:1]
-    )
-
-
-def _symbols(found: tuple[Claim, ...]) -> tuple[str, ...]:
-    names = (
-        str(s).rsplit(".", 1)[-1] for c in found if c.message.key in _TELLING for s in c.symbols
-    )
-    return tuple(dict.fromkeys(names))[:_MOST_SYMBOLS]
+def _with_merged_claims(step: ChangeStep) -> ChangeStep:
+    return replace(step, claims=merge_identical(step.claims))

@@ -1,51 +1,26 @@
-"""What was discussed: review threads by topic, what each is about, how it stands, and who said the last word.
+"""What was discussed on GitHub: review threads by topic, how each stands, who said the last word.
 
-Nothing is summed up in words of our own: a topic is told by quotes, each with its author.
+Nothing is summed up in words of our own: a topic is shown by quotes, each with its author.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 from checks.core.finding import Finding, Location
+from checks.summary.comment_text import kind_of, names_in, quote
 
-KINDS = ("correctness", "performance", "test", "style", "design", "other")
+# What a reader must look at first.
 STATES = ("unresolved", "answered", "outdated", "resolved")
 
-# What reviewers write about each kind, in English and Chinese. The kind with most marks wins, the earlier on a tie.
-_MARKS = {
-    "correctness": r"bugs?|wrong|incorrect|crash\w*|race|overflow\w*|out[- ]of[- ]bounds?|uninitiali[sz]ed|undefined|"
-    r"leak\w*|deadlock\w*|null|nullptr|nan|dtype|type mismatch|off[- ]by[- ]one|broken|fails?|exception|hang\w*|"
-    r"错误|不正确|崩溃|越界|溢出|未初始化|空指针|死锁|不匹配|不一致|问题",
-    "performance": r"slow\w*|faster|latency|throughput|overhead|perf\w*|synchroni[sz]\w*|copy|copies|memory|alloc\w*|"
-    r"host sync|性能|耗时|开销|同步|显存|内存|拷贝",
-    "test": r"tests?|unit ?tests?|coverage|fixtures?|baselines?|ci|assert\w*|regression|单测|测试|用例|覆盖率|基线",
-    "style": r"nit|typos?|naming|renam\w+|name|comments?|docstrings?|format\w*|lint|style|unused|dead code|spelling|"
-    r"readab\w*|命名|拼写|注释|格式|风格|未使用|冗余|死代码",
-    "design": r"design|refactor\w*|abstract\w*|interface|api|duplicat\w*|instead of|why not|architecture|split|move|"
-    r"generic|设计|重构|抽象|接口|重复|为什么不|架构|拆分",
-}
-_FENCE = re.compile(r"```.*?(?:```|\Z)|<!--.*?-->|<details>.*?</details>|^>[^\n]*", re.S | re.M)
-_NAME = re.compile(r"\b[A-Za-z_]\w*(?:_\w+|[a-z][A-Z]\w*|::\w+)\b")
-_EMPTY = re.compile(
-    r"^\W*(?:done|fixed|ok(?:ay)?|thanks?|thx|lgtm|\+1|resolved|已修改|已修复|好的|收到|谢谢|done\W+thx)?\W*$",
-    re.I,
-)
-_MARKUP = re.compile(
-    r"!?\[([^\]]*)\]\([^)]*\)|[*`]+|~~|(?<!\w)_+(?=\w)|(?<=\w)_+(?!\w)|^#{1,6}\s+", re.M
-)
-_SENTENCE = re.compile(r"(?<=[.!?。！？])\s*")
-_LONGEST = 280
-_LEAST_SHARED = 0.5
-_NEAR = 3
+_LEAST_SHARED_NAMES = 0.5
+_NEAR_LINES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """One comment. `by_author` is the pull request's author; `ours` a comment of this bot."""
+    """One comment. `by_author`: of the pull request's author; `ours`: of this bot."""
 
     author: str
     body: str
@@ -56,7 +31,10 @@ class Comment:
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """A review thread, or a comment of the conversation (`path` empty); `fingerprint` where it is our finding's."""
+    """A review thread, or a comment of the conversation (then `path` is empty).
+
+    `fingerprint` is that of the finding which this bot posted as the thread, else empty.
+    """
 
     comments: tuple[Comment, ...]
     path: str = ""
@@ -75,8 +53,11 @@ class Quote:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """Threads about one thing. `opening` is what was said first, `conclusion` the last word where somebody answered;
-    `beside` are findings at the same lines."""
+    """Threads about one thing.
+
+    `opening` is what was said first, `conclusion` the last word where somebody answered; `beside`
+    are findings at the same lines.
+    """
 
     kind: str
     state: str
@@ -87,12 +68,14 @@ class Topic:
 
     @property
     def people(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(c.author for t in self.threads for c in t.comments))
+        """Everybody who wrote, in the order of their first comment."""
+        comments = [comment for thread in self.threads for comment in thread.comments]
+        return tuple(dict.fromkeys(comment.author for comment in comments))
 
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """A finding that this bot posted, in its words, and what became of it: `acted` where the head no longer has it."""
+    """A finding that this bot posted, in its words; `acted` where the head no longer has it."""
 
     thread: Thread
     said: str
@@ -107,112 +90,96 @@ class Discussion:
     posted: tuple[Posted, ...]
 
 
-def discussion(threads: Iterable[Thread], findings: Sequence[Finding]) -> Discussion:
+def summarise_discussion(threads: Iterable[Thread], findings: Sequence[Finding]) -> Discussion:
     """The discussion in `threads`, with the findings that a review of the head has."""
-    told = tuple(threads)
-    return Discussion(topics(told, findings), posted(told, findings))
+    all_threads = tuple(threads)
+    return Discussion(find_topics(all_threads, findings), posted_findings(all_threads, findings))
 
 
-def topics(threads: Iterable[Thread], findings: Sequence[Finding] = ()) -> tuple[Topic, ...]:
-    """The topics that people raised, open ones first, then in the order in which they were raised."""
-    told = [t for t in threads if t.comments and not t.comments[0].ours and quote(t.comments[0])]
-    made = [_topic(group, findings) for group in _groups(told)]
-    return tuple(sorted(made, key=lambda t: STATES.index(t.state)))
+def find_topics(threads: Iterable[Thread], findings: Sequence[Finding] = ()) -> tuple[Topic, ...]:
+    """The topics that people raised: open ones first, then in the order in which they came up."""
+    raised = [thread for thread in threads if _is_raised_by_people(thread)]
+    topics = [_topic(group, findings) for group in _group_by_subject(raised)]
+    topics.sort(key=lambda topic: STATES.index(topic.state))
+    return tuple(topics)
 
 
-def posted(threads: Iterable[Thread], now: Iterable[Finding]) -> tuple[Posted, ...]:
-    """What this bot said, each finding once, and whether it still holds."""
-    left = {f.fingerprint for f in now if not f.answered}
-    unique = {t.fingerprint: t for t in threads if t.fingerprint}
-    return tuple(Posted(t, quote(t.comments[0]), name not in left) for name, t in unique.items())
+def _is_raised_by_people(thread: Thread) -> bool:
+    if not thread.comments or thread.comments[0].ours:
+        return False
+    return quote(thread.comments[0].body) != ""
 
 
-def kind(texts: Sequence[str]) -> str:
-    """What a discussion is about, by the words that people use for it; `other` where none is."""
-    said = "\n".join(_plain(t) for t in texts)
-    counts = {name: len(_pattern(name).findall(said)) for name in _MARKS}
-    best = max(counts, key=lambda name: counts[name])
-    return best if counts[best] else "other"
+def posted_findings(threads: Iterable[Thread], findings: Iterable[Finding]) -> tuple[Posted, ...]:
+    """What this bot said, each finding once, and whether a review of the head still finds it."""
+    open_findings = {finding.fingerprint for finding in findings if not finding.answered}
+    by_fingerprint = {thread.fingerprint: thread for thread in threads if thread.fingerprint}
+    posted = []
+    for fingerprint, thread in by_fingerprint.items():
+        acted = fingerprint not in open_findings
+        posted.append(Posted(thread, quote(thread.comments[0].body), acted))
+    return tuple(posted)
 
 
-@cache
-def _pattern(name: str) -> re.Pattern[str]:
-    """Made when somebody's words are read: that takes as long as reading twenty modules."""
-    return re.compile(rf"(?<![A-Za-z])(?:{_MARKS[name]})(?![A-Za-z])", re.I)
-
-
-def quote(comment: Comment) -> str:
-    """The first sentences of a comment as plain text, empty where it only thanks or agrees."""
-    text = " ".join(_plain(comment.body).split())
-    if _EMPTY.match(text):
-        return ""
-    said = ""
-    for sentence in _SENTENCE.split(text):
-        if said and len(said) + len(sentence) > _LONGEST:
-            break
-        said = f"{said} {sentence}".strip() if said else sentence
-    return said if len(said) <= _LONGEST else said[: _LONGEST - 1].rstrip() + "…"
-
-
-def _plain(body: str) -> str:
-    return _MARKUP.sub(lambda m: m[1] or "", _FENCE.sub("\n", body))
-
-
-def _groups(threads: Sequence[Thread]) -> list[list[Thread]]:
+def _group_by_subject(threads: Sequence[Thread]) -> list[list[Thread]]:
     """Threads of one file that speak of the same names are one topic."""
     groups: list[list[Thread]] = []
     for thread in threads:
-        home = next((g for g in groups if any(_same(thread, other) for other in g)), None)
-        if home is None:
-            groups.append([thread])
+        for group in groups:
+            if any(_have_one_subject(thread, other) for other in group):
+                group.append(thread)
+                break
         else:
-            home.append(thread)
+            groups.append([thread])
     return groups
 
 
-def _same(a: Thread, b: Thread) -> bool:
-    first, second = _names(a), _names(b)
+def _have_one_subject(a: Thread, b: Thread) -> bool:
+    if a.path != b.path:
+        return False
+    first, second = names_in(a.comments[0].body), names_in(b.comments[0].body)
     shared = len(first & second)
-    return (
-        a.path == b.path and shared > 0 and shared >= _LEAST_SHARED * min(len(first), len(second))
-    )
-
-
-def _names(thread: Thread) -> set[str]:
-    return set(_NAME.findall(thread.comments[0].body))
+    return shared > 0 and shared >= _LEAST_SHARED_NAMES * min(len(first), len(second))
 
 
 def _topic(threads: Sequence[Thread], findings: Sequence[Finding]) -> Topic:
     first = threads[0].comments[0]
-    answers = [c for t in threads for c in t.comments[1:] if quote(c)]
-    conclusion = Quote(answers[-1].author, quote(answers[-1])) if answers else None
-    about = kind([c.body for t in threads for c in t.comments])
-    beside = tuple(f for f in findings if any(_near(f.location, t) for t in threads))
+    conclusion = None
+    texts = []
+    for thread in threads:
+        texts += [comment.body for comment in thread.comments]
+        for answer in thread.comments[1:]:
+            if quote(answer.body):
+                conclusion = Quote(answer.author, quote(answer.body))
     return Topic(
-        about,
-        _state(threads),
-        Quote(first.author, quote(first)),
-        conclusion,
-        tuple(threads),
-        beside,
+        kind=kind_of(texts),
+        state=_state_of_topic(threads),
+        opening=Quote(first.author, quote(first.body)),
+        conclusion=conclusion,
+        threads=tuple(threads),
+        beside=tuple(f for f in findings if any(_is_near(f.location, t) for t in threads)),
     )
 
 
-def _near(place: Location, thread: Thread) -> bool:
-    """Whether a finding stands where a thread does. The line of an outdated thread is one of another commit."""
-    inside = place.start_line - _NEAR <= thread.line <= place.end_line + _NEAR
-    return not thread.outdated and thread.line > 0 and place.path == thread.path and inside
+def _is_near(place: Location, thread: Thread) -> bool:
+    """Whether a finding stands within three lines of a thread."""
+    # The line of an outdated thread is a line of another commit.
+    if thread.outdated or thread.line <= 0 or place.path != thread.path:
+        return False
+    return place.start_line - _NEAR_LINES <= thread.line <= place.end_line + _NEAR_LINES
 
 
-def _state(threads: Sequence[Thread]) -> str:
-    """Open as long as one thread is; an author's answer that nobody came back to counts as answered."""
-    states = [_stands(t) for t in threads]
-    return min(states, key=STATES.index)
+def _state_of_topic(threads: Sequence[Thread]) -> str:
+    """The state of the thread that needs most attention."""
+    return min((_state(thread) for thread in threads), key=STATES.index)
 
 
-def _stands(thread: Thread) -> str:
+def _state(thread: Thread) -> str:
+    """An author's answer that nobody came back to counts as answered."""
     if thread.resolved:
         return "resolved"
     if thread.outdated:
         return "outdated"
-    return "answered" if any(c.by_author for c in thread.comments[1:]) else "unresolved"
+    if any(comment.by_author for comment in thread.comments[1:]):
+        return "answered"
+    return "unresolved"

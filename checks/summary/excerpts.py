@@ -1,6 +1,9 @@
-"""The two or three pieces of code that tell most about a change."""
+"""The two or three pieces of code that say most about a change."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
 from checks.core.changed import ChangedFunction, changed_functions
@@ -8,12 +11,14 @@ from checks.core.config import Config
 from checks.core.finding import Location, Message, Side
 from checks.summary.model import Claim, Excerpt, FileCard
 
-MOST = 3
+_MOST_EXCERPTS = 3
 _MOST_LINES = 44
 _LEAST_ADDED = 3
-# Sentences that are reason enough to read a function, where they speak of it by name.
-_TOLD = frozenset({"split", "extracted", "carried", "moved", "function-replaced"})
-_EXPLAINED = {
+_MOST_ADDED_COUNTED = 40
+# Claims whose sentence is reason enough to read the function that it stands in.
+_REASONS = frozenset({"split", "extracted", "carried", "moved", "function-replaced"})
+# What a claim about a function adds to its rank; claims of other kinds add 2.
+_WEIGHTS = {
     "op-replaced": 25,
     "split": 30,
     "extracted": 25,
@@ -23,67 +28,105 @@ _EXPLAINED = {
     "op-changed": 8,
     "moved": 5,
 }
+_OTHER_WEIGHT = 2
 
 
-def excerpts(
-    change: ChangeSet, config: Config, claims: tuple[Claim, ...], cards: tuple[FileCard, ...]
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A changed function with the claims about it and the lines that the change wrote in it."""
+
+    delta: ChangedFunction
+    claims: list[Claim]
+    added: set[int]
+    rank: tuple[float, str, int]
+
+
+def pick_excerpts(
+    change: ChangeSet, config: Config, claims: Sequence[Claim], files: Sequence[FileCard]
 ) -> tuple[Excerpt, ...]:
-    """The changed functions that most claims speak of and that gained most lines, one a function, in that order."""
-    scores = {c.path: c.score for c in cards}
-    laid_out = {
-        (p.path, p.start_line) for c in claims if c.message.key == "layout" for p in c.places
-    }
-    ranked = []
+    """The changed functions that most claims are about and that gained most lines, best first."""
+    scores = {card.path: card.score for card in files}
+    relaid = _places_of_layout_claims(claims)
+    candidates = []
     for delta in changed_functions(change, config):
-        if (delta.head.path, delta.head.start_line) in laid_out:
+        place = (delta.head.path, delta.head.start_line)
+        added = _added_lines(delta, change)
+        if place in relaid or not added:
             continue
-        about = [c for c in claims if _speaks_of(c, delta)]
-        added = len(_added(delta, change))
-        if not added:
+        about = [claim for claim in claims if _is_about(claim, delta)]
+        worth = _worth(about, len(added), scores.get(delta.head.path, 0))
+        candidates.append(_Candidate(delta, about, added, (-worth, *place)))
+    candidates.sort(key=lambda candidate: candidate.rank)
+    large = [candidate for candidate in candidates if len(candidate.added) >= _LEAST_ADDED]
+    chosen = large or candidates[:1]
+    return tuple(_excerpt(candidate) for candidate in chosen[:_MOST_EXCERPTS])
+
+
+def _places_of_layout_claims(claims: Sequence[Claim]) -> set[tuple[str, int]]:
+    """(path, first line) of the functions in which only the layout changed."""
+    places: set[tuple[str, int]] = set()
+    for claim in claims:
+        if claim.message.key == "layout":
+            places.update((place.path, place.start_line) for place in claim.places)
+    return places
+
+
+def _worth(claims: Sequence[Claim], added: int, file_score: float) -> float:
+    explained = sum(_WEIGHTS.get(claim.message.key, _OTHER_WEIGHT) for claim in claims)
+    return min(added, _MOST_ADDED_COUNTED) + explained + 2 * file_score
+
+
+def _is_about(claim: Claim, delta: ChangedFunction) -> bool:
+    if _stands_in(claim, delta) or delta.head.qualname in claim.symbols:
+        return True
+    return delta.head.name == claim.message.args.get("name")
+
+
+def _stands_in(claim: Claim, delta: ChangedFunction) -> bool:
+    """Whether one of the claim's places is a line of the function as it is now."""
+    for place in claim.places:
+        if place.side is not Side.HEAD or place.path != delta.head.path:
             continue
-        worth = (
-            min(added, 40)
-            + sum(_EXPLAINED.get(c.message.key, 2) for c in about)
-            + 2 * scores.get(delta.head.path, 0)
-        )
-        ranked.append((-worth, delta.head.path, delta.head.start_line, delta, about, added))
-    ranked.sort(key=lambda r: r[:3])
-    ranked = [r for r in ranked if r[-1] >= _LEAST_ADDED] or ranked[:1]
-    return tuple(_excerpt(delta, change, about, added) for *_, delta, about, added in ranked[:MOST])
+        if delta.head.covers(place.start_line):
+            return True
+    return False
 
 
-def _speaks_of(claim: Claim, delta: ChangedFunction) -> bool:
-    return (
-        _inside(claim, delta)
-        or delta.head.qualname in claim.symbols
-        or delta.head.name == claim.message.args.get("name")
-    )
-
-
-def _inside(claim: Claim, delta: ChangedFunction) -> bool:
-    places = (p for p in claim.places if p.side is Side.HEAD)
-    return any(p.path == delta.head.path and delta.head.covers(p.start_line) for p in places)
-
-
-def _added(delta: ChangedFunction, change: ChangeSet) -> set[int]:
+def _added_lines(delta: ChangedFunction, change: ChangeSet) -> set[int]:
     file = change.changed(delta.head.path)
-    inside = set(range(delta.head.start_line, delta.head.end_line + 1))
-    return file.head_lines() & inside if file else set()
+    if file is None:
+        return set()
+    return {line for line in file.head_lines() if delta.head.covers(line)}
 
 
-def _excerpt(delta: ChangedFunction, change: ChangeSet, about: list[Claim], added: int) -> Excerpt:
-    head, lines = delta.head, _added(delta, change)
-    start, end = _window(head.start_line, head.end_line, lines)
-    reason = "excerpt-new" if delta.base is None else "excerpt-changed"
-    told = next((c.message for c in about if c.message.key in _TOLD and _inside(c, delta)), None)
-    args = {"name": head.qualname, "lines": added, "of": head.end_line - head.start_line + 1}
+def _excerpt(candidate: _Candidate) -> Excerpt:
+    delta, added = candidate.delta, candidate.added
+    head = delta.head
+    start, end = _window(head.start_line, head.end_line, added)
     return Excerpt(
-        Location(head.path, start, end),
-        head.qualname,
-        told or Message(reason, args),
-        tuple(delta.unit.text(start, end).split("\n")),
-        frozenset(lines & set(range(start, end + 1))),
+        location=Location(head.path, start, end),
+        symbol=head.qualname,
+        reason=_reason(candidate),
+        lines=tuple(delta.unit.text(start, end).split("\n")),
+        changed=frozenset(line for line in added if start <= line <= end),
     )
+
+
+def _reason(candidate: _Candidate) -> Message:
+    """The sentence of a claim about the function, else how much of it the change wrote."""
+    delta = candidate.delta
+    for claim in candidate.claims:
+        if claim.message.key in _REASONS and _stands_in(claim, delta):
+            return claim.message
+    head = delta.head
+    args = {
+        "name": head.qualname,
+        "lines": len(candidate.added),
+        "of": head.end_line - head.start_line + 1,
+    }
+    if delta.base is None:
+        return Message("excerpt-new", args)
+    return Message("excerpt-changed", args)
 
 
 def _window(start: int, end: int, changed: set[int]) -> tuple[int, int]:
@@ -91,8 +134,10 @@ def _window(start: int, end: int, changed: set[int]) -> tuple[int, int]:
     if end - start < _MOST_LINES:
         return start, end
     middle = sum(changed) / max(1, len(changed)) - _MOST_LINES / 2
-    first = max(
-        range(start, end - _MOST_LINES + 2),
-        key=lambda s: (sum(n in changed for n in range(s, s + _MOST_LINES)), -abs(s - middle), -s),
-    )
-    return first, first + _MOST_LINES - 1
+
+    def rank(first: int) -> tuple[int, float, int]:
+        held = len(changed.intersection(range(first, first + _MOST_LINES)))
+        return held, -abs(first - middle), -first
+
+    best = max(range(start, end - _MOST_LINES + 2), key=rank)
+    return best, best + _MOST_LINES - 1

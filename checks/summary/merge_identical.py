@@ -1,4 +1,4 @@
-"""What holds in several places alike is said once, with all of them."""
+"""One sentence for claims that say the same of several places."""
 
 from __future__ import annotations
 
@@ -7,22 +7,27 @@ from dataclasses import replace
 
 from checks.summary.model import Claim
 
-# Claims whose sentence tells the file; that of the others is the same in every file.
-_TELL_THE_FILE = frozenset({"binding-repeated", "constant-removed"})
+# The sentences of these claims name the file; all others read the same in every file.
+_KEYS_NAMING_THE_FILE = frozenset({"binding-repeated", "constant-removed"})
 
 
-def gathered(claims: Iterable[Claim]) -> tuple[Claim, ...]:
-    """`claims` in order, those with the same sentence as one where the first of them stood."""
-    found: dict[str, Claim] = {}
+def merge_identical(claims: Iterable[Claim]) -> tuple[Claim, ...]:
+    """`claims` in order; those with the same sentence become one, at the place of the first."""
+    merged: dict[str, Claim] = {}
     for claim in claims:
-        said = _said(claim)
-        first = found.get(said)
-        found[said] = (
-            claim if first is None else replace(first, places=(*first.places, *claim.places))
-        )
-    return tuple(found.values())
+        sentence = _sentence_of(claim)
+        first = merged.get(sentence)
+        if first is None:
+            merged[sentence] = claim
+        else:
+            merged[sentence] = replace(first, places=(*first.places, *claim.places))
+    return tuple(merged.values())
 
 
-def _said(claim: Claim) -> str:
-    key, args = claim.message.key, claim.message.args
-    return repr((key, [(k, v) for k, v in args.items() if k != "path" or key in _TELL_THE_FILE]))
+def _sentence_of(claim: Claim) -> str:
+    """A text that is equal for claims whose printed sentence is equal."""
+    key = claim.message.key
+    args = dict(claim.message.args)
+    if key not in _KEYS_NAMING_THE_FILE:
+        args.pop("path", None)
+    return repr((key, args))

@@ -1,7 +1,7 @@
-"""What an analysis says about a change: claims that code or history shows, never a guess.
+"""The analysis of a change as data: claims that code or git history can prove, never a guess.
 
-A claim is a message key with arguments and the places where it can be checked; `templates/words/analysis.toml` has the
-sentences.
+A claim is a message key with arguments, and the places where a reader can check it. The sentences
+themselves stand in `templates/words/analysis.toml`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ from checks.summary.discussion import Discussion
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One true sentence. `symbols` are the names it is about; steps are made of the claims that share them."""
+    """One true sentence about the change.
+
+    `symbols` are the names that the sentence is about; claims with a symbol in common make a step.
+    """
 
     message: Message
     places: tuple[Location, ...]
@@ -23,8 +26,11 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """A coherent part of the change: what it does, in which files, and the symbols that hold it together."""
+class ChangeStep:
+    """A part of the change that belongs together: its claims, files and symbols.
+
+    `added` and `removed` are numbers of lines.
+    """
 
     name: str
     claims: tuple[Claim, ...]
@@ -35,8 +41,11 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """One reason for a file's importance: `kind` is a key, `points` what it adds, `detail` the number it comes from."""
+class ScorePart:
+    """One reason why a file is important.
+
+    `kind` is a message key, `points` what it adds to the score, `detail` the number behind it.
+    """
 
     kind: str
     points: float
@@ -45,7 +54,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class FileCard:
-    """A changed file. `category`: core, infrastructure, test, config, docs. `score`, at most 10, is the parts' sum."""
+    """A changed file on the page. `category` is core, infrastructure, test, config or docs."""
 
     path: str
     status: str
@@ -54,17 +63,18 @@ class FileCard:
     hardware: str
     added: int
     removed: int
-    parts: tuple[Part, ...]
+    parts: tuple[ScorePart, ...]
     symbols: tuple[str, ...]
 
     @property
     def score(self) -> float:
+        """The sum of the parts, at most 10."""
         return round(sum(p.points for p in self.parts), 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """Code worth reading, with the reason."""
+    """Code worth reading, with the reason. `changed` are the line numbers that the change wrote."""
 
     location: Location
     symbol: str
@@ -75,7 +85,10 @@ class Excerpt:
 
 @dataclass(frozen=True, slots=True)
 class Risk:
-    """What can go wrong, with its evidence. `reached`: in code that stood before and that this change first calls."""
+    """What can go wrong, with its evidence.
+
+    `reached` is True for code that existed before and that this change is the first to call.
+    """
 
     finding: Finding
     reached: bool = False
@@ -83,7 +96,7 @@ class Risk:
 
 @dataclass(frozen=True, slots=True)
 class Impact:
-    """Who is touched: users, operators or developers."""
+    """Who is affected: `users`, `operators` or `developers`."""
 
     who: str
     claim: Claim
@@ -91,7 +104,7 @@ class Impact:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One commit of the history: its id, its subject, and the pull request that its subject ends with (0: none)."""
+    """One commit of the history. `pull` is the number that its subject ends with, 0 for none."""
 
     id: str
     subject: str
@@ -100,7 +113,11 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """A commit that wrote lines which this change removed or altered, in which functions, and what mended it since."""
+    """An earlier commit that wrote lines which this change removed or altered.
+
+    `symbols` are the functions in which those lines stood; `fixes` are later commits that repaired
+    the earlier one.
+    """
 
     commit: Commit
     symbols: tuple[str, ...]
@@ -110,8 +127,10 @@ class Earlier:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A pull request or issue that the title, the description or a commit names, and its commit where git knows it.
-    `how`: cherry-pick, mentioned or same-patch."""
+    """A pull request or issue that the title, the description or a commit names.
+
+    `how` is cherry-pick, mentioned or same-patch; `commit` is None where git does not know it.
+    """
 
     number: int
     how: str
@@ -120,8 +139,11 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What git knows of the past: collected by `bot`, in a fixed order. `unread` are changed files of which it cannot
-    tell who wrote the lines that went: a clone without their contents."""
+    """What git knows of the past, collected by `bot` in a fixed order.
+
+    `unread` are changed files of which git cannot tell who wrote the removed lines: the clone has
+    no contents for them.
+    """
 
     subject: str = ""
     message: str = ""
@@ -133,13 +155,16 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """Everything the page of a pull request shows. `dropped` are cases that were refused and no longer are, which is a
-    risk where nothing else was made for them. `discussion` is None where GitHub was not asked."""
+    """Everything that the page of a pull request shows.
+
+    `dropped` are cases that the code refused before and accepts now: a risk where nothing else was
+    written for them. `discussion` is None where GitHub was not asked.
+    """
 
     facts: Facts
     summary: tuple[Claim, ...]
     motivation: tuple[str, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[ChangeStep, ...]
     files: tuple[FileCard, ...]
     symbols: tuple[str, ...]
     excerpts: tuple[Excerpt, ...]

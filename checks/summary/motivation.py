@@ -1,4 +1,4 @@
-"""Why a change was made, in its author's own words: sentences of the description, else of the commit message."""
+"""Why a change was made, in its author's own words: quotes of the description or commit message."""
 
 from __future__ import annotations
 
@@ -8,46 +8,56 @@ from collections.abc import Iterator
 from checks.core.change import PullRequest
 from checks.summary.model import History
 
-_MOST = 6
+_MOST_QUOTES = 6
+_SHORTEST_QUOTE = 9
 _COMMENT = re.compile(r"<!--.*?-->", re.S)
 _HEADING = re.compile(r"^#{1,6}\s+(.*)")
 _WHY = re.compile(
-    r"motivation|summary|description|background|purpose|modification|what|why|动机|背景|目的|修改|描述",
+    r"motivation|summary|description|background|purpose|modification|what|why"
+    r"|动机|背景|目的|修改|描述",
     re.I,
 )
 _SKIP = re.compile(r"^\s*(?:[-*] \[[ x]\]|Co-authored-by:|Signed-off-by:|---+\s*$|\|)", re.I)
-# What a template asks with and authors leave standing.
+# Text that a template asks its question with, and that authors leave standing.
 _PROMPT = re.compile(r"^(?:n/?a|none|no|无|tbd|todo|please .*|请.*)[.。]?$", re.I)
+# The next line continues this one where it is indented and is no list item of its own.
+_CONTINUATION = re.compile(r"\n[ \t]+(?![*+-]|\d+\.)")
+_LIST_MARK = re.compile(r"^\s*(?:[*+-]|\d+\.)\s+")
 
 
-def motivation(pull: PullRequest, history: History) -> tuple[str, ...]:
-    """Quotes, in order, at most six."""
-    body = [*_told(pull.body)] if pull.known else []
-    quotes = body or [*_lines(history.message.partition("\n")[2])]
-    return tuple(dict.fromkeys(quotes))[:_MOST]
+def quote_motivation(pull: PullRequest, history: History) -> tuple[str, ...]:
+    """At most six quotes in order: of the description, else of the body of the commit message."""
+    quotes: list[str] = []
+    if pull.known:
+        quotes = list(_quotes_of_description(pull.body))
+    if not quotes:
+        commit_body = history.message.partition("\n")[2]
+        quotes = list(_quotes_in(commit_body))
+    return tuple(dict.fromkeys(quotes))[:_MOST_QUOTES]
 
 
-def _told(body: str) -> Iterator[str]:
-    """The lines under the headings that say why; the whole text where it has no headings."""
-    text = _COMMENT.sub("", body)
-    headed = any(_HEADING.match(line) for line in text.split("\n"))
-    telling = not headed
-    for line in text.split("\n"):
+def _quotes_of_description(body: str) -> Iterator[str]:
+    """The lines under headings that ask for the reason; all lines where there are no headings."""
+    lines = _COMMENT.sub("", body).split("\n")
+    has_headings = any(_HEADING.match(line) for line in lines)
+    explains_why = not has_headings
+    for line in lines:
         heading = _HEADING.match(line)
         if heading:
-            telling = bool(_WHY.search(heading[1]))
-        elif telling:
-            yield from _lines(line)
+            explains_why = _WHY.search(heading[1]) is not None
+        elif explains_why:
+            yield from _quotes_in(line)
 
 
-def _lines(text: str) -> Iterator[str]:
-    # A line that goes on where the one before it stopped: indented, without a mark of its own.
-    for line in re.sub(r"\n[ \t]+(?![*+-]|\d+\.)", " ", text).split("\n"):
-        said = re.sub(r"^\s*(?:[*+-]|\d+\.)\s+", "", line).strip()
-        if (
-            len(said) > 8
-            and not _SKIP.match(line)
-            and not _PROMPT.match(said)
-            and not said.startswith("```")
-        ):
-            yield said
+def _quotes_in(text: str) -> Iterator[str]:
+    for line in _CONTINUATION.sub(" ", text).split("\n"):
+        quote = _LIST_MARK.sub("", line).strip()
+        if len(quote) >= _SHORTEST_QUOTE and not _says_nothing(line, quote):
+            yield quote
+
+
+def _says_nothing(line: str, quote: str) -> bool:
+    """Whether the line is a check box, a trailer, a table row, a prompt or a code fence."""
+    if _SKIP.match(line) or _PROMPT.match(quote):
+        return True
+    return quote.startswith("```")

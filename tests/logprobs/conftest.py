@@ -62,8 +62,9 @@ def server() -> Iterator[Process]:
 
 @pytest.fixture(scope="module", autouse=True)
 def references():
-    """The references answer, also in a process that has run kernels on the interpreter: nothing here is a test of the
-    kernels, and the interpreter takes minutes for what they do in seconds."""
+    """The references answer, also in a process that has run kernels on the interpreter: nothing
+    here is a test of the kernels, and the interpreter takes minutes for what they do in seconds.
+    """
     kept = os.environ.pop("TRITON_INTERPRET", None)
     yield
     if kept is not None:
@@ -87,5 +88,8 @@ def vllm() -> Iterator[Process]:
 
 
 def command(*arguments: object) -> Sequence[str]:
-    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from bot.cli.main import main; sys.exit(main())"
+    code = (
+        f"import sys; sys.path.insert(0, {str(ROOT)!r}); from bot.cli.main import main; "
+        f"sys.exit(main())"
+    )
     return [sys.executable, "-c", code, "logprobs", *map(str, arguments)]

@@ -35,7 +35,9 @@ def head_of(base, change, where=slice(None)):
 
 
 def gathered(record, source):
-    """Values read from row `source[i]` for token i: the chosen token's too, where it is among the columns."""
+    """Values read from row `source[i]` for token i: the chosen token's too, where it is among the
+    columns.
+    """
     ids, values = record.topk_ids[source], record.topk_logprobs[source]
     here = ids == record.tokens[:, None]
     found = np.where(here.any(axis=1), np.where(here, values, 0).sum(axis=1), values[:, -1] - 1)

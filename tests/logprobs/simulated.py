@@ -29,7 +29,9 @@ class Logits:
     def random(
         cls, rng: np.random.Generator, requests: int = 40, tokens: int = 40, vocab: int = 60
     ) -> Logits:
-        """The best of each row is between 8 and 16 and alone, so that it is greedy's choice with and without noise."""
+        """The best of each row is between 8 and 16 and alone, so that it is greedy's choice with
+        and without noise.
+        """
         values = rng.normal(0, 2, (requests, tokens, vocab)).clip(-6, 6)
         best = rng.integers(0, vocab, (requests, tokens))
         at = np.arange(requests)[:, None], np.arange(tokens)[None, :], best
@@ -55,7 +57,9 @@ def records(
     accept: list[np.ndarray] | None = None,
     seed: int = 0,
 ) -> list[Record]:
-    """Greedy answers, or the given tokens [R, n]. With a temperature the logprobs are processed ones."""
+    """Greedy answers, or the given tokens [R, n]. With a temperature the logprobs are processed
+    ones.
+    """
     x = logits.values if temperature is None else logits.values / temperature
     if top_p < 1:
         x = _cut(x, top_p)
@@ -100,7 +104,9 @@ def _cut(x: np.ndarray, top_p: float) -> np.ndarray:
 
 
 def steps(rng: np.random.Generator, tokens: int, rate: float = 0.7, drafts: int = 3) -> np.ndarray:
-    """`accept_num` of an answer: one of the prompt, then drafts that are each accepted with `rate`, and one more."""
+    """`accept_num` of an answer: one of the prompt, then drafts that are each accepted with `rate`,
+    and one more.
+    """
     found = [1]
     while sum(found) < tokens:
         accepted = int(rng.geometric(1 - rate)) if rate < 1 else drafts + 1
@@ -114,7 +120,7 @@ def swap(record: Record, **changes: object) -> Record:
 
 
 def columns(record: Record, which: object) -> Record:
-    """The record with some of its columns, or with all in another order; `which` as numpy takes it."""
+    """The record with some of its columns or in another order; `which` as numpy takes it."""
     return swap(
         record, topk_ids=record.topk_ids[:, which], topk_logprobs=record.topk_logprobs[:, which]
     )

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checks.logprobs.compare.columns import compare_columns
-from checks.logprobs.compare.rows import Rows
+from checks.logprobs.compare.rows import LogprobRows
 from checks.logprobs.record import ABSENT
 
 WIDTH = 9
@@ -22,7 +22,9 @@ def rows(tables, width):
         for column, (token, value) in enumerate(table):
             ids[row, column], values[row, column] = token, value
     none, zeros = np.full(n, np.nan), np.zeros(n, np.int64)
-    return Rows(np.array([0, n]), zeros - 1, none, zeros, none, none, ids, values, zeros, zeros)
+    return LogprobRows(
+        np.array([0, n]), zeros - 1, none, zeros, none, none, ids, values, zeros, zeros
+    )
 
 
 def value(token, noise=0):

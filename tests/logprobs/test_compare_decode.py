@@ -40,7 +40,9 @@ def test_other_widths(record, base):
 
 
 def test_rows_of_the_step_that_are_gathered_one_too_far(record, base, monkeypatch):
-    """The offset of a step's first row is off by one: each token is scored by the row after its own."""
+    """The offset of a step's first row is off by one: each token is scored by the row after its
+    own.
+    """
     right = Worker._score
 
     def wrong(self, logits, token_ids, rows, *rest):

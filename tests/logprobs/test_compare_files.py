@@ -210,8 +210,10 @@ def test_what_is_no_file(tmp_path, save, base, capsys):
 
 
 def test_nan_and_infinity_in_a_file(save, base, capsysbinary):
-    odd = [swap(r, logprobs=np.where(np.arange(12) == 3, [np.nan, -np.inf, np.inf][n % 3], r.logprobs))
-           for n, r in enumerate(base)]  # fmt: skip
+    odd = [
+        swap(r, logprobs=np.where(np.arange(12) == 3, [np.nan, -np.inf, np.inf][n % 3], r.logprobs))
+        for n, r in enumerate(base)
+    ]
     path = save("odd", odd)
     assert verdict(capsysbinary, path, path)[1]["verdict"] == "identical"
     told = verdict(capsysbinary, save("base", base), path)[1]

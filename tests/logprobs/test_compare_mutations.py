@@ -1,4 +1,6 @@
-"""Records with one thing wrong, each with the verdict that it must get and the cause that must be named."""
+"""Records with one thing wrong, each with the verdict that it must get and the cause that must be
+named.
+"""
 
 from __future__ import annotations
 
@@ -33,69 +35,160 @@ EACH = {
     "fewer columns in some requests": (narrow(2), slice(0, 40, 3), V.COLUMNS_ONLY, None),
     "fewer columns in some rows": (ragged, slice(0, 4), V.COLUMNS_ONLY, "cause-ragged"),
     "columns in another order": (
-        lambda r: columns(r, slice(None, None, -1)), slice(None), V.TIE_REORDER, "cause-unsorted",
+        lambda r: columns(r, slice(None, None, -1)),
+        slice(None),
+        V.TIE_REORDER,
+        "cause-unsorted",
     ),
     "every row is the next": (
-        lambda r: gathered(r, np.minimum(np.arange(40) + 1, 39)), slice(None), V.REGRESSION, "cause-row",
+        lambda r: gathered(r, np.minimum(np.arange(40) + 1, 39)),
+        slice(None),
+        V.REGRESSION,
+        "cause-row",
     ),
     "every row is the first of its step": (
         lambda r: gathered(r, np.repeat(np.cumsum(r.accept_num) - r.accept_num, r.accept_num)),
-        slice(None), V.REGRESSION, "cause-row",
+        slice(None),
+        V.REGRESSION,
+        "cause-row",
     ),
     "the third row of each step is wrong": (
         lambda r: gathered(r, np.arange(40) + np.where(place(r) == 2, -2, 0)),
-        slice(None), V.REGRESSION, "cause-step-place",
+        slice(None),
+        V.REGRESSION,
+        "cause-step-place",
     ),
     "one row of one request is the one before": (
-        lambda r: gathered(r, np.where(np.arange(40) == 5, 4, np.arange(40))), slice(0, 1), V.REGRESSION, "cause-row",
+        lambda r: gathered(r, np.where(np.arange(40) == 5, 4, np.arange(40))),
+        slice(0, 1),
+        V.REGRESSION,
+        "cause-row",
     ),
-    "ranks one more": (lambda r: swap(r, ranks=r.ranks + 1), slice(None), V.REGRESSION, "cause-rank-offset"),
-    "ranks from zero": (lambda r: swap(r, ranks=r.ranks - 1), slice(None), V.REGRESSION, "cause-rank-offset"),
+    "ranks one more": (
+        lambda r: swap(r, ranks=r.ranks + 1),
+        slice(None),
+        V.REGRESSION,
+        "cause-rank-offset",
+    ),
+    "ranks from zero": (
+        lambda r: swap(r, ranks=r.ranks - 1),
+        slice(None),
+        V.REGRESSION,
+        "cause-rank-offset",
+    ),
     "one rank one more": (lambda r: one_row(r, ranks=2), slice(0, 1), V.REGRESSION, None),
     "three ulp in one row": (
-        lambda r: one_row(r, logprobs=r.logprobs[5] - 3 * ULP), slice(0, 1), V.REGRESSION, None,
+        lambda r: one_row(r, logprobs=r.logprobs[5] - 3 * ULP),
+        slice(0, 1),
+        V.REGRESSION,
+        None,
     ),
     "another base of the logarithm": (
-        lambda r: swap(r, logprobs=r.logprobs / np.log(2), topk_logprobs=r.topk_logprobs / np.log(2)),
-        slice(None), V.REGRESSION, "cause-scaled",
+        lambda r: swap(
+            r, logprobs=r.logprobs / np.log(2), topk_logprobs=r.topk_logprobs / np.log(2)
+        ),
+        slice(None),
+        V.REGRESSION,
+        "cause-scaled",
     ),
-    "logprobs of zero": (lambda r: swap(r, logprobs=0 * r.logprobs), slice(None), V.REGRESSION, "cause-zero"),
+    "logprobs of zero": (
+        lambda r: swap(r, logprobs=0 * r.logprobs),
+        slice(None),
+        V.REGRESSION,
+        "cause-zero",
+    ),
     "logprobs of the token before": (
-        lambda r: swap(r, logprobs=np.roll(r.logprobs, 1)), slice(None), V.REGRESSION, None,
+        lambda r: swap(r, logprobs=np.roll(r.logprobs, 1)),
+        slice(None),
+        V.REGRESSION,
+        None,
     ),
     "logprobs of the second token": (
-        lambda r: swap(r, logprobs=r.topk_logprobs[:, 1]), slice(0, 1), V.REGRESSION, None,
+        lambda r: swap(r, logprobs=r.topk_logprobs[:, 1]),
+        slice(0, 1),
+        V.REGRESSION,
+        None,
     ),
     "only the first logprob of a step": (
         lambda r: swap(r, logprobs=np.where(place(r) == 0, r.logprobs, np.nan)),
-        slice(None), V.REGRESSION, "cause-nan",
+        slice(None),
+        V.REGRESSION,
+        "cause-nan",
     ),
     "one NaN": (lambda r: one_row(r, logprobs=np.nan), slice(0, 1), V.REGRESSION, "cause-nan"),
-    "one column of NaN": (lambda r: one_row(r, topk_logprobs=np.nan), slice(0, 1), V.REGRESSION, "cause-nan"),
+    "one column of NaN": (
+        lambda r: one_row(r, topk_logprobs=np.nan),
+        slice(0, 1),
+        V.REGRESSION,
+        "cause-nan",
+    ),
     "one -inf": (lambda r: one_row(r, logprobs=-np.inf), slice(0, 1), V.REGRESSION, "cause-inf"),
-    "padding of zeros": (lambda r: padded(r, 2, **ZEROS), slice(3, 5), V.REGRESSION, "cause-padding"),
+    "padding of zeros": (
+        lambda r: padded(r, 2, **ZEROS),
+        slice(3, 5),
+        V.REGRESSION,
+        "cause-padding",
+    ),
     "padding of -1": (lambda r: padded(r, 1, **NO_ID), slice(3, 4), V.REGRESSION, "cause-padding"),
-    "padding of one id": (lambda r: padded(r, 1, **ONE_ID), slice(3, 4), V.REGRESSION, "cause-padding"),
-    "padding that repeats the last row": (lambda r: padded(r, 2), slice(3, 4), V.REGRESSION, "cause-padding"),
-    "the second column is missing": (lambda r: columns(r, [0, 2, 3, 4]), slice(None), V.REGRESSION, None),
+    "padding of one id": (
+        lambda r: padded(r, 1, **ONE_ID),
+        slice(3, 4),
+        V.REGRESSION,
+        "cause-padding",
+    ),
+    "padding that repeats the last row": (
+        lambda r: padded(r, 2),
+        slice(3, 4),
+        V.REGRESSION,
+        "cause-padding",
+    ),
+    "the second column is missing": (
+        lambda r: columns(r, [0, 2, 3, 4]),
+        slice(None),
+        V.REGRESSION,
+        None,
+    ),
     "the answer ends early": (
-        lambda r: cut(r, 30), slice(0, 2), V.TOKEN_DIVERGENCE, None,
+        lambda r: cut(r, 30),
+        slice(0, 2),
+        V.TOKEN_DIVERGENCE,
+        None,
     ),
     "another token far from a tie": (
         lambda r: one_row(r, tokens=r.topk_ids[5, 1], logprobs=r.topk_logprobs[5, 1], ranks=2),
-        slice(0, 3), V.TOKEN_DIVERGENCE, None,
+        slice(0, 3),
+        V.TOKEN_DIVERGENCE,
+        None,
     ),
     "another device": (lambda r: origin(r, device="gpu-2"), slice(None), V.NOT_COMPARABLE, None),
     "another mode": (lambda r: origin(r, mode="processed"), slice(None), V.NOT_COMPARABLE, None),
     "another model": (lambda r: origin(r, model="large"), slice(None), V.NOT_COMPARABLE, None),
-    "another dtype": (lambda r: origin(r, logits_dtype="float32"), slice(None), V.NOT_COMPARABLE, None),
-    "another prompt": (lambda r: swap(r, prompt_sha256="f" * 64), slice(0, 1), V.NOT_COMPARABLE, None),
-    "another seed": (lambda r: swap(r, sampling={**r.sampling, "seed": 5}), slice(0, 1), V.NOT_COMPARABLE, None),
+    "another dtype": (
+        lambda r: origin(r, logits_dtype="float32"),
+        slice(None),
+        V.NOT_COMPARABLE,
+        None,
+    ),
+    "another prompt": (
+        lambda r: swap(r, prompt_sha256="f" * 64),
+        slice(0, 1),
+        V.NOT_COMPARABLE,
+        None,
+    ),
+    "another seed": (
+        lambda r: swap(r, sampling={**r.sampling, "seed": 5}),
+        slice(0, 1),
+        V.NOT_COMPARABLE,
+        None,
+    ),
     "more columns were asked for": (
-        lambda r: swap(r, sampling={**r.sampling, "top_logprobs": 20}), slice(None), V.IDENTICAL, None,
+        lambda r: swap(r, sampling={**r.sampling, "top_logprobs": 20}),
+        slice(None),
+        V.IDENTICAL,
+        None,
     ),
     "another version": (lambda r: origin(r, engine_version="1.1"), slice(None), V.IDENTICAL, None),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", EACH)
@@ -180,8 +273,17 @@ def test_what_both_sides_have_wrong_is_equal(base):
     assert outcome.tally.counts["padding-head-no-id"] == 2
 
 
-@pytest.mark.parametrize("name", ["every row is the next", "one row of one request is the one before", "one NaN",
-                                  "ranks one more", "padding of -1", "another base of the logarithm"])  # fmt: skip
+@pytest.mark.parametrize(
+    "name",
+    [
+        "every row is the next",
+        "one row of one request is the one before",
+        "one NaN",
+        "ranks one more",
+        "padding of -1",
+        "another base of the logarithm",
+    ],
+)
 def test_a_second_run_of_base_excuses_nothing_else(logits, base, name):
     change, where, *_ = EACH[name]
     again, head = (

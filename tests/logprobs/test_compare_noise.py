@@ -1,4 +1,6 @@
-"""What may differ without being wrong: ties, rounding, tokens at near ties and draws. And what may not."""
+"""What may differ without being wrong: ties, rounding, tokens at near ties and draws. And what may
+not.
+"""
 
 from __future__ import annotations
 
@@ -87,7 +89,9 @@ def flat(requests, tokens):
 
 
 def near_ties(logits):
-    """Tokens 0 and 1 are best in row 9 of every request, one ulp apart; the other way round in half of them."""
+    """Tokens 0 and 1 are best in row 9 of every request, one ulp apart; the other way round in half
+    of them.
+    """
     values = logits.values.copy()
     values[:, 9, 0], values[:, 9, 1] = 14, 14 - ULP
     other = values.copy()

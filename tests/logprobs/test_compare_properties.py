@@ -1,4 +1,6 @@
-"""What holds for any records: equal ones are identical, order means nothing, and most verdicts are symmetric."""
+"""What holds for any records: equal ones are identical, order means nothing, and most verdicts are
+symmetric.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,8 @@ from scipy.stats import hypergeom, norm
 
 from checks.logprobs.compare import Collector, Verdict, decide
 from checks.logprobs.compare.acceptance import DROP, FALSE_RED, information
+from checks.logprobs.compare.exact_test import more_than
 from checks.logprobs.compare.tally import Tally
-from checks.logprobs.compare.verdict import more_than
 from checks.logprobs.record import ABSENT, Origin, Record, prompt_hash
 from tests.logprobs.simulated import Logits, columns, compared, records, swap
 
@@ -48,13 +50,18 @@ def any_record(draw, name="r"):
     return Record(
         name,
         ints(draw, n, -1, 6),
-        floats(), table, scores, prompt_hash(name),
+        floats(),
+        table,
+        scores,
+        prompt_hash(name),
         ranks=ints(draw, n, 0, 9) if draw(st.booleans()) else None,
         accept_num=accept,
         logz=floats() if draw(st.booleans()) else None,
-        origin=Origin(logits_dtype=draw(st.sampled_from(["bfloat16", "float32", "unknown", "int4"]))),
+        origin=Origin(
+            logits_dtype=draw(st.sampled_from(["bfloat16", "float32", "unknown", "int4"]))
+        ),
         sampling={"temperature": draw(st.sampled_from([0.0, 1.0]))},
-    )  # fmt: skip
+    )
 
 
 def ints(draw, n, least, most):
@@ -115,12 +122,22 @@ def two_runs(rng, what):
 
 
 def told(outcome):
-    """Everything a report is written from, but for the examples' rows, which are the same where they are ordered."""
+    """Everything a report is written from, but for the examples' rows, which are the same where
+    they are ordered.
+    """
     tally = outcome.tally
     return (
-        outcome.verdict, outcome.reasons, outcome.causes, outcome.acceptance, tally.counts, tally.most,
-        tally.ulps.tolist(), tally.request_ulps.tolist(), tally.places.sum.tolist(), tally.examples.get("split"),
-    )  # fmt: skip
+        outcome.verdict,
+        outcome.reasons,
+        outcome.causes,
+        outcome.acceptance,
+        tally.counts,
+        tally.most,
+        tally.ulps.tolist(),
+        tally.request_ulps.tolist(),
+        tally.places.sum.tolist(),
+        tally.examples.get("split"),
+    )
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 11))
@@ -149,7 +166,9 @@ def test_fishers_exact_test(known, of, found, size):
 
 @pytest.mark.parametrize("alpha", [0.01, 0.005, 1e-4])
 def test_the_information_that_is_needed(alpha):
-    """The likelihood ratio is normal with mean m and variance 2 m: 95 % of it is beyond the bound at that m."""
+    """The likelihood ratio is normal with mean m and variance 2 m: 95 % of it is beyond the bound
+    at that m.
+    """
     m = information(alpha)
     assert norm.sf(np.log(1 / alpha), m, np.sqrt(2 * m)) == pytest.approx(0.95, abs=1e-4)
 

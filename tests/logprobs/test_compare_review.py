@@ -32,8 +32,10 @@ def files(tmp_path_factory):
     logits = Logits.random(np.random.default_rng(1), 8, 10, 30)
     narrow = records(logits, k=3)
     for name, made in (
-        ("base", records(logits)), ("head", narrow), ("broken", [swap(r, ranks=r.ranks + 1) for r in narrow])
-    ):  # fmt: skip
+        ("base", records(logits)),
+        ("head", narrow),
+        ("broken", [swap(r, ranks=r.ranks + 1) for r in narrow]),
+    ):
         (folder / name).write_bytes(b"".join(write(r) for r in made))
     return folder
 

@@ -1,4 +1,6 @@
-"""How often two runs of the same code are called wrong, and how often a real drop is seen: by simulation."""
+"""How often two runs of the same code are called wrong, and how often a real drop is seen: by
+simulation.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +10,11 @@ import numpy as np
 import pytest
 
 from checks.logprobs.compare import Judged, Tally, acceptance, calibrated, decide
-from checks.logprobs.compare.acceptance import POSITIONS, Accepted
-from checks.logprobs.compare.annotate import note
+from checks.logprobs.compare.acceptance import POSITIONS, AcceptanceSums
+from checks.logprobs.compare.annotate import annotate
 from checks.logprobs.compare.collect import NOISE_ULPS
 from checks.logprobs.compare.measure import Measured, Requests, measure
-from checks.logprobs.compare.rows import Rows, starts, units
+from checks.logprobs.compare.rows import LogprobRows, starts, units
 from tests.logprobs.simulated import ULP, bfloat16
 
 REQUESTS, TOKENS, VOCAB, K = 10, 12, 12, 4
@@ -20,7 +22,7 @@ BATCH = 500  # pairs that are measured in one go
 
 
 def logits(rng, pairs):
-    """Greedy rows, a few of them near ties; the log-sum-exp comes from the whole small vocabulary."""
+    """Greedy rows, a few near ties; the log-sum-exp is of the whole small vocabulary."""
     return bfloat16(rng.normal(0, 1.5, (pairs * REQUESTS * TOKENS, VOCAB)) + 9)
 
 
@@ -35,7 +37,7 @@ def run(x):
     length, requests = len(x), len(x) // TOKENS
     position = np.tile(np.arange(TOKENS), requests)
     start = starts(np.full(requests, TOKENS))
-    return Rows(
+    return LogprobRows(
         start,
         order[:, 0],
         table[:, 0],
@@ -89,7 +91,7 @@ def tallies(whole, pairs):
     for part in parts(whole, pairs):
         tally = Tally()
         tally.counts["pairs"] += REQUESTS
-        note(tally, part, names)
+        annotate(tally, part, names)
         yield tally
 
 
@@ -109,7 +111,7 @@ def counts(base, head):
         values[..., column + 1] = side.shape[-1]
     square = np.einsum("...npi,...npj->...pij", values, values)
     differing = (base != head).any(axis=-1).sum()
-    return Accepted(base.shape[-2], values.sum(axis=-3), square, int(differing))
+    return AcceptanceSums(base.shape[-2], values.sum(axis=-3), square, int(differing))
 
 
 def test_the_simulation_counts_as_the_comparison_does():
@@ -169,8 +171,9 @@ def picked(rows, pairs):
 
 
 def sequence(rng, comparisons, requests, looks):
-    """Of many comparisons without a change: whether any number, the tokens a step or a position, was called a drop at
-    any look."""
+    """Of many comparisons without a change: whether any number, the tokens a step or a position,
+    was called a drop at any look.
+    """
     base, head = (acceptances(rng, comparisons, requests, 12, 0.7) for _ in range(2))
     for n in range(comparisons):
         found = [

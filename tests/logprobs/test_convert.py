@@ -201,12 +201,28 @@ def test_fields_about_something_else_are_passed_over():
 
     drafts = {"content": [entry("d", -0.1), entry("e", -0.2)]}
     chunks = [
-        {"id": "x", "choices": [{"index": 0, "delta": {"role": "assistant", "prompt_token_ids": [9, 9]}}]},
-        {"id": "x", "choices": [{"index": 0, "delta": {"completion_token_ids": [5, 6]}, "draft_logprobs": drafts}
-         | {"logprobs": {"content": [entry("a", -1.0), entry("b", -2.0)]}, "prompt_logprobs": prompt}]},
-        {"id": "x", "choices": [{"index": 0, "delta": {"content": ""}, "logprobs": None, "finish_reason": "stop"}]},
+        {
+            "id": "x",
+            "choices": [{"index": 0, "delta": {"role": "assistant", "prompt_token_ids": [9, 9]}}],
+        },
+        {
+            "id": "x",
+            "choices": [
+                {"index": 0, "delta": {"completion_token_ids": [5, 6]}, "draft_logprobs": drafts}
+                | {
+                    "logprobs": {"content": [entry("a", -1.0), entry("b", -2.0)]},
+                    "prompt_logprobs": prompt,
+                }
+            ],
+        },
+        {
+            "id": "x",
+            "choices": [
+                {"index": 0, "delta": {"content": ""}, "logprobs": None, "finish_reason": "stop"}
+            ],
+        },
         {"id": "x", "choices": [], "usage": {"completion_tokens": 2}},
-    ]  # fmt: skip
+    ]
     record = only(stream(chunks))
     assert (record.tokens.tolist(), record.logprobs.tolist()) == ([5, 6], [-1.0, -2.0])
     assert (record.accept_num.tolist(), record.finish_reason) == ([2], "stop")

@@ -1,4 +1,6 @@
-"""Files that a person hands over: `specbot logprobs convert`, and one clear sentence for each that is no use."""
+"""Files that a person hands over: `specbot logprobs convert`, and one clear sentence for each that
+is no use.
+"""
 
 from __future__ import annotations
 
@@ -118,7 +120,9 @@ def test_a_file_that_is_not_there(convert, capsys):
 
 
 def test_every_reason_has_its_sentence_and_every_sentence_its_reason():
-    """The keys are raised in `checks/`, where there are no words, and the words stand in `errors.toml`."""
+    """The keys are raised in `checks/`, where there are no words, and the words stand in
+    `errors.toml`.
+    """
     source = "".join(
         path.read_text("utf-8") for path in sorted((ROOT / "checks/logprobs").glob("*.py"))
     )

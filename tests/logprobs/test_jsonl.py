@@ -1,4 +1,6 @@
-"""The record's lines: what was written is read again, and what is no record is refused with its line."""
+"""The record's lines: what was written is read again, and what is no record is refused with its
+line.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""`specbot logprobs record` against a real server process: every answer once, whatever dies in between."""
+"""`specbot logprobs record` against a real server process: every answer once, whatever dies in
+between.
+"""
 
 from __future__ import annotations
 
@@ -286,12 +288,16 @@ def test_wrong_prompts_are_refused(tmp_path, text, part, capsys):
 
 
 def held_up(*names: str) -> list[str]:
-    """Six prompts, of which those named wait for an answer without end the first time that they are asked."""
+    """Six prompts, of which those named wait for an answer without end the first time that they are
+    asked.
+    """
     return [f"{'!slowx1 ' if str(n) in names else ''}prompt {n} of {names}" for n in range(6)]
 
 
 def test_killed_twice_it_records_each_request_once(vllm, recorded, tmp_path):
-    """kill -9 with requests on their way and a torn last line, two times over: the same file as without all that."""
+    """kill -9 with requests on their way and a torn last line, two times over: the same file as
+    without all that.
+    """
     prompts = held_up("2", "3", "4", "5")
     (tmp_path / "prompts").write_text("".join(p + "\n" for p in prompts))
     output = tmp_path / "killed"

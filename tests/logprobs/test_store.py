@@ -146,7 +146,9 @@ def test_a_key_that_is_not_there_names_the_nearest(accept):
 
 
 def test_an_interrupted_accept_leaves_the_old_baseline(accept):
-    """The line of the log is what counts: records without one, and a torn line, are as if they had not come."""
+    """The line of the log is what counts: records without one, and a torn line, are as if they had
+    not come.
+    """
     accept(record())
     folder = Path("store") / folder_of(H200.key)
     (folder / f"{'0' * 64}.jsonl").write_bytes(write(record(last=-9.0)))

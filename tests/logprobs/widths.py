@@ -1,7 +1,9 @@
-"""`python -m tests.logprobs.widths DIR`: the case that an e2e baseline stopped at when the top-k width changed.
+"""`python -m tests.logprobs.widths DIR`: the case that an e2e baseline stopped at when the top-k
+width changed.
 
-Writes what the decode loop records at 20 columns (`base.jsonl`), at 3 (`head.jsonl`), and at 3 with a real mistake put
-into it (`broken.jsonl`): the sender goes on striding through the table by 21, the width of old, as an engine once did.
+Writes what the decode loop records at 20 columns (`base.jsonl`), at 3 (`head.jsonl`), and at 3 with
+a real mistake put into it (`broken.jsonl`): the sender goes on striding through the table by 21,
+the width of old, as an engine once did.
 """
 
 from __future__ import annotations

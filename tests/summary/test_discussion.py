@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checks.summary.discussion import KINDS, STATES, Comment, Thread, kind, quote, topics
+from checks.summary.comment_text import KINDS, kind_of, quote
+from checks.summary.discussion import STATES, Comment, Thread, find_topics
 
 ASK = Comment("ann", "`row_lengths` is read as int64 here, which is wrong: the buffer is int32.")
 ANSWER = Comment("bob", "It is widened by the caller.", by_author=True)
@@ -25,14 +26,17 @@ def thread(*comments: Comment, path: str = "a.cc", **more: object) -> Thread:
         ("Please add a unit test for the mixed batch.", "test"),
         ("nit: naming, spec_method elsewhere", "style"),
         (
-            "Could this interface be an abstract one instead of a copy of the other? I would refactor.",
+            (
+                "Could this interface be an abstract one instead of a copy of the other? I would "
+                "refactor."
+            ),
             "design",
         ),
         ("Which model did you try?", "other"),
     ],
 )
 def test_what_a_comment_is_about(text: str, about: str):
-    assert kind([text]) == about
+    assert kind_of([text]) == about
 
 
 @pytest.mark.parametrize(
@@ -46,12 +50,12 @@ def test_what_a_comment_is_about(text: str, about: str):
     ],
 )
 def test_how_a_thread_stands(made: Thread, state: str):
-    (topic,) = topics([made])
+    (topic,) = find_topics([made])
     assert topic.state == state
 
 
 def test_the_last_word_is_quoted_with_its_author():
-    (topic,) = topics([thread(ASK, ANSWER, Comment("ann", "thanks!"))])
+    (topic,) = find_topics([thread(ASK, ANSWER, Comment("ann", "thanks!"))])
     assert topic.opening.author == "ann"
     assert (
         topic.opening.text
@@ -65,7 +69,7 @@ def test_the_last_word_is_quoted_with_its_author():
 
 
 def test_nobody_answered():
-    (topic,) = topics([thread(ASK)])
+    (topic,) = find_topics([thread(ASK)])
     assert topic.conclusion is None
 
 
@@ -73,30 +77,37 @@ def test_threads_about_the_same_names_of_a_file_are_one_topic():
     again = thread(Comment("cat", "`row_lengths` again, still the wrong type"))
     elsewhere = thread(Comment("cat", "`row_lengths` in another file"), path="b.cc")
     unlike = thread(Comment("cat", "`seed_state` starts at zero"))
-    assert [len(t.threads) for t in topics([thread(ASK), again, elsewhere, unlike])] == [2, 1, 1]
+    assert [len(t.threads) for t in find_topics([thread(ASK), again, elsewhere, unlike])] == [
+        2,
+        1,
+        1,
+    ]
 
 
 def test_open_topics_come_first_and_one_open_thread_keeps_a_topic_open():
     closed = thread(Comment("cat", "`seed_state` starts at zero"), resolved=True)
     twice = [thread(ASK, resolved=True), thread(Comment("dan", "`row_lengths` is still wrong"))]
-    assert [t.state for t in topics([closed, *twice])] == ["unresolved", "resolved"]
+    assert [t.state for t in find_topics([closed, *twice])] == ["unresolved", "resolved"]
 
 
 def test_what_says_nothing_and_what_we_said_is_no_topic():
     ours = Comment("specbot", "`meta[1]` can spill", ours=True)
-    assert topics([thread(Comment("ann", "LGTM")), thread(ours, ANSWER), thread()]) == ()
+    assert find_topics([thread(Comment("ann", "LGTM")), thread(ours, ANSWER), thread()]) == ()
 
 
 def test_code_quotes_and_hidden_text_are_not_quoted():
-    body = "<!-- marker -->\n> earlier words\n\nUse **this** [form](http://x):\n```python\nx = 1\n```\n"
-    assert quote(Comment("ann", body)) == "Use this form:"
+    body = (
+        "<!-- marker -->\n> earlier words\n\nUse **this** [form](http://x):\n```python\nx = 1\n"
+        "```\n"
+    )
+    assert quote(body) == "Use this form:"
 
 
 @given(st.lists(st.tuples(st.text(), st.booleans(), st.booleans(), st.booleans()), max_size=6))
 def test_any_text_gives_topics_with_known_kinds_and_states(
     said: list[tuple[str, bool, bool, bool]],
 ):
-    made = topics(
+    made = find_topics(
         [
             thread(Comment("a", text, by_author=who), resolved=r, outdated=o)
             for text, who, r, o in said

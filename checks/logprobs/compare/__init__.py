@@ -1,7 +1,7 @@
 """Two files of logprob records, and what became of the numbers between them.
 
-`Collector` takes pairs of records and keeps a `Tally`; `decide` gives its verdict. Nothing here reads a file.
-`VERDICTS.md` beside this file says what each verdict means and what it rests on.
+`Collector` takes pairs of records and keeps a `Tally`; `decide` gives its verdict. Nothing here
+reads a file. `VERDICTS.md` beside this file says what each verdict means and what it rests on.
 """
 
 from checks.logprobs.compare.acceptance import Decision, Judged

@@ -1,23 +1,28 @@
 """Whether head accepts fewer draft tokens than base: a sequential test on the ratio of two means.
 
-The numbers of a request are counted together, and those of base and head for the same request are a pair. What is
-estimated is theta = ln(head / base) of tokens a step, or of acceptances of one draft position a step; its variance V
-comes from the requests' influences (the delta method), so that steps of a request may depend on each other.
+The numbers of a request are counted together, and those of base and head for the same request are a
+pair. What is estimated is theta = ln(head / base) of tokens a step, or of acceptances of one draft
+position a step; its variance V comes from the requests' influences (the delta method), so that
+steps of a request may depend on each other.
 
-Wald's sequential probability ratio test of "no change" against "down by 5 %" has the log-likelihood ratio
+Wald's sequential probability ratio test of "no change" against "down by 5 %" has the log-likelihood
+ratio
 
     L = ln(0.95) / V * (theta - ln(0.95) / 2)
 
-- `DROP` where L >= ln(1 / alpha): however often one looks, that happens with a probability of at most alpha (Ville).
+- `DROP` where L >= ln(1 / alpha): however often one looks, that happens with a probability of at
+  most alpha (Ville).
 - `KEPT` where L <= ln(beta).
 - `UNDECIDED` in between.
 
-With m = ln(0.95)^2 / (2 V), L is normal with mean m (-m without a change) and variance 2 m. A drop of 5 % is found
-with a probability of 95 % once m - 1.645 sqrt(2 m) >= ln(1 / alpha), so for alpha = 0.5 % (the other half of the 1 %
-is shared by the positions) at m = 14.0 or V = 9.4e-5. Steps whose number of tokens has a relative spread c need
-2 c^2 / V of them on each side: about 5,300 for c = 0.5, fewer where pairs go together.
+With m = ln(0.95)^2 / (2 V), L is normal with mean m (-m without a change) and variance 2 m. A drop
+of 5 % is found with a probability of 95 % once m - 1.645 sqrt(2 m) >= ln(1 / alpha), so for alpha =
+0.5 % (the other half of the 1 % is shared by the positions) at m = 14.0 or V = 9.4e-5. Steps whose
+number of tokens has a relative spread c need 2 c^2 / V of them on each side: about 5,300 for c =
+0.5, fewer where pairs go together.
 
-Source: Wald, Sequential Tests of Statistical Hypotheses, 1945; Ville, Etude critique de la notion de collectif, 1939.
+Source: Wald, Sequential Tests of Statistical Hypotheses, 1945; Ville, Etude critique de la notion
+de collectif, 1939.
 """
 
 from __future__ import annotations
@@ -50,17 +55,19 @@ class Judged(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
-    """Sums over requests, which add up: `total` [P + 1, 4] of (tokens head, steps head, tokens base, steps base) and
-    `square` [P + 1, 4, 4] of their products; entry 0 counts tokens, entry j acceptances of the draft at place j."""
+class AcceptanceSums:
+    """Sums over requests, which add up: `total` [P + 1, 4] of (tokens head, steps head, tokens
+    base, steps base) and `square` [P + 1, 4, 4] of their products; entry 0 counts tokens, entry j
+    acceptances of the draft at place j.
+    """
 
     requests: int
     total: Ints
     square: Ints
     differing: int  # requests whose steps are not the same
 
-    def __add__(self, other: Accepted) -> Accepted:
-        return Accepted(
+    def __add__(self, other: AcceptanceSums) -> AcceptanceSums:
+        return AcceptanceSums(
             self.requests + other.requests,
             self.total + other.total,
             self.square + other.square,
@@ -70,8 +77,10 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """One number on both sides, tokens a step or acceptances a step. `low` and `high` bound head / base at 95 %;
-    `more` is how many steps more, on each side, decide with 95 %: 0 where nothing is open."""
+    """One number on both sides, tokens a step or acceptances a step. `low` and `high` bound head /
+    base at 95 %; `more` is how many steps more, on each side, decide with 95 %: 0 where nothing is
+    open.
+    """
 
     base: float
     head: float
@@ -88,25 +97,29 @@ class Decision:
         return self.head / self.base - 1 if self.base else 0.0
 
 
-def nothing() -> Accepted:
+def nothing() -> AcceptanceSums:
     """No requests."""
     size = POSITIONS + 1
-    return Accepted(0, np.zeros((size, 4), np.int64), np.zeros((size, 4, 4), np.int64), 0)
+    return AcceptanceSums(0, np.zeros((size, 4), np.int64), np.zeros((size, 4, 4), np.int64), 0)
 
 
-def count(pairs: list[tuple[Ints, Ints]]) -> Accepted:
-    """Of the `accept_num` of base and head, request by request. The first step, the prompt's, has no drafts."""
+def count(pairs: list[tuple[Ints, Ints]]) -> AcceptanceSums:
+    """Of the `accept_num` of base and head, request by request. The first step, the prompt's, has
+    no drafts.
+    """
     if not pairs:
         return nothing()
     head, base = _counted([head for _, head in pairs]), _counted([base for base, _ in pairs])
     values = np.concatenate([head, base], axis=2)
     differing = sum(not np.array_equal(base, head) for base, head in pairs)
     square = np.einsum("npi,npj->pij", values, values)
-    return Accepted(len(pairs), values.sum(axis=0), square, differing)
+    return AcceptanceSums(len(pairs), values.sum(axis=0), square, differing)
 
 
 def _counted(requests: list[Ints]) -> Ints:
-    """[R, P + 1, 2]: tokens, then the steps that accepted place 1, 2...; and the steps. One without tokens is none."""
+    """[R, P + 1, 2]: tokens, then the steps that accepted place 1, 2...; and the steps. One without
+    tokens is none.
+    """
     size = POSITIONS + 2
     steps = np.concatenate([steps[1:] for steps in requests])
     of = np.repeat(np.arange(len(requests)), [max(len(steps) - 1, 0) for steps in requests])
@@ -123,8 +136,10 @@ def _counted(requests: list[Ints]) -> Ints:
     return counted
 
 
-def decide(accepted: Accepted) -> list[Decision]:
-    """Tokens a step first, then each draft position that either side ever accepted. All false reds together: 1 %."""
+def decide(accepted: AcceptanceSums) -> list[Decision]:
+    """Tokens a step first, then each draft position that either side ever accepted. All false reds
+    together: 1 %.
+    """
     used = [
         0,
         *(p for p in range(1, POSITIONS + 1) if accepted.total[p, 0] or accepted.total[p, 2]),
@@ -135,7 +150,9 @@ def decide(accepted: Accepted) -> list[Decision]:
 
 
 def information(alpha: float, reached: float = 0.0) -> float:
-    """The m at which a change of 5 %, or none, is told with 95 % from a log-likelihood ratio of `reached` on."""
+    """The m at which a change of 5 %, or none, is told with 95 % from a log-likelihood ratio of
+    `reached` on.
+    """
 
     def needed(distance: float) -> float:
         half = _QUANTILE / sqrt(2)
@@ -144,12 +161,13 @@ def information(alpha: float, reached: float = 0.0) -> float:
     return max(needed(log(1 / alpha) - reached), needed(reached - log(MISS)))
 
 
-def _decide(accepted: Accepted, place: int, alpha: float) -> Decision:
+def _decide(accepted: AcceptanceSums, place: int, alpha: float) -> Decision:
     tokens_head, steps_head, tokens_base, steps_base = (int(v) for v in accepted.total[place])
     base, head = tokens_base / max(steps_base, 1), tokens_head / max(steps_head, 1)
     if not accepted.differing:
         return Decision(base, head, steps_base, steps_head, Judged.EQUAL, 1.0, 1.0, 0)
-    # Half an acceptance more on either side keeps a position that was never accepted from being infinitely worse.
+    # Half an acceptance more on either side keeps a position that was never accepted from being
+    # infinitely worse.
     theta = log((tokens_head + 0.5) / max(steps_head, 1)) - log(
         (tokens_base + 0.5) / max(steps_base, 1)
     )
@@ -179,7 +197,7 @@ def _decide(accepted: Accepted, place: int, alpha: float) -> Decision:
     )
 
 
-def _variance(accepted: Accepted, place: int) -> float:
+def _variance(accepted: AcceptanceSums, place: int) -> float:
     """Of theta, from the requests' influences, whose sum is zero."""
     total = accepted.total[place] + np.array([0.5, 0.0, 0.5, 0.0])
     scale = np.array([1.0, -1.0, -1.0, 1.0]) / np.maximum(total, 1)

@@ -1,4 +1,4 @@
-"""What was measured, counted into a tally."""
+"""Counts what was measured into a tally, and keeps the worst rows as examples."""
 
 from __future__ import annotations
 
@@ -7,50 +7,62 @@ from collections.abc import Sequence
 import numpy as np
 
 from checks.logprobs.compare.columns import difference
-from checks.logprobs.compare.measure import REAL_SPLITS, Grade, Measured, Split
-from checks.logprobs.compare.rows import Rows
+from checks.logprobs.compare.measure import REAL_DIVERGENCES, Divergence, Grade, Measured
+from checks.logprobs.compare.rows import LogprobRows
 from checks.logprobs.compare.tally import SHOWN, STEP_PLACES, Tally, Worst, binned, place_of
 from checks.logprobs.record import ABSENT, Ints
 
-_REAL = frozenset(map(int, REAL_SPLITS))
 _GRADES = tuple(grade.name.lower() for grade in Grade)
-_SPLITS = ("", *(kind.name.lower().replace("_", "-") for kind in Split if kind))
+_SPLITS = ("", *(kind.name.lower().replace("_", "-") for kind in Divergence if kind))
 
 
-def note(tally: Tally, measured: Measured, names: Sequence[str]) -> None:
-    """Count what was measured, request by request; `names` [R] are the requests' ids."""
+def annotate(tally: Tally, measured: Measured, names: Sequence[str]) -> None:
+    """Count what was measured into the tally; `names` [R] are the requests' ids."""
+    tally.widths[measured.base.k, measured.head.k] += len(names)
+    _count_grades(tally, measured)
+    _count_ulps(tally, measured, len(names))
+    _count_places(tally, measured)
+    _count_splits(tally, measured, names)
+    _count_signs(tally, measured, len(names))
+    _count_ranks(tally, measured, names)
+    _keep_worst(tally, measured, names)
+
+
+def _count_grades(tally: Tally, measured: Measured) -> None:
+    """Rows by their grade, and the requests in which there is one that is no good."""
     counts, grade = tally.counts, measured.grade
     counts["rows"] += len(grade)
-    for name, found in zip(
-        _GRADES, np.bincount(grade, minlength=len(_GRADES)).tolist(), strict=True
-    ):
-        counts[name] += found
-    tally.widths[measured.base.k, measured.head.k] += len(names)
-    size = len(names)
-    tally.ulps += np.bincount(binned(measured.ulps), minlength=len(tally.ulps))
+    rows_of_grade = np.bincount(grade, minlength=len(_GRADES)).tolist()
+    for name, rows in zip(_GRADES, rows_of_grade, strict=True):
+        counts[name] += rows
+    counts["requests-over"] += _count_distinct(measured.request[grade == Grade.OVER])
+    counts["requests-rank"] += _count_distinct(measured.request[measured.rank != 0])
+    counts["requests-differ"] += _count_distinct(measured.request[grade != Grade.EQUAL])
+    counts["unsorted"] += _count_unsorted(measured)
+
+
+def _count_ulps(tally: Tally, measured: Measured, size: int) -> None:
+    """How far rows are apart, and how far the worst row of each request is."""
+    bins = len(tally.ulps)
+    tally.ulps += np.bincount(binned(measured.ulps), minlength=bins)
     largest = np.zeros(size)
     np.maximum.at(largest, measured.request, measured.ulps)
-    tally.request_ulps += np.bincount(binned(largest), minlength=len(tally.ulps))
+    tally.request_ulps += np.bincount(binned(largest), minlength=bins)
     tally.most = max(tally.most, float(largest.max(initial=0.0)))
 
-    over = (grade == Grade.OVER).astype(np.int64)
-    counts["requests-over"] += _distinct(measured.request[over > 0])
-    counts["requests-rank"] += _distinct(measured.request[measured.rank != 0])
-    counts["requests-differ"] += _distinct(measured.request[grade != Grade.EQUAL])
-    counts["unsorted"] += _unsorted(measured)
+
+def _count_places(tally: Tally, measured: Measured) -> None:
+    """Differences by the place in the text, and in the step where the steps are known."""
+    over = (measured.grade == Grade.OVER).astype(np.int64)
+    position = measured.base.position[measured.row]
+    tally.places.add(place_of(position), measured.ulps, over)
     place = measured.base.place[measured.row]
-    tally.places.add(place_of(measured.base.position[measured.row]), measured.ulps, over)
     known = place >= 0
-    tally.step_places.add(
-        np.minimum(place[known], STEP_PLACES - 1), measured.ulps[known], over[known]
-    )
-    _note_splits(tally, measured, names)
-    _note_signs(tally, measured, size)
-    _note_ranks(tally, measured, names)
-    _note_worst(tally, measured, names)
+    capped = np.minimum(place[known], STEP_PLACES - 1)
+    tally.step_places.add(capped, measured.ulps[known], over[known])
 
 
-def _unsorted(measured: Measured) -> int:
+def _count_unsorted(measured: Measured) -> int:
     """Rows in another order in which not only ties changed places."""
     at = measured.row[measured.grade == Grade.REORDERED]
     if not len(at):
@@ -63,22 +75,26 @@ def _unsorted(measured: Measured) -> int:
     return int((~falling).sum())
 
 
-def _distinct(requests: Ints) -> int:
+def _count_distinct(requests: Ints) -> int:
     """How many different numbers there are among rising ones."""
     return int(np.count_nonzero(np.diff(requests, prepend=-1)))
 
 
-def _note_splits(tally: Tally, measured: Measured, names: Sequence[str]) -> None:
-    found = np.bincount(measured.split, minlength=len(Split)).tolist()
-    for kind, requests in zip(_SPLITS, found, strict=True):
+def _count_splits(tally: Tally, measured: Measured, names: Sequence[str]) -> None:
+    """Requests that went on with other tokens, by the reason; real ones are shown first."""
+    requests_of_kind = np.bincount(measured.split, minlength=len(Divergence)).tolist()
+    for kind, requests in zip(_SPLITS, requests_of_kind, strict=True):
         if requests and kind:
             tally.counts[f"split-{kind}"] += requests
-    tally.counts["requests-real"] += sum(found[kind] for kind in REAL_SPLITS)
-    split = measured.split.tolist()
-    order = sorted((kind not in _REAL, names[r], r) for r, kind in enumerate(split) if kind)
-    tally.keep(
-        "split", [_split(measured, r, names[r], float(near)) for near, _, r in order[:SHOWN]]
-    )
+    tally.counts["requests-real"] += sum(requests_of_kind[kind] for kind in REAL_DIVERGENCES)
+    order = []
+    for request, kind in enumerate(measured.split.tolist()):
+        if kind != Divergence.NONE:
+            order.append((kind not in REAL_DIVERGENCES, names[request], request))
+    examples = []
+    for is_harmless, name, request in sorted(order)[:SHOWN]:
+        examples.append(_split(measured, request, name, float(is_harmless)))
+    tally.keep("split", examples)
 
 
 def _split(measured: Measured, request: int, name: str, first: float) -> Worst:
@@ -86,6 +102,7 @@ def _split(measured: Measured, request: int, name: str, first: float) -> Worst:
     kind = _SPLITS[measured.split[request]]
     if row < 0:
         length = int(base.lengths[request])
+        # One of the two ends: there is no token to show.
         return Worst(first, name, length, kind, -1, np.nan, np.nan, np.nan, -1, -1)
     gap = float(measured.gap[request]) / _unit_at(measured, row)
     tokens = int(base.tokens[row]), int(head.tokens[row])
@@ -97,9 +114,12 @@ def _unit_at(measured: Measured, row: int) -> float:
     return float(measured.unit[np.searchsorted(measured.row, row)])
 
 
-def _note_signs(tally: Tally, measured: Measured, size: int) -> None:
-    """Rounding goes up as often as down. Half an ulp or more of the chosen token is counted, a request together."""
-    small = (measured.grade == Grade.NOISE) & (np.abs(measured.moved) >= measured.unit / 2)
+def _count_signs(tally: Tally, measured: Measured, size: int) -> None:
+    """Rounding goes up as often as down. Half an ulp or more of the chosen token is counted, a
+    request together.
+    """
+    is_half_ulp = np.abs(measured.moved) >= measured.unit / 2
+    small = (measured.grade == Grade.NOISE) & is_half_ulp
     sign = np.sign(measured.moved[small]).astype(np.int64)
     summed = np.bincount(measured.request[small], weights=sign, minlength=size).astype(np.int64)
     counts = tally.counts
@@ -111,37 +131,49 @@ def _note_signs(tally: Tally, measured: Measured, size: int) -> None:
     counts["sign-one-ulp"] += int(one.sum())
 
 
-def _note_ranks(tally: Tally, measured: Measured, names: Sequence[str]) -> None:
-    base, head = measured.base, measured.head
-    shown = measured.row
-    tally.counts["ranked"] += int(((base.ranks[shown] >= 0) & (head.ranks[shown] >= 0)).sum())
-    bad = np.flatnonzero(measured.rank)
-    tally.counts["rank"] += len(bad)
-    tally.ranks.update(measured.rank[bad].tolist())
-    order = bad[np.argsort(-np.abs(measured.rank[bad]), kind="stable")[:SHOWN]]
-    examples = []
-    for n in order:
-        row, token = int(shown[n]), int(base.tokens[shown[n]])
-        ranks = float(base.ranks[row]), float(head.ranks[row])
-        first = -float(abs(measured.rank[n]))
-        name = names[measured.request[n]]
-        examples.append(
-            Worst(first, name, int(base.position[row]), "rank", token, *ranks, 0.0, token, token)
-        )
-    tally.keep("rank", examples)
+def _count_ranks(tally: Tally, measured: Measured, names: Sequence[str]) -> None:
+    """Ranks that neither noise nor ties explain, and by how much they are off."""
+    rows = measured.row
+    ranked = (measured.base.ranks[rows] >= 0) & (measured.head.ranks[rows] >= 0)
+    tally.counts["ranked"] += int(ranked.sum())
+    wrong = np.flatnonzero(measured.rank)
+    tally.counts["rank"] += len(wrong)
+    tally.ranks.update(measured.rank[wrong].tolist())
+    farthest_first = np.argsort(-np.abs(measured.rank[wrong]), kind="stable")
+    shown = wrong[farthest_first[:SHOWN]]
+    tally.keep("rank", [_rank_example(measured, n, names) for n in shown.tolist()])
 
 
-def _note_worst(tally: Tally, measured: Measured, names: Sequence[str]) -> None:
+def _rank_example(measured: Measured, n: int, names: Sequence[str]) -> Worst:
+    base, head, row = measured.base, measured.head, int(measured.row[n])
+    token = int(base.tokens[row])
+    return Worst(
+        first=-float(abs(measured.rank[n])),
+        request=names[measured.request[n]],
+        position=int(base.position[row]),
+        kind="rank",
+        token=token,
+        base=float(base.ranks[row]),
+        head=float(head.ranks[row]),
+        ulps=0.0,
+        chosen_base=token,
+        chosen_head=token,
+    )
+
+
+def _keep_worst(tally: Tally, measured: Measured, names: Sequence[str]) -> None:
+    """Keep the rows that are furthest apart."""
     differ = np.flatnonzero(measured.grade >= Grade.NOISE)
     if not len(differ):
         return
     least = np.sort(measured.ulps[differ])[-min(SHOWN, len(differ))]
     chosen = differ[measured.ulps[differ] >= least][: 4 * SHOWN]
     known = tally.examples.get("worst", [])
-    found = [
-        n for n in chosen.tolist() if len(known) < SHOWN or _before(measured, n, names, known[-1])
-    ]
-    tally.keep("worst", [_worst(measured, n, names) for n in found])
+    examples = []
+    for n in chosen.tolist():
+        if len(known) < SHOWN or _before(measured, n, names, known[-1]):
+            examples.append(_worst(measured, n, names))
+    tally.keep("worst", examples)
 
 
 def _before(measured: Measured, n: int, names: Sequence[str], last: Worst) -> bool:
@@ -152,37 +184,46 @@ def _before(measured: Measured, n: int, names: Sequence[str], last: Worst) -> bo
 
 
 def _worst(measured: Measured, n: int, names: Sequence[str]) -> Worst:
+    """The example of row `n`: the token that makes the difference, with its two values."""
     base, head, row = measured.base, measured.head, int(measured.row[n])
-    chosen = int(base.tokens[row]), int(head.tokens[row])
-    ulps = float(measured.ulps[n])
     columns = measured.columns
     of_columns = max(-columns.low[n], columns.high[n])
     of_chosen = abs(float(measured.moved[n]))
-    kind, token = "value", chosen[0]
+    kind, token = "value", int(base.tokens[row])
     if columns.lost[n] > max(of_columns, of_chosen):
         kind, token = "missing", _lost_id(measured, row)
     elif of_columns > of_chosen:
         token = _furthest(base, head, row)
-    values = (
-        _value(base.ids[row], base.values[row], token),
-        _value(head.ids[row], head.values[row], token),
-    )
     if kind == "value" and of_chosen >= of_columns:
-        values = float(base.logprobs[row]), float(head.logprobs[row])
-    name = names[measured.request[n]]
-    return Worst(-ulps, name, int(base.position[row]), kind, token, *values, ulps, *chosen)
+        of_base, of_head = float(base.logprobs[row]), float(head.logprobs[row])
+    else:
+        of_base, of_head = _value(base, row, token), _value(head, row, token)
+    ulps = float(measured.ulps[n])
+    return Worst(
+        first=-ulps,
+        request=names[measured.request[n]],
+        position=int(base.position[row]),
+        kind=kind,
+        token=token,
+        base=of_base,
+        head=of_head,
+        ulps=ulps,
+        chosen_base=int(base.tokens[row]),
+        chosen_head=int(head.tokens[row]),
+    )
 
 
-def _furthest(base: Rows, head: Rows, row: int) -> int:
+def _furthest(base: LogprobRows, head: LogprobRows, row: int) -> int:
     """The id on both sides that differs most."""
     ids, of_base, of_head = np.intersect1d(base.ids[row], head.ids[row], return_indices=True)
     apart = np.abs(difference(base.values[row, of_base], head.values[row, of_head]))
     return int(ids[np.where(ids == ABSENT, -1.0, apart).argmax()])
 
 
-def _value(ids: Ints, values: Ints, token: int) -> float:
-    at = np.flatnonzero(ids == token)
-    return float(values[at[0]]) if len(at) else float("nan")
+def _value(rows: LogprobRows, row: int, token: int) -> float:
+    """The value of a token in the columns of a row, NaN where it is in none."""
+    columns = np.flatnonzero(rows.ids[row] == token)
+    return float(rows.values[row][columns[0]]) if len(columns) else float("nan")
 
 
 def _lost_id(measured: Measured, row: int) -> int:

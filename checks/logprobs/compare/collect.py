@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 
 from checks.logprobs.compare import acceptance
-from checks.logprobs.compare.annotate import note
+from checks.logprobs.compare.annotate import annotate
 from checks.logprobs.compare.causes import note_causes
 from checks.logprobs.compare.comparable import (
     conflicts,
@@ -19,7 +19,7 @@ from checks.logprobs.compare.comparable import (
 )
 from checks.logprobs.compare.measure import Requests, aligned, measure
 from checks.logprobs.compare.padding import KINDS, Stripped, strip
-from checks.logprobs.compare.rows import rows_of, units
+from checks.logprobs.compare.rows import LogprobRows, rows_of, units
 from checks.logprobs.compare.tally import SHOWN, Tally, Worst
 from checks.logprobs.record import ABSENT, Record
 
@@ -32,8 +32,8 @@ NOISE_ULPS = 2.0
 class Collector:
     """Adds pairs of records, base and head of the same request, to `tally`.
 
-    tolerance: ulps, 2 or what an A/A run asks for. calibrated: whether it is from an A/A run, which then also says
-    how large an ulp is taken to be where the records do not.
+    tolerance: ulps, 2 or what an A/A run asks for. calibrated: whether it is from an A/A run, which
+    then also says how large an ulp is taken to be where the records do not.
     """
 
     def __init__(self, tolerance: float = NOISE_ULPS, *, calibrated: bool = False) -> None:
@@ -44,20 +44,20 @@ class Collector:
     def add(self, pairs: Sequence[Pair]) -> None:
         """Compare these requests. Pairs that are not comparable are counted, and not compared."""
         tally = self.tally
-        fit: list[Pair] = []
+        comparable: list[Pair] = []
         for base, head in pairs:
-            against = conflicts(base, head)
-            for name, of_base, of_head in against:
+            found = conflicts(base, head)
+            for name, of_base, of_head in found:
                 tally.conflicts[name] += 1
                 tally.say(f"conflict-{name}", [(of_base, of_head)])
-            if against:
+            if found:
                 tally.name("conflict", [base.id])
             else:
-                fit.append((base, head))
+                comparable.append((base, head))
         for origins in dict.fromkeys((base.origin, head.origin) for base, head in pairs):
             name_origins(tally, *origins)
-        if fit:
-            self._add(fit)
+        if comparable:
+            self._add(comparable)
 
     def only(self, side: str, record: Record) -> None:
         """A request that the other side lacks; `side` is `base` or `head`."""
@@ -65,49 +65,65 @@ class Collector:
         self.tally.name(f"only-{side}", [record.id])
 
     def _add(self, pairs: list[Pair]) -> None:
-        other_length = np.array([len(b) != len(h) for b, h in pairs])
-        base, head = (
-            strip(rows_of([pair[side] for pair in pairs]), other_length) for side in (0, 1)
-        )
-        names = [pair[0].id for pair in pairs]
+        """Compare requests that are comparable."""
+        bases, heads = [base for base, _ in pairs], [head for _, head in pairs]
         self.tally.counts["pairs"] += len(pairs)
-        for side, stripped, records in (("base", base, 0), ("head", head, 1)):
-            self._count_side(side, stripped, [pair[records] for pair in pairs])
+        other_length = np.array([len(base) != len(head) for base, head in pairs])
+        base = strip(rows_of(bases), other_length)
+        head = strip(rows_of(heads), other_length)
+        self._count_side("base", base, bases)
+        self._count_side("head", head, heads)
         uneven = base.rows.lengths != head.rows.lengths
         shared_base, shared_head = aligned(base.rows, head.rows)
-        least, most = units(shared_base, shared_head, [dtype(b, h) for b, h in pairs])
-        greedy = np.array([temperature(b, h) == 0 for b, h in pairs])
-        requests = Requests(greedy, least, least if self._calibrated else most)
+        requests = self._requests(pairs, shared_base, shared_head)
         measured = measure(shared_base, shared_head, requests, uneven, self._tolerance)
-        note(self.tally, measured, names)
+        annotate(self.tally, measured, [record.id for record in bases])
         note_causes(self.tally, measured, pairs, self._tolerance)
-        drafted = [(b.accept_num, h.accept_num) for b, h in pairs if same_drafting(b, h)]
-        steps = [(b, h) for b, h in drafted if b is not None and h is not None]
-        self.tally.counts["other-drafting"] += len(pairs) - len(drafted)
+        self._count_acceptance(pairs)
+
+    def _requests(self, pairs: list[Pair], base: LogprobRows, head: LogprobRows) -> Requests:
+        """Which requests drew no lots, and how large an ulp of their rows is."""
+        least, most = units(base, head, [dtype(*pair) for pair in pairs])
+        greedy = np.array([temperature(*pair) == 0 for pair in pairs])
+        # An A/A run says how large an ulp is taken to be where the records do not.
+        return Requests(greedy, least, least if self._calibrated else most)
+
+    def _count_acceptance(self, pairs: list[Pair]) -> None:
+        """Add up how many draft tokens each side accepted, where both were drafted for alike."""
+        steps = []
+        for base, head in pairs:
+            if not same_drafting(base, head):
+                self.tally.counts["other-drafting"] += 1
+            elif base.accept_num is not None and head.accept_num is not None:
+                steps.append((base.accept_num, head.accept_num))
         self.tally.accepted = self.tally.accepted + acceptance.count(steps)
 
     def _count_side(self, side: str, stripped: Stripped, records: list[Record]) -> None:
+        """Count the rows of one side, its padding and the rows that are shorter than others."""
         counts = self.tally.counts
         counts[f"rows-{side}"] += len(stripped.kind)
-        for name, found in zip(
-            KINDS, np.bincount(stripped.kind, minlength=len(KINDS)).tolist(), strict=True
-        ):
-            if name and found:
-                counts[f"padding-{side}-{name}"] += found
-        at = np.flatnonzero(stripped.kind)[:SHOWN]
-        if len(at):
-            start = np.cumsum([0, *(len(r) for r in records)])
-            of = np.searchsorted(start, at, side="right") - 1
-            self.tally.keep(
-                f"padding-{side}",
-                [
-                    _padded(records[r], int(i - start[r]), int(stripped.kind[i]))
-                    for r, i in zip(of, at, strict=True)
-                ],
-            )
-        counts[f"ragged-{side}"] += int((stripped.rows.ids[:, -1:] == ABSENT).sum()) - sum(
-            len(r) for r in records if not r.k and stripped.rows.k
-        )
+        rows_of_kind = np.bincount(stripped.kind, minlength=len(KINDS)).tolist()
+        for name, rows in zip(KINDS, rows_of_kind, strict=True):
+            if name and rows:
+                counts[f"padding-{side}-{name}"] += rows
+        self._keep_padding(side, stripped, records)
+        short = int((stripped.rows.ids[:, -1:] == ABSENT).sum())
+        # A record without columns is no ragged one.
+        without_columns = sum(len(record) for record in records if not record.k)
+        counts[f"ragged-{side}"] += short - (without_columns if stripped.rows.k else 0)
+
+    def _keep_padding(self, side: str, stripped: Stripped, records: list[Record]) -> None:
+        """Keep the first rows of padding as examples."""
+        padded = np.flatnonzero(stripped.kind)[:SHOWN]
+        if not len(padded):
+            return
+        starts = np.cumsum([0, *(len(record) for record in records)])
+        record_of = np.searchsorted(starts, padded, side="right") - 1
+        examples = []
+        for number, row in zip(record_of.tolist(), padded.tolist(), strict=True):
+            position = row - int(starts[number])
+            examples.append(_padded(records[number], position, int(stripped.kind[row])))
+        self.tally.keep(f"padding-{side}", examples)
 
 
 def _padded(record: Record, position: int, kind: int) -> Worst:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from checks.logprobs.compare.rows import Bools, Rows
+from checks.logprobs.compare.rows import Bools, LogprobRows
 from checks.logprobs.record import ABSENT, Floats, Ints
 
-# Noise moves a token by a few places. The columns of rows that are not settled by then are compared one with each.
+# Noise moves a token by a few places. The columns of rows that are not settled by then are compared
+# one with each.
 _NEAR = 3
 # What an absent cell of head is called while ids are compared, so that it is not base's.
 _NOTHING = np.iinfo(np.int64).min
@@ -18,14 +19,16 @@ _NOTHING = np.iinfo(np.int64).min
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What N pairs of rows have in common. Differences are head minus base, in nats; infinite where one side is -inf
-    or NaN and the other is not."""
+    """What N pairs of rows have in common. Differences are head minus base, in nats; infinite where
+    one side is -inf or NaN and the other is not.
+    """
 
     low: Floats  # [N] the smallest difference over the shared ids, 0 without any
     high: Floats  # [N] the largest
     count: Ints  # [N] shared ids
     other_order: Bools  # [N] the shared part has other ids, or the same in another order
-    lost: Floats  # [N] how far an id that one side lacks stands above the other's last column; -inf without one
+    # [N] how far an id that one side lacks stands above the other's last column; -inf without one
+    lost: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,7 @@ class _Paired:
     twice: Bools  # [n] an id was found in two columns of one side
 
 
-def compare_columns(base: Rows, head: Rows) -> Columns:
+def compare_columns(base: LogprobRows, head: LogprobRows) -> Columns:
     """Pairs of rows with the same number; a side without columns has nothing in common with any."""
     shared, widest = min(base.k, head.k), max(base.k, head.k)
     rows = len(base)
@@ -63,7 +66,9 @@ def compare_columns(base: Rows, head: Rows) -> Columns:
 
 
 def difference(base: Floats, head: Floats) -> Floats:
-    """Head minus base: 0 for two that are equal, -inf and NaN included; infinite where only one is a number."""
+    """Head minus base: 0 for two that are equal, -inf and NaN included; infinite where only one is
+    a number.
+    """
     with np.errstate(invalid="ignore"):
         moved = head - base
     odd = ~np.isfinite(moved)
@@ -74,9 +79,13 @@ def difference(base: Floats, head: Floats) -> Floats:
     return moved
 
 
-def _match(base: Rows, head: Rows, part: Ints, found: Columns, reach: int, once: bool) -> Ints:
-    """Fill in the rows `part`, whose ids do not stand in the same order, and give those that need another look: their
-    ids stand further apart than `reach` columns, or twice. With `once` they count where they stand first."""
+def _match(
+    base: LogprobRows, head: LogprobRows, part: Ints, found: Columns, reach: int, once: bool
+) -> Ints:
+    """Fill in the rows `part`, whose ids do not stand in the same order, and give those that need
+    another look: their ids stand further apart than `reach` columns, or twice. With `once` they
+    count where they stand first.
+    """
     if len(part) < len(base):
         base, head = base.take(part, base.start), head.take(part, head.start)
     ids_b, ids_h = (_once(base.ids), _once(head.ids)) if once else (base.ids, head.ids)
@@ -99,8 +108,9 @@ def _match(base: Rows, head: Rows, part: Ints, found: Columns, reach: int, once:
 
 
 def _paired(base: Ints, head: Ints, values: Floats, reach: int) -> _Paired:
-    """Compare every column of base [n, kb] with those of head [n, kh] that are at most `reach` places away; `values`
-    are head's."""
+    """Compare every column of base [n, kb] with those of head [n, kh] that are at most `reach`
+    places away; `values` are head's.
+    """
     found_b, found_h = base == ABSENT, head == ABSENT
     if found_h.any():
         head = np.where(found_h, _NOTHING, head)
@@ -116,7 +126,8 @@ def _paired(base: Ints, head: Ints, values: Floats, reach: int) -> _Paired:
             twice |= (same & (found_b[:, left] | found_h[:, right])).any(axis=1)
             found_b[:, left] |= same
             found_h[:, right] |= same
-            # a sum, of one number where an id was found once; writing where a mask says so takes three times as long
+            # a sum, of one number where an id was found once; writing where a mask says so takes
+            # three times as long
             at[:, left] += same * np.arange(right.start + 1, right.stop + 1, dtype=np.int16)
     return _Paired(at, _taken(values, at), ~found_b, ~found_h, twice)
 
@@ -127,7 +138,7 @@ def _taken(values: Floats, at: NDArray[np.int16]) -> Floats:
     return values.T.reshape(-1).take(place, mode="clip").T
 
 
-def _lost(base: Rows, head: Rows, paired: _Paired) -> Floats:
+def _lost(base: LogprobRows, head: LogprobRows, paired: _Paired) -> Floats:
     """`Columns.lost` of rows that are paired."""
     best_base = np.fmax.reduce(np.where(paired.only_base, base.values, np.nan), axis=1)
     best_head = np.fmax.reduce(np.where(paired.only_head, head.values, np.nan), axis=1)
@@ -135,14 +146,17 @@ def _lost(base: Rows, head: Rows, paired: _Paired) -> Floats:
 
 
 def _once(ids: Ints) -> Ints:
-    """Without ids that stand further left in their row already, which pair with nothing: a top-k that picks among
-    several -inf may give one twice (vLLM#47594)."""
+    """Without ids that stand further left in their row already, which pair with nothing: a top-k
+    that picks among several -inf may give one twice (vLLM#47594).
+    """
     again = np.tril(ids[:, :, None] == ids[:, None, :], -1).any(axis=2)
     return np.where(again, ABSENT, ids)
 
 
-def _last(rows: Rows) -> Floats:
-    """The smallest logprob of each row's best k. The chosen token does not count: many engines add it as a column."""
+def _last(rows: LogprobRows) -> Floats:
+    """The smallest logprob of each row's best k. The chosen token does not count: many engines add
+    it as a column.
+    """
     if rows.k == 1:
         return rows.values[:, 0]
     others = np.where(

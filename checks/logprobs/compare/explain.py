@@ -1,4 +1,5 @@
-"""What a tally proves about why two sides differ, as messages: keys of `templates/words/comparison.toml`."""
+"""What a tally proves about why two sides differ, as messages: keys of
+`templates/words/comparison.toml`."""
 
 from __future__ import annotations
 
@@ -13,125 +14,132 @@ from checks.logprobs.compare.tally import SHOWN, STEP_PLACES, Tally
 # An explanation is given where it explains this share of what is wrong.
 _MOST = 0.9
 _FEWEST_ROWS = 3
-# Two slopes this near are one.
+_MOST_OFFSETS = 3
+_FEWEST_ONE_SIDED_ROWS = 8
+# The largest slope over the smallest up to which all rows were scaled by one number.
 _ONE_SLOPE = 1.03
+_SIDES = ("base", "head")
 
 
 def explanations(tally: Tally) -> tuple[Message, ...]:
     """Explanations in a fixed order, those of wrong values first."""
-    return tuple(
-        [
-            *_numbers(tally),
-            *_padding(tally),
-            *_swapped(tally),
-            *_rows(tally),
-            *_lines(tally),
-            *_ranks(tally),
-            *_signs(tally),
-            *_places(tally),
-            *_widths(tally),
-        ]
+    return (
+        *_odd_numbers(tally),
+        *_padding(tally),
+        *_swapped_answers(tally),
+        *_exchanged_rows(tally),
+        *_constants_and_slopes(tally),
+        *_rank_offset(tally),
+        *_one_direction(tally),
+        *_one_place_in_step(tally),
+        *_columns(tally),
     )
 
 
 def swapped(tally: Tally) -> list[tuple[str, str]]:
-    """Requests of head with the answer that another request has in base."""
+    """(request of head, request of base that has its answer) of answers that changed places."""
     base, head = tally.marks["base"], tally.marks["head"]
-    return sorted(
-        (head[mark], base[mark]) for mark in base.keys() & head.keys() if head[mark] != base[mark]
-    )
+    pairs = []
+    for mark in base.keys() & head.keys():
+        if head[mark] != base[mark]:
+            pairs.append((head[mark], base[mark]))
+    return sorted(pairs)
 
 
 def padded(tally: Tally, side: str) -> dict[str, int]:
     """Rows without a token, by kind."""
-    return {name: n for name in KINDS[1:] if (n := tally.counts[f"padding-{side}-{name}"])}
+    rows = {kind: tally.counts[f"padding-{side}-{kind}"] for kind in KINDS[1:]}
+    return {kind: count for kind, count in rows.items() if count}
 
 
-def _numbers(tally: Tally) -> Iterator[Message]:
+def _odd_numbers(tally: Tally) -> Iterator[Message]:
+    """NaN, infinity and zero where there were numbers, and rows made of two rows."""
+    counts = tally.counts
     for kind in ("nan", "inf"):
-        for side in ("base", "head"):
-            if found := tally.counts[f"{kind}-{side}"]:
-                yield Message(f"cause-{kind}", {"side": side, "rows": found})
-    for side in ("base", "head"):
-        found = tally.counts[f"zero-{side}"]
-        if found >= _FEWEST_ROWS and found >= _MOST * tally.counts["moved"]:
-            yield Message("cause-zero", {"side": side, "rows": found})
-    for side in ("base", "head"):
-        if found := tally.counts[f"torn-{side}"]:
-            yield Message("cause-torn", {"side": side, "rows": found})
+        for side in _SIDES:
+            rows = counts[f"{kind}-{side}"]
+            if rows:
+                yield Message(f"cause-{kind}", {"side": side, "rows": rows})
+    for side in _SIDES:
+        rows = counts[f"zero-{side}"]
+        if rows >= _FEWEST_ROWS and rows >= _MOST * counts["moved"]:
+            yield Message("cause-zero", {"side": side, "rows": rows})
+    for side in _SIDES:
+        rows = counts[f"torn-{side}"]
+        if rows:
+            yield Message("cause-torn", {"side": side, "rows": rows})
 
 
 def _padding(tally: Tally) -> Iterator[Message]:
-    for side in ("base", "head"):
+    for side in _SIDES:
         for kind, rows in padded(tally, side).items():
-            first = next((w for w in tally.examples[f"padding-{side}"] if w.kind == kind), None)
-            where = {"request": first.request, "position": first.position} if first else {}
-            yield Message(
-                "cause-padding",
-                {"side": side, "kind": kind, "rows": rows, "first": bool(first), **where},
-            )
+            args = {"side": side, "kind": kind, "rows": rows, "first": False}
+            examples = [e for e in tally.examples[f"padding-{side}"] if e.kind == kind]
+            if examples:
+                first = examples[0]
+                args |= {"first": True, "request": first.request, "position": first.position}
+            yield Message("cause-padding", args)
 
 
-def _swapped(tally: Tally) -> Iterator[Message]:
-    found = swapped(tally)
-    if found:
-        shown = [f"{head} ← {base}" for head, base in found[:SHOWN]]
-        yield Message("cause-swapped", {"requests": len(found), "names": shown})
+def _swapped_answers(tally: Tally) -> Iterator[Message]:
+    pairs = swapped(tally)
+    if pairs:
+        names = [f"{head} ← {base}" for head, base in pairs[:SHOWN]]
+        yield Message("cause-swapped", {"requests": len(pairs), "names": names})
 
 
-def _rows(tally: Tally) -> Iterator[Message]:
-    order = sorted(
-        (item for item in tally.rows_of.items() if item[1]), key=lambda item: (-item[1], item[0])
-    )
-    for offset, rows in order[:3]:
+def _exchanged_rows(tally: Tally) -> Iterator[Message]:
+    """Rows of head that are another row of base, the most frequent offsets first."""
+    offsets = [(offset, rows) for offset, rows in tally.rows_of.items() if rows]
+    offsets.sort(key=lambda item: (-item[1], item[0]))
+    for offset, rows in offsets[:_MOST_OFFSETS]:
         if offset == "other":
-            yield Message(
-                "cause-row-of-other", {"rows": rows, "names": tally.names.get("rows-of-other", [])}
-            )
+            names = tally.names.get("rows-of-other", [])
+            yield Message("cause-row-of-other", {"rows": rows, "names": names})
         else:
             yield Message("cause-row", {"offset": offset, "rows": rows})
 
 
-def _lines(tally: Tally) -> Iterator[Message]:
-    wrong, counts = _wrong(tally), tally.counts
+def _constants_and_slopes(tally: Tally) -> Iterator[Message]:
+    """Distributions that were moved as a whole, or scaled, by a known temperature or not."""
+    wrong, counts = _wrong_rows(tally), tally.counts
     if systematic(tally) and counts["whole"] >= _MOST * (counts["noise"] + wrong):
-        yield Message(
-            "cause-renormalised",
-            {"rows": counts["whole"], "up": counts["whole-up"] * 2 > counts["whole"]},
-        )
+        up = counts["whole-up"] * 2 > counts["whole"]
+        yield Message("cause-renormalised", {"rows": counts["whole"], "up": up})
     if wrong < _FEWEST_ROWS:
         return
     if counts["constant"] >= _MOST * wrong:
         up = counts["constant-up"] * 2 > counts["constant"]
         yield Message("cause-renormalised", {"rows": counts["constant"], "up": up})
-    if counts["scaled"] < _MOST * wrong:
-        return
-    slopes = {
-        "low": round(tally.slopes[0], 3),
-        "high": round(tally.slopes[1], 3),
-        "rows": counts["scaled"],
-    }
+    if counts["scaled"] >= _MOST * wrong:
+        yield from _slope(tally)
+
+
+def _slope(tally: Tally) -> Iterator[Message]:
+    rows = tally.counts["scaled"]
+    low, high = tally.slopes
+    args = {"low": round(low, 3), "high": round(high, 3), "rows": rows}
     for side in ("head", "base"):
-        if counts[f"tempered-{side}"] >= _MOST * counts["scaled"]:
-            yield Message("cause-processed", {"side": side, **slopes})
+        if tally.counts[f"tempered-{side}"] >= _MOST * rows:
+            yield Message("cause-processed", {"side": side, **args})
             return
-    if tally.slopes[1] <= _ONE_SLOPE * tally.slopes[0]:
-        yield Message("cause-scaled", slopes)
+    if high <= _ONE_SLOPE * low:
+        yield Message("cause-scaled", args)
 
 
-def _ranks(tally: Tally) -> Iterator[Message]:
+def _rank_offset(tally: Tally) -> Iterator[Message]:
+    """Ranks that are nearly all off by the same number."""
     wrong = tally.counts["rank"]
     if not wrong:
         return
     delta, rows = max(tally.ranks.items(), key=lambda item: (item[1], item[0]))
     if rows >= _MOST * wrong and rows >= _FEWEST_ROWS:
-        yield Message(
-            "cause-rank-offset",
-            {"delta": f"{delta:+d}", "rows": rows, "of": tally.counts["ranked"]},
-        )
+        args = {"delta": f"{delta:+d}", "rows": rows, "of": tally.counts["ranked"]}
+        yield Message("cause-rank-offset", args)
 
 
-def _signs(tally: Tally) -> Iterator[Message]:
+def _one_direction(tally: Tally) -> Iterator[Message]:
+    """Small differences that all go one way."""
     up, down, rows = tally.counts["sign-up"], tally.counts["sign-down"], tally.counts["rows"]
     if systematic(tally):
         args = {
@@ -141,20 +149,22 @@ def _signs(tally: Tally) -> Iterator[Message]:
             "one": tally.counts["sign-one-ulp"],
         }
         yield Message("cause-systematic", args)
-    elif max(up, down) >= 8 and min(up, down) == 0:
+    elif max(up, down) >= _FEWEST_ONE_SIDED_ROWS and min(up, down) == 0:
         yield Message("cause-one-sided", {"rows": max(up, down)})
 
 
 def systematic(tally: Tally) -> bool:
     """Whether small differences go one way more than rounding can: at most one time in a million.
 
-    Each request's signs are added, and turning a request's signs round is as likely as not where head and base are runs
-    of the same: P(|sum| >= z sqrt(squares)) <= 2 exp(-z^2 / 2) (Hoeffding), which is 1e-6 at z^2 = 29.
+    Each request's signs are added, and turning a request's signs round is as likely as not where
+    head and base are runs of the same: P(|sum| >= z sqrt(squares)) <= 2 exp(-z^2 / 2) (Hoeffding),
+    which is 1e-6 at z^2 = 29.
     """
     return bool(tally.counts["sign-sum"] ** 2 > 29 * tally.counts["sign-square"])
 
 
-def _places(tally: Tally) -> Iterator[Message]:
+def _one_place_in_step(tally: Tally) -> Iterator[Message]:
+    """Wrong rows that nearly all stand at one place of their step: one draft position."""
     places = tally.step_places
     over, rows = int(places.over.sum()), int(places.rows.sum())
     if over < 2 * _FEWEST_ROWS:
@@ -165,19 +175,19 @@ def _places(tally: Tally) -> Iterator[Message]:
         yield Message("cause-step-place", args)
 
 
-def _widths(tally: Tally) -> Iterator[Message]:
-    if unsorted := tally.counts["unsorted"]:
+def _columns(tally: Tally) -> Iterator[Message]:
+    """Columns out of order, more or fewer of them, or rows that are not all as wide."""
+    unsorted = tally.counts["unsorted"]
+    if unsorted:
         yield Message("cause-unsorted", {"rows": unsorted})
     for (base, head), requests in sorted(tally.widths.items()):
         if base != head:
-            yield Message(
-                "cause-width",
-                {"base": base, "head": head, "requests": requests, "fewer": head < base},
-            )
-    base, head = tally.counts["ragged-base"], tally.counts["ragged-head"]
-    if base != head:
-        yield Message("cause-ragged", {"base": base, "head": head})
+            args = {"base": base, "head": head, "requests": requests, "fewer": head < base}
+            yield Message("cause-width", args)
+    ragged = {side: tally.counts[f"ragged-{side}"] for side in _SIDES}
+    if ragged["base"] != ragged["head"]:
+        yield Message("cause-ragged", ragged)
 
 
-def _wrong(tally: Tally) -> int:
+def _wrong_rows(tally: Tally) -> int:
     return tally.counts["over"] + tally.counts["unsure"]

@@ -1,6 +1,7 @@
 """How far the rows of two sides are apart, request by request, up to the first token that differs.
 
-After that token the two have read different texts, and their rows have nothing to do with each other.
+After that token the two have read different texts, and their rows have nothing to do with each
+other.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from enum import IntEnum
 import numpy as np
 
 from checks.logprobs.compare.columns import Columns, compare_columns, difference
-from checks.logprobs.compare.rows import Bools, Rows, ramps, starts
+from checks.logprobs.compare.rows import Bools, LogprobRows, ramps, starts
 from checks.logprobs.record import Floats, Ints
 
-# A gap between two tokens at which noise may turn them round, as a multiple of the tolerance: 3 ulp for 2.
+# A gap between two tokens at which noise may turn them round, as a multiple of the tolerance: 3 ulp
+# for 2.
 _NEAR = 1.5
 
 
@@ -24,11 +26,12 @@ class Grade(IntEnum):
     EQUAL = 0
     REORDERED = 1  # every value is equal, and tokens that are tied stand in another order
     NOISE = 2  # within the tolerance
-    UNSURE = 3  # within it for large logits of a coarse dtype only; the record does not say which they were
+    # within it for large logits of a coarse dtype only, and the record does not say which they were
+    UNSURE = 3
     OVER = 4
 
 
-class Split(IntEnum):
+class Divergence(IntEnum):
     """Why two requests go on with different tokens. The last three are no rounding."""
 
     NONE = 0
@@ -40,7 +43,7 @@ class Split(IntEnum):
     LENGTH = 6  # one of them ends
 
 
-REAL_SPLITS = (Split.REAL, Split.DRAWN_EQUAL, Split.LENGTH)
+REAL_DIVERGENCES = (Divergence.REAL, Divergence.DRAWN_EQUAL, Divergence.LENGTH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +59,8 @@ class Requests:
 class Measured:
     """N compared rows of R requests. `row` is into `base` and `head`, which are aligned."""
 
-    base: Rows
-    head: Rows
+    base: LogprobRows
+    head: LogprobRows
     request: Ints  # [N]
     row: Ints  # [N]
     grade: Ints  # [N] of `Grade`
@@ -66,12 +69,12 @@ class Measured:
     rank: Ints  # [N] head - base where neither noise nor ties explain it, else 0
     columns: Columns  # of those N rows
     unit: Floats  # [N]
-    split: Ints  # [R] of `Split`
+    split: Ints  # [R] of `Divergence`
     split_row: Ints  # [R] row of the first token that differs, -1 without one
     gap: Floats  # [R] nats between the two tokens there, NaN where it is not known
 
 
-def aligned(base: Rows, head: Rows) -> tuple[Rows, Rows]:
+def aligned(base: LogprobRows, head: LogprobRows) -> tuple[LogprobRows, LogprobRows]:
     """Both sides cut to the rows that each of their requests has on either."""
     shared = np.minimum(base.lengths, head.lengths)
     start = starts(shared)
@@ -84,9 +87,11 @@ def aligned(base: Rows, head: Rows) -> tuple[Rows, Rows]:
 
 
 def measure(
-    base: Rows, head: Rows, requests: Requests, uneven: Bools, tolerance: float
+    base: LogprobRows, head: LogprobRows, requests: Requests, uneven: Bools, tolerance: float
 ) -> Measured:
-    """Compare aligned rows. `uneven` [R] are requests that went on at one side; `tolerance` is in ulps."""
+    """Compare aligned rows. `uneven` [R] are requests that went on at one side; `tolerance` is in
+    ulps.
+    """
     lengths = base.lengths
     request = np.repeat(np.arange(len(lengths)), lengths)
     first = _first_other(base, head, request)
@@ -114,13 +119,25 @@ def measure(
     changed = np.zeros(len(lengths), np.bool_)
     changed[request[grade != Grade.EQUAL]] = True
     split, gap = _splits(base, head, split_row, requests, changed, tolerance)
-    split[(split_row < 0) & uneven] = Split.LENGTH
+    split[(split_row < 0) & uneven] = Divergence.LENGTH
     return Measured(
-        base, head, request, row, grade, apart / least, moved, rank, columns, least, split, split_row, gap
-    )  # fmt: skip
+        base=base,
+        head=head,
+        request=request,
+        row=row,
+        grade=grade,
+        ulps=apart / least,
+        moved=moved,
+        rank=rank,
+        columns=columns,
+        unit=least,
+        split=split,
+        split_row=split_row,
+        gap=gap,
+    )
 
 
-def _first_other(base: Rows, head: Rows, request: Ints) -> Ints:
+def _first_other(base: LogprobRows, head: LogprobRows, request: Ints) -> Ints:
     """[R] row of each request's first token that differs, the end of its rows where none does."""
     first = base.start[1:].copy()
     other = np.flatnonzero(base.tokens != head.tokens)
@@ -128,10 +145,12 @@ def _first_other(base: Rows, head: Rows, request: Ints) -> Ints:
     return first
 
 
-def _ranks(base: Rows, head: Rows, apart: Floats, noise: Floats) -> Ints:
-    """Head's rank minus base's, 0 where as many tokens stand close enough to have passed the chosen one.
+def _ranks(base: LogprobRows, head: LogprobRows, apart: Floats, noise: Floats) -> Ints:
+    """Head's rank minus base's, 0 where as many tokens stand close enough to have passed the chosen
+    one.
 
-    How many stand there is known among the columns only: below them a rank is held to account where all else is equal.
+    How many stand there is known among the columns only: below them a rank is held to account where
+    all else is equal.
     """
     moved = np.where((base.ranks >= 0) & (head.ranks >= 0), head.ranks - base.ranks, 0)
     at = np.flatnonzero(moved)
@@ -144,7 +163,7 @@ def _ranks(base: Rows, head: Rows, apart: Floats, noise: Floats) -> Ints:
     return moved
 
 
-def _close(rows: Rows, at: Ints, window: Floats) -> Ints:
+def _close(rows: LogprobRows, at: Ints, window: Floats) -> Ints:
     """Tokens other than the chosen one within `window` of it, among the columns."""
     with np.errstate(invalid="ignore"):
         near = np.abs(rows.values[at] - rows.logprobs[at, None]) <= window[:, None]
@@ -152,10 +171,15 @@ def _close(rows: Rows, at: Ints, window: Floats) -> Ints:
 
 
 def _splits(
-    base: Rows, head: Rows, split_row: Ints, requests: Requests, changed: Bools, tolerance: float
+    base: LogprobRows,
+    head: LogprobRows,
+    split_row: Ints,
+    requests: Requests,
+    changed: Bools,
+    tolerance: float,
 ) -> tuple[Ints, Floats]:
-    """`Split` and the gap of each request."""
-    split, gap = np.full(len(split_row), Split.NONE, np.int64), np.full(len(split_row), np.nan)
+    """`Divergence` and the gap of each request."""
+    split, gap = np.full(len(split_row), Divergence.NONE, np.int64), np.full(len(split_row), np.nan)
     which = np.flatnonzero(split_row >= 0)
     row = split_row[which]
     of_base, least_base = _gap(base, head, row)
@@ -166,19 +190,23 @@ def _splits(
     both = np.exp(base.logprobs[row]) + np.exp(head.logprobs[row])
     far = np.abs(difference(base.logprobs[row], head.logprobs[row]))
     kind = np.where(
-        np.isnan(seen), Split.UNKNOWN, np.where(seen <= near, Split.NEAR_TIE, Split.REAL)
+        np.isnan(seen),
+        Divergence.UNKNOWN,
+        np.where(seen <= near, Divergence.NEAR_TIE, Divergence.REAL),
     )
-    # A token outside of the columns is at least that far below the last one, and two ties share a probability.
-    kind[np.isnan(seen) & ((bound > near) | (far > near) | (both > np.exp(near)))] = Split.REAL
+    # A token outside of the columns is at least that far below the last one, and two ties share a
+    # probability.
+    kind[np.isnan(seen) & ((bound > near) | (far > near) | (both > np.exp(near)))] = Divergence.REAL
     drawn = ~requests.greedy[which]
-    kind[drawn] = np.where(changed[which][drawn], Split.DRAWN, Split.DRAWN_EQUAL)
+    kind[drawn] = np.where(changed[which][drawn], Divergence.DRAWN, Divergence.DRAWN_EQUAL)
     split[which], gap[which] = kind, seen
     return split, gap
 
 
-def _gap(rows: Rows, other: Rows, at: Ints) -> tuple[Floats, Floats]:
-    """The chosen token's logprob minus that of the other side's, in `rows`; NaN, and a lower bound, where it is in no
-    column."""
+def _gap(rows: LogprobRows, other: LogprobRows, at: Ints) -> tuple[Floats, Floats]:
+    """The chosen token's logprob minus that of the other side's, in `rows`; NaN, and a lower bound,
+    where it is in no column.
+    """
     own = rows.logprobs[at]
     if not rows.k:
         return np.full(len(at), np.nan), np.full(len(at), -np.inf)

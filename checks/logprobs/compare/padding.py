@@ -1,6 +1,8 @@
-"""Rows that belong to no token: what a kernel leaves in slots of rejected drafts, and what a host forgot to cut off.
+"""Rows that belong to no token: what a kernel leaves in slots of rejected drafts, and what a host
+forgot to cut off.
 
-Taught by vLLM#27615 and PaddlePaddle/FastDeploy#7788, where rows were sliced without the accepted counts.
+Taught by vLLM#27615 and PaddlePaddle/FastDeploy#7788, where rows were sliced without the accepted
+counts.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from checks.logprobs.compare.rows import Bools, Rows, starts
+from checks.logprobs.compare.rows import Bools, LogprobRows, starts
 from checks.logprobs.record import ABSENT, Ints
 
 
@@ -33,13 +35,14 @@ KINDS = ("", *(kind.name.lower().replace("_", "-") for kind in Padding if kind))
 class Stripped:
     """Rows without padding, and the `Padding` of every row as it was."""
 
-    rows: Rows
+    rows: LogprobRows
     kind: Ints  # [N before]
 
 
-def strip(rows: Rows, uneven: Bools) -> Stripped:
-    """Take out what is certainly no token, from requests [R] that do not have as many rows on both sides: where they
-    have, no row is too much, whatever is in it."""
+def strip(rows: LogprobRows, uneven: Bools) -> Stripped:
+    """Take out what is certainly no token, from requests [R] that do not have as many rows on both
+    sides: where they have, no row is too much, whatever is in it.
+    """
     kind = padding_of(rows)
     request = np.repeat(np.arange(len(rows.start) - 1), rows.lengths)
     kept = np.flatnonzero((kind == Padding.NONE) | ~uneven[request])
@@ -50,7 +53,7 @@ def strip(rows: Rows, uneven: Bools) -> Stripped:
     return Stripped(rows.take(kept, starts(lengths)), kind)
 
 
-def padding_of(rows: Rows) -> Ints:
+def padding_of(rows: LogprobRows) -> Ints:
     """`Padding` of each row: [N]."""
     kind = np.zeros(len(rows), np.int64)
     kind[(rows.ranks == 0) & ((rows.logprobs == 0) | np.isnan(rows.logprobs))] = Padding.NO_RANK
@@ -63,9 +66,10 @@ def padding_of(rows: Rows) -> Ints:
     return kind
 
 
-def _repeated(rows: Rows) -> Bools:
-    """Rows equal to the one before in the same request. Two finite columns are asked for: a distribution that is cut
-    down to one token looks the same at every place."""
+def _repeated(rows: LogprobRows) -> Bools:
+    """Rows equal to the one before in the same request. Two finite columns are asked for: a
+    distribution that is cut down to one token looks the same at every place.
+    """
     same = np.zeros(len(rows), np.bool_)
     near = (rows.tokens[1:] == rows.tokens[:-1]) & (rows.logprobs[1:] == rows.logprobs[:-1])
     maybe = (

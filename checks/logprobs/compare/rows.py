@@ -27,15 +27,19 @@ _MANTISSA = {
     "float": 23,
 }
 _COARSEST, _FINEST = 7, 23
-# Where no log-sum-exp says how large the logits are: no model's best logit is expected outside of these.
+# Where no log-sum-exp says how large the logits are: no model's best logit is expected outside of
+# these.
 _SMALLEST_LOGIT, _LARGEST_LOGIT = 1.0, 64.0
-# Half of the 1e-5 that a float32 sum over a vocabulary may be off; finer logits cannot be told apart through it.
+# Half of the 1e-5 that a float32 sum over a vocabulary may be off; finer logits cannot be told
+# apart through it.
 _FINEST_UNIT = 5e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
-    """N rows of R requests with k columns; what nobody gave is NaN, an id `ABSENT`, a rank or place of -1."""
+class LogprobRows:
+    """N rows of R requests with k columns; what nobody gave is NaN, an id `ABSENT`, a rank or place
+    of -1.
+    """
 
     start: Ints  # [R + 1], row of each request's first token
     tokens: Ints  # [N]
@@ -60,17 +64,17 @@ class Rows:
         """Rows of each request: [R]."""
         return np.diff(self.start)
 
-    def take(self, index: Ints, start: Ints) -> Rows:
+    def take(self, index: Ints, start: Ints) -> LogprobRows:
         """Some of the rows, in the order of `index`, as requests that begin at `start`."""
         fields = {name: getattr(self, name).T for name in self.__slots__ if name != "start"}
         # not "raise", which makes one more copy
-        return Rows(
+        return LogprobRows(
             start,
             **{name: values.take(index, axis=-1, mode="clip").T for name, values in fields.items()},
         )
 
 
-def rows_of(records: Sequence[Record]) -> Rows:
+def rows_of(records: Sequence[Record]) -> LogprobRows:
     """The rows of one or more records, in order."""
     start = starts([len(r) for r in records])
     width = max(r.k for r in records)
@@ -82,7 +86,7 @@ def rows_of(records: Sequence[Record]) -> Rows:
             [np.full(len(r), absent, dtype) if (p := read(r)) is None else p for r in records]
         )
 
-    return Rows(
+    return LogprobRows(
         start,
         joined(lambda r: r.tokens, 0, np.int64),
         joined(lambda r: r.logprobs, np.nan, np.float64),
@@ -119,7 +123,7 @@ def _tables(tables: Sequence[NDArray[Any]], width: int, absent: float) -> NDArra
 
 
 def _places(records: Sequence[Record]) -> Ints:
-    """`Rows.place` of all rows."""
+    """`LogprobRows.place` of all rows."""
     unknown = [r.accept_num is None for r in records]
     steps = [np.ones(len(r), np.int64) if r.accept_num is None else r.accept_num for r in records]
     place = ramps(np.concatenate(steps))
@@ -128,10 +132,11 @@ def _places(records: Sequence[Record]) -> Ints:
     return place
 
 
-def units(base: Rows, head: Rows, dtypes: Sequence[str]) -> tuple[Floats, Floats]:
+def units(base: LogprobRows, head: LogprobRows, dtypes: Sequence[str]) -> tuple[Floats, Floats]:
     """One ulp of the logits of each row, [N] in nats: the smallest that it can be and the largest.
 
-    The two differ where the record has no log-sum-exp, or no dtype of the logits. `dtypes` are the requests'.
+    The two differ where the record has no log-sum-exp, or no dtype of the logits. `dtypes` are the
+    requests'.
     """
     mantissa = [_MANTISSA.get(name.lower().rpartition(".")[2]) for name in dtypes]
     fine = np.repeat([_FINEST if bits is None else bits for bits in mantissa], base.lengths)
@@ -148,7 +153,7 @@ def _ulp(size: Floats, mantissa: Ints) -> Floats:
     return np.maximum(np.ldexp(1.0, exponent - mantissa), _FINEST_UNIT)
 
 
-def _magnitude(rows: Rows) -> Floats:
+def _magnitude(rows: LogprobRows) -> Floats:
     """The largest absolute logit that can be seen of each row; NaN where no logit is known."""
     if np.isnan(rows.logz).all():
         return np.abs(rows.top)

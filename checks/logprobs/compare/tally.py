@@ -1,6 +1,8 @@
-"""What is kept of a comparison while the files go by: counts that add up, and the few worst examples.
+"""What is kept of a comparison while the files go by: counts that add up, and the few worst
+examples.
 
-All sums are of integers, so that the order in which requests come, or are added up, changes no digit of a report.
+All sums are of integers, so that the order in which requests come, or are added up, changes no
+digit of a report.
 """
 
 from __future__ import annotations
@@ -8,19 +10,20 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
+from itertools import pairwise
 from math import isinf
-from typing import Any
 
 import numpy as np
 
-from checks.logprobs.compare.acceptance import Accepted, nothing
+from checks.logprobs.compare.acceptance import AcceptanceSums, nothing
 from checks.logprobs.record import Floats, Ints
 
 SHOWN = 10
 """Examples of each kind that are kept."""
 
-# Ulps are counted in eighths of an octave from 2^-8 to 2^24, with a bin below for less and one above for more.
+# Ulps are counted in eighths of an octave from 2^-8 to 2^24, with a bin below for less and one
+# above for more.
 _PER_OCTAVE, _LOWEST, _HIGHEST = 8, -8, 24
 BINS = (_HIGHEST - _LOWEST) * _PER_OCTAVE + 2
 # Places in the text are counted one by one first, then together.
@@ -50,13 +53,16 @@ PLACES = len(_EDGES)
 STEP_PLACES = 9
 """Places within a step that are counted, the rest with the last."""
 _PARTS = 1 << 10  # of an ulp, in sums
+_MOST_MARKS = 4096
 MOST_ULPS = float(1 << 24)
 """Ulps beyond which all differences count alike."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Worst:
-    """One of the worst rows, or of the first: `first` sorts. Numbers are those of token `token` at `position`."""
+    """One of the worst rows, or of the first: `first` sorts. Numbers are those of token `token` at
+    `position`.
+    """
 
     first: float
     request: str
@@ -72,8 +78,9 @@ class Worst:
 
 @dataclass(slots=True)
 class Places:
-    """Rows by their place: how many, how many with a difference, how many over the tolerance, their ulps summed in
-    1/1024 and the largest."""
+    """Rows by their place: how many, how many with a difference, how many over the tolerance, their
+    ulps summed in 1/1024 and the largest.
+    """
 
     rows: Ints
     differ: Ints
@@ -83,10 +90,9 @@ class Places:
 
     @classmethod
     def of(cls, size: int) -> Places:
-        def none() -> Ints:
-            return np.zeros(size, np.int64)
-
-        return cls(none(), none(), none(), none(), np.zeros(size))
+        """No rows at any of `size` places."""
+        none = np.zeros(size, np.int64)
+        return cls(none.copy(), none.copy(), none.copy(), none.copy(), np.zeros(size))
 
     def add(self, place: Ints, ulps: Floats, over: Ints) -> None:
         """Count rows [n] by `place`; `over` [n] is 0 or 1."""
@@ -95,10 +101,17 @@ class Places:
         self.rows += np.bincount(place, minlength=size)
         self.differ += np.bincount(place[ulps > 0], minlength=size)
         self.over += np.bincount(place, weights=over, minlength=size).astype(np.int64)
-        self.sum += np.bincount(place, weights=np.rint(capped * _PARTS), minlength=size).astype(
-            np.int64
-        )
+        parts = np.rint(capped * _PARTS)
+        self.sum += np.bincount(place, weights=parts, minlength=size).astype(np.int64)
         np.maximum.at(self.most, place, ulps)
+
+    def merge(self, other: Places) -> None:
+        """Add the rows of another part of the same two files."""
+        self.rows += other.rows
+        self.differ += other.differ
+        self.over += other.over
+        self.sum += other.sum
+        self.most = np.maximum(self.most, other.most)
 
     @property
     def mean(self) -> Floats:
@@ -120,7 +133,7 @@ class Tally:
     most: float = 0.0
     places: Places = field(default_factory=lambda: Places.of(PLACES))
     step_places: Places = field(default_factory=lambda: Places.of(STEP_PLACES))
-    accepted: Accepted = field(default_factory=nothing)
+    accepted: AcceptanceSums = field(default_factory=nothing)
     slopes: list[float] = field(default_factory=list)
     examples: dict[str, list[Worst]] = field(default_factory=dict)
     names: dict[str, list[str]] = field(default_factory=dict)
@@ -129,20 +142,20 @@ class Tally:
 
     def merge(self, other: Tally) -> None:
         """Add another part of the same two files."""
-        for name in ("counts", "conflicts", "widths", "ranks", "rows_of"):
-            getattr(self, name).update(getattr(other, name))
+        self.counts.update(other.counts)
+        self.conflicts.update(other.conflicts)
+        self.widths.update(other.widths)
+        self.ranks.update(other.ranks)
+        self.rows_of.update(other.rows_of)
         self.ulps += other.ulps
         self.request_ulps += other.request_ulps
         self.most = max(self.most, other.most)
-        for mine, its in ((self.places, other.places), (self.step_places, other.step_places)):
-            for one in fields(Places):
-                if one.name != "most":
-                    setattr(mine, one.name, getattr(mine, one.name) + getattr(its, one.name))
-            mine.most = np.maximum(mine.most, its.most)
+        self.places.merge(other.places)
+        self.step_places.merge(other.step_places)
         self.accepted = self.accepted + other.accepted
         self.slopes = _span([*self.slopes, *other.slopes])
-        for kind, found in other.examples.items():
-            self.keep(kind, found)
+        for kind, examples in other.examples.items():
+            self.keep(kind, examples)
         for kind, names in other.names.items():
             self.name(kind, names)
         for name, values in other.said.items():
@@ -150,9 +163,9 @@ class Tally:
         for side, marks in other.marks.items():
             self.mark(side, marks)
 
-    def keep(self, kind: str, found: Iterable[Worst]) -> None:
+    def keep(self, kind: str, examples: Iterable[Worst]) -> None:
         """Keep the first `SHOWN` of these examples and those at hand."""
-        self.examples[kind] = heapq.nsmallest(SHOWN, [*self.examples.get(kind, ()), *found])
+        self.examples[kind] = heapq.nsmallest(SHOWN, [*self.examples.get(kind, ()), *examples])
 
     def name(self, kind: str, names: Iterable[str]) -> None:
         """Keep the first few names of requests, in their order."""
@@ -163,11 +176,13 @@ class Tally:
         self.said[name] = heapq.nsmallest(SHOWN, {*self.said.get(name, ()), *values})
 
     def mark(self, side: str, marks: dict[int, str]) -> None:
-        """Keep what tells whole answers apart, of the requests that differ: the 4,096 smallest marks."""
+        """Keep what tells whole answers apart, of the requests that differ: the 4,096 smallest
+        marks.
+        """
         known = self.marks[side] | marks
-        self.marks[side] = (
-            {k: known[k] for k in heapq.nsmallest(4096, known)} if len(known) > 4096 else known
-        )
+        if len(known) > _MOST_MARKS:
+            known = {mark: known[mark] for mark in heapq.nsmallest(_MOST_MARKS, known)}
+        self.marks[side] = known
 
     def slope(self, slopes: Iterable[float]) -> None:
         """Keep the smallest and largest slope."""
@@ -182,18 +197,21 @@ def binned(ulps: Floats) -> Ints:
     """Bin of each number of ulps: [n]."""
     with np.errstate(divide="ignore"):
         octave = np.log2(np.minimum(ulps, MOST_ULPS * 2))
-    return np.asarray(
-        np.clip(np.floor((octave - _LOWEST) * _PER_OCTAVE) + 1, 0, BINS - 1), np.int64
-    )
+    bins = np.floor((octave - _LOWEST) * _PER_OCTAVE) + 1
+    return np.asarray(np.clip(bins, 0, BINS - 1), np.int64)
 
 
 def edge(bin_: int) -> float:
     """Ulps at the upper end of a bin; the last has none."""
-    return float("inf") if bin_ == BINS - 1 else float(2.0 ** (_LOWEST + bin_ / _PER_OCTAVE))
+    if bin_ == BINS - 1:
+        return float("inf")
+    return float(2.0 ** (_LOWEST + bin_ / _PER_OCTAVE))
 
 
 def quantile(bins: Ints, share: float) -> float:
-    """Ulps that at least `share` of the counted stay below, to an eighth of an octave; 0 where they are 0."""
+    """Ulps that at least `share` of the counted stay below, to an eighth of an octave; 0 where they
+    are 0.
+    """
     if not bins.sum():
         return 0.0
     at = int(np.searchsorted(np.cumsum(bins), share * int(bins.sum())))
@@ -212,5 +230,9 @@ def place_of(position: Ints) -> Ints:
 
 def place_names() -> list[str]:
     """What positions each entry of `Places` holds, such as `16-23`."""
-    ends: list[Any] = [*(int(e) - 1 for e in _EDGES[1:]), ""]
-    return [str(a) if a == b else f"{a}-{b}" for a, b in zip(map(int, _EDGES), ends, strict=True)]
+    names = []
+    starts = _EDGES.tolist()
+    for start, next_start in pairwise(starts):
+        last = next_start - 1
+        names.append(str(start) if start == last else f"{start}-{last}")
+    return [*names, f"{starts[-1]}-"]

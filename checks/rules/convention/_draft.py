@@ -1,6 +1,4 @@
-"""What the author wrote, next to what the template asks for: the ground all convention rules stand
-on.
-"""
+"""What the author wrote, next to what the template asks for: all convention rules work on this."""
 
 from __future__ import annotations
 
@@ -12,11 +10,11 @@ from checks.core.change import ChangeSet, FileChange
 from checks.core.config import Config, matches
 from checks.domain.change_facts import Facts, change_facts
 from checks.rules.convention import _tags
-from checks.rules.convention._effects import changed_sources, changed_tests
+from checks.rules.convention._changed_code import changed_sources, changed_tests
 from checks.rules.convention._markdown import Section, normal, split, strip_comments, written
 from checks.rules.convention._template import Template, find
 from checks.rules.convention._titles import (
-    Title,
+    ParsedTitle,
     is_slip,
     key,
     nearest,
@@ -26,26 +24,36 @@ from checks.rules.convention._titles import (
 )
 
 _TEST = re.compile(r"\b(unit[ -]?)?(tests?|tested)\b|\bUTs?\b|单测|测试|用例", re.I)
-_WHY = re.compile(
-    r"\bno\b|\bnot\b|n['’]t\b|\bwithout\b|\bunnecessary\b|\bcover(s|ed|age)?\b|\bexisting\b|\balready\b"
-    r"|\bbecause\b|\bsince\b|\bskip|\bmanual|\bn/?a\b|无|不|没|未|已有|现有|覆盖|手动|因为|由于",
+_OTHER_TESTS = re.compile(r"accura|精度|perf|bench", re.I)
+_REASON = re.compile(
+    r"\bno\b|\bnot\b|n['’]t\b|\bwithout\b|\bunnecessary\b|\bcover(s|ed|age)?\b|\bexisting\b"
+    r"|\balready\b|\bbecause\b|\bsince\b|\bskip|\bmanual|\bn/?a\b"
+    r"|无|不|没|未|已有|现有|覆盖|手动|因为|由于",
     re.I,
 )
+_BOX = re.compile(r"\s*[-*+]\s+\[[ xX]\]")
+# `#1234` that is no HTML entity and no part of a word, or the end of a pull request's address.
+_REFERENCE = re.compile(r"(?:(?<![\w&])#|/pull/)(\d{1,6})\b")
+_UNKNOWN_NUMBER = "NNNN"
 
 
 @dataclass(frozen=True)
 class Draft:
-    """The pull request as written. Everything is computed when first asked for."""
+    """The pull request as written.
+
+    The five rules ask for different parts of it, each of which is made once when it is asked for.
+    """
 
     change: ChangeSet
     config: Config
 
     @cached_property
     def template(self) -> Template:
+        """The target's template, empty where it has none."""
         return find(self.change.base, self.config, self.change.pull.body)
 
     @cached_property
-    def title(self) -> Title:
+    def title(self) -> ParsedTitle:
         return parse(self.change.pull.title, self.template.tags)
 
     @cached_property
@@ -69,11 +77,12 @@ class Draft:
 
     def section(self, name: str) -> Section | None:
         """The section called `name`, its parts joined where the body has it twice."""
-        found = [s for s in self.sections if normal(s.name) == normal(name)]
-        if not found:
+        same_name = [s for s in self.sections if normal(s.name) == normal(name)]
+        if not same_name:
             return None
-        lines = tuple(line for s in found for line in s.lines)
-        return Section(found[0].name, found[0].level, found[0].title, lines)
+        first = same_name[0]
+        lines = tuple(line for section in same_name for line in section.lines)
+        return Section(first.name, first.level, first.title, lines)
 
     def says(self, section: Section) -> list[str]:
         """What the author wrote under `section`."""
@@ -92,8 +101,7 @@ class Draft:
     @property
     def is_pick(self) -> bool:
         """Whether the title must have the cherry-pick form: it says so, or the target is a release
-        branch.
-        """
+        branch."""
         return self.to_release or bool(self.title.picks(self.config))
 
     @property
@@ -102,94 +110,108 @@ class Draft:
 
     @cached_property
     def official_tags(self) -> list[str]:
-        """The title's tags that the target knows; all of them where it lists none or takes new
-        ones.
+        """The title's tags that the target knows; all of them where it lists none.
+
+        Where the target takes new tags, those count that are no misspelt old ones.
         """
         allowed = self.template.tags
         if not allowed:
             return self.impact_tags
-        open_list = self.template.takes_new_tags
-        return [
-            t for t in self.impact_tags if t in allowed or (open_list and not is_slip(t, allowed))
-        ]
+        official = []
+        for tag in self.impact_tags:
+            is_new = self.template.takes_new_tags and not is_slip(tag, allowed)
+            if tag in allowed or is_new:
+                official.append(tag)
+        return official
 
     @property
     def reason_for_no_tests(self) -> str:
-        """The author's line that says why there is no test, or how it was tested; empty where there
-        is none.
+        """The author's line that says why there is no test, or how it was tested.
+
+        Empty where there is none.
         """
         for section in self.sections:
-            if _TEST.search(section.name) and not re.search(
-                r"accura|精度|perf|bench", section.name, re.I
-            ):
-                said = self.says(section)
-                if said and normal(said[0]) not in ("n/a", "na", "无"):
-                    return said[0].strip()
+            if not _TEST.search(section.name) or _OTHER_TESTS.search(section.name):
+                continue
+            lines = self.says(section)
+            if lines and normal(lines[0]) not in ("n/a", "na", "无"):
+                return lines[0].strip()
         for line in self.own_lines:
-            if (
-                _TEST.search(line)
-                and _WHY.search(line)
-                and not re.match(r"\s*[-*+]\s+\[[ xX]\]", line)
-            ):
+            # A box that was ticked is no reason.
+            if _TEST.search(line) and _REASON.search(line) and not _BOX.match(line):
                 return line.strip()
         return ""
 
     @cached_property
     def shares(self) -> dict[str, float]:
-        """How much of the change lies in files that belong to each tag."""
-        return _tags.evidence(
-            self.change, self.config, self.template.tags or tuple(self.impact_tags)
-        )
+        """How much of the change, 0 to 1, lies in files that belong to each tag."""
+        tags = self.template.tags or tuple(self.impact_tags)
+        return _tags.shares_by_tag(self.change, self.config, tags)
 
     @cached_property
     def only(self) -> str:
-        """`docs` or `ci` where the change is nothing else: tests and their machinery are `ci`."""
-        paths = [f.path for f in self.change.files]
-        if all(_tags.is_docs(p) for p in paths):
-            return "docs" if paths else ""
-        return "ci" if all(_tags.is_ci(p) or self.config.is_test(p) for p in paths) else ""
+        """`docs` or `ci` where the change is nothing else, else empty.
+
+        Tests and their machinery are `ci`.
+        """
+        paths = [file.path for file in self.change.files]
+        if not paths:
+            return ""
+        if all(_tags.is_docs(path) for path in paths):
+            return "docs"
+        if all(_tags.is_ci(path) or self.config.is_test(path) for path in paths):
+            return "ci"
+        return ""
 
     @cached_property
     def source_number(self) -> int | None:
         """The pull request this one was picked from: the title's, else the only one that the body
-        names.
-        """
+        names."""
         if self.title.numbers:
             return self.title.numbers[-1]
         text = strip_comments("\n".join(self.own_lines))
-        named = set(re.findall(r"(?:(?<![\w&])#|/pull/)(\d{1,6})\b", text))
-        return int(named.pop()) if len(named) == 1 else None
+        numbers = set(_REFERENCE.findall(text))
+        return int(numbers.pop()) if len(numbers) == 1 else None
 
     @cached_property
     def better_title(self) -> str:
-        """A title to paste: the author's words, the tags and the reference as the target wants
-        them. Empty where there are no words; `#NNNN` stands for a number that is not known."""
+        """A title to paste: the author's words, with tags and reference as the target wants them.
+
+        Empty where there are no words; `#NNNN` stands for a number that is not known.
+        """
         words, ending = self.title.words, self.title.ending
         if self.is_pick and not ending:
-            number = str(self.source_number) if self.source_number else "NNNN"
+            number = self.source_number or _UNKNOWN_NUMBER
             words, ending = without_references(words), f" (#{number})"
         if not words:
             return ""
-        lead = [self.config.title.cherry_pick_tag] if self.is_pick else []
-        tagged = "".join(f"[{t}]" for t in (*lead, *self._better_tags()))
-        return f"{tagged} {words}{ending}".strip()
+        tags = self._better_tags()
+        if self.is_pick:
+            tags = [self.config.title.cherry_pick_tag, *tags]
+        lead = "".join(f"[{tag}]" for tag in tags)
+        return f"{lead} {words}{ending}".strip()
 
     def _better_tags(self) -> list[str]:
+        """The author's tags in the target's spelling; at most as many as it wants, and one where
+        it wants one."""
         allowed, most = self.template.tags, self.config.title.most_tags
-        kept = list(
-            dict.fromkeys(filter(None, (self._known_tag(t, allowed) for t in self.impact_tags)))
-        )
+        known = [self._known_tag(tag, allowed) for tag in self.impact_tags]
+        kept = list(dict.fromkeys(filter(None, known)))
         if len(kept) > most:
-            return _tags.choose(kept, allowed, self.shares, most)
+            return _tags.choose_tags(kept, allowed, self.shares, most)
         if not kept and self.config.title.require_tag:
-            found = _tags.propose(self.title.words, allowed, self.shares, self.only)
-            return [found] if found else []
+            tag = _tags.propose_tag(self.title.words, allowed, self.shares, self.only)
+            return [tag] if tag else []
         return kept
 
     def _known_tag(self, tag: str, allowed: tuple[str, ...]) -> str:
-        if not allowed or same(tag, allowed):
-            return same(tag, allowed) or tag
-        return nearest(tag, allowed) or (tag if self.template.takes_new_tags and key(tag) else "")
+        """The tag that the target has for `tag`, or `tag` itself where it takes any; else empty."""
+        if not allowed:
+            return tag
+        known = same(tag, allowed) or nearest(tag, allowed)
+        if not known and self.template.takes_new_tags and key(tag):
+            return tag
+        return known
 
 
 def draft(change: ChangeSet, config: Config) -> Draft:

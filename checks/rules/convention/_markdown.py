@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 PROSE_LEVEL = 2
-"""The level of a heading without marks of its own: a bold line, or a known name alone on its
-line.
-"""
+"""The level of a heading without `#`: a bold line, or a known name alone on its line."""
 
-_ATX = re.compile(r" {0,3}(#{1,6})\s*(.*?)\s*#*\s*")
+_HEADING = re.compile(r" {0,3}(#{1,6})\s*(.*?)\s*#*\s*")
+# `#7884` is a reference and no heading: Markdown wants a space behind the marks.
+_SPACED_HEADING = re.compile(r" {0,3}#+\s")
 _BOLD = re.compile(r"\s*(\*\*|__)(.+?)\1\s*[:：]?\s*")
 _FENCE = re.compile(r"\s{0,3}(`{3,}|~{3,})")
 _COMMENT = re.compile(
@@ -19,14 +19,18 @@ _COMMENT = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _BOX = re.compile(r"(\s*(?:[-*+]|\d+[.)])\s+)\[([ xX])\](\s+)(.*)")
+_LIST_MARK = re.compile(r"^\s*[-+*•·]\s+")
+_SECTION_NUMBER = re.compile(r"^\d+[.、)]\s*")
+_CONTENT = re.compile(r"\w|!\[|<img")
 _ANSWERS = ("n/a", "na", "none", "无", "不涉及")
 _PENDING = re.compile(r"(todo|tbd|wip|xxx|待补充|待填写)(?!\w)")
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading and what stands below it. `title` is the line as written; both are empty before the
-    first heading.
+    """A heading and what stands below it.
+
+    `title` is the line as written, `name` its text; both are empty before the first heading.
     """
 
     name: str
@@ -44,94 +48,116 @@ class Box:
 
 
 def normal(text: str) -> str:
-    """`text` for comparison: one case, no Markdown marks, emoji codes or edge punctuation, single
-    spaces.
-    """
-    plain = re.sub(r"[*_`#>]", "", re.sub(r":[a-z_]+:", " ", text.casefold()))
+    """`text` for comparison: lower case, no Markdown marks, emoji codes or punctuation at its ends,
+    single spaces."""
+    without_emoji = re.sub(r":[a-z_]+:", " ", text.casefold())
+    plain = re.sub(r"[*_`#>]", "", without_emoji)
     return re.sub(r"\s+", " ", plain).strip(" \t-.,:;!?()（）：，。；！？")
 
 
 def strip_comments(text: str) -> str:
-    """`text` without HTML comments, those in code stay; GitHub hides one that is never closed to the
-    end.
+    """`text` without HTML comments; those in code stay.
+
+    GitHub hides everything behind a comment that is never closed, and so do we.
     """
-    return _COMMENT.sub(lambda m: m["code"] or "", text.replace("\r\n", "\n"))
+    return _COMMENT.sub(lambda match: match["code"] or "", text.replace("\r\n", "\n"))
+
+
+@dataclass
+class _OpenSection:
+    """A section that is still being read."""
+
+    name: str
+    level: int
+    title: str
+    lines: list[str] = field(default_factory=list)
+
+    def ends_at(self, level: int) -> bool:
+        """Whether a heading of `level` is no part of this section."""
+        return not self.name or level <= self.level
 
 
 def split(text: str, known: Iterable[str] = ()) -> list[Section]:
-    """The sections of `text` without its comments, the part before the first heading too where it holds anything.
+    """The sections of `text` without its comments, and the part before the first heading unless it
+    is blank.
 
     `known` names count as headings in bold or bare on a line, and at any level; another heading
     starts a section only where it is not below the one it stands in. Lines in code fences are never
     headings.
     """
-    names = {normal(k): k for k in known}
-    made: list[tuple[str, int, str, list[str]]] = [("", 0, "", [])]
+    names = {normal(name): name for name in known}
+    sections = [_OpenSection("", 0, "")]
     fence = ""
     for line in strip_comments(text).split("\n"):
+        current = sections[-1]
         mark = _FENCE.match(line)
         if mark and (not fence or mark[1].startswith(fence)):
             fence = "" if fence else mark[1]
-        found = None if fence or mark else _heading(line, names)
-        if found is not None and (found[0] in names.values() or _opens(found[1], made[-1])):
-            made.append((found[0], found[1], line, []))
+        heading = None if fence or mark else _heading(line, names)
+        if heading is None:
+            current.lines.append(line)
+            continue
+        name, level = heading
+        if name in names.values() or current.ends_at(level):
+            sections.append(_OpenSection(name, level, line))
         else:
-            made[-1][3].append(line)
-    sections = [Section(name, level, title, tuple(lines)) for name, level, title, lines in made]
-    return sections if any(x.strip() for x in sections[0].lines) else sections[1:]
-
-
-def _opens(level: int, current: tuple[str, int, str, list[str]]) -> bool:
-    return not current[0] or level <= current[1]
+            current.lines.append(line)
+    if not any(line.strip() for line in sections[0].lines):
+        sections = sections[1:]
+    return [Section(s.name, s.level, s.title, tuple(s.lines)) for s in sections]
 
 
 def _heading(line: str, names: dict[str, str]) -> tuple[str, int] | None:
-    """(name, level) of a heading; a known name in its own spelling."""
-    atx = _ATX.fullmatch(line)
-    if atx is not None:
-        name = known_name(atx[2], names)
-        if name or re.match(r" {0,3}#+\s", line):
-            return name or atx[2], len(atx[1])
-        return None
+    """(name, level) of a heading; a known name in its own spelling. None for any other line."""
+    marked = _HEADING.fullmatch(line)
+    if marked is not None:
+        marks, text = marked[1], marked[2]
+        name = known_name(text, names)
+        if name:
+            return name, len(marks)
+        return (text, len(marks)) if _SPACED_HEADING.match(line) else None
     bold = _BOLD.fullmatch(line)
     name = names.get(normal(bold[2] if bold else line), "")
     return (name, PROSE_LEVEL) if name else None
 
 
 def known_name(heading: str, names: dict[str, str]) -> str:
-    """The known section that `heading` names: alone, numbered, or followed by more (`Motivation
-    背景`).
-    """
-    text = re.sub(r"^\d+[.、)]\s*", "", normal(heading))
+    """The known section that `heading` names: alone, numbered, or followed by more text, as in
+    `Motivation 背景`. Empty for none."""
+    text = _SECTION_NUMBER.sub("", normal(heading))
     if text in names:
         return names[text]
-    more = [n for n in names if re.match(rf"{re.escape(n)}(?![a-z0-9])", text)]
-    return names[max(more, key=len)] if more else ""
+    beginnings = [name for name in names if re.match(rf"{re.escape(name)}(?![a-z0-9])", text)]
+    if not beginnings:
+        return ""
+    return names[max(beginnings, key=len)]
 
 
 def boxes(text: str) -> list[Box]:
     """The check boxes outside comments, as GitHub renders them (`- [ ]`, `* [x]`, `1. [X]`)."""
-    found = (_BOX.fullmatch(line) for line in strip_comments(text).split("\n"))
-    return [Box(m[4].strip(), m[2] != " ") for m in found if m is not None]
+    matches = [_BOX.fullmatch(line) for line in strip_comments(text).split("\n")]
+    return [Box(match[4].strip(), match[2] != " ") for match in matches if match is not None]
 
 
 def box_text(line: str) -> str | None:
     """The text of the check box on `line`, None where there is none."""
-    found = _BOX.fullmatch(line)
-    return found[4].strip() if found else None
+    match = _BOX.fullmatch(line)
+    return match[4].strip() if match else None
 
 
 def tick(line: str, ticked: bool) -> str:
     """`line`, which holds a check box, with that box ticked or not."""
-    return _BOX.sub(lambda m: f"{m[1]}[{'x' if ticked else ' '}]{m[3]}{m[4]}", line)
+    mark = "x" if ticked else " "
+    return _BOX.sub(lambda match: f"{match[1]}[{mark}]{match[3]}{match[4]}", line)
 
 
 def boilerplate(template: str) -> frozenset[str]:
-    """Every line of a template, in its comments too, in the form `is_boilerplate` compares with. An answer that the
-    template already gives (`N/A`) is one wherever it stands.
+    """Every line of a template, in its comments too, in the form that `is_boilerplate` compares.
+
+    An answer that the template already gives (`N/A`) is an answer wherever it stands.
     """
-    lines = (_content(re.sub(r"<!--|-->", " ", line)) for line in template.split("\n"))
-    return frozenset(line for line in lines if line not in _ANSWERS)
+    contents = [_content(re.sub(r"<!--|-->", " ", line)) for line in template.split("\n")]
+    return frozenset(content for content in contents if content not in _ANSWERS)
 
 
 def is_boilerplate(line: str, known: frozenset[str]) -> bool:
@@ -140,8 +166,11 @@ def is_boilerplate(line: str, known: frozenset[str]) -> bool:
 
 
 def _content(line: str) -> str:
-    """A line for comparison; of a list item or box its text, so that a tick alone does not make it the author's."""
-    return normal(box_text(line) or re.sub(r"^\s*[-+*•·]\s+", "", line))
+    """A line for comparison; of a list item or box its text.
+
+    A tick alone does not make a line the author's.
+    """
+    return normal(box_text(line) or _LIST_MARK.sub("", line))
 
 
 def written(lines: Iterable[str], known: frozenset[str] = frozenset()) -> list[str]:
@@ -151,11 +180,13 @@ def written(lines: Iterable[str], known: frozenset[str] = frozenset()) -> list[s
     `N/A` and `无` are answers, and so is an image; `TODO` is not.
     """
     text = strip_comments("\n".join(lines))
-    return [line for line in text.split("\n") if _says(line, known)]
+    return [line for line in text.split("\n") if _says_something(line, known)]
 
 
-def _says(line: str, known: frozenset[str]) -> bool:
-    text = normal(line)
-    if not re.search(r"\w|!\[|<img", line) or _PENDING.match(text) or is_boilerplate(line, known):
+def _says_something(line: str, known: frozenset[str]) -> bool:
+    if not _CONTENT.search(line) or _PENDING.match(normal(line)):
         return False
-    return _ATX.fullmatch(line) is None or not re.match(r" {0,3}#+\s", line)
+    if is_boilerplate(line, known):
+        return False
+    is_heading = _HEADING.fullmatch(line) and _SPACED_HEADING.match(line)
+    return not is_heading

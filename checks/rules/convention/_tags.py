@@ -10,9 +10,11 @@ from pathlib import PurePosixPath
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.domain.impact_tags import impact_tags
+from checks.rules.convention._sequences import count_common_start
 from checks.rules.convention._titles import by_names, key
 
-_KINDS: tuple[tuple[tuple[str, ...], str], ...] = (
+# Names of a tag, and the words of a title that call for it.
+_TAGS_BY_WORDS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("docs",), r"\b(docs?|readme|documentation)\b|文档"),
     (("bugfix",), r"\b(hot)?fix(e[sd]|ing)?\b|\bbugs?\b|\brevert\b|修复|修正"),
     (
@@ -23,29 +25,13 @@ _KINDS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("feature",), r"\b(support|add|feat(ure)?|implement|introduce|enable|new)\b|支持|新增|增加"),
 )
 _SHORTEST_STEM = 4
+_LEAST_SHARE = 0.5
 _TEST_WEIGHT = 0.1
 """Tests follow the code they test, so their paths say little about what a change is about."""
 
 
-def evidence(change: ChangeSet, config: Config, allowed: Iterable[str]) -> dict[str, float]:
-    """For each allowed tag the share of changed lines, 0 to 1, in files that belong to it; of two
-    tags for the same file, the one that a deeper part of its path names counts a little more.
-    """
-    weights = {f.path: _weight(f.path, f.added + f.removed, config) for f in change.files}
-    total = sum(weights.values()) or 1.0
-    named = {path: place(path, config) for path in weights}
-    return {
-        tag: sum(w * belongs(named[path], tag) for path, w in weights.items()) / total
-        for tag in allowed
-    }
-
-
-def _weight(path: str, lines: int, config: Config) -> float:
-    return (lines + 1) * (_TEST_WEIGHT if config.is_test(path) else 1.0)
-
-
 @dataclass(frozen=True, slots=True)
-class Place:
+class PathWords:
     """What a path is named after: the words of its parts; `hardware` and `topics` as keys."""
 
     path: str
@@ -54,30 +40,70 @@ class Place:
     topics: frozenset[str]
 
 
-def place(path: str, config: Config) -> Place:
-    about = impact_tags([(path, "source")], has_ops=False)
-    parts = tuple(map(_tokens, PurePosixPath(path).parts))
-    return Place(path, parts, key(config.hardware_of(path)), frozenset(map(key, about)))
+def shares_by_tag(change: ChangeSet, config: Config, allowed: Iterable[str]) -> dict[str, float]:
+    """For each allowed tag the share of changed lines, 0 to 1, in files that belong to it.
+
+    Of two tags for the same file, the one that a deeper part of its path names counts a little
+    more.
+    """
+    weights = []
+    for file in change.files:
+        lines = file.added + file.removed + 1
+        weight = lines * _TEST_WEIGHT if config.is_test(file.path) else float(lines)
+        weights.append((path_words(file.path, config), weight))
+    total = sum(weight for _, weight in weights) or 1.0
+    shares = {}
+    for tag in allowed:
+        shares[tag] = sum(weight * belongs(file, tag) for file, weight in weights) / total
+    return shares
 
 
-def belongs(file: Place, tag: str) -> float:
-    """1 where the hardware of `file` is `tag`; else nearly 1, more for deeper parts, where a part of
-    it is named like `tag` or means it; 0 where none does.
+def path_words(path: str, config: Config) -> PathWords:
+    """The words of a path, its hardware and what it is about."""
+    topics = impact_tags([(path, "source")], has_ops=False)
+    parts = tuple(_words_of(part) for part in PurePosixPath(path).parts)
+    hardware = key(config.hardware_of(path))
+    return PathWords(path, parts, hardware, frozenset(key(topic) for topic in topics))
+
+
+def belongs(file: PathWords, tag: str) -> float:
+    """How much a file belongs to `tag`, 0 to 1.
+
+    1 where its hardware is `tag`; else nearly 1, more for deeper parts, where a part of the path is
+    named like `tag` or means it; 0 where none does.
     """
     name = key(tag)
     if file.hardware == name:
         return 1.0
-    if (name == "ci" and is_ci(file.path)) or (name in ("doc", "docs") and is_docs(file.path)):
+    if name == "ci" and is_ci(file.path):
         return 1.0
-    words = [w for w in re.split(r"[\W_]+", tag.casefold()) if w]
-    if len(words) > 1:
-        named = all(any(_stem(w, t) for part in file.parts for t in part) for w in words)
-        depth = len(file.parts) if named else 0
-    else:
-        depth = max((n for n, part in enumerate(file.parts, 1) if _named(part, name)), default=0)
-    if not depth and name in file.topics:
+    if name in ("doc", "docs") and is_docs(file.path):
+        return 1.0
+    depth = _depth_of_tag(file, tag)
+    if depth == 0 and name in file.topics:
         depth = 1
-    return 0.9 + 0.1 * depth / (len(file.parts) + 1) if depth else 0.0
+    if depth == 0:
+        return 0.0
+    return 0.9 + 0.1 * depth / (len(file.parts) + 1)
+
+
+def _depth_of_tag(file: PathWords, tag: str) -> int:
+    """The number of the deepest part that `tag` names, 0 for none.
+
+    A tag of several words has no part of its own: all its words must stand in the path.
+    """
+    words = [word for word in re.split(r"[\W_]+", tag.casefold()) if word]
+    if len(words) > 1:
+        path_tokens = [token for part in file.parts for token in part]
+        for word in words:
+            if not any(_is_stem(word, token) for token in path_tokens):
+                return 0
+        return len(file.parts)
+    depth = 0
+    for number, part in enumerate(file.parts, 1):
+        if _is_named(part, key(tag)):
+            depth = number
+    return depth
 
 
 def is_docs(path: str) -> bool:
@@ -91,56 +117,63 @@ def is_ci(path: str) -> bool:
     return PurePosixPath(path).parts[0] in (".github", ".ci", ".circleci", ".gitlab")
 
 
-def _tokens(part: str) -> list[str]:
+def _words_of(part: str) -> list[str]:
+    """The words of a part of a path: `kv_cache` and `KvCache` have two."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", part)
-    return [t for t in re.split(r"[\W_]+", spaced.casefold()) if t]
+    return [word for word in re.split(r"[\W_]+", spaced.casefold()) if word]
 
 
-def _named(tokens: list[str], tag: str) -> bool:
-    """Whether `tag` is one of the tokens, its plural, or several of them in a row (`kv_cache` is
-    KVCache).
-    """
-    count = len(tokens)
-    joined = {"".join(tokens[i:j]) for i in range(count) for j in range(i + 1, count + 1)}
-    return tag in joined or f"{tag}s" in joined
+def _is_named(words: list[str], tag: str) -> bool:
+    """Whether `tag` is one of the words, its plural, or several of them in a row (`kv_cache` is
+    KVCache)."""
+    count = len(words)
+    for start in range(count):
+        for end in range(start + 1, count + 1):
+            if "".join(words[start:end]) in (tag, f"{tag}s"):
+                return True
+    return False
 
 
-def _stem(word: str, token: str) -> bool:
+def _is_stem(word: str, token: str) -> bool:
     """Whether `token` shortens or inflects `word`: `spec` and `speculate` are `speculative`."""
-    common = 0
-    for a, b in zip(word, token, strict=False):
-        if a != b:
-            break
-        common += 1
+    common = count_common_start(word, token)
     shorter = min(len(word), len(token))
     return common >= min(_SHORTEST_STEM, len(word)) and common >= shorter - 2
 
 
-def choose(
-    tags: list[str], allowed: tuple[str, ...], share: dict[str, float], most: int
+def choose_tags(
+    tags: list[str], allowed: tuple[str, ...], shares: dict[str, float], most: int
 ) -> list[str]:
-    """At most `most` of the author's `tags`, in the author's order: listed ones before others, then
-    those that more of the change belongs to.
+    """At most `most` of the author's `tags`, in the author's order.
+
+    Listed ones are kept before others, then those that more of the change belongs to.
     """
-    ranked = sorted(
-        tags, key=lambda t: (t not in allowed, -round(share.get(t, 0.0), 3), tags.index(t))
-    )
-    kept = set(ranked[:most])
-    return [t for t in tags if t in kept]
+
+    def rank(tag: str) -> tuple[bool, float, int]:
+        return tag not in allowed, -round(shares.get(tag, 0.0), 3), tags.index(tag)
+
+    kept = set(sorted(tags, key=rank)[:most])
+    return [tag for tag in tags if tag in kept]
 
 
-def propose(words: str, allowed: tuple[str, ...], share: dict[str, float], only: str) -> str:
-    """The tag for a title that has none: what the whole change is (`only`, one hardware), what the
-    words say (a fix, a speed-up), where most of it lies; empty where nothing is known.
+def propose_tag(words: str, allowed: tuple[str, ...], shares: dict[str, float], only: str) -> str:
+    """The tag for a title that has none; empty where nothing is known.
+
+    First what the whole change is (`only`, or one hardware), then what the `words` say (a fix, a
+    speed-up), then where most of the change lies.
     """
-    if only and (tag := by_names((only,), allowed)):
-        return tag
-    owner = [t for t in allowed if share.get(t, 0.0) >= 1.0]
-    if owner:
-        return owner[0]
-    for names, pattern in _KINDS:
+    if only:
+        tag = by_names((only,), allowed)
+        if tag:
+            return tag
+    for tag in allowed:
+        if shares.get(tag, 0.0) >= 1.0:
+            return tag
+    for names, pattern in _TAGS_BY_WORDS:
         tag = by_names(names, allowed)
         if tag and re.search(pattern, words, re.I):
             return tag
-    best = max(allowed, key=lambda t: share.get(t, 0.0), default="")
-    return best if share.get(best, 0.0) >= 0.5 else by_names(("others",), allowed)
+    best = max(allowed, key=lambda tag: shares.get(tag, 0.0), default="")
+    if shares.get(best, 0.0) >= _LEAST_SHARE:
+        return best
+    return by_names(("others",), allowed)

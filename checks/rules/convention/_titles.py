@@ -8,6 +8,10 @@ from dataclasses import dataclass
 
 from checks.core.config import Config
 
+CLOSE = 0.8
+"""Similarity, 0 to 1, from which another spelling is taken for a slip of the pen."""
+
+# Group 1 is a tag in brackets, group 2 one in full-width brackets.
 _TAG = re.compile(r"\s*(?:\[{1,2}([^\[\]]+)\]|【([^【】]+)】)\s*[:：]?")
 _SYNONYMS = (
     {"bugfix", "fix", "bug", "bugfixes", "hotfix"},
@@ -20,15 +24,15 @@ _ENDING = re.compile(r"\s*(?:[(（]\s*#\d+(?:[\s,，、]+#\d+)*\s*[)）]\s*)+$|\
 # Of a number, or of a placeholder that nobody filled in: `(#ORIG)`, `(#NNNN)`.
 _ONE_REFERENCE = re.compile(r"\s*[(（]\s*#(\d+|[A-Za-z]+|\?+)\s*[)）]")
 
-CLOSE = 0.8
-"""Similarity from which another spelling is taken for a slip of the pen."""
-
 
 @dataclass(frozen=True, slots=True)
-class Title:
-    """`tags` without brackets, in order, the cherry-pick tag among them; `words` is the text
-    between the tags and the closing reference, `ending` that reference as written; `numbers` are
-    all pull requests it names."""
+class ParsedTitle:
+    """The parts of a title.
+
+    `tags` stand without brackets, in order, the cherry-pick tag among them. `words` is the text
+    between the tags and the closing reference, `ending` that reference as written, `numbers` are
+    all pull requests that the title names.
+    """
 
     text: str
     tags: tuple[str, ...]
@@ -37,12 +41,12 @@ class Title:
     numbers: tuple[int, ...]
 
     def picks(self, config: Config) -> list[str]:
-        """The tags that mean a cherry-pick, however they are spelt (`[cherry pick]`, `[Cherry-Pick 2.5]`)."""
-        return [t for t in self.tags if _is_pick(t, config)]
+        """The tags that mean a cherry-pick, however spelt: `[cherry pick]`, `[Cherry-Pick 2.5]`."""
+        return [tag for tag in self.tags if _is_pick(tag, config)]
 
     def impact(self, config: Config) -> list[str]:
         """The tags but the cherry-pick tag."""
-        return [t for t in self.tags if not _is_pick(t, config)]
+        return [tag for tag in self.tags if not _is_pick(tag, config)]
 
 
 def _is_pick(tag: str, config: Config) -> bool:
@@ -54,21 +58,35 @@ def key(tag: str) -> str:
     return re.sub(r"[\W_]+", "", tag).casefold()
 
 
-def parse(text: str, allowed: tuple[str, ...] = ()) -> Title:
-    """The parts of a title; a group such as `[XPU, BugFix]` is two tags. Full-width brackets hold a
-    tag only where it is an allowed one: they are used for other things too (`【Hackathon No.5】`).
+def parse(text: str, allowed: tuple[str, ...] = ()) -> ParsedTitle:
+    """The parts of a title; a group such as `[XPU, BugFix]` is two tags.
+
+    Full-width brackets hold a tag only where it is an allowed one: they are used for other things
+    too (`【Hackathon No.5】`).
     """
-    rest, tags = text.strip(), list[str]()
-    while found := _TAG.match(rest):
-        names = [t.strip() for t in re.split(r"[,，、]", found[1] or found[2]) if t.strip()]
-        if found[2] and not all(same(n, allowed) for n in names):
-            break
+    tags, rest = _leading_tags(text.strip(), allowed)
+    words, ending = rest, ""
+    reference = _ENDING.search(rest)
+    if reference:
+        words, ending = rest[: reference.start()], reference[0]
+    numbers = tuple(int(number) for number in re.findall(r"#(\d+)\b", text))
+    return ParsedTitle(text, tuple(tags), words.strip(), ending, numbers)
+
+
+def _leading_tags(text: str, allowed: tuple[str, ...]) -> tuple[list[str], str]:
+    """(the tags at the start of `text`, what comes behind them)."""
+    tags: list[str] = []
+    while True:
+        group = _TAG.match(text)
+        if group is None:
+            return tags, text
+        full_width = group[2]
+        parts = re.split(r"[,，、]", group[1] or full_width)
+        names = [part.strip() for part in parts if part.strip()]
+        if full_width and not all(same(name, allowed) for name in names):
+            return tags, text
         tags += names
-        rest = rest[found.end() :]
-    ending = _ENDING.search(rest)
-    words = rest[: ending.start()] if ending else rest
-    numbers = tuple(int(n) for n in re.findall(r"#(\d+)\b", text))
-    return Title(text, tuple(tags), words.strip(), ending[0] if ending else "", numbers)
+        text = text[group.end() :]
 
 
 def without_references(words: str) -> str:
@@ -78,33 +96,51 @@ def without_references(words: str) -> str:
 
 def same(tag: str, allowed: tuple[str, ...]) -> str:
     """The allowed tag that `tag` is in another spelling of case or punctuation; empty for none."""
-    return next((a for a in allowed if key(a) == key(tag)), "")
+    for other in allowed:
+        if key(other) == key(tag):
+            return other
+    return ""
 
 
 def nearest(tag: str, allowed: tuple[str, ...]) -> str:
     """The allowed tag that `tag` was probably meant to be, empty where none is near."""
-    keys = {key(a): a for a in allowed}
-    if slip := _slip(tag, allowed):
-        return slip
-    inside = [keys[key(word)] for word in re.split(r"[\s_/-]+", tag) if key(word) in keys]
-    return inside[0] if inside else ""
+    meant = _meant_by_slip(tag, allowed)
+    if meant:
+        return meant
+    # `[OP-Fix]`: one of its words is an allowed tag.
+    by_key = {key(other): other for other in allowed}
+    for word in re.split(r"[\s_/-]+", tag):
+        if key(word) in by_key:
+            return by_key[key(word)]
+    return ""
 
 
 def is_slip(tag: str, allowed: tuple[str, ...]) -> bool:
     """Whether `tag` is an allowed one misspelt or by another name, not a new one."""
-    return bool(_slip(tag, allowed))
+    return bool(_meant_by_slip(tag, allowed))
 
 
-def _slip(tag: str, allowed: tuple[str, ...]) -> str:
-    keys = {key(a): a for a in allowed}
-    close = difflib.get_close_matches(key(tag), list(keys), 1, CLOSE)
+def _meant_by_slip(tag: str, allowed: tuple[str, ...]) -> str:
+    """The allowed tag of nearly the same spelling, else one of the same meaning; empty for none."""
+    by_key = {key(other): other for other in allowed}
+    close = difflib.get_close_matches(key(tag), list(by_key), 1, CLOSE)
+    if close:
+        return by_key[close[0]]
     for group in _SYNONYMS:
-        if not close and key(tag) in group:
-            close = [k for k in keys if k in group][:1]
-    return keys[close[0]] if close else ""
+        if key(tag) in group:
+            for other_key, other in by_key.items():
+                if other_key in group:
+                    return other
+    return ""
 
 
 def by_names(names: tuple[str, ...], allowed: tuple[str, ...]) -> str:
     """The allowed tag that goes by one of `names`, in any spelling; empty for none."""
-    meant = set(names).union(*(g for g in _SYNONYMS if g & set(names)))
-    return next((a for a in allowed if key(a) in meant), "")
+    meant = set(names)
+    for group in _SYNONYMS:
+        if group & set(names):
+            meant |= group
+    for tag in allowed:
+        if key(tag) in meant:
+            return tag
+    return ""

@@ -13,8 +13,8 @@ every box open.
 
 ## Example
 
-    - [ ] Add unit tests. Please write the reason in this PR if no unit tests.   product code changed
-    - [x] Provide accuracy results.                                         that section is empty
+    - [ ] Add unit tests. Please write the reason in this PR if none.   product code changed
+    - [x] Provide accuracy results.                                     that section is empty
 
 ## Known limits
 
@@ -30,17 +30,18 @@ from collections.abc import Iterator
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Severity
-from checks.rules.convention._body import propose
-from checks.rules.convention._boxes import Claim, Kind, claims
+from checks.rules.convention._body import propose_description
+from checks.rules.convention._boxes import BoxClaim, BoxKind, box_claims
 from checks.rules.convention._draft import draft
 
 ID = "convention.checklist"
 
-_AGAINST = {
-    Kind.TESTS: "ticked-tests",
-    Kind.TAG: "ticked-tag",
-    Kind.ACCURACY: "ticked-accuracy",
-    Kind.RELEASE: "ticked-release",
+# Of a ticked box that the facts contradict.
+_CONTRADICTED = {
+    BoxKind.TESTS: "ticked-tests",
+    BoxKind.TAG: "ticked-tag",
+    BoxKind.ACCURACY: "ticked-accuracy",
+    BoxKind.RELEASE: "ticked-release",
 }
 
 
@@ -49,8 +50,7 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     if not change.pull.known:
         return
     written = draft(change, config)
-    found = claims(written)
-    problems = tuple(_problems(found))
+    problems = tuple(_problems(box_claims(written)))
     if not problems:
         return
     yield Finding(
@@ -58,25 +58,33 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
         severity=Severity.CONVENTION,
         confidence=Confidence.HIGH,
         location=Location("", 0),
-        message=Message("boxes", {"problems": problems, "body": propose(written)}),
+        message=Message("boxes", {"problems": problems, "body": propose_description(written)}),
         subject=" ".join(p.key for p in problems),
     )
 
 
-def _problems(found: list[Claim]) -> Iterator[Message]:
-    present = [c for c in found if c.ticked is not None]
-    if found and not present:
-        yield Message("no-boxes", {"count": len(found)})
+def _problems(claims: list[BoxClaim]) -> Iterator[Message]:
+    present = [claim for claim in claims if claim.ticked is not None]
+    if not present:
+        if claims:
+            yield Message("no-boxes", {"count": len(claims)})
         return
-    if present and not any(c.ticked for c in present):
-        yield Message("none-ticked", {"count": len(present)})
+    if any(claim.ticked for claim in present):
+        still_open = tuple(c.text for c in present if c.applies and not c.ticked)
+        if still_open:
+            yield Message("open", {"boxes": still_open})
     else:
-        still = tuple(c.text for c in present if c.applies and not c.ticked)
-        if still:
-            yield Message("open", {"boxes": still})
-    gone = tuple(c.text for c in found if c.ticked is None)
-    if gone:
-        yield Message("gone", {"boxes": gone})
-    for claim in present:
-        if claim.ticked and claim.proved is False and claim.kind in _AGAINST:
-            yield Message(_AGAINST[claim.kind])
+        yield Message("none-ticked", {"count": len(present)})
+    deleted = tuple(claim.text for claim in claims if claim.ticked is None)
+    if deleted:
+        yield Message("gone", {"boxes": deleted})
+    yield from _contradicted_ticks(present)
+
+
+def _contradicted_ticks(claims: list[BoxClaim]) -> Iterator[Message]:
+    for claim in claims:
+        if not claim.ticked or claim.proved is not False:
+            continue
+        key = _CONTRADICTED.get(claim.kind)
+        if key is not None:
+            yield Message(key)

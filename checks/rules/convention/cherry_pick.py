@@ -39,7 +39,9 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     if not change.pull.known:
         return
     written = draft(change, config)
-    problems = tuple(_problems(written)) if written.is_pick else ()
+    if not written.is_pick:
+        return
+    problems = tuple(_problems(written))
     if not problems:
         return
     args = {
@@ -70,6 +72,10 @@ def _problems(written: Draft) -> Iterator[Message]:
         yield Message("not-first", {"tag": f"[{wanted}]"})
     if not title.numbers:
         number = written.source_number
-        yield Message("no-number" if number is None else "number-in-body", {"number": f"#{number}"})
+        args = {"number": f"#{number}"}
+        if number is None:
+            yield Message("no-number", args)
+        else:
+            yield Message("number-in-body", args)
     elif not title.ending:
         yield Message("not-last", {"number": f"#{title.numbers[-1]}"})

@@ -28,7 +28,7 @@ from collections.abc import Iterator
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Severity
-from checks.rules.convention._body import propose
+from checks.rules.convention._body import propose_description
 from checks.rules.convention._draft import draft
 
 ID = "convention.description"
@@ -40,18 +40,29 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
         return
     written = draft(change, config)
     required = written.template.required
-    found = {name: written.section(name) for name in required}
-    missing = tuple(n for n, s in found.items() if s is None)
-    empty = tuple(n for n, s in found.items() if s is not None and not written.says(s))
+    missing, empty = [], []
+    for name in required:
+        section = written.section(name)
+        if section is None:
+            missing.append(name)
+        elif not written.says(section):
+            empty.append(name)
     if not missing and not empty:
         return
-    blank = not change.pull.body.strip()
-    args = {"empty": empty, "missing": missing, "count": len(required), "body": propose(written)}
+    args = {
+        "empty": tuple(empty),
+        "missing": tuple(missing),
+        "count": len(required),
+        "body": propose_description(written),
+    }
+    message = Message("sections", args)
+    if not change.pull.body.strip():
+        message = Message("no-body", args)
     yield Finding(
         rule=ID,
         severity=Severity.CONVENTION,
         confidence=Confidence.HIGH,
         location=Location("", 0),
-        message=Message("no-body" if blank else "sections", args),
+        message=message,
         subject=" ".join((*empty, *missing)),
     )

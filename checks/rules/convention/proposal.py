@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from checks.core.finding import Message
 
 PENDING = "TODO: "
-"""Stands before what only the author can fill in; a section with nothing else still counts as empty."""
+"""Stands before what only the author can fill in; a section with nothing else counts as empty."""
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class PasteLine:
     """A sentence on a line of its own; `lead` stands before it as it is (`- ` for a list item)."""
 
     message: Message
@@ -26,19 +26,26 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Paste:
-    """Parts of a text; a `str` is verbatim (it may hold line ends), a `Line` is said in the
-    reader's language.
-    """
+    """The parts of a text: a `str` is verbatim (it may hold line ends), a `PasteLine` is said in
+    the reader's language."""
 
-    parts: tuple[str | Line, ...]
+    parts: tuple[str | PasteLine, ...]
 
     def text(self, say: Callable[[Message], str]) -> str:
         """The whole text, ending in one line end, `say` giving the sentence of a message."""
-        lines = [p if isinstance(p, str) else p.lead + say(p.message) for p in self.parts]
+        lines = []
+        for part in self.parts:
+            if isinstance(part, str):
+                lines.append(part)
+            else:
+                lines.append(part.lead + say(part.message))
         return "\n".join(lines).strip("\n") + "\n"
 
     def __str__(self) -> str:
         """The text with each message as its key and arguments: for logs and tests, not for
-        people.
-        """
-        return self.text(lambda m: " ".join([m.key, *(f"{k}={v}" for k, v in m.args.items())]))
+        people."""
+        return self.text(_keys_and_arguments)
+
+
+def _keys_and_arguments(message: Message) -> str:
+    return " ".join([message.key, *(f"{name}={value}" for name, value in message.args.items())])

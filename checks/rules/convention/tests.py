@@ -23,6 +23,7 @@ change. A reason is recognised by its words (a sentence on tests with "no", "cov
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
@@ -32,6 +33,7 @@ from checks.rules.convention._draft import Draft, draft
 
 ID = "convention.tests"
 
+MOST_FILES = 8
 MOST_PLACES = 3
 MOST_FUNCTIONS = 5
 
@@ -46,7 +48,7 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     if written.reason_for_no_tests:
         return
     files = tuple(f.path for f in written.sources)
-    args = {"files": files[:8], "count": len(files), "places": tuple(_places(written))}
+    args = {"files": files[:MOST_FILES], "count": len(files), "places": tuple(_places(written))}
     yield Finding(
         rule=ID,
         severity=Severity.CONVENTION,
@@ -57,13 +59,21 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     )
 
 
-def _places(written: Draft) -> Iterator[str]:
+def _places(written: Draft) -> list[str]:
     """Test files that mention changed functions, the ones that mention most first."""
-    mentions: dict[str, int] = {}
-    found = written.facts.functions
-    names = dict.fromkeys(f.name.rpartition(".")[2].rpartition("::")[2] for f in found)
-    for name in [n for n in names if not n.startswith("__")][:MOST_FUNCTIONS]:
+    mentions: Counter[str] = Counter()
+    for name in _names_of_changed_functions(written)[:MOST_FUNCTIONS]:
         for path in written.change.head.paths_containing(name):
             if written.config.is_test(path):
-                mentions[path] = mentions.get(path, 0) + 1
-    yield from sorted(mentions, key=lambda p: (-mentions[p], p))[:MOST_PLACES]
+                mentions[path] += 1
+    return sorted(mentions, key=lambda path: (-mentions[path], path))[:MOST_PLACES]
+
+
+def _names_of_changed_functions(written: Draft) -> list[str]:
+    """Their plain names, each once, without `__init__` and its like."""
+    names: dict[str, None] = {}
+    for function in written.facts.functions:
+        name = function.name.rpartition(".")[2].rpartition("::")[2]
+        if not name.startswith("__"):
+            names[name] = None
+    return list(names)

@@ -41,45 +41,52 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     if not change.pull.known:
         return
     written = draft(change, config)
-    found = list(_problems(written))
-    if not found and not (fresh := _new_tags(written)):
+    problems = tuple(_problems(written))
+    better = written.better_title if problems else ""
+    # New tags are worth a word only where nothing is wrong.
+    pedantic = not problems
+    if pedantic:
+        problems = tuple(Message("new-tag", {"tag": tag}) for tag in _new_tags(written))
+    if not problems:
         return
-    problems = tuple(found or (Message("new-tag", {"tag": t}) for t in fresh))
-    better = written.better_title if found else ""
-    title = better if better != change.pull.title else ""
+    args = {"problems": problems, "title": better if better != change.pull.title else ""}
     yield Finding(
         rule=ID,
         severity=Severity.CONVENTION,
         confidence=Confidence.HIGH,
         location=Location("", 0),
-        message=Message("title", {"problems": problems, "title": title}),
+        message=Message("title", args),
         subject=change.pull.title,
-        pedantic=not found,
+        pedantic=pedantic,
     )
 
 
 def _problems(written: Draft) -> Iterator[Message]:
-    allowed, rules = written.template.tags, written.config.title
-    tags = written.impact_tags
+    rules, tags = written.config.title, written.impact_tags
     if not written.title.words:
         yield Message("no-words")
     if not tags and rules.require_tag:
         yield Message("no-tag")
     for tag in tags:
-        if (
-            allowed
-            and tag not in allowed
-            and (is_slip(tag, allowed) or not written.template.takes_new_tags)
-        ):
+        if _is_wrong(tag, written):
+            allowed = written.template.tags
             near = same(tag, allowed) or nearest(tag, allowed)
-            yield Message(
-                "unknown-tag", {"tag": f"[{tag}]", "nearest": f"[{near}]" if near else ""}
-            )
+            args = {"tag": f"[{tag}]", "nearest": f"[{near}]" if near else ""}
+            yield Message("unknown-tag", args)
     if len(tags) > rules.most_tags:
-        yield Message("too-many", {"tags": tuple(f"[{t}]" for t in tags), "most": rules.most_tags})
+        named = tuple(f"[{tag}]" for tag in tags)
+        yield Message("too-many", {"tags": named, "most": rules.most_tags})
+
+
+def _is_wrong(tag: str, written: Draft) -> bool:
+    """Whether the target lists tags, and neither has this one nor takes it as a new one."""
+    allowed = written.template.tags
+    if not allowed or tag in allowed:
+        return False
+    return is_slip(tag, allowed) or not written.template.takes_new_tags
 
 
 def _new_tags(written: Draft) -> list[str]:
     """Tags of the author's own, where the target takes them."""
     allowed = written.template.tags
-    return [f"[{t}]" for t in written.impact_tags if allowed and t not in allowed]
+    return [f"[{tag}]" for tag in written.impact_tags if allowed and tag not in allowed]

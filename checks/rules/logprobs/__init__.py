@@ -1,1 +1,1 @@
-"""TODO"""
+"""Changes that give other logprobs than the ones that tests have stored."""

@@ -1,4 +1,4 @@
-"""What became of a number of columns."""
+"""What a change did to the number of top-k columns."""
 
 from __future__ import annotations
 
@@ -9,33 +9,44 @@ from checks.lang.ir import expr as E
 from checks.lang.ir.stmt import Assign, GuardedStmt, negate
 
 
-def changed_width(
+def changed_column_count(
     guarded: GuardedStmt, before: list[GuardedStmt], mode: bool | None
 ) -> tuple[bool | None, bool]:
-    """(mode, whether the number of columns certainly changed) of a changed width.
+    """(mode, whether the number of columns certainly changed) of a changed assignment of a width.
 
-    Against `x if not speculative else 20`, a plain `x` changes only what the other arm was.
+    The mode is True under speculative decoding alone, False without it, None for both; it is `mode`
+    where the values say nothing. Against `x if not speculative else 20`, a plain `x` changes only
+    what the other arm was.
     """
     stmt = guarded.stmt
     assert isinstance(stmt, Assign)
-    sets = [
-        (g.guards, g.stmt)
-        for g in before
-        if isinstance(g.stmt, Assign) and g.stmt.target == stmt.target
-    ]
-    olds = [(guards, old.value) for guards, old in sets if old.value is not None]
-    values = [value for guards, value in olds if guards == guarded.guards] or [
-        value for _, value in olds
-    ]
-    if len(values) != 1 or stmt.value is None:
+    old_value = _only_value_before(guarded, before)
+    if old_value is None or stmt.value is None:
         return mode, False
-    differ = list(_differences(values[0], stmt.value))
-    modes = {polarity(test) if test is not None else None for test, _, _ in differ}
-    told = modes.pop() if len(modes) == 1 else None
-    return (told if told is not None else mode), any(other_number(a, b) for _, a, b in differ)
+    differences = list(_differing_arms(old_value, stmt.value))
+    certain = any(is_certainly_other(old, new) for _, old, new in differences)
+    modes = {polarity(test) if test is not None else None for test, _, _ in differences}
+    only_mode = modes.pop() if len(modes) == 1 else None
+    return (mode if only_mode is None else only_mode), certain
 
 
-def _differences(old: E.Expr, new: E.Expr) -> Iterator[tuple[E.Expr | None, E.Expr, E.Expr]]:
+def _only_value_before(guarded: GuardedStmt, before: list[GuardedStmt]) -> E.Expr | None:
+    """The value that the target had under the same conditions, else under any; None for several."""
+    target = guarded.stmt.target if isinstance(guarded.stmt, Assign) else None
+    all_values, same_guards = [], []
+    for old in before:
+        if not isinstance(old.stmt, Assign) or old.stmt.target != target:
+            continue
+        if old.stmt.value is None:
+            continue
+        all_values.append(old.stmt.value)
+        if old.guards == guarded.guards:
+            same_guards.append(old.stmt.value)
+    values = same_guards or all_values
+    return values[0] if len(values) == 1 else None
+
+
+def _differing_arms(old: E.Expr, new: E.Expr) -> Iterator[tuple[E.Expr | None, E.Expr, E.Expr]]:
     """(condition, before, after) for each arm of a conditional value that differs."""
     if old == new:
         return
@@ -49,11 +60,14 @@ def _differences(old: E.Expr, new: E.Expr) -> Iterator[tuple[E.Expr | None, E.Ex
         case _:
             yield None, old, new
             return
-    yield from ((test, before, after) for test, before, after in arms if before != after)
+    for test, before, after in arms:
+        if before != after:
+            yield test, before, after
 
 
-def other_number(old: E.Expr, new: E.Expr) -> bool:
-    """Whether two values certainly differ: two numbers, or a number against what depends on the request."""
-    return isinstance(old, E.Const) != isinstance(new, E.Const) or (
-        isinstance(old, E.Const) and old != new
-    )
+def is_certainly_other(old: E.Expr, new: E.Expr) -> bool:
+    """Whether two values certainly differ: two numbers, or a number and what depends on the
+    request."""
+    if isinstance(old, E.Const) != isinstance(new, E.Const):
+        return True
+    return isinstance(old, E.Const) and old != new

@@ -1,8 +1,7 @@
-"""Changed statements of the logprob path: what they decide, and whether only speculative decoding runs them."""
+"""Changed statements of the logprob path: what they decide, and in which mode they run."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -11,34 +10,42 @@ from checks.core.config import Config
 from checks.core.finding import Side
 from checks.domain.hardware_reach import brought_by_change
 from checks.domain.keys import asks_platform
-from checks.domain.ops import expressions_of
 from checks.domain.speculative_mode import SPECULATIVE, called_speculatively, mode_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
-from checks.lang.ir.stmt import Assign, ExprStmt, GuardedStmt, If, Return, Stmt, guarded_statements
+from checks.lang.ir.stmt import Assign, ExprStmt, GuardedStmt, If, Stmt, guarded_statements
 from checks.lang.source import language
-from checks.rules.logprobs._column_count import changed_width, other_number
-
-WIDTH, SEED, ORDER, VALUE = "width", "seed", "order", "value"
-_RANKS = {WIDTH: 0, SEED: 1, ORDER: 2, VALUE: 3}
-
-_ANY = ("logprob", "log_prob", "topk", "top_k", "seed")
-# The prompt's own logprobs are no part of what the tests store.
-_LOGPROB = re.compile(r"(?i)^(?!.*prompt_log_?prob).*log_?prob")
-_WIDTH = re.compile(
-    r"(?i)^(max|num|n|top)_?(num_?|top_?)?log_?probs?$|^(max|num|n|real|actual|ori)_?(num_?)?top_?k$|log_?prob_?k$"
+from checks.rules.logprobs._column_count import changed_column_count, is_certainly_other
+from checks.rules.logprobs._names import (
+    ORDER,
+    SEED,
+    VALUE,
+    WIDTH,
+    is_about_logprobs,
+    kind_of_constant,
+    kind_of_statement,
+    may_concern_logprobs,
 )
-_SEED = re.compile(r"(?i)(^|_)seeds?($|_)")
-_ORDERS = frozenset({"topk", "top_k", "argmax", "argsort", "sort", "argmin", "stable_sort"})
-_LOGS = re.compile(r"(?i)^(debug|info|warning|warn|error|print|printf|log|v?log)$|logger|cout|cerr")
+from checks.rules.logprobs._statements import (
+    assigned_names,
+    called_names,
+    does_something,
+    key_of,
+    last_line,
+    local_names,
+    only_carries,
+)
+
+_RANKS = {WIDTH: 0, SEED: 1, ORDER: 2, VALUE: 3}
+_UNCERTAIN_RANK = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Altered:
-    """A changed statement: `name` is what it sets or calls, `kind` what of a logprob that decides.
+class LogprobChange:
+    """A changed statement: `name` is what it sets or calls, `kind` what of a logprob it decides.
 
-    `speculative` is True or False where only one mode runs it, None for both. `certain` means that the number of
-    columns is another one now.
+    `speculative` is True or False where only one mode runs it, None for both. `certain` means that
+    the number of columns is certainly another one now.
     """
 
     path: str
@@ -54,256 +61,166 @@ class Altered:
 
     @property
     def order(self) -> tuple[int, int, str, int]:
-        """What to name first: what is certain, then what decides most, then what speaks of logprobs itself or calls
-        what fills them."""
-        plain = 0 if _LOGPROB.search(self.name) else 1 if self.calls else 2
-        return _RANKS[self.kind] + (0 if self.certain else 4), plain, self.path, self.line
+        """What to name first: what is certain, then what decides most, then what speaks of logprobs
+        itself or calls what fills them."""
+        rank = _RANKS[self.kind]
+        if not self.certain:
+            rank += _UNCERTAIN_RANK
+        return rank, self._directness(), self.path, self.line
+
+    def _directness(self) -> int:
+        if is_about_logprobs(self.name):
+            return 0
+        return 1 if self.calls else 2
 
 
-def mentions(change: ChangeSet, config: Config) -> bool:
-    """Whether any changed line of product code could be of the logprob path at all."""
+@dataclass(frozen=True, slots=True)
+class _FunctionPair:
+    """A function before and after the change, with the files that it stands in."""
+
+    base: Function
+    base_file: SourceFile
+    head: Function
+    head_file: SourceFile
+
+
+def may_change_logprobs(change: ChangeSet, config: Config) -> bool:
+    """Whether a changed file of the product names anything that may have to do with logprobs."""
     for file in change.files:
         if not language(file.path) or config.is_test(file.path):
             continue
-        for path, side, lines in (
-            (file.head_path, Side.HEAD, file.head_lines()),
-            (file.base_path, Side.BASE, file.base_lines()),
-        ):
-            data = (change.tree(side).read(path) if path else None) or b""
-            if lines and _any(data.decode("utf-8", "replace")):
-                return True
+        if file.head_lines() and _mentions_logprobs(file.head_path, Side.HEAD, change):
+            return True
+        if file.base_lines() and _mentions_logprobs(file.base_path, Side.BASE, change):
+            return True
     return False
 
 
-def _any(text: str) -> bool:
-    """Whether something that may have to do with logprobs is named, however it is written."""
-    lower = text.lower()
-    return any(word in lower for word in _ANY)
+def _mentions_logprobs(path: str | None, side: Side, change: ChangeSet) -> bool:
+    data = change.tree(side).read(path) if path else None
+    return data is not None and may_concern_logprobs(data.decode("utf-8", "replace"))
 
 
-def altered(change: ChangeSet, config: Config) -> Iterator[Altered]:
-    """The statements and constants of the head that do something else for logprobs than the base did."""
+def find_logprob_changes(change: ChangeSet, config: Config) -> Iterator[LogprobChange]:
+    """The statements and constants of the head that do something else for logprobs than the base's
+    did."""
     for file in change.files:
-        now = change.unit(file.head_path) if file.head_path else None
-        was = change.unit(file.base_path, Side.BASE) if file.base_path else None
-        if now is not None and was is not None and not config.is_test(now.path):
-            yield from _constants(was, now, change)
-    for base, head in change.changed_functions():
-        if base is None or head is None or config.is_test(head.path):
+        head = change.unit(file.head_path) if file.head_path else None
+        base = change.unit(file.base_path, Side.BASE) if file.base_path else None
+        if head is not None and base is not None and not config.is_test(head.path):
+            yield from _changed_constants(base, head, change)
+    for old, new in change.changed_functions():
+        if old is None or new is None or config.is_test(new.path):
             continue
-        unit, old = change.unit(head.path), change.unit(base.path, Side.BASE)
-        text = unit.text(head.start_line, head.end_line) if unit is not None else ""
-        if unit is not None and old is not None and _any(text):
-            yield from _in_function(base, head, unit, old, change, config)
+        new_file, old_file = change.unit(new.path), change.unit(old.path, Side.BASE)
+        if new_file is None or old_file is None:
+            continue
+        if may_concern_logprobs(new_file.text(new.start_line, new.end_line)):
+            pair = _FunctionPair(old, old_file, new, new_file)
+            yield from _changed_statements(pair, change, config)
 
 
-def _constants(old: SourceFile, head: SourceFile, change: ChangeSet) -> Iterator[Altered]:
-    before = {c.name: c.value for c in old.constants if c.params is None}
+def _changed_constants(
+    base: SourceFile, head: SourceFile, change: ChangeSet
+) -> Iterator[LogprobChange]:
+    # A macro with parameters has no value of its own.
+    old_values = {c.name: c.value for c in base.constants if c.params is None}
     for constant in head.constants:
-        name, value = constant.name, constant.value
+        name, new = constant.name, constant.value
+        old, kind = old_values.get(name), kind_of_constant(name)
+        if not kind or new is None or old is None or old == new:
+            continue
         if not change.touches(head.path, constant.line, constant.line):
             continue
-        kind = SEED if _SEED.search(name) else WIDTH if _WIDTH.search(name) else ""
-        was = before.get(name)
-        if kind and value is not None and was is not None and was != value:
-            mode = True if SPECULATIVE.search(name) or name.startswith("SPEC_") else None
-            text = head.text(constant.line).strip()
-            certain = kind == WIDTH and other_number(was, value)
-            yield Altered(head.path, constant.line, text, "", name, kind, mode, certain)
+        is_speculative = SPECULATIVE.search(name) or name.startswith("SPEC_")
+        yield LogprobChange(
+            path=head.path,
+            line=constant.line,
+            text=head.text(constant.line).strip(),
+            function="",
+            name=name,
+            kind=kind,
+            speculative=True if is_speculative else None,
+            certain=kind == WIDTH and is_certainly_other(old, new),
+        )
 
 
-def _in_function(
-    base: Function,
-    head: Function,
-    unit: SourceFile,
-    old: SourceFile,
+def _changed_statements(
+    pair: _FunctionPair, change: ChangeSet, config: Config
+) -> Iterator[LogprobChange]:
+    now = [g for g in guarded_statements(pair.head.body) if does_something(g.stmt)]
+    deciding = []
+    for guarded in now:
+        stmt = guarded.stmt
+        if change.touches(pair.head_file.path, stmt.line, last_line(stmt)):
+            decides = _what_it_decides(stmt, pair.head)
+            if decides is not None:
+                deciding.append((guarded, *decides))
+    if not deciding:
+        return
+    before = [g for g in guarded_statements(pair.base.body) if does_something(g.stmt)]
+    old_locals, new_locals = local_names(before), local_names(now)
+    old_keys = {key_of(g.stmt, old_locals, change) for g in before}
+    removed_lines = _removed_lines(pair.base_file, change)
+    for guarded, name, kind in deciding:
+        if key_of(guarded.stmt, new_locals, change) in old_keys:
+            continue
+        # The tests that were there do not turn on an option that this change brings.
+        if brought_by_change(guarded.guards, change):
+            continue
+        if _is_only_moved(guarded.stmt, pair.head_file, removed_lines):
+            continue
+        yield _logprob_change(guarded, name, kind, before, pair, change, config)
+
+
+def _what_it_decides(stmt: Stmt, function: Function) -> tuple[str, str] | None:
+    """(name, kind) of what a statement decides for logprobs, None where it decides nothing."""
+    if only_carries(stmt):
+        return None
+    if isinstance(stmt, If) and asks_platform((stmt.test,)):
+        return None
+    return kind_of_statement(assigned_names(stmt), called_names(stmt), function)
+
+
+def _logprob_change(
+    guarded: GuardedStmt,
+    name: str,
+    kind: str,
+    before: list[GuardedStmt],
+    pair: _FunctionPair,
     change: ChangeSet,
     config: Config,
-) -> Iterator[Altered]:
-    near = (
-        g
-        for g in guarded_statements(head.body)
-        if _touched(g.stmt, unit, change) and not _logs(g.stmt)
-    )
-    touched = [(g, told) for g in near if (told := _kind(g.stmt, head)) is not None]
-    if not touched:
-        return
-    now = [g for g in guarded_statements(head.body) if not _logs(g.stmt)]
-    before = [g for g in guarded_statements(base.body) if not _logs(g.stmt)]
-    local = _locals(before)
-    known = {_key(g.stmt, local, change) for g in before}
-    local = _locals(now)
-    moved = _removed_lines(old, change)
-    for guarded, (name, kind) in touched:
-        stmt, key = guarded.stmt, _key(guarded.stmt, local, change)
-        if key in known:
-            continue
-        if brought_by_change(guarded.guards, change):
-            continue  # the tests that were there do not have it on
-        if all(line.strip() in moved for line in unit.lines[stmt.line - 1 : _last(stmt)]):
-            continue
-        mode, certain = mode_of(guarded, head), False
-        if mode is None and called_speculatively(head, change, config):
-            mode = True
-        if kind == WIDTH and isinstance(stmt, Assign):
-            mode, certain = changed_width(guarded, before, mode)
-        text = unit.text(stmt.line).strip()
-        calls = isinstance(stmt, ExprStmt)
-        where = unit.path, stmt.line, text, head.qualname
-        yield Altered(*where, name, kind, mode, certain, calls, guarded.guards)
-
-
-def _touched(stmt: Stmt, unit: SourceFile, change: ChangeSet) -> bool:
-    return change.touches(unit.path, stmt.line, _last(stmt))
-
-
-def _removed_lines(old: SourceFile, change: ChangeSet) -> set[str]:
-    """What the change took out of the file: a line that is there again elsewhere was only moved."""
-    file = next((f for f in change.files if f.base_path == old.path), None)
-    return (
-        {old.lines[n - 1].strip() for n in file.base_lines() if n <= len(old.lines)}
-        if file is not None
-        else set()
+) -> LogprobChange:
+    stmt = guarded.stmt
+    mode, certain = mode_of(guarded, pair.head), False
+    if mode is None and called_speculatively(pair.head, change, config):
+        mode = True
+    if kind == WIDTH and isinstance(stmt, Assign):
+        mode, certain = changed_column_count(guarded, before, mode)
+    return LogprobChange(
+        path=pair.head_file.path,
+        line=stmt.line,
+        text=pair.head_file.text(stmt.line).strip(),
+        function=pair.head.qualname,
+        name=name,
+        kind=kind,
+        speculative=mode,
+        certain=certain,
+        calls=isinstance(stmt, ExprStmt),
+        guards=guarded.guards,
     )
 
 
-def _last(stmt: Stmt) -> int:
-    return stmt.line if isinstance(stmt, If) else stmt.end_line
+def _removed_lines(base: SourceFile, change: ChangeSet) -> set[str]:
+    """The lines that the change took out of the file."""
+    for file in change.files:
+        if file.base_path == base.path:
+            numbers = [n for n in file.base_lines() if n <= len(base.lines)]
+            return {base.lines[n - 1].strip() for n in numbers}
+    return set()
 
 
-def _logs(stmt: Stmt) -> bool:
-    """A log line, or a statement that only holds others."""
-    if isinstance(stmt, ExprStmt):
-        names = {E.callee(e) for e in E.walk(stmt.value) if isinstance(e, E.Call)} | E.names(
-            stmt.value
-        )
-        return any(_LOGS.search(n) for n in names)
-    return not isinstance(stmt, Assign | Return | If)
-
-
-def _locals(body: list[GuardedStmt]) -> set[str]:
-    """The names that a function sets itself, `self.x` among them."""
-    found = (E.dotted(g.stmt.target) for g in body if isinstance(g.stmt, Assign))
-    return {name for name in found if name}
-
-
-# What moves or reshapes a value and does not compute one.
-_CARRIES = frozenset(
-    {
-        "cpu",
-        "cuda",
-        "tolist",
-        "numpy",
-        "item",
-        "clone",
-        "contiguous",
-        "detach",
-        "copy_to",
-        "pin_memory",
-        "reshape",
-    }
-)
-_WHERE = frozenset({"device", "place", "blocking"})
-
-
-def _key(stmt: Stmt, local: set[str], change: ChangeSet) -> tuple[object, ...]:
-    """What a statement does, whatever its locals are called, however many it unpacks, and wherever its values lie."""
-
-    def plain(expr: E.Expr) -> E.Expr | None:
-        match expr:
-            case E.Name() | E.Attr() if E.dotted(expr) in local:
-                return E.Name("_")
-            case E.Ternary(test=test, then=then, orelse=orelse) if brought_by_change(
-                (test,), change
-            ):
-                absent = isinstance(test, E.Unary) or (
-                    isinstance(test, E.Binary) and test.op == "is"
-                )
-                return E.substitute(then if absent else orelse, plain)
-            case E.Call(
-                func=E.Attr(base=E.Name(id="paddle" | "torch" | "np"), name="reshape"),
-                args=(base, *_),
-            ):
-                return E.substitute(base, plain)
-            case E.Call(func=E.Attr(base=base, name=name)) if name in _CARRIES:
-                return E.substitute(base, plain)
-            case E.Call(keywords=words) if any(k in _WHERE for k, _ in words):
-                kept = tuple((k, v) for k, v in words if k not in _WHERE)
-                return E.substitute(
-                    E.Call(expr.func, expr.args, kept, expr.launch, expr.template), plain
-                )
-            case _:
-                return None
-
-    unpacks = isinstance(stmt, Assign) and isinstance(stmt.target, E.Sequence)
-    parts = tuple(E.substitute(e, plain) for e in list(expressions_of(stmt))[unpacks:])
-    return type(stmt).__name__, getattr(stmt, "op", ""), parts
-
-
-def _kind(stmt: Stmt, function: Function) -> tuple[str, str] | None:
-    """(name, kind) of what a statement decides for logprobs, None where it decides nothing."""
-    if _only_carries(stmt) or (isinstance(stmt, If) and asks_platform((stmt.test,))):
-        return None
-    targets = _targets(stmt)
-    calls = [
-        E.callee(e) for top in expressions_of(stmt) for e in E.walk(top) if isinstance(e, E.Call)
-    ]
-    near = _of_logprobs(function)
-    for name in targets:
-        if _WIDTH.search(name) and (near or _LOGPROB.search(name)):
-            return name, WIDTH
-        if _SEED.search(name):
-            return name, SEED
-    for name in calls:
-        if name in _ORDERS and near:
-            return name, ORDER
-    for name in [*targets, *calls]:
-        if _LOGPROB.search(name):
-            return name, VALUE
-    if _LOGPROB.search(function.name) and (targets or calls):
-        return (targets or calls)[0], VALUE
-    return None
-
-
-# What hands on the rows of a tensor in another order.
-_ROWS = re.compile(
-    r"^(?:index_select|gather|gather_nd|scatter|scatter_nd|take)$|(?:^|_)(?:reorder|recover|permute)(?:_|$)"
-)
-
-
-def _only_carries(stmt: Stmt) -> bool:
-    """`x = empty_like(y)`, `x.copy_(y)`, `x = gather(y, order)`: room for a value, or the way of one."""
-    value = stmt.value if isinstance(stmt, Assign | ExprStmt) else None
-    while (
-        isinstance(value, E.Call) and isinstance(value.func, E.Attr) and value.func.name in _CARRIES
-    ):
-        value = value.func.base
-    if not isinstance(value, E.Call):
-        return False
-    return E.callee(value) in ("empty", "empty_like", "copy_") or bool(
-        _ROWS.search(E.callee(value))
-    )
-
-
-def _targets(stmt: Stmt) -> list[str]:
-    """The last names of what a statement sets."""
-    if not isinstance(stmt, Assign):
-        return []
-    parts = stmt.target.items if isinstance(stmt.target, E.Sequence) else (stmt.target,)
-    found = []
-    for part in parts:
-        while isinstance(part, E.Index):
-            key = part.indices[0] if len(part.indices) == 1 else None
-            if isinstance(key, E.Const) and isinstance(key.value, str):
-                found.append(key.value)
-            part = part.base
-        whole = E.dotted(part)
-        if whole:
-            found.append(whole.rsplit(".", 1)[-1])
-    return found
-
-
-def _of_logprobs(function: Function) -> bool:
-    return bool(_LOGPROB.search(function.qualname)) or any(
-        _LOGPROB.search(p.name) for p in function.params
-    )
+def _is_only_moved(stmt: Stmt, unit: SourceFile, removed_lines: set[str]) -> bool:
+    """Whether every line of the statement was taken out elsewhere in the file."""
+    lines = unit.lines[stmt.line - 1 : last_line(stmt)]
+    return all(line.strip() in removed_lines for line in lines)

@@ -1,33 +1,30 @@
-"""Where claims point, and by which names they are found."""
+"""Where claims about functions point, and under which names a step finds them."""
 
 from __future__ import annotations
-
-import re
 
 from checks.core.finding import Location
 from checks.lang.ir.source_file import Function
 
+# Shorter names of methods (`run`, `forward`) stand for many methods.
+_SHORTEST_METHOD_NAME = 10
 
-def at(function: Function) -> Location:
+
+def location_of(function: Function) -> Location:
     """Where a function is defined."""
     return Location(function.path, function.start_line)
 
 
-def own_names(function: Function) -> tuple[str, ...]:
-    """The names that stand for a function: qualified, and plain where the plain one says enough."""
-    plain = (
-        ()
-        if function.owner and (len(function.name) < 10 or function.name.startswith("__"))
-        else (function.name,)
-    )
-    return tuple(dict.fromkeys((function.qualname, *plain)))
+def line_of(function: Function, line: int) -> tuple[Location, ...]:
+    """One line of a function, as the places of a claim."""
+    return (Location(function.path, line),)
 
 
-def plain(name: str) -> str:
-    """The last part of a dotted or qualified name."""
-    return name.rsplit("::", 1)[-1].rsplit(".", 1)[-1]
+def names_of(function: Function) -> tuple[str, ...]:
+    """The names that stand for a function: qualified, and plain where that says enough."""
+    if function.owner and not _is_telling(function.name):
+        return (function.qualname,)
+    return tuple(dict.fromkeys((function.qualname, function.name)))
 
 
-def declared_name(declared: str) -> str:
-    """The name in `is_speculative: bool`, `const Tensor& x`, `flag=False`."""
-    return re.split(r"(?<!:):(?!:)|=", declared, maxsplit=1)[0].split()[-1].lstrip("*&")
+def _is_telling(method: str) -> bool:
+    return len(method) >= _SHORTEST_METHOD_NAME and not method.startswith("__")

@@ -1,237 +1,203 @@
-"""What became of functions: cut, moved, renamed, called differently, added, removed, or changed inside only."""
+"""What became of functions: cut, moved, replaced, renamed, called differently, added, removed."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Location, Message, Side
 from checks.domain.change_facts import Facts, FunctionFact
-from checks.lang.ir.source_file import Function
-from checks.summary import call_changes, layout, pairs
-from checks.summary.claims.claim_locations import at, declared_name, own_names
-from checks.summary.definitions import defined
-from checks.summary.line_diff import Line, rewritten
+from checks.summary.changes.definition_replacements import FunctionReplacement
+from checks.summary.changes.names import declared_name
+from checks.summary.changes.pairs import (
+    altered_functions,
+    find_carried_code,
+    find_moves,
+    find_splits,
+    same_parameters,
+)
+from checks.summary.claims.claim_locations import location_of, names_of
 from checks.summary.model import Claim
-from checks.summary.successors import Successor
 
-_MANY = 4
+# So many functions of a file that came or went together are one sentence.
+_LEAST_TOGETHER = 4
 _MOST_NAMES = 8
 
 
-def splits(change: ChangeSet, config: Config) -> Iterator[Claim]:
-    for split in pairs.splits(change, config):
-        names = [p.name for p in split.parts]
+def describe_splits(change: ChangeSet, config: Config) -> Iterator[Claim]:
+    """Functions that handed code to new functions, which they call."""
+    for split in find_splits(change, config):
+        part_names = [part.name for part in split.parts]
         args = {
             "name": split.whole.name,
-            "parts": names,
+            "parts": part_names,
             "shares": [f"{share:.0%}" for share in split.shares],
             "path": split.whole.path,
         }
-        key = Message("split", args) if len(names) > 1 else Message("extracted", args)
-        yield Claim(
-            key, (at(split.whole), *map(at, split.parts)), (*own_names(split.whole), *names)
-        )
+        message = Message("extracted", args)
+        if len(part_names) > 1:
+            message = Message("split", args)
+        places = (location_of(split.whole), *map(location_of, split.parts))
+        yield Claim(message, places, (*names_of(split.whole), *part_names))
 
 
-def carried(change: ChangeSet, config: Config, known: set[str]) -> Iterator[Claim]:
-    """New functions with the code of another, but for those that another sentence says so of (`known`)."""
-    for new, old, share in pairs.carried(change, config):
-        if new.name not in known:
-            args = {
-                "name": new.qualname,
-                "old": old.qualname,
-                "share": f"{share:.0%}",
-                "path": new.path,
-            }
-            yield Claim(
-                Message("carried", args), (at(new), at(old)), (*own_names(new), *own_names(old))
-            )
+def describe_carried_code(
+    change: ChangeSet, config: Config, split_names: set[str]
+) -> Iterator[Claim]:
+    """New functions with the code of another one, but for those in a claim about a split."""
+    for carried in find_carried_code(change, config):
+        new, old = carried.new, carried.old
+        if new.name in split_names:
+            continue
+        args = {
+            "name": new.qualname,
+            "old": old.qualname,
+            "share": f"{carried.share:.0%}",
+            "path": new.path,
+        }
+        places = (location_of(new), location_of(old))
+        yield Claim(Message("carried", args), places, (*names_of(new), *names_of(old)))
 
 
-def moves(change: ChangeSet, config: Config) -> Iterator[Claim]:
-    for before, now in pairs.moved(change, config):
+def describe_moves(change: ChangeSet, config: Config) -> Iterator[Claim]:
+    """Functions that stand in another file now."""
+    for before, now in find_moves(change, config):
         args = {"name": now.qualname, "old": before.path, "new": now.path}
-        yield Claim(Message("moved", args), (at(now),), own_names(now))
+        yield Claim(Message("moved", args), (location_of(now),), names_of(now))
 
 
-def successor(s: Successor) -> Claim:
-    gained = [p for p in s.new.new_params if p not in s.old.old_params]
-    lost = [p for p in s.old.old_params if p not in s.new.new_params]
+def describe_replacement(replacement: FunctionReplacement) -> Claim:
+    """A function that stands there instead of another one, with the parameters that differ."""
+    old, new = replacement.old, replacement.new
     args = {
-        "name": s.new.name,
-        "old": s.old.name,
-        "path": s.new.path,
-        "gained": gained,
-        "lost": lost,
+        "name": new.name,
+        "old": old.name,
+        "path": new.path,
+        "gained": [p for p in new.new_params if p not in old.old_params],
+        "lost": [p for p in old.old_params if p not in new.new_params],
     }
-    where = (Location(s.new.path, s.new.line), Location(s.old.path, s.old.line, side=Side.BASE))
-    return Claim(Message("function-replaced", args), where, (s.new.name, s.old.name))
+    places = (Location(new.path, new.line), Location(old.path, old.line, side=Side.BASE))
+    return Claim(Message("function-replaced", args), places, (new.name, old.name))
 
 
-def remade(
+def describe_definitions(
     change: ChangeSet,
     config: Config,
     facts: Facts,
-    successive: Iterable[Successor],
-    split: set[str],
+    replaced: Sequence[FunctionReplacement],
+    with_known_code: set[str],
 ) -> Iterator[Claim]:
-    """Functions that came, went or are called differently, and that nothing else was said of (`split`: cut so)."""
-    known = {id(f) for s in successive for f in (s.old, s.new)} | _unchanged(facts, change, config)
-    told = [f for f in facts.functions if id(f) not in known]
-    many = Counter((f.path, f.what) for f in told if f.what in ("added", "removed"))
-    for (path, what), count in many.items():
-        if count >= _MANY:
-            named = [f for f in told if (f.path, f.what) == (path, what)]
-            yield _several(path, what, [f for f in named if f.name.rsplit(".", 1)[-1] not in split])
+    """Functions that came, went or are called differently, and that no other claim is about.
+
+    `with_known_code` are new functions of which a claim says already where their code comes from.
+    """
+    functions = _functions_left_to_tell(change, config, facts, replaced)
+    counts = Counter((f.path, f.what) for f in functions if f.what in ("added", "removed"))
+    for (path, what), count in counts.items():
+        if count >= _LEAST_TOGETHER:
+            together = [f for f in functions if (f.path, f.what) == (path, what)]
+            together = [f for f in together if _method_name(f) not in with_known_code]
+            yield _describe_several(path, what, together)
     seen: set[tuple[str, str, str]] = set()
-    for f in told:
+    for fact in functions:
         # Two under one name, each for a platform, came together.
-        if many[f.path, f.what] < _MANY and (f.path, f.name, f.what) not in seen:
-            seen.add((f.path, f.name, f.what))
-            yield from _one(f, split)
+        key = (fact.path, fact.name, fact.what)
+        if counts[fact.path, fact.what] >= _LEAST_TOGETHER or key in seen:
+            continue
+        seen.add(key)
+        if fact.what != "added" or _method_name(fact) not in with_known_code:
+            yield from _describe_one(fact)
 
 
-def _one(f: FunctionFact, split: set[str]) -> Iterator[Claim]:
-    where = (Location(f.path, f.line, side=Side.BASE if f.what == "removed" else Side.HEAD),)
-    args = {"name": f.name, "path": f.path}
-    if f.what == "renamed":
-        yield Claim(
-            Message("function-renamed", {**args, "old": f.old_name}), where, (f.name, f.old_name)
-        )
-    elif f.what == "signature":
-        came, went = (
-            list(map(declared_name, params)) for params in (f.added_params, f.removed_params)
-        )
-        exchanged = {*came} & {*went}
-        yield Claim(
-            _signature(f, args), where, (f.name, *(n for n in (*came, *went) if n not in exchanged))
-        )
-    elif f.what == "added" and f.name.rsplit(".", 1)[-1] not in split:
-        yield Claim(Message("function-added", args), where, (f.name,))
-    elif f.what == "removed":
-        yield Claim(Message("function-removed", args), where, (f.name,))
+def _functions_left_to_tell(
+    change: ChangeSet, config: Config, facts: Facts, replaced: Sequence[FunctionReplacement]
+) -> list[FunctionFact]:
+    """The changed functions but those that were replaced, and overloads that did not change."""
+    described = [fact for r in replaced for fact in (r.old, r.new)]
+    same_as_before = _functions_with_same_parameters(change, config)
+    functions = []
+    for fact in facts.functions:
+        if any(fact is other for other in described):
+            continue
+        # Overloads are paired by name alone, so their parameters may look exchanged.
+        place = (fact.path, fact.name, fact.line)
+        if fact.what == "signature" and place in same_as_before:
+            continue
+        functions.append(fact)
+    return functions
 
 
-def _several(path: str, what: str, functions: list[FunctionFact]) -> Claim:
+def _functions_with_same_parameters(change: ChangeSet, config: Config) -> set[tuple[str, str, int]]:
+    """(path, name, line) of changed functions whose parameters are as they were."""
+    same = set()
+    for delta, base, _ in altered_functions(change, config):
+        if same_parameters(base, delta.head):
+            same.add((delta.head.path, delta.head.qualname, delta.head.start_line))
+    return same
+
+
+def _method_name(fact: FunctionFact) -> str:
+    """The name without its Python class."""
+    return fact.name.rsplit(".", 1)[-1]
+
+
+def _describe_one(fact: FunctionFact) -> Iterator[Claim]:
+    """One sentence, or none for a function of which only the body changed."""
+    args = {"name": fact.name, "path": fact.path}
+    place = Location(fact.path, fact.line)
+    match fact.what:
+        case "added":
+            yield Claim(Message("function-added", args), (place,), (fact.name,))
+        case "removed":
+            place = Location(fact.path, fact.line, side=Side.BASE)
+            yield Claim(Message("function-removed", args), (place,), (fact.name,))
+        case "renamed":
+            message = Message("function-renamed", {**args, "old": fact.old_name})
+            yield Claim(message, (place,), (fact.name, fact.old_name))
+        case "signature":
+            symbols = (fact.name, *_exchanged_parameters(fact))
+            yield Claim(_signature_message(fact, args), (place,), symbols)
+
+
+def _exchanged_parameters(fact: FunctionFact) -> list[str]:
+    """The names of parameters that only one side has."""
+    gained = [declared_name(parameter) for parameter in fact.added_params]
+    lost = [declared_name(parameter) for parameter in fact.removed_params]
+    return [name for name in (*gained, *lost) if name not in gained or name not in lost]
+
+
+def _describe_several(path: str, what: str, functions: list[FunctionFact]) -> Claim:
     """One sentence for the functions of a file that came, or went, together."""
-    side = Side.BASE if what == "removed" else Side.HEAD
-    names = [f.name for f in functions]
+    names = [fact.name for fact in functions]
     args = {
         "path": path,
         "count": len(names),
         "names": names[:_MOST_NAMES],
         "more": max(0, len(names) - _MOST_NAMES),
     }
-    key = (
-        Message("functions-added", args) if what == "added" else Message("functions-removed", args)
-    )
-    return Claim(key, tuple(Location(path, f.line, side=side) for f in functions), tuple(names))
+    if what == "added":
+        message, side = Message("functions-added", args), Side.HEAD
+    else:
+        message, side = Message("functions-removed", args), Side.BASE
+    places = tuple(Location(path, fact.line, side=side) for fact in functions)
+    return Claim(message, places, tuple(names))
 
 
-def _signature(f: FunctionFact, args: dict[str, str]) -> Message:
-    gained, lost = f.added_params, f.removed_params
-    optional = len(gained) == len(lost) == 1 and gained[0].startswith(f"{lost[0]}=")
-    if len(gained) == len(lost) == 1 and len(f.old_params) == len(f.new_params) and not optional:
-        place = f.new_params.index(gained[0])
-        if f.old_params[place] == lost[0]:
+def _signature_message(fact: FunctionFact, args: dict[str, str]) -> Message:
+    """How callers must change: one parameter exchanged, one with a default now, or any other."""
+    gained, lost = fact.added_params, fact.removed_params
+    if len(gained) == 1 and len(lost) == 1:
+        new, old = gained[0], lost[0]
+        new_index = fact.new_params.index(new)
+        exchange = {**args, "old": old, "new": new}
+        if new.startswith(f"{old}="):
+            moved = new_index != fact.old_params.index(old)
+            return Message("parameter-optional", {**exchange, "moved": moved})
+        if len(fact.old_params) == len(fact.new_params) and fact.old_params[new_index] == old:
             # A caller does not pass `self`.
-            position = place + (f.new_params[0] not in ("self", "cls"))
-            return Message(
-                "parameter-replaced",
-                {**args, "old": lost[0], "new": gained[0], "position": position},
-            )
-    if optional:
-        moved = f.new_params.index(gained[0]) != f.old_params.index(lost[0])
-        return Message(
-            "parameter-optional", {**args, "old": lost[0], "new": gained[0], "moved": moved}
-        )
+            is_method = fact.new_params[0] in ("self", "cls")
+            position = new_index if is_method else new_index + 1
+            return Message("parameter-replaced", {**exchange, "position": position})
     return Message("signature", {**args, "gained": list(gained), "lost": list(lost)})
-
-
-def _unchanged(facts: Facts, change: ChangeSet, config: Config) -> set[int]:
-    """Facts of overloads whose parameters are as they were: told apart by name alone they look exchanged."""
-    alike = {
-        (d.head.path, d.head.qualname, d.head.start_line)
-        for d in pairs.paired(change, config)
-        if d.base is not None and pairs.same_parameters(d.base, d.head)
-    }
-    return {
-        id(f)
-        for f in facts.functions
-        if f.what == "signature" and (f.path, f.name, f.line) in alike
-    }
-
-
-def laid_out(change: ChangeSet, config: Config) -> Iterator[Claim]:
-    """The functions of a file of which nothing but layout and comments changed, in one sentence."""
-    alike: dict[str, list[Function]] = {}
-    for function in layout.laid_out(change, config):
-        alike.setdefault(function.path, []).append(function)
-    for path, functions in alike.items():
-        names = list(dict.fromkeys(f.qualname for f in functions))
-        args = {
-            "path": path,
-            "names": names[:_MOST_NAMES],
-            "more": max(0, len(names) - _MOST_NAMES),
-        }
-        yield Claim(Message("layout", args), tuple(map(at, functions)), tuple(names))
-
-
-def first_calls(change: ChangeSet, config: Config) -> Iterator[Claim]:
-    """What new functions call that nothing in their file called before, or nothing for their hardware."""
-    for found in call_changes.first_calls(change, config):
-        names = [n for n in found.gained if defined(n, change, Side.HEAD, config)]
-        if names:
-            kind = call_changes.hardware(found.function, config)
-            args = {
-                "name": found.function.qualname,
-                "calls": names,
-                "hardware": kind,
-                "path": found.function.path,
-            }
-            yield Claim(
-                Message("first-calls", args), (at(found.function),), own_names(found.function)
-            )
-
-
-def others(
-    facts: Facts, told: set[str], change: ChangeSet, exchanged: Sequence[tuple[str, str]]
-) -> Iterator[Claim]:
-    """Functions whose lines changed and of which nothing else is told; those of a file belong together."""
-    for f in facts.functions:
-        if f.what == "body" and f.name not in told:
-            unit, file = change.unit(f.path), change.changed(f.path)
-            base = change.unit(file.base_path, Side.BASE) if file and file.base_path else None
-            functions = unit.functions_named.get(f.name, []) if unit else []
-            function = next((u for u in functions if u.start_line == f.line), None)
-            if function is None or file is None or unit is None:
-                continue
-            lines = rewritten(function, unit, base, file)
-            told_by_names = (layout.only_renamed(line.old, line.new, exchanged) for line in lines)
-            yield from (
-                _line(f.name, n, f.path)
-                for n, known in zip(lines, told_by_names, strict=True)
-                if not known
-            )
-            if lines:
-                continue
-            before = next(iter(base.functions_named.get(f.name, [])), None) if base else None
-            args = {
-                "name": f.name,
-                "lines": _inside(function, file.head_lines()),
-                "of": function.end_line - function.start_line + 1,
-                "gone": _inside(before, file.base_lines()) if before else 0,
-            }
-            yield Claim(Message("body", args), (Location(f.path, f.line),), (f.name, f.path))
-
-
-def _line(name: str, line: Line, path: str) -> Claim:
-    args = {"name": name, "old": line.old, "new": line.new, "path": path}
-    return Claim(Message("line", args), (Location(path, line.line),), (name, path))
-
-
-def _inside(function: Function, lines: set[int]) -> int:
-    return len(lines & set(range(function.start_line, function.end_line + 1)))

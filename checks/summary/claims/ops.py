@@ -2,108 +2,148 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Location, Message, Side
-from checks.domain.change_facts import Facts
+from checks.domain.change_facts import Facts, OpFact
 from checks.lang.ir.source_file import Binding, SourceFile
-from checks.summary import successors
-from checks.summary.claims.claim_locations import declared_name, plain
+from checks.summary.changes.definition_replacements import OpReplacement, replacements_of_ops
+from checks.summary.changes.name_replacements import NameReplacement
+from checks.summary.changes.names import declared_name, last_part
 from checks.summary.model import Claim
-from checks.summary.replacements import Replacement
+
+_Bindings = dict[str, list[Binding]]
 
 
-def ops(change: ChangeSet, facts: Facts, replaced: Iterable[Replacement]) -> Iterator[Claim]:
-    told = set()
-    for s in successors.ops(change, facts, replaced):
-        told |= {(s.path, s.old.name), (s.path, s.new.name)}
-        args = {
-            "name": s.new.name,
-            "old": s.old.name,
-            "gained": list(s.gained),
-            "lost": list(s.lost),
-        }
-        called = (s.new.name, plain(s.new.kernel), s.old.name, plain(s.old.kernel))
-        places = (
-            Location(s.new.path, s.new.line),
-            Location(s.old.path, s.old.line, side=Side.BASE),
-        )
-        yield Claim(Message("op-replaced", args), places, tuple(filter(None, called)))
-    for op in facts.ops:
-        if (op.path, op.name) in told:
-            continue
-        gone = op.what == "removed"
-        file = change.changed(op.path)
-        path = (file.base_path or op.path) if gone and file else op.path
-        unit = change.unit(path, Side.BASE if gone else Side.HEAD)
-        line = next((o.line for o in unit.ops if o.name == op.name), 0) if unit else 0
-        args = {"name": op.name, "path": path, "gained": list(op.gained), "lost": list(op.lost)}
-        kernel = next((o.kernel for o in unit.ops if o.name == op.name), "") if unit else ""
-        keys = {"added": "op-added", "removed": "op-removed", "changed": "op-changed"}
-        where = Location(path, line, side=Side.BASE if gone else Side.HEAD)
+def describe_ops(
+    change: ChangeSet, facts: Facts, names: Sequence[NameReplacement]
+) -> Iterator[Claim]:
+    """Ops that are registered instead of others, newly, no more, or otherwise."""
+    replaced: set[tuple[str, str]] = set()
+    for replacement in replacements_of_ops(change, facts, names):
+        replaced.add((replacement.path, replacement.old.name))
+        replaced.add((replacement.path, replacement.new.name))
+        yield _describe_replacement(replacement)
+    for fact in facts.ops:
+        if (fact.path, fact.name) not in replaced:
+            yield _describe_op(fact, change)
+
+
+def _describe_replacement(replacement: OpReplacement) -> Claim:
+    old, new = replacement.old, replacement.new
+    args = {
+        "name": new.name,
+        "old": old.name,
+        "gained": list(replacement.gained),
+        "lost": list(replacement.lost),
+    }
+    places = (Location(new.path, new.line), Location(old.path, old.line, side=Side.BASE))
+    symbols = (new.name, last_part(new.kernel), old.name, last_part(old.kernel))
+    return Claim(Message("op-replaced", args), places, tuple(filter(None, symbols)))
+
+
+def _describe_op(fact: OpFact, change: ChangeSet) -> Claim:
+    side = Side.BASE if fact.what == "removed" else Side.HEAD
+    path = fact.path
+    file = change.changed(fact.path)
+    if side is Side.BASE and file is not None and file.base_path:
+        path = file.base_path
+    unit = change.unit(path, side)
+    registered = [op for op in unit.ops if op.name == fact.name] if unit else []
+    line, kernel = 0, ""
+    if registered:
+        line, kernel = registered[0].line, registered[0].kernel
+    args = {"name": fact.name, "path": path, "gained": list(fact.gained), "lost": list(fact.lost)}
+    match fact.what:
+        case "added":
+            message = Message("op-added", args)
+        case "removed":
+            message = Message("op-removed", args)
+        case _:
+            message = Message("op-changed", args)
+    symbols = [fact.name, last_part(kernel)]
+    for declaration in (*fact.gained, *fact.lost):
         # An input and the output that is the same tensor, `x` and `x_out`, are one name.
-        exchanged = (declared_name(n).removesuffix("_out") for n in (*op.gained, *op.lost))
-        names = (op.name, plain(kernel), *exchanged)
-        yield Claim(
-            Message(keys[op.what], args), (where,), tuple(filter(None, dict.fromkeys(names)))
-        )
+        symbols.append(declared_name(declaration).removesuffix("_out"))
+    unique = tuple(filter(None, dict.fromkeys(symbols)))
+    return Claim(message, (Location(path, line, side=side),), unique)
 
 
-def bindings(change: ChangeSet, config: Config, renamed: dict[str, str]) -> Iterator[Claim]:
+def describe_bindings(
+    change: ChangeSet, config: Config, old_names: dict[str, str]
+) -> Iterator[Claim]:
+    """What became of the C++ functions that Python can call.
+
+    `old_names` gives for a name the one that it replaced.
+    """
     for file in change.files:
-        head = (
-            change.unit(file.head_path)
-            if file.head_path and not config.is_test(file.path)
-            else None
-        )
         base = change.unit(file.base_path, Side.BASE) if file.base_path else None
-        old, new = _bound(base), _bound(head)
-        yield from _unbound(old, {*new, *(renamed.get(n, "") for n in new if n not in old)})
-        for name, bound in new.items():
+        head = None
+        if file.head_path and not config.is_test(file.path):
+            head = change.unit(file.head_path)
+        old, new = _bindings_by_name(base), _bindings_by_name(head)
+        replaced = {old_names.get(name, "") for name in new if name not in old}
+        for name, bindings in old.items():
+            if name not in new and name not in replaced:
+                yield _describe_removed_binding(name, bindings)
+        for name, bindings in new.items():
             before = old.get(name, [])
-            if _texts(base, before) == _texts(head, bound):
+            if _texts(base, before) == _texts(head, bindings):
                 continue
-            args = {"name": name, "path": bound[0].path, "count": len(bound[0].args)}
-            names = (name, bound[0].function.rsplit("::", 1)[-1])
-            where = tuple(Location(b.path, b.line) for b in bound)
-            instead = renamed.get(name, "")
-            if not before and instead in old and instead not in new:
-                yield Claim(
-                    Message("binding-replaced", {**args, "old": instead}), where, (*names, instead)
-                )
-            elif not before:
-                yield Claim(Message("binding-added", args), where, names)
-            elif len(bound) > len(before):
-                yield Claim(
-                    Message("binding-repeated", {**args, "times": len(bound)}), where, names
-                )
-            elif before[0].args != bound[0].args:
-                gained = [a for a in bound[0].args if a not in before[0].args]
-                lost = [a for a in before[0].args if a not in bound[0].args]
-                changed = Message("binding-changed", {**args, "gained": gained, "lost": lost})
-                yield Claim(changed, where, (*names, *gained, *lost))
+            old_name = old_names.get(name, "")
+            if old_name in new or old_name not in old:
+                old_name = ""
+            yield from _describe_binding(name, bindings, before, old_name)
 
 
-def _texts(unit: SourceFile | None, bound: list[Binding]) -> list[str]:
-    """The source of each binding: where it is what it was, nothing need be read of it."""
-    return [unit.text(b.line, b.end_line) for b in bound] if unit is not None else []
+def _describe_removed_binding(name: str, bindings: list[Binding]) -> Claim:
+    message = Message("binding-removed", {"name": name, "path": bindings[0].path})
+    places = tuple(Location(b.path, b.line, side=Side.BASE) for b in bindings)
+    return Claim(message, places, _binding_symbols(name, bindings))
 
 
-def _unbound(old: dict[str, list[Binding]], known: set[str]) -> Iterator[Claim]:
-    """Bindings that went and that nothing took the place of."""
-    for name, bound in old.items():
-        if name not in known:
-            where = tuple(Location(b.path, b.line, side=Side.BASE) for b in bound)
-            names = (name, bound[0].function.rsplit("::", 1)[-1])
-            yield Claim(
-                Message("binding-removed", {"name": name, "path": bound[0].path}), where, names
-            )
+def _describe_binding(
+    name: str, bindings: list[Binding], before: list[Binding], old_name: str
+) -> Iterator[Claim]:
+    """A name that is bound anew, more often, or with other arguments.
+
+    `old_name` is the binding that it replaced, empty for none.
+    """
+    now = bindings[0]
+    args = {"name": name, "path": now.path, "count": len(now.args)}
+    symbols = _binding_symbols(name, bindings)
+    places = tuple(Location(b.path, b.line) for b in bindings)
+    if not before:
+        if old_name:
+            message = Message("binding-replaced", {**args, "old": old_name})
+            yield Claim(message, places, (*symbols, old_name))
+        else:
+            yield Claim(Message("binding-added", args), places, symbols)
+    elif len(bindings) > len(before):
+        yield Claim(Message("binding-repeated", {**args, "times": len(bindings)}), places, symbols)
+    elif before[0].args != now.args:
+        gained = [a for a in now.args if a not in before[0].args]
+        lost = [a for a in before[0].args if a not in now.args]
+        message = Message("binding-changed", {**args, "gained": gained, "lost": lost})
+        yield Claim(message, places, (*symbols, *gained, *lost))
 
 
-def _bound(unit: SourceFile | None) -> dict[str, list[Binding]]:
-    named: dict[str, list[Binding]] = {}
-    for binding in unit.bindings if unit else ():
-        named.setdefault(binding.name, []).append(binding)
-    return named
+def _binding_symbols(name: str, bindings: list[Binding]) -> tuple[str, ...]:
+    return (name, bindings[0].function.rsplit("::", 1)[-1])
+
+
+def _texts(unit: SourceFile | None, bindings: list[Binding]) -> list[str]:
+    """The source of each binding; the arguments of equal ones need not be compared."""
+    if unit is None:
+        return []
+    return [unit.text(b.line, b.end_line) for b in bindings]
+
+
+def _bindings_by_name(unit: SourceFile | None) -> _Bindings:
+    by_name: _Bindings = {}
+    if unit is not None:
+        for binding in unit.bindings:
+            by_name.setdefault(binding.name, []).append(binding)
+    return by_name

@@ -1,4 +1,4 @@
-"""Which test cases came and went: told from the lines that define them, so that no test file is parsed for it."""
+"""Which test cases came and went, told from the lines that define them."""
 
 from __future__ import annotations
 
@@ -14,39 +14,50 @@ from checks.summary.model import Claim
 
 _CASE = re.compile(r"^\s*(?:async )?def (test_\w+)\(")
 _MOST_NAMES = 6
-_LEAST_NAME = 8
+_SHORTEST_SYMBOL = 8
 
 
-def cases(change: ChangeSet, config: Config, told: set[str]) -> Iterator[Claim]:
-    """The test cases that each test file gained, and those that it lost. They belong to the longest of the names that
-    other sentences are about (`told`) in their own names, or in that of their file."""
+def describe_test_cases(change: ChangeSet, config: Config, symbols: set[str]) -> Iterator[Claim]:
+    """The test cases that each test file gained, and those that it lost.
+
+    They belong to the longest of `symbols`, the names that other claims are about, that stands in
+    the name of a case or of the file.
+    """
     for file in change.files:
-        if file.mode == "file" and config.is_test(file.path) and language(file.path) == "python":
-            before, now = _cases(file, change, Side.BASE), _cases(file, change, Side.HEAD)
-            came = {n: i for n, i in now.items() if n not in before}
-            went = {n: i for n, i in before.items() if n not in now}
-            if came:
-                yield Claim(
-                    Message("tests-added", _args(file.path, came)),
-                    *_where(file.path, Side.HEAD, came, told),
-                )
-            if went:
-                yield Claim(
-                    Message("tests-removed", _args(file.path, went)),
-                    *_where(file.path, Side.BASE, went, told),
-                )
+        if file.mode != "file" or not config.is_test(file.path):
+            continue
+        if language(file.path) != "python":
+            continue
+        before = _lines_of_cases(file, change, Side.BASE)
+        now = _lines_of_cases(file, change, Side.HEAD)
+        added = {name: line for name, line in now.items() if name not in before}
+        removed = {name: line for name, line in before.items() if name not in now}
+        if added:
+            message = Message("tests-added", _args(file.path, added))
+            places = tuple(Location(file.path, line) for line in added.values())
+            yield Claim(message, places, (_subject(file.path, added, symbols),))
+        if removed:
+            message = Message("tests-removed", _args(file.path, removed))
+            places = tuple(Location(file.path, line, side=Side.BASE) for line in removed.values())
+            yield Claim(message, places, (_subject(file.path, removed, symbols),))
 
 
-def _cases(file: FileChange, change: ChangeSet, side: Side) -> dict[str, int]:
-    """The cases of a file with their lines."""
+def _lines_of_cases(file: FileChange, change: ChangeSet, side: Side) -> dict[str, int]:
+    """The test cases of a file with their lines."""
     path = file.base_path if side is Side.BASE else file.head_path
     data = change.tree(side).read(path) if path else None
-    lines = data.decode("utf-8", "replace").split("\n") if data else []
-    return {found[1]: n for n, line in enumerate(lines, 1) if (found := _CASE.match(line))}
+    if not data:
+        return {}
+    lines: dict[str, int] = {}
+    for number, line in enumerate(data.decode("utf-8", "replace").split("\n"), 1):
+        match = _CASE.match(line)
+        if match:
+            lines[match[1]] = number
+    return lines
 
 
-def _args(path: str, lines: dict[str, int]) -> dict[str, Any]:
-    names = list(lines)
+def _args(path: str, cases: dict[str, int]) -> dict[str, Any]:
+    names = list(cases)
     return {
         "path": path,
         "count": len(names),
@@ -55,11 +66,9 @@ def _args(path: str, lines: dict[str, int]) -> dict[str, Any]:
     }
 
 
-def _where(
-    path: str, side: Side, lines: dict[str, int], told: set[str]
-) -> tuple[tuple[Location, ...], tuple[str, ...]]:
+def _subject(path: str, cases: dict[str, int], symbols: set[str]) -> str:
+    """The longest symbol in the names of the cases or of their file, else the name of the file."""
     stem = path.rsplit("/", 1)[-1].removesuffix(".py")
-    names = " ".join((stem, *lines))
-    about = [s for s in told if len(s) >= _LEAST_NAME and s in names]
-    places = tuple(Location(path, n, side=side) for n in lines.values())
-    return places, (max(about, key=lambda s: (len(s), s), default=stem),)
+    text = " ".join((stem, *cases))
+    tested = [s for s in symbols if len(s) >= _SHORTEST_SYMBOL and s in text]
+    return max(tested, key=lambda symbol: (len(symbol), symbol), default=stem)

@@ -1,4 +1,4 @@
-"""The description to paste: the template's structure, the author's words, facts, and honest ticks."""
+"""The description to paste: the template's structure, the author's words, facts, honest ticks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from checks.core.change import ChangeSet, FileChange, Hunk, PullRequest
 from checks.core.config import load
 from checks.core.tree import MemoryTree
 from checks.rules.convention import description
-from checks.rules.convention._body import propose
+from checks.rules.convention._body import propose_description
 from checks.rules.convention._draft import Draft
 from checks.rules.convention._markdown import box_text
 
@@ -95,7 +95,8 @@ def body(
 ) -> str:
     config = load('[paths]\nsources = ["ops/**", "engine/**"]\n[title]\nrequire_tag = true\n')
     return pasted(
-        propose(Draft(change(base, head, "[OP] widen the word", text), config)), Catalog(language)
+        propose_description(Draft(change(base, head, "[OP] widen the word", text), config)),
+        Catalog(language),
     )
 
 
@@ -217,12 +218,12 @@ def test_boxes_in_a_section_of_text_stay_and_do_not_fill_it() -> None:
     made = ChangeSet(MemoryTree(base), MemoryTree(base), (), PullRequest("x", text, known=True))
     config = load(None)
     assert [f.message.args["empty"] for f in description.run(made, config)] == [("Test Result",)]
-    proposed = pasted(propose(Draft(made, config)), Catalog("en"))
+    proposed = pasted(propose_description(Draft(made, config)), Catalog("en"))
     assert proposed.startswith("## Purpose\n\nwider\n\n## Test Result\n\nN/A")
     assert (
-        "<summary>Before you merge</summary>\n\n- [x] The purpose is clear.\n- [x] The tests are listed.\n</details>\n"
-        in proposed
-    )
+        "<summary>Before you merge</summary>\n\n- [x] The purpose is clear.\n"
+        "- [x] The tests are listed.\n</details>\n"
+    ) in proposed
 
 
 _HEADINGS = [
@@ -255,7 +256,7 @@ def test_whatever_the_author_wrote_stays(lines: list[str]) -> None:
     text = "\n".join(lines)
     config = load('[paths]\nsources = ["ops/**"]\n')
     written = Draft(change(BASE, HEAD, "[OP] x", text), config)
-    proposed = str(propose(written))
+    proposed = str(propose_description(written))
     for line in written.own_lines:
         # A box of the template appears in the checklist with its own mark.
         assert (

@@ -10,7 +10,7 @@ from checks.core.change import ChangeSet, FileChange, Hunk, PullRequest
 from checks.core.config import Config, load
 from checks.core.tree import MemoryTree
 from checks.rules.convention._draft import draft
-from checks.rules.convention._tags import belongs, choose, place, propose
+from checks.rules.convention._tags import belongs, choose_tags, path_words, propose_tag
 from checks.rules.convention._titles import is_slip, nearest, parse
 
 TAGS = (
@@ -102,20 +102,20 @@ def test_the_nearest_tag(tag: str, wanted: str, slip: bool) -> None:
     ],
 )
 def test_which_tag_a_path_belongs_to(path: str, tag: str, does: bool) -> None:
-    assert bool(belongs(place(path, load(CONFIG)), tag)) == does
+    assert bool(belongs(path_words(path, load(CONFIG)), tag)) == does
 
 
 def test_of_too_many_tags_the_one_of_the_change_stays() -> None:
     share = {"OP": 0.2, "Speculative Decoding": 0.9}
-    assert choose(["Optimization", "OP", "Speculative Decoding"], TAGS, share, 1) == [
+    assert choose_tags(["Optimization", "OP", "Speculative Decoding"], TAGS, share, 1) == [
         "Speculative Decoding"
     ]
-    assert choose(["Optimization", "OP", "Speculative Decoding"], TAGS, share, 2) == [
+    assert choose_tags(["Optimization", "OP", "Speculative Decoding"], TAGS, share, 2) == [
         "OP",
         "Speculative Decoding",
     ]
-    assert choose(["Mascot", "OP"], TAGS, {"Mascot": 1.0}, 1) == ["OP"]
-    assert choose(["Optimization", "BugFix"], TAGS, {}, 1) == ["Optimization"]
+    assert choose_tags(["Mascot", "OP"], TAGS, {"Mascot": 1.0}, 1) == ["OP"]
+    assert choose_tags(["Optimization", "BugFix"], TAGS, {}, 1) == ["Optimization"]
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_of_too_many_tags_the_one_of_the_change_stays() -> None:
 def test_a_tag_for_a_title_without(
     words: str, share: dict[str, float], only: str, tag: str
 ) -> None:
-    assert propose(words, TAGS, share, only) == tag
+    assert propose_tag(words, TAGS, share, only) == tag
 
 
 @pytest.mark.parametrize(

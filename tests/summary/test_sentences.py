@@ -1,5 +1,6 @@
-"""The sentences of an analysis are true, and say what a reader of the change would: each case is one that a real merge
-taught, in small."""
+"""The sentences of an analysis are true, and say what a reader of the change would: each case is
+one that a real merge taught, in small.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +10,13 @@ import tomllib
 import pytest
 
 from bot.i18n.catalog import TEMPLATES
-from tests.summary.told import analysed, sentence, told
+from tests.summary.sentences import analyse_trees, sentence_of, sentences_about
 
 PATH = "fastdeploy/worker/box.py"
 
 
 def of(before: str, after: str, path: str = PATH) -> list[str]:
-    return told({path: before}, {path: after})
+    return sentences_about({path: before}, {path: after})
 
 
 OVERLOADS = """template <typename T>
@@ -56,8 +57,11 @@ def test_another_string_is_more_than_layout():
 
 
 def test_code_that_only_changed_its_layout_is_not_shown():
-    spread = "def put(rows):\n    return list(\n        rows,\n        size=1,\n        width=2,\n    )\n"
-    done = analysed(
+    spread = (
+        "def put(rows):\n    return list(\n        rows,\n        size=1,\n        width=2,\n"
+        "    )\n"
+    )
+    done = analyse_trees(
         {PATH: "def put(rows):\n    return list(rows, size=1, width=2)\n"}, {PATH: spread}
     )
     assert done.excerpts == ()
@@ -73,8 +77,14 @@ def test_names_exchanged_line_by_line_are_paired_in_their_order():
 
 
 def test_of_two_bindings_that_became_one_nobody_can_tell_which_it_replaced():
-    before = 'PYBIND11_MODULE(ops, m) {\n  m.def("take_rows", &TakeRows, "t");\n\n  m.def("drop_rows", &DropRows, "d");\n}\n'
-    after = 'PYBIND11_MODULE(ops, m) {\n  m.def("copy_all_rows",\n        &CopyAllRows,\n        "c");\n}\n'
+    before = (
+        'PYBIND11_MODULE(ops, m) {\n  m.def("take_rows", &TakeRows, "t");\n\n'
+        '  m.def("drop_rows", &DropRows, "d");\n}\n'
+    )
+    after = (
+        'PYBIND11_MODULE(ops, m) {\n  m.def("copy_all_rows",\n        &CopyAllRows,\n'
+        '        "c");\n}\n'
+    )
     said = of(before, after, "custom_ops/gpu_ops/bind.cc")
     assert not [s for s in said if "instead" in s or "stands where" in s]
     assert "`take_rows` is no longer bound for Python" in said
@@ -98,7 +108,10 @@ RENAMED = """class Box:
 def test_a_condition_in_which_only_a_name_was_exchanged_is_told_once():
     said = of(RENAMED, RENAMED.replace("old_method", "new_method"))
     assert said == [
-        "`new_method` stands where `old_method` stood, in 2 places; no product file has `old_method` any more"
+        (
+            "`new_method` stands where `old_method` stood, in 2 places; no product file has "
+            "`old_method` any more"
+        )
     ]
 
 
@@ -121,7 +134,7 @@ def test_another_value_where_nobody_sets_it_touches_those_who_run_the_engine():
     said = of(SETTINGS, after, path)
     assert "`strategy` of `RowsConfig` is `'match'` where nobody sets it, it was `'top'`" in said
     assert "`RowsConfig` has the new `eager`, which is `False` where nobody sets it" in said
-    impacts = analysed({path: SETTINGS}, {path: after}).impacts
+    impacts = analyse_trees({path: SETTINGS}, {path: after}).impacts
     assert [i.who for i in impacts if i.claim.message.key.startswith("setting")] == [
         "operators",
         "operators",
@@ -138,7 +151,10 @@ def test_a_setting_that_was_worked_out_before_is_not_new():
 
 
 def test_a_new_way_out_is_told_for_all_that_have_it():
-    kernel = "__global__ void {}(int *out, const int *rows) {{\n  const int bi = rows[blockIdx.x];\n  out[bi] = 1;\n}}\n"
+    kernel = (
+        "__global__ void {}(int *out, const int *rows) {{\n  const int bi = rows[blockIdx.x];\n"
+        "  out[bi] = 1;\n}}\n"
+    )
     both = kernel.format("take") + kernel.format("drop")
     said = of(
         both,
@@ -162,7 +178,10 @@ def test_waiting_in_a_loop_is_told():
     assert "`put` newly loops while `rows.ready != 1`" in said
 
 
-BOX = "class Box:\n    def put(self, rows):\n        self.count = 1\n        self.spare.count = 2\n        return rows\n"
+BOX = (
+    "class Box:\n    def put(self, rows):\n        self.count = 1\n        self.spare.count = 2\n"
+    "        return rows\n"
+)
 
 
 def test_state_is_new_only_where_the_function_did_not_name_it():
@@ -244,7 +263,7 @@ TAKEN = """class Box:
 
 
 def test_a_case_that_was_refused_and_is_not_any_more_is_a_risk_with_its_line():
-    done = analysed({PATH: REFUSED}, {PATH: TAKEN})
+    done = analyse_trees({PATH: REFUSED}, {PATH: TAKEN})
     (claim,) = done.dropped
     assert claim.message.args["test"] == "self.kind == Kind.ROWS"
     assert claim.message.args["note"] == "rows are not supported here yet"
@@ -254,7 +273,7 @@ def test_a_case_that_was_refused_and_is_not_any_more_is_a_risk_with_its_line():
 def test_a_case_that_is_still_refused_under_another_name_is_none():
     after = REFUSED.replace("self.kind", "self.sort").replace("make(", "build(")
     assert (
-        analysed(
+        analyse_trees(
             {PATH: REFUSED + "USED = Box().kind\n"}, {PATH: after + "USED = Box().sort\n"}
         ).dropped
         == ()
@@ -287,7 +306,10 @@ def test_what_is_called_for_one_thing_after_another_says_which_went():
         before, before.replace("    swap(box.flags, a, b)\n", "").replace("box.marks", "box.signs")
     )
     assert said == [
-        "`put` now calls `swap` for `box.signs` as well, and no longer calls `swap` for `box.flags`, `box.marks`"
+        (
+            "`put` now calls `swap` for `box.signs` as well, and no longer calls `swap` for "
+            "`box.flags`, `box.marks`"
+        )
     ]
 
 
@@ -302,10 +324,13 @@ def test_what_a_new_function_brings_into_its_file():
         "fastdeploy/other.py": "def verify_rows(rows):\n    return rows\n",
     }
     base["fastdeploy/other.py"] += "\n\ndef empty(rows):\n    return rows\n"
-    after = "def put(rows):\n    return rows\n\n\ndef draw_rows(rows):\n    return verify_rows(np.empty(rows))\n"
+    after = (
+        "def put(rows):\n    return rows\n\n\ndef draw_rows(rows):\n"
+        "    return verify_rows(np.empty(rows))\n"
+    )
     assert (
         "the new `draw_rows` calls `verify_rows`, which no function of its file called before"
-        in told(base, {**base, PATH: after})
+        in sentences_about(base, {**base, PATH: after})
     )
 
 
@@ -332,7 +357,10 @@ def test_one_operand_of_a_long_condition():
 def test_code_that_another_function_calls_now_is_said_to_have_stood_elsewhere():
     steps = "".join(f"    rows = rows.step_{n}(rows.a{n}, rows.b{n})\n" for n in range(8))
     before = f"def run(rows):\n    rows.start()\n{steps}    return rows\n"
-    after = f"def run(rows):\n    rows.start()\n    return rows\n\n\ndef finish(rows):\n{steps}    return rows\n"
+    after = (
+        f"def run(rows):\n    rows.start()\n    return rows\n\n\ndef finish(rows):\n"
+        f"{steps}    return rows\n"
+    )
     (said,) = [s for s in of(before, after) if "finish" in s]
     assert said.startswith("`finish` is new; ")
     assert said.endswith("of its code stood in `run` before, which no longer has it")
@@ -340,7 +368,7 @@ def test_code_that_another_function_calls_now_is_said_to_have_stood_elsewhere():
 
 def test_test_cases_that_came_and_went():
     path = "tests/worker/test_box.py"
-    said = told(
+    said = sentences_about(
         {path: "def test_old():\n    pass\n"},
         {path: "def test_new():\n    pass\n\n\nasync def test_more():\n    pass\n"},
     )
@@ -355,7 +383,7 @@ def test_a_constant_that_went_from_one_file_is_told_with_the_file():
         "custom_ops/a.cc": "#define ROWS 256\nint a;\n",
         "custom_ops/msg.h": "#define ROWS 256\n",
     }
-    said = told(base, {**base, "custom_ops/a.cc": "int a;\n"})
+    said = sentences_about(base, {**base, "custom_ops/a.cc": "int a;\n"})
     assert said == ["`custom_ops/a.cc` no longer defines `ROWS`, which was `#define ROWS 256`"]
 
 
@@ -382,17 +410,20 @@ def test_what_loses_the_same_parameter_is_one_step():
         p: t.replace(", int *rollback", "").replace("  rollback[threadIdx.x] = 0;\n", "")
         for p, t in (one | two).items()
     }
-    (step,) = analysed(one | two, went).steps
+    (step,) = analyse_trees(one | two, went).steps
     assert step.files == ("custom_ops/gpu_ops/drop.cu", "custom_ops/gpu_ops/take.cu")
 
 
 def test_a_step_stays_small_enough_to_be_seen():
     text = "".join(
-        f"def step_{n}(rows):\n    return rows\n\n\ndef use_{n}(rows):\n    return step_{n}(rows)\n\n\n"
+        (
+            f"def step_{n}(rows):\n    return rows\n\n\ndef use_{n}(rows):\n"
+            f"    return step_{n}(rows)\n\n\n"
+        )
         for n in range(20)
     )
     after = text.replace("(rows)", "(rows, kind)")
-    assert max(len(s.claims) for s in analysed({PATH: text}, {PATH: after}).steps) <= 12
+    assert max(len(s.claims) for s in analyse_trees({PATH: text}, {PATH: after}).steps) <= 12
 
 
 @pytest.mark.parametrize(
@@ -407,23 +438,24 @@ def test_a_parameter_that_may_be_left_out_now_touches_who_passed_it_by_place(
 ):
     before = after.replace("box, kind=None", "kind, box").replace("=None", "")
     base, head = ({PATH: f"def put_rows({p}):\n    return rows\n"} for p in (before, after))
-    assert f"The parameter `kind` of `put_rows` may be left out now (`kind=None`){more}" in told(
-        base, head
+    assert (
+        f"The parameter `kind` of `put_rows` may be left out now (`kind=None`){more}"
+        in sentences_about(base, head)
     )
-    assert [i.who for i in analysed(base, head).impacts] == touched
+    assert [i.who for i in analyse_trees(base, head).impacts] == touched
 
 
 def test_test_cases_come_after_the_code_however_many_they_are():
     cases = "".join(f"def test_case_{n}():\n    pass\n\n\n" for n in range(9))
     base = {PATH: "def put_rows(rows):\n    return rows\n"}
     head = {PATH: "def put_rows(rows):\n    return list(rows)\n", "tests/test_other.py": cases}
-    assert [s.name for s in analysed(base, head).steps] == ["put_rows", "test_other"]
+    assert [s.name for s in analyse_trees(base, head).steps] == ["put_rows", "test_other"]
 
 
 def test_what_two_files_say_alike_is_said_once_with_both_places():
     other = "fastdeploy/worker/xpu_box.py"
     made = "class Window:\n    def put(self, rows):\n        return rows\n"
-    done = analysed({PATH: "", other: ""}, {PATH: made, other: made})
+    done = analyse_trees({PATH: "", other: ""}, {PATH: made, other: made})
     (claim,) = (c for c in done.summary if c.message.key == "class-added")
     assert [p.path for p in claim.places] == [PATH, other]
     in_steps = [c for step in done.steps for c in step.claims if c.message.key == "class-added"]
@@ -432,9 +464,11 @@ def test_what_two_files_say_alike_is_said_once_with_both_places():
 
 def test_a_sentence_that_tells_its_file_stands_once_for_each():
     other = "fastdeploy/worker/xpu_box.py"
-    done = analysed({PATH: "ROWS = 4\n", other: "ROWS = 4\n"}, {PATH: "x = 1\n", other: "x = 1\n"})
+    done = analyse_trees(
+        {PATH: "ROWS = 4\n", other: "ROWS = 4\n"}, {PATH: "x = 1\n", other: "x = 1\n"}
+    )
     gone = {
-        sentence(c)
+        sentence_of(c)
         for step in done.steps
         for c in step.claims
         if c.message.key == "constant-removed"

@@ -9,7 +9,8 @@ import pytest
 from checks.core.change import ChangeSet, FileChange, Hunk
 from checks.core.config import load
 from checks.core.tree import MemoryTree
-from checks.rules.convention._effects import changed_sources, rewrites
+from checks.rules.convention._changed_code import changed_sources
+from checks.rules.convention._rewrites import find_rewrites
 
 
 def change(old: str, new: str, path: str) -> ChangeSet:
@@ -25,7 +26,7 @@ def change(old: str, new: str, path: str) -> ChangeSet:
 
 def seen(old: str, new: str, path: str = "a.py") -> list[tuple[str, str, str, str]]:
     made = change(old, new, path)
-    return [(r.kind, r.target, r.before, r.after) for r in rewrites(made, made.files[0])]
+    return [(r.kind, r.target, r.before, r.after) for r in find_rewrites(made, made.files[0])]
 
 
 def python(*lines: str) -> str:
@@ -63,7 +64,10 @@ def test_rewritten_statements(
 
 def test_rewritten_statements_of_cpp() -> None:
     old = "void f(int n) {\n  int x = n;\n  for (int i = 0; i < n; i++) {\n    g(i);\n  }\n}\n"
-    new = "void f(int n) {\n  int x = (n << 8) | (1);\n  for (int i = 0; i <= n; i++) {\n    g(i);\n  }\n}\n"
+    new = (
+        "void f(int n) {\n  int x = (n << 8) | (1);\n  for (int i = 0; i <= n; i++) {\n"
+        "    g(i);\n  }\n}\n"
+    )
     assert seen(old, new, "a.cc") == [
         ("value", "int x", "n", "(n << 8) | (1)"),
         ("loop", "i", "int i = 0; i < n; i++", "int i = 0; i <= n; i++"),

@@ -1,0 +1,104 @@
+"""What became of names: exchanged for others, keys of tables, classes, constants."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from checks.core.change import ChangeSet
+from checks.core.changed import changed_files
+from checks.core.config import Config
+from checks.core.finding import Location, Message, Side
+from checks.domain.change_facts import ConstantFact, Facts
+from checks.summary.changes.name_replacements import NameReplacement
+from checks.summary.model import Claim
+
+# `share_inputs["key"] = value`
+_KEY_SET = re.compile(r"""\b(\w+)\[["'](\w+)["']\]\s*=(?!=)""")
+
+
+def describe_name_replacement(replacement: NameReplacement) -> Claim:
+    """A name that stands where another stood, and whether the old one is still in use."""
+    args = {
+        "old": replacement.old,
+        "new": replacement.new,
+        "places": len(replacement.places),
+        "files": list(replacement.files),
+        "left": len(replacement.left),
+        "gone": not replacement.left,
+    }
+    return Claim(Message("replaced", args), replacement.places, (replacement.new,))
+
+
+def describe_table_keys(change: ChangeSet, config: Config, known: set[str]) -> Iterator[Claim]:
+    """Keys of a table (`share_inputs["x"] = ...`) that a file sets and did not mention before.
+
+    Keys that another claim is about (`known`) are left out.
+    """
+    for head, base in changed_files(change, config, "python"):
+        file = change.changed(head.path)
+        if base is None or file is None:
+            continue
+        before = "\n".join(base.lines)
+        keys_of_table: dict[str, list[tuple[str, int]]] = {}
+        for line in sorted(file.head_lines()):
+            for table, key in _KEY_SET.findall(head.text(line)):
+                if key not in known and not re.search(rf"""["']{key}["']""", before):
+                    keys_of_table.setdefault(table, []).append((key, line))
+        for table, keys in keys_of_table.items():
+            names = list(dict.fromkeys(key for key, _ in keys))
+            places = tuple(Location(head.path, line) for _, line in keys)
+            args = {"table": table, "names": names, "path": head.path}
+            yield Claim(Message("keys", args), places, tuple(names))
+
+
+def describe_classes(change: ChangeSet, config: Config) -> Iterator[Claim]:
+    """Classes that came or went."""
+    for file in change.files:
+        if config.is_test(file.path) or file.mode != "file":
+            continue
+        head = change.unit(file.head_path) if file.head_path else None
+        base = change.unit(file.base_path, Side.BASE) if file.base_path else None
+        old = {c.name: c for c in base.classes} if base else {}
+        new_classes = head.classes if head else ()
+        for cls in new_classes:
+            if cls.name not in old:
+                message = Message("class-added", {"name": cls.name, "path": cls.path})
+                yield Claim(message, (Location(cls.path, cls.start_line),), (cls.name,))
+        new_names = {cls.name for cls in new_classes}
+        for name, cls in old.items():
+            if name not in new_names:
+                message = Message("class-removed", {"name": name, "path": cls.path})
+                place = Location(cls.path, cls.start_line, side=Side.BASE)
+                yield Claim(message, (place,), (name,))
+
+
+def describe_constants(facts: Facts, class_names: set[str]) -> Iterator[Claim]:
+    """Constants and fields that came, went or have another value.
+
+    Those of a whole file, or of a class (`class_names`) that came or went, go without saying.
+    """
+    statuses = {file.path: file.status for file in facts.files}
+    for constant in facts.constants:
+        owner = constant.name.rpartition(".")[0]
+        if statuses.get(constant.path) in ("A", "D") or owner in class_names:
+            continue
+        yield _describe_constant(constant)
+
+
+def _describe_constant(constant: ConstantFact) -> Claim:
+    args = {
+        "name": constant.name,
+        "path": constant.path,
+        "old": constant.old,
+        "new": constant.new,
+    }
+    if not constant.new:
+        message = Message("constant-removed", args)
+    elif not constant.old:
+        message = Message("constant-added", args)
+    else:
+        message = Message("constant-changed", args)
+    side = Side.HEAD if constant.new else Side.BASE
+    place = Location(constant.path, constant.line, side=side)
+    return Claim(message, (place,), (constant.name.rsplit(".", 1)[-1],))
