@@ -59,7 +59,7 @@ class Endpoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class StructField:
     """A struct member with its dims folded to numbers (None where that is not certain)."""
 
     name: str
@@ -145,7 +145,7 @@ class Messages:
             if len(found) == 1:
                 yield found[0]
 
-    def layout(self, struct: Struct, unit: SourceFile) -> tuple[Field, ...]:
+    def layout(self, struct: Struct, unit: SourceFile) -> tuple[StructField, ...]:
         """The members of `struct` with the dims that `unit`, which uses it, gives them; inner structs flattened
         as `outer.inner`, their dims behind the outer ones."""
         return tuple(self._fields(struct, unit, "", (), 0))
@@ -157,7 +157,7 @@ class Messages:
         prefix: str,
         outer: tuple[int | None, ...],
         depth: int,
-    ) -> Iterator[Field]:
+    ) -> Iterator[StructField]:
         home = self.change.unit(struct.path, self.side) or unit
         for member in struct.members:
             dims = (*outer, *(self.number(d, home) for d in member.dims))
@@ -165,7 +165,7 @@ class Messages:
             if inner is not None:
                 yield from self._fields(inner, unit, f"{prefix}{member.name}.", dims, depth + 1)
             else:
-                yield Field(f"{prefix}{member.name}", member.type, dims, member.line)
+                yield StructField(f"{prefix}{member.name}", member.type, dims, member.line)
 
     def number(
         self, expr: E.Expr, unit: SourceFile, function: Function | None = None

@@ -4,12 +4,11 @@ written.
 
 from __future__ import annotations
 
-from itertools import groupby
 from pathlib import Path
 
 import pytest
 
-from checks.registry import RULES, shared_out
+from checks.registry import RULES
 from tests.rules.harness import find_rule, problems
 from tests.rules.markdown import Case, read_rule_file
 from tests.rules.notes import RuleFileError
@@ -43,10 +42,3 @@ def test_rule(rule_id: str, case: Case | RuleFileError) -> None:
 
 def test_every_rule_has_its_test() -> None:
     assert sorted({r.ID for r in RULES} - {p.name.removesuffix(".md") for p in FILES}) == []
-
-
-def test_every_rule_is_shared_out_with_its_family() -> None:
-    first, *others = [r.ID for r in shared_out(RULES)]
-    assert sorted([first, *others]) == sorted(r.ID for r in RULES)
-    families = [family for family, _ in groupby(others, lambda name: name.split(".")[0])]
-    assert len(families) == len(set(families)) and families[0] == first.split(".")[0]

@@ -1,4 +1,4 @@
-"""Packed words: which fields an expression puts where, and which fields a reader takes out."""
+"""Packing and reading of bit fields in one function, recognised from its expressions."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from checks.domain.bitfields.int_types import IntType, int_type
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function
-from checks.lang.ir.stmt import Assign, GuardedStmt, Return, guarded_statements
+from checks.lang.ir.stmt import Assign, GuardedStmt, Return, Stmt, guarded_statements
 
-RADIX = {1 << n: n for n in range(1, 64)}
+_LOG2 = {1 << exponent: exponent for exponent in range(1, 64)}
+_MOST_LOCALS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class BitField:
     """One field of a word: `expr`, cut to `mask` (None: not cut), moved left by `shift` bits."""
 
     expr: E.Expr
@@ -24,19 +25,25 @@ class Part:
 
     @property
     def constant(self) -> int | None:
-        return (
-            int(self.expr.value)
-            if isinstance(self.expr, E.Const) and isinstance(self.expr.value, int)
-            else None
-        )
+        """The field's value, where it is a plain number."""
+        if isinstance(self.expr, E.Const) and isinstance(self.expr.value, int):
+            return int(self.expr.value)
+        return None
+
+    def cut(self, value: int) -> int:
+        """What the sender's mask leaves of `value`."""
+        return value if self.mask is None else value & self.mask
 
 
 @dataclass(frozen=True, slots=True)
-class Pack:
-    """`target = part | part | ...` in `function`; parts come lowest first. `guarded` is the statement."""
+class PackExpr:
+    """`target = field | field | ...` in `function`, lowest field first.
+
+    `guarded` is the statement; `target` is None where the word is returned.
+    """
 
     target: E.Expr | None
-    parts: tuple[Part, ...]
+    fields: tuple[BitField, ...]
     expr: E.Expr
     function: Function
     guarded: GuardedStmt
@@ -49,15 +56,27 @@ class Pack:
     def end_line(self) -> int:
         return self.guarded.stmt.end_line
 
-    def width(self, part: Part, bits: int) -> int:
-        """Bits of room that `part` has before it runs into the next field, or out of a word of `bits`."""
-        above = [p.shift for p in self.parts if p.shift > part.shift]
-        return min([*above, bits]) - part.shift
+    def width(self, field: BitField, bits: int) -> int:
+        """Bits of room that `field` has before the next field, or the end of a word of `bits`."""
+        above = [other.shift for other in self.fields if other.shift > field.shift]
+        return min([*above, bits]) - field.shift
+
+    def pack(self, values: list[int] | tuple[int, ...], bits: int) -> int:
+        """The signed word of `bits` bits with `values` in its fields."""
+        word = 0
+        for field, value in zip(self.fields, values, strict=True):
+            word |= field.cut(value) << field.shift
+        word &= (1 << bits) - 1
+        is_negative = word >> (bits - 1)
+        return word - (1 << bits) if is_negative else word
 
 
 @dataclass(frozen=True, slots=True)
-class Unpack:
-    """`(word >> shift) & mask` (mask None: everything above) in `expr`; `target` is what the field is called."""
+class FieldRead:
+    """`(word >> shift) & mask` in `expr`; a mask of None takes everything above the shift.
+
+    `target` is what the field is assigned to.
+    """
 
     word: E.Expr
     shift: int
@@ -71,139 +90,168 @@ class Unpack:
     def line(self) -> int:
         return self.expr.line or self.guarded.stmt.line
 
+    def take(self, word: int) -> int:
+        """The field of the signed `word`."""
+        value = word >> self.shift
+        return value if self.mask is None else value & self.mask
 
-def packs(function: Function) -> Iterator[Pack]:
-    """Every packed word that `function` stores or returns, with single-use locals put back in."""
-    return iter(function.body.memo(packs, lambda: tuple(_packs(function))))
 
+def pack_expressions(function: Function) -> Iterator[PackExpr]:
+    """Every packed word that `function` stores or returns.
 
-def _packs(function: Function) -> Iterator[Pack]:
-    flat = list(guarded_statements(function.body))
-    local = single_assignments(flat)
-    for guarded in flat:
+    A word that is put into a local first is found where the local is stored.
+    """
+    statements = list(guarded_statements(function.body))
+    local = single_assignments(statements)
+    for guarded in statements:
         stmt = guarded.stmt
-        value = stmt.value if isinstance(stmt, Assign | Return) else None
-        if value is None:
+        if not isinstance(stmt, Assign | Return) or stmt.value is None:
             continue
-        target = stmt.target if isinstance(stmt, Assign) else None
-        expr = value
-        if isinstance(value, E.Name) and value.id in local and _shifts(local[value.id]):
-            expr = local[value.id]
-        parts = fields(expr)
-        if parts and is_pack(parts):
-            yield Pack(target, tuple(sorted(parts, key=lambda p: p.shift)), expr, function, guarded)
+        expr = _behind_local(stmt.value, local)
+        fields = split_fields(expr)
+        if _is_pack(fields):
+            target = stmt.target if isinstance(stmt, Assign) else None
+            in_order = tuple(sorted(fields, key=lambda field: field.shift))
+            yield PackExpr(target, in_order, expr, function, guarded)
 
 
-def _shifts(expr: E.Expr) -> bool:
-    return any(isinstance(e, E.Binary) and e.op in ("<<", "|") for e in E.walk(expr))
+def _behind_local(value: E.Expr, local: dict[str, E.Expr]) -> E.Expr:
+    """The shifts and ORs that `value` was set to, where it is a local; else `value`."""
+    if not isinstance(value, E.Name) or value.id not in local:
+        return value
+    assigned = local[value.id]
+    for part in E.walk(assigned):
+        if isinstance(part, E.Binary) and part.op in ("<<", "|"):
+            return assigned
+    return value
 
 
-def single_assignments(flat: list[GuardedStmt]) -> dict[str, E.Expr]:
+def single_assignments(statements: list[GuardedStmt]) -> dict[str, E.Expr]:
     """Local names that are assigned exactly once, with their value."""
-    found: dict[str, list[E.Expr | None]] = {}
-    for guarded in flat:
+    assigned: dict[str, list[E.Expr | None]] = {}
+    for guarded in statements:
         stmt = guarded.stmt
-        if isinstance(stmt, Assign) and isinstance(stmt.target, E.Name):
-            if stmt.op == "=" and stmt.value is None:
-                continue
-            found.setdefault(stmt.target.id, []).append(stmt.value if stmt.op == "=" else None)
-    return {n: v[0] for n, v in found.items() if len(v) == 1 and v[0] is not None}
+        if not isinstance(stmt, Assign) or not isinstance(stmt.target, E.Name):
+            continue
+        is_bare_declaration = stmt.op == "=" and stmt.value is None
+        if not is_bare_declaration:
+            # `x += 1` gives the name a value of which nothing is known.
+            value = stmt.value if stmt.op == "=" else None
+            assigned.setdefault(stmt.target.id, []).append(value)
+    single: dict[str, E.Expr] = {}
+    for name, values in assigned.items():
+        if len(values) == 1 and values[0] is not None:
+            single[name] = values[0]
+    return single
 
 
-def fields(expr: E.Expr) -> list[Part] | None:
-    """The parts of an OR (or of a sum of shifted parts), None when `expr` is not made of parts."""
+def split_fields(expr: E.Expr) -> list[BitField]:
+    """The fields of an OR, or of a sum of shifted values; `expr` itself where it is neither."""
     match expr:
         case E.Binary(op="|" | "+", left=left, right=right):
-            a, b = fields(left), fields(right)
-            return [*a, *b] if a and b else None
+            return [*split_fields(left), *split_fields(right)]
         case E.Binary(op="<<", left=left, right=E.Const(value=int() as n)) if 0 <= n < 64:
-            return [replace(p, shift=p.shift + n) for p in fields(left) or [Part(left)]]
-        case E.Binary(op="*", left=left, right=E.Const(value=int() as n)) if n in RADIX:
-            return [replace(p, shift=p.shift + RADIX[n]) for p in fields(left) or [Part(left)]]
+            return _shifted_fields(left, n)
+        case E.Binary(op="*", left=left, right=E.Const(value=int() as n)) if n in _LOG2:
+            return _shifted_fields(left, _LOG2[n])
         case E.Binary(op="&", left=left, right=E.Const(value=int() as mask)):
-            return _masked(left, mask)
+            return [_masked_field(left, mask)]
         case E.Binary(op="&", left=E.Const(value=int() as mask), right=right):
-            return _masked(right, mask)
+            return [_masked_field(right, mask)]
         case E.Cast(type=text, operand=operand):
-            inner = fields(operand)
-            kind = int_type(text)
-            if inner and len(inner) == 1 and kind is not None and inner[0].shift == 0:
-                return [replace(inner[0], cast=kind)]
-            return inner
+            return _cast_fields(text, operand)
         case _:
-            return [Part(expr)]
+            return [BitField(expr)]
 
 
-def _masked(inner: E.Expr, mask: int) -> list[Part]:
-    parts = fields(inner)
-    if parts and len(parts) == 1 and parts[0].mask is None:
-        return [replace(parts[0], mask=mask >> parts[0].shift if parts[0].shift else mask)]
-    return [Part(inner, 0, mask)]
+def _shifted_fields(expr: E.Expr, shift: int) -> list[BitField]:
+    return [replace(field, shift=field.shift + shift) for field in split_fields(expr)]
 
 
-def is_pack(parts: list[Part]) -> bool:
-    """At least two fields at different shifts, one of them variable, none of them a plain flag constant alone."""
-    shifts = [p.shift for p in parts]
-    variable = [p for p in parts if p.constant is None]
-    return (
-        len(parts) > 1 and len(set(shifts)) == len(shifts) and max(shifts) > 0 and len(variable) > 1
-    )
+def _masked_field(expr: E.Expr, mask: int) -> BitField:
+    fields = split_fields(expr)
+    if len(fields) != 1 or fields[0].mask is not None:
+        return BitField(expr, 0, mask)
+    # `(x << 8) & 0xFF00` cuts x to 0xFF.
+    return replace(fields[0], mask=mask >> fields[0].shift)
 
 
-def by_or(expr: E.Expr) -> bool:
-    """Whether the fields are joined by `|` (a sum with shifts is often an address, not a word)."""
+def _cast_fields(text: str, operand: E.Expr) -> list[BitField]:
+    fields = split_fields(operand)
+    cast = int_type(text)
+    if len(fields) == 1 and cast is not None and fields[0].shift == 0:
+        return [replace(fields[0], cast=cast)]
+    return fields
+
+
+def _is_pack(fields: list[BitField]) -> bool:
+    """At least two fields at different shifts, and two that vary: a constant is a plain flag."""
+    shifts = {field.shift for field in fields}
+    if len(fields) < 2 or len(shifts) < len(fields) or max(shifts) == 0:
+        return False
+    varying = [field for field in fields if field.constant is None]
+    return len(varying) > 1
+
+
+def is_joined_by_or(expr: E.Expr) -> bool:
+    """Whether the fields are joined by `|`: a sum with shifts is often an address, not a word."""
     match expr:
         case E.Binary(op="|"):
             return True
         case E.Cast(operand=operand):
-            return by_or(operand)
+            return is_joined_by_or(operand)
         case _:
             return False
 
 
-def unpacks(function: Function) -> Iterator[Unpack]:
+def field_reads(function: Function) -> Iterator[FieldRead]:
     """Every place where `function` takes a field out of a word by shift and mask."""
-    return iter(function.body.memo(unpacks, lambda: tuple(_unpacks(function))))
+    statements = list(guarded_statements(function.body))
+    local = single_assignments(statements)
+    for guarded in statements:
+        value = _value_or_test(guarded.stmt)
+        if value is None:
+            continue
+        target = guarded.stmt.target if isinstance(guarded.stmt, Assign) else None
+        for expr, (word, shift, mask) in _outermost_reads(value):
+            plain = strip_conversions(word, local)
+            yield FieldRead(plain, shift, mask, expr, target, function, guarded)
 
 
-def _unpacks(function: Function) -> Iterator[Unpack]:
-    flat = list(guarded_statements(function.body))
-    local = single_assignments(flat)
-    for guarded in flat:
-        stmt = guarded.stmt
-        target = stmt.target if isinstance(stmt, Assign) else None
-        value = getattr(stmt, "value", None) or getattr(stmt, "test", None)
-        for expr in _outermost(value) if value is not None else ():
-            taken = extract(expr)
-            if taken is not None:
-                word, shift, mask = taken
-                yield Unpack(resolve(word, local), shift, mask, expr, target, function, guarded)
+def _value_or_test(stmt: Stmt) -> E.Expr | None:
+    value: E.Expr | None = getattr(stmt, "value", None)
+    if value is None:
+        value = getattr(stmt, "test", None)
+    return value
 
 
-def _outermost(expr: E.Expr) -> Iterator[E.Expr]:
-    if extract(expr) is not None:
-        yield expr
+# (word, shift, mask) of one read.
+_Read = tuple[E.Expr, int, int | None]
+
+
+def _outermost_reads(expr: E.Expr) -> Iterator[tuple[E.Expr, _Read]]:
+    """The reads in `expr`, without those inside of another one."""
+    read = _match_read(expr)
+    if read is not None:
+        yield expr, read
         return
     for child in E.children(expr):
-        yield from _outermost(child)
+        yield from _outermost_reads(child)
 
 
-def extract(expr: E.Expr) -> tuple[E.Expr, int, int | None] | None:
-    """(word, shift, mask) of `(word >> shift) & mask`, `word & mask`, `word >> shift`, `word % 2^n`, `word // 2^n`."""
+def _match_read(expr: E.Expr) -> _Read | None:
+    """`(word >> shift) & mask`, `word & mask` or `word >> shift`, through conversions."""
     match expr:
         case E.Binary(op="&", left=left, right=E.Const(value=int() as mask)) if _is_mask(mask):
-            word, shift = _shifted(left)
-            return word, shift, mask
+            return (*_word_and_shift(left), mask)
         case E.Binary(op="&", left=E.Const(value=int() as mask), right=right) if _is_mask(mask):
-            word, shift = _shifted(right)
-            return word, shift, mask
-        case E.Binary(op=">>", right=E.Const(value=int() as n)) if n > 0:
-            word, shift = _shifted(expr)
-            return word, shift, None
+            return (*_word_and_shift(right), mask)
+        case E.Binary(op=">>", right=E.Const(value=int() as shift)) if shift > 0:
+            return (*_word_and_shift(expr), None)
         case E.Cast(operand=operand):
-            return extract(operand)
-        case E.Call(func=E.Name(id="int"), args=(arg,)):
-            return extract(arg)
+            return _match_read(operand)
+        case E.Call(func=E.Name(id="int"), args=(argument,)):
+            return _match_read(argument)
         case _:
             return None
 
@@ -213,27 +261,27 @@ def _is_mask(mask: int) -> bool:
     return mask > 1 and mask & (mask + 1) == 0
 
 
-def _shifted(expr: E.Expr) -> tuple[E.Expr, int]:
+def _word_and_shift(expr: E.Expr) -> tuple[E.Expr, int]:
     match expr:
         case E.Binary(op=">>", left=left, right=E.Const(value=int() as n)):
-            word, shift = _shifted(left)
+            word, shift = _word_and_shift(left)
             return word, shift + n
         case E.Cast(operand=operand):
-            return _shifted(operand)
+            return _word_and_shift(operand)
         case _:
             return expr, 0
 
 
-def resolve(expr: E.Expr, local: dict[str, E.Expr], depth: int = 4) -> E.Expr:
-    """`expr` behind conversions (`int(x)`, `x.item()`, casts) and single-assignment locals."""
+def strip_conversions(expr: E.Expr, local: dict[str, E.Expr], depth: int = _MOST_LOCALS) -> E.Expr:
+    """`expr` behind `int(x)`, `x.item()`, casts, and locals that are assigned once."""
     match expr:
         case E.Name(id=name) if name in local and depth:
-            return resolve(local[name], local, depth - 1)
+            return strip_conversions(local[name], local, depth - 1)
         case E.Cast(operand=operand):
-            return resolve(operand, local, depth)
-        case E.Call(func=E.Name(id="int"), args=(arg,)):
-            return resolve(arg, local, depth)
+            return strip_conversions(operand, local, depth)
+        case E.Call(func=E.Name(id="int"), args=(argument,)):
+            return strip_conversions(argument, local, depth)
         case E.Call(func=E.Attr(base=base, name="item" | "numpy" | "tolist")):
-            return resolve(base, local, depth)
+            return strip_conversions(base, local, depth)
         case _:
             return expr
