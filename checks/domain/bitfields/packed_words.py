@@ -20,7 +20,8 @@ from checks.domain.bitfields.python_words import (
     python_readers,
 )
 from checks.domain.cpp_places import Place, place
-from checks.domain.messages import RECEIVE, SEND, Endpoint, Messages, op_argument
+from checks.domain.message_roles import RECEIVE, SEND
+from checks.domain.messages import Endpoint, Messages, op_argument
 from checks.domain.ops import OpCall, OpInfo, Ops, calls_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile

@@ -81,10 +81,9 @@ def _numbers_in(method: _Method, buffer: str, conditions: Conditions) -> Iterato
     aliases = {buffer}
     owner = method.function.owner
     for guarded in guarded_statements(method.function.body):
-        if conditions:
-            here = class_conditions(guarded.guards, method.unit, owner)
-            if not are_compatible(conditions, here):
-                continue
+        here = class_conditions(guarded.guards, method.unit, owner)
+        if not are_compatible(conditions, here):
+            continue
         stmt = guarded.stmt
         if isinstance(stmt, Assign) and stmt.value is not None:
             if E.dotted(stmt.target) == buffer:

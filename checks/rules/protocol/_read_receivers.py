@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from checks.core.change import FileChange
 from checks.core.finding import Side
 from checks.core.tree import word_regex
-from checks.domain.messages import RECEIVE, Endpoint
+from checks.domain.message_roles import RECEIVE
+from checks.domain.messages import Endpoint
 from checks.lang.ir import expr as E
 from checks.lang.source import language
 from checks.rules.protocol._changed_ends import ChangedEnd, end_before
@@ -24,7 +25,10 @@ _REGISTERED = re.compile(rb"\b\w*OP\w*\(\s*(\w+)\s*\)|\.def\(\s*\"(\w+)\"")
 
 @dataclass(frozen=True, slots=True)
 class ReadReceiver:
-    """A receiver that Python reads from; `cpp_changed` where the change reaches its message in C++."""
+    """A receiver that Python reads from.
+
+    `cpp_changed` says that the change reaches its message in C++.
+    """
 
     ends: ChangedEnd
     cpp_changed: bool
@@ -49,7 +53,7 @@ def read_receivers(sides: Sides, changed: list[ChangedEnd]) -> Iterator[ReadRece
 
 
 def _read_by_changed_python(sides: Sides) -> Iterator[Endpoint]:
-    """The receivers whose op a Python class calls that has another layout, or other sentinels, now."""
+    """The receivers whose op is called by a class that has another layout or other sentinels now."""
     files = _changed_product_files(sides)
     files += [FileChange("M", path, path) for path in _files_using_changed_constants(files, sides)]
     if not files:
@@ -122,7 +126,7 @@ def _reads_otherwise(op: str, file: FileChange, sides: Sides) -> bool:
 
 
 def _numbers_read(op: str, path: str | None, sides: Sides, side: Side) -> list[object]:
-    """The layouts and sentinels of the classes that call `op` in a file, comparable between trees."""
+    """The layouts and sentinels of the classes in a file that call `op`, without their places."""
     unit = sides.change.unit(path or "", side)
     if unit is None:
         return []

@@ -1,4 +1,4 @@
-"""The C++ end of a message in numbers: the elements, offsets and strides that a receiver hands on."""
+"""The C++ end of a message in numbers: elements, offsets and strides that a receiver hands on."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from checks.core.finding import Location
 from checks.domain.cpp_places import Move
-from checks.domain.messages import SEND, Endpoint, Messages
+from checks.domain.message_roles import SEND
+from checks.domain.messages import Endpoint, Messages
 from checks.eval.linear import difference
 from checks.lang.ir import expr as E
 from checks.lang.ir.stmt import For

@@ -35,7 +35,8 @@ from dataclasses import dataclass
 from checks.core.change import ChangeSet, FileChange
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Severity, Side
-from checks.domain.messages import SEND, Endpoint, Messages
+from checks.domain.message_roles import SEND
+from checks.domain.messages import Endpoint, Messages
 from checks.domain.ops import OpInfo, Ops
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import SourceFile
@@ -158,7 +159,7 @@ def _may_alter_comparison(file: FileChange, unit: SourceFile) -> bool:
 
 
 def _sent_to(receiver: Endpoint, sides: Sides) -> list[SentinelUse]:
-    """The sentinels that the senders of a message store into it, themselves or for their callers."""
+    """The sentinels that the senders of a message store into it, their own and their callers'."""
     uses: list[SentinelUse] = []
     for peer in sides.head.peers(receiver):
         if peer.role == SEND:

@@ -143,10 +143,11 @@ def _wrong_calls(
             ops = ops_of_test.under(guards)
             if not ops or any(_fits(call, op) for op in ops):
                 continue
-            # A Python function of the same name is no op.
-            if _is_imported_from_ops(name, call, function, unit):
-                if targets.of(call, function, unit) is None:
-                    yield _WrongCall(call, function, ops[0])
+            if not _is_imported_from_ops(name, call, function, unit):
+                continue
+            # What reaches a Python function of the same name is no call of the op.
+            if targets.of(call, function, unit) is None:
+                yield _WrongCall(call, function, ops[0])
 
 
 def _fits(call: E.Call, op: OpInfo) -> bool:

@@ -21,7 +21,7 @@ mtype = packed & 0xFF
 topk = packed >> 8            # the change
 rows = tokens[:, :topk]
 
-processor.output_tokens[1] = 3    # a fixture of the old form: topk is 0, and rows[0][0] raises IndexError
+processor.output_tokens[1] = 3    # the old form: topk is 0, and rows[0][0] raises IndexError
 ```
 
 ## Known limits

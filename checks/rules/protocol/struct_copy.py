@@ -43,7 +43,7 @@ ID = "protocol.struct-copy"
 
 @dataclass(frozen=True, slots=True)
 class StructDifference:
-    """Two copies of one struct: `changed` has the member `here`, `copy` has `there` in its place."""
+    """Two copies of one struct: where `changed` has `here`, `copy` has `there`."""
 
     changed: Endpoint
     copy: Endpoint
