@@ -247,10 +247,8 @@ def _calls_in(guarded: GuardedStmt) -> Iterator[E.Call]:
 def _reads(guarded: GuardedStmt, name: str) -> bool:
     stmt = guarded.stmt
     target = stmt.target if isinstance(stmt, Assign) else None
-    for expr in _expressions_in(guarded):
-        if _is_read(expr, name) and expr is not target:
-            return True
-    return False
+    reads = [expr for expr in _expressions_in(guarded) if _is_read(expr, name)]
+    return any(read is not target for read in reads)
 
 
 def _is_read(expr: E.Expr, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Which parts of a serving engine a change touches, told from paths: the impact tags of a report."""
+"""The impact tags of a report: the parts of a serving engine that a change touches, by path."""
 
 from __future__ import annotations
 

@@ -95,11 +95,10 @@ def hardware_alone(test: E.Expr) -> bool:
 
 def looked_for(use: Use) -> bool:
     """Whether the code asks first if the key is there."""
-    key = E.Const(use.key)
+    asked_for: list[E.Expr] = []
     for guard in use.guards:
-        if any(part == key for part in E.walk(guard)):
-            return True
-    return False
+        asked_for += E.walk(guard)
+    return E.Const(use.key) in asked_for
 
 
 def changed_python(

@@ -26,6 +26,7 @@ from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile, Struct
 from checks.lang.ir.stmt import Assign, guarded_statements
 
+# `snake` is asked for here by rules of other families.
 __all__ = ["Endpoint", "Messages", "StructField", "op_argument", "ops_of", "snake"]
 
 # Includes of includes, structs in structs, and wrappers of wrappers are followed this deep.
@@ -39,7 +40,8 @@ _ADDRESSED = re.compile(rb"&\s*([A-Za-z_]\w*)")
 class Endpoint:
     """One end of a message: `function` sends or receives `variable`, which is a `struct`.
 
-    `role` is `send` or `receive`, `line` that of the call, `ops` are those that come to the function.
+    `role` is `send` or `receive`, `line` is that of the call, and `ops` are those that come to the
+    function.
     """
 
     function: Function

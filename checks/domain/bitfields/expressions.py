@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from checks.domain.bitfields.int_types import IntType, int_type
+from checks.domain.bitfields.int_types import int_type
+from checks.eval.integers import IntType
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function
 from checks.lang.ir.stmt import Assign, GuardedStmt, Return, Stmt, guarded_statements

@@ -1,5 +1,5 @@
-"""Which buffer an op's parameter is: Python call sites, followed to `share_inputs["x"]` or the field
-it was put in.
+"""Which buffer an op's parameter is: Python call sites, followed to `share_inputs["x"]` or the
+field it was put in.
 
 A buffer is named by the object that holds it and its name there: `share_inputs.token_ids_all`,
 `model_inputs.pre_ids`. Two holders with different names are two buffers, even where the names of

@@ -14,8 +14,8 @@ from checks.eval.symbolic.values import Access
 
 @dataclass(frozen=True, slots=True)
 class Convention:
-    """`role` (`write` or `read`) of `buffer` by one function: its last position is `offset` from the
-    index `index`.
+    """`role` (`write` or `read`) of `buffer` by one function: its last position is `offset` from
+    the index `index`.
 
     -1 says that the index counts the tokens, 0 that it is the last token's position.
     """

@@ -77,8 +77,8 @@ def _holds(data: bytes, words: list[bytes]) -> bool:
 
 
 def ops_of(library: Library, path: str, names: set[str]) -> set[str]:
-    """The ops that run one of the functions `names` of `path`: its own, or those whose code mentions
-    them."""
+    """The ops that run one of the functions `names` of `path`: its own, or those whose code
+    mentions them."""
     own = _ops_registered_in(path, library)
     if own:
         return own

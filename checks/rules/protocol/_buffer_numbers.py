@@ -85,10 +85,9 @@ def _numbers_in(method: _Method, buffer: str, conditions: Conditions) -> Iterato
         if not are_compatible(conditions, here):
             continue
         stmt = guarded.stmt
-        if isinstance(stmt, Assign) and stmt.value is not None:
-            if E.dotted(stmt.target) == buffer:
-                yield from _allocation_numbers(method, stmt.value)
-                continue
+        if isinstance(stmt, Assign) and E.dotted(stmt.target) == buffer and stmt.value is not None:
+            yield from _allocation_numbers(method, stmt.value)
+            continue
         for expr in expressions_of(stmt):
             yield from _cut_numbers(method, expr, aliases)
         if isinstance(stmt, Assign):

@@ -53,7 +53,7 @@ def read_receivers(sides: Sides, changed: list[ChangedEnd]) -> Iterator[ReadRece
 
 
 def _read_by_changed_python(sides: Sides) -> Iterator[Endpoint]:
-    """The receivers whose op is called by a class that has another layout or other sentinels now."""
+    """The receivers whose op a class calls that has another layout or other sentinels now."""
     files = _changed_product_files(sides)
     files += [FileChange("M", path, path) for path in _files_using_changed_constants(files, sides)]
     if not files:
