@@ -64,15 +64,16 @@ def word_name(pack: PackExpr) -> str:
 def word_use_finding(
     rule: str,
     key: str,
+    elsewhere_key: str,
     args: dict[str, object],
     use: WordUse,
     change: ChangeSet,
     evidence: tuple[Evidence, ...],
 ) -> Finding:
-    """A finding on the reader's line.
+    """A finding on the reader's line, with the message `key`.
 
     Where the change did not come near the reader's file, it stands on the sender's line, and the
-    message `<key>-elsewhere` names the reader.
+    message `elsewhere_key` names the reader.
     """
     reader = use.reader
     place = Location(reader.unit.path, reader.line)
@@ -81,7 +82,7 @@ def word_use_finding(
         args = {**args, "reader": place}
         place = use.sender.location
         symbol = ""
-        key = f"{key}-elsewhere"
+        key = elsewhere_key
     read = args.get("read") or args.get("name")
     return Finding(
         rule=rule,

@@ -71,13 +71,13 @@ def _finding(use: WordUse, read: FieldRead, refutation: Refutation, change: Chan
         "at": use.sender.location,
     }
     if field is None:
-        key = "between"
+        keys = ("between", "between-elsewhere")
     else:
-        key = "comes-back"
+        keys = ("comes-back", "comes-back-elsewhere")
         args["field"] = source_of(field.expr)
         args["wanted"] = refutation.values[use.pack.fields.index(field)]
     evidence = (_counterexample(use, read, refutation), use.sender)
-    return word_use_finding(ID, key, args, use, change, evidence)
+    return word_use_finding(ID, *keys, args, use, change, evidence)
 
 
 def _counterexample(use: WordUse, read: FieldRead, refutation: Refutation) -> Counterexample:

@@ -51,4 +51,5 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
             "fields": [source_of(field.expr) for field in use.pack.fields],
             "at": use.sender.location,
         }
-        yield word_use_finding(ID, "whole", args, use, change, (use.sender,))
+        evidence = (use.sender,)
+        yield word_use_finding(ID, "whole", "whole-elsewhere", args, use, change, evidence)
