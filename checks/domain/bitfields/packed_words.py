@@ -14,11 +14,11 @@ from checks.core.config import Config
 from checks.domain.bitfields.expressions import PackExpr, field_reads, pack_expressions
 from checks.domain.bitfields.python_words import (
     WordReader,
-    are_compatible,
     attribute_aliases,
     attribute_facts,
     python_readers,
 )
+from checks.domain.conditions import are_compatible
 from checks.domain.cpp_places import Place, place
 from checks.domain.message_roles import RECEIVE, SEND
 from checks.domain.messages import Endpoint, Messages, op_argument

@@ -11,6 +11,7 @@ from checks.domain.bitfields.expressions import (
     single_assignments,
     strip_conversions,
 )
+from checks.domain.conditions import are_compatible, split_condition
 from checks.domain.ops import OpCall
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
@@ -119,27 +120,8 @@ def attribute_facts(guards: tuple[E.Expr, ...], aliases: dict[str, str]) -> dict
     """What conditions say of single attributes: dotted name -> whether it is true."""
     facts: dict[str, bool] = {}
     for guard in guards:
-        for name, is_true in _facts_of(guard, is_true=True):
-            facts[aliases.get(name, name)] = is_true
-    return facts
-
-
-def _facts_of(test: E.Expr, *, is_true: bool) -> Iterator[tuple[str, bool]]:
-    match test:
-        case E.Unary(op="not", operand=operand):
-            yield from _facts_of(operand, is_true=not is_true)
-        case E.Binary(op="and", left=left, right=right) if is_true:
-            yield from _facts_of(left, is_true=True)
-            yield from _facts_of(right, is_true=True)
-        case E.Binary(op="or", left=left, right=right) if not is_true:
-            yield from _facts_of(left, is_true=False)
-            yield from _facts_of(right, is_true=False)
-        case _:
-            name = E.dotted(test)
+        for part, is_true in split_condition(guard, holds=True):
+            name = E.dotted(part)
             if name is not None:
-                yield name, is_true
-
-
-def are_compatible(first: dict[str, bool], second: dict[str, bool]) -> bool:
-    """Whether both sets of facts can hold at once."""
-    return all(second.get(name, value) == value for name, value in first.items())
+                facts[aliases.get(name, name)] = is_true
+    return facts

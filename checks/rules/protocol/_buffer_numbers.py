@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from checks.core.finding import Location, Side
+from checks.domain.conditions import are_compatible
 from checks.domain.ops import expressions_of
 from checks.eval.constants.lookup import Constants
 from checks.eval.linear import Form
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import Assign, guarded_statements
-from checks.rules.protocol._class_conditions import Conditions, are_compatible, class_conditions
+from checks.rules.protocol._class_conditions import Conditions, class_conditions
 from checks.rules.protocol._layout_numbers import (
     DTYPE,
     OFFSET,

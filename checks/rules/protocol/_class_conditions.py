@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from checks.domain.conditions import split_condition
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import Assign, guarded_statements
@@ -32,31 +33,16 @@ def class_conditions(guards: tuple[E.Expr, ...], unit: SourceFile, owner: str) -
     return conditions
 
 
-def are_compatible(first: Conditions, second: Conditions) -> bool:
-    """Whether both can hold together, as far as they speak of the same things."""
-    for condition, holds in second.items():
-        if condition in first and first[condition] != holds:
-            return False
-    return True
-
-
 def _elementary(test: E.Expr, *, holds: bool) -> Iterator[tuple[E.Expr, bool]]:
-    """The parts of `test` that are known true or false when `test` is true (or false)."""
-    match test:
-        case E.Unary(op="not", operand=operand):
-            yield from _elementary(operand, holds=not holds)
-        case E.Binary(op="and", left=left, right=right) if holds:
-            yield from _elementary(left, holds=True)
-            yield from _elementary(right, holds=True)
-        case E.Binary(op="or", left=left, right=right) if not holds:
-            yield from _elementary(left, holds=False)
-            yield from _elementary(right, holds=False)
-        case E.Binary(op="is-not" | "!=", left=left, right=E.Const(value=None)):
-            yield from _elementary(left, holds=holds)
-        case E.Binary(op="is" | "==", left=left, right=E.Const(value=None)):
-            yield from _elementary(left, holds=not holds)
-        case _:
-            yield test, holds
+    """The parts of a condition; `x is not None` counts as `x`."""
+    for part, part_holds in split_condition(test, holds=holds):
+        match part:
+            case E.Binary(op="is-not" | "!=", left=left, right=E.Const(value=None)):
+                yield from _elementary(left, holds=part_holds)
+            case E.Binary(op="is" | "==", left=left, right=E.Const(value=None)):
+                yield from _elementary(left, holds=not part_holds)
+            case _:
+                yield part, part_holds
 
 
 def _attribute_values(unit: SourceFile, owner: str) -> dict[str, E.Expr]:
