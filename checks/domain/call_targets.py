@@ -205,17 +205,16 @@ def misfit(call: E.Call, target: Target) -> Misfit | None:
     if len(call.args) > len(positional) and "args" not in kinds:
         return Misfit("many", "", len(call.args), len(positional))
     named = [param for param in target.params if param.kind in ("positional", "keyword")]
-    names = {param.name for param in named}
     given = len(call.args) + len(call.keywords)
-    passed = {param.name for param in positional[: len(call.args)]}
-    for keyword, _ in call.keywords:
-        if keyword not in names and "kwargs" not in kinds:
-            return Misfit("unexpected", keyword, given, len(named))
-        passed.add(keyword)
-    missing = []
-    for param in named:
-        if param.default is None and param.name not in passed:
-            missing.append(param.name)
+    keywords = [name for name, _ in call.keywords]
+    if "kwargs" not in kinds:
+        names = {param.name for param in named}
+        for keyword in keywords:
+            if keyword not in names:
+                return Misfit("unexpected", keyword, given, len(named))
+    passed = {param.name for param in positional[: len(call.args)]}.union(keywords)
+    required = [param.name for param in named if param.default is None]
+    missing = [name for name in required if name not in passed]
     if not missing:
         return None
     return Misfit("missing", ", ".join(missing), given, len(named))

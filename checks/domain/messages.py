@@ -2,8 +2,8 @@
 other end.
 
 An end of a message is a function that hands the address of a struct variable to a send or receive
-primitive (`msgsnd`, `msgrcv`, or a call whose name says so). Several structs of one repository may
-share a name, so an end is tied to the definition that its own file sees.
+primitive (`msgsnd`, `msgrcv`, or a call whose name says so). It is tied to the definition of the
+struct that its own file sees.
 """
 
 from __future__ import annotations
@@ -15,23 +15,21 @@ from dataclasses import dataclass, field
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Side
-from checks.core.tree import contains_word, word_regex
+from checks.core.tree import word_regex
 from checks.domain.cpp_places import Move, moves
 from checks.domain.message_roles import END_WORDS, may_hand_over_address, role_of, snake
 from checks.domain.ops import calls_of
-from checks.eval.constants.files import files
+from checks.domain.struct_layouts import StructLayouts
 from checks.eval.constants.lookup import Constants
-from checks.eval.integers import integer_type
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile, Struct
 from checks.lang.ir.stmt import Assign, guarded_statements
 
 # `snake` is asked for here by rules of other families.
-__all__ = ["Endpoint", "Messages", "StructField", "op_argument", "ops_of", "snake"]
+__all__ = ["Endpoint", "Messages", "op_argument", "ops_of", "snake"]
 
-# Includes of includes, structs in structs, and wrappers of wrappers are followed this deep.
+# Wrappers of wrappers are followed this deep.
 _DEPTH = 4
-_NO_STRUCTS = frozenset({"", "float", "double", "void"})
 _WORD = re.compile(rb"\w+")
 _ADDRESSED = re.compile(rb"&\s*([A-Za-z_]\w*)")
 
@@ -59,16 +57,6 @@ class Endpoint:
         return tuple(word for word in name.split("_") if word not in END_WORDS)
 
 
-@dataclass(frozen=True, slots=True)
-class StructField:
-    """A struct member with its dims folded to numbers (None where that is not certain)."""
-
-    name: str
-    type: str
-    dims: tuple[int | None, ...]
-    line: int
-
-
 @dataclass
 class Messages:
     """The message ends of one side of a change, found when asked for."""
@@ -77,7 +65,6 @@ class Messages:
     config: Config
     side: Side = Side.HEAD
     _ends: dict[str, tuple[Endpoint, ...]] = field(default_factory=dict)
-    _structs: dict[tuple[str, str], Struct | None] = field(default_factory=dict)
 
     @classmethod
     def of(cls, change: ChangeSet, config: Config, side: Side = Side.HEAD) -> Messages:
@@ -86,7 +73,7 @@ class Messages:
 
     def __post_init__(self) -> None:
         self.constants = Constants.of(self.change, self.side)
-        self._files = files(self.change, self.side)
+        self.structs = StructLayouts(self.change, self.side)
 
     # Ends
 
@@ -112,7 +99,7 @@ class Messages:
             if not role:
                 continue
             for name in _addressed_variables(call):
-                struct = self.struct(types.get(name, ""), unit)
+                struct = self.structs.find(types.get(name, ""), unit)
                 if struct is None or (name, role) in seen:
                     continue
                 seen.add((name, role))
@@ -166,91 +153,6 @@ class Messages:
         if first.stem == second.stem:
             return True
         return len(one.members) > 2 and _names_and_types(one) == _names_and_types(other)
-
-    # Structs
-
-    def struct(self, name: str, unit: SourceFile) -> Struct | None:
-        """The struct `name` as `unit` sees it: defined there, or in what it includes."""
-        plain = name.removeprefix("struct ").rstrip("*& ")
-        key = (plain, unit.path)
-        # Kept, because each end and each member asks, and all included files are searched for it.
-        if key not in self._structs:
-            self._structs[key] = self._find_struct(plain, unit)
-        return self._structs[key]
-
-    def _find_struct(self, name: str, unit: SourceFile) -> Struct | None:
-        if name in _NO_STRUCTS or integer_type(name):
-            return None
-        for near in self._units_naming(name, unit):
-            for struct in near.structs:
-                if struct.name == name and struct.members:
-                    return struct
-        return None
-
-    def _units_naming(self, struct: str, unit: SourceFile) -> Iterator[SourceFile]:
-        """`unit` and the files of the repository that it includes, nearest first: those in which
-        the name stands."""
-        tree = self.change.tree(self.side)
-        words = _WORD.findall(struct.encode())
-        level = [unit.path]
-        seen = {unit.path}
-        for _ in range(_DEPTH):
-            for path in level:
-                data = tree.read(path) or b""
-                near = None
-                if all(contains_word(data, word) for word in words):
-                    near = self.change.unit(path, self.side)
-                if near is not None:
-                    yield near
-            level = self._included_by(level, seen)
-            seen.update(level)
-
-    def _included_by(self, paths: list[str], seen: set[str]) -> list[str]:
-        """The files that `paths` include and that are not in `seen`."""
-        included: dict[str, None] = {}
-        for path in paths:
-            unit = self.change.unit(path, self.side)
-            if unit is None:
-                continue
-            for include in unit.imports:
-                targets = self._files.include(path, include.module)
-                if len(targets) == 1 and targets[0] not in seen:
-                    included[targets[0]] = None
-        return list(included)
-
-    def layout(self, struct: Struct, unit: SourceFile) -> tuple[StructField, ...]:
-        """The members of `struct` with the dims that `unit`, which uses it, gives them.
-
-        Inner structs are flattened as `outer.inner`, their dims behind the outer ones.
-        """
-        return tuple(self._flat_fields(struct, unit, "", (), 0))
-
-    def _flat_fields(
-        self,
-        struct: Struct,
-        unit: SourceFile,
-        prefix: str,
-        outer: tuple[int | None, ...],
-        depth: int,
-    ) -> Iterator[StructField]:
-        home = self.change.unit(struct.path, self.side) or unit
-        for member in struct.members:
-            name = f"{prefix}{member.name}"
-            dims = (*outer, *(self.number(dim, home) for dim in member.dims))
-            inner = self.struct(member.type, home) if depth < _DEPTH else None
-            if inner is None:
-                yield StructField(name, member.type, dims, member.line)
-            else:
-                yield from self._flat_fields(inner, unit, f"{name}.", dims, depth + 1)
-
-    def number(
-        self, expr: E.Expr, unit: SourceFile, function: Function | None = None
-    ) -> int | None:
-        """The whole number that `expr` certainly is."""
-        value = self.constants.resolve(expr, unit, function)
-        if value is None or not isinstance(value.value, int):
-            return None
-        return value.value
 
     # What an end does
 

@@ -92,28 +92,34 @@ def _feeding_ops(function: Function, unit: SourceFile, change: ChangeSet) -> set
     imported = {i.alias or i.name for i in unit.imports if i.name and ".ops" in i.module}
     if not imported:
         return set()
-    aliases = attribute_aliases(unit, function.owner)
-    # (buffer, what the branch says of attributes).
-    reads: list[tuple[str | None, dict[str, bool]]] = []
-    for read in field_reads(function):
-        if isinstance(read.word, E.Index) and change.touches(unit.path, read.line, read.line):
-            facts = attribute_facts(read.guarded.guards, aliases)
-            reads.append((E.dotted(read.word.base), facts))
-    names: set[str] = set()
+    reads = _altered_reads(function, unit, change)
     if not reads:
-        return names
+        return set()
+    aliases = attribute_aliases(unit, function.owner)
+    names: set[str] = set()
     for other in unit.functions:
         if other.owner != function.owner:
             continue
         for call, guards in calls_of(other.body):
             if E.callee(call) not in imported:
                 continue
-            passed = {E.dotted(argument) for argument in call.args}
             facts = attribute_facts(guards, aliases)
-            for buffer, read_facts in reads:
-                if buffer in passed and are_compatible(facts, read_facts):
+            for buffer, read_guards in reads:
+                is_passed = buffer in {E.dotted(argument) for argument in call.args}
+                if is_passed and are_compatible(facts, attribute_facts(read_guards, aliases)):
                     names.add(E.callee(call))
     return names
+
+
+def _altered_reads(
+    function: Function, unit: SourceFile, change: ChangeSet
+) -> list[tuple[str | None, tuple[E.Expr, ...]]]:
+    """(buffer, conditions) of each altered line that takes a field out of an element."""
+    reads = []
+    for read in field_reads(function):
+        if isinstance(read.word, E.Index) and change.touches(unit.path, read.line, read.line):
+            reads.append((E.dotted(read.word.base), read.guarded.guards))
+    return reads
 
 
 def _words_of_message(ends: list[Endpoint], messages: Messages, ops: Ops) -> Iterator[PackedWord]:

@@ -62,7 +62,7 @@ def _altered_in(file: FileChange, head: Messages, base: Messages) -> Iterator[Al
 
 
 def _has_other_layout(old: Endpoint, new: Endpoint, base: Messages, head: Messages) -> bool:
-    return head.layout(new.struct, new.unit) != base.layout(old.struct, old.unit)
+    return head.structs.layout(new.struct, new.unit) != base.structs.layout(old.struct, old.unit)
 
 
 def _altered_layout(end: Endpoint, change: ChangeSet) -> AlteredEnd | None:
@@ -142,7 +142,7 @@ def _effect(move: Move, end: Endpoint, messages: Messages) -> tuple[object, ...]
             case E.Cast(operand=operand):
                 return E.substitute(operand, normal)
             case E.Name(id=name) if name.isupper():
-                number = messages.number(expr, end.unit, end.function)
+                number = messages.structs.number(expr, end.unit, end.function)
                 return None if number is None else E.Const(number)
             case _:
                 return None

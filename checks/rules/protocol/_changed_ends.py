@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from checks.core.change import ChangeSet, FileChange
 from checks.core.finding import Side
-from checks.domain.messages import Endpoint, Messages, StructField
+from checks.domain.messages import Endpoint, Messages
+from checks.domain.struct_layouts import StructField
 from checks.lang.ir.source_file import Constant, SourceFile, Struct
 from checks.lang.source import language
 
@@ -97,7 +98,7 @@ def end_before(end: Endpoint, change: ChangeSet, base: Messages) -> Endpoint | N
 
 def layout_of(end: Endpoint, messages: Messages) -> Layout:
     """The members of the end's struct, with one name for each type."""
-    fields = messages.layout(end.struct, end.unit)
+    fields = messages.structs.layout(end.struct, end.unit)
     return [(field.name, plain_type(field), field.dims) for field in fields]
 
 

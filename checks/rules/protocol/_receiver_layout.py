@@ -89,7 +89,7 @@ def _size(moves: list[Move], end: Endpoint, messages: Messages) -> Iterator[Layo
 
 
 def _elements_of_members(moves: list[Move], end: Endpoint, messages: Messages) -> int | None:
-    dims = {field.name: field.dims for field in messages.layout(end.struct, end.unit)}
+    dims = {field.name: field.dims for field in messages.structs.layout(end.struct, end.unit)}
     members = dict.fromkeys(move.source.member for move in moves if move.source is not None)
     total = 0
     for member in members:
@@ -120,7 +120,7 @@ def _loop_stop(move: Move, end: Endpoint, messages: Messages) -> int | None:
     loop = _loop(move)
     if loop is None or loop.stop is None:
         return None
-    return messages.number(loop.stop, end.unit, end.function)
+    return messages.structs.number(loop.stop, end.unit, end.function)
 
 
 def _loop(move: Move) -> For | None:

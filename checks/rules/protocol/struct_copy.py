@@ -33,7 +33,8 @@ from dataclasses import dataclass
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity
-from checks.domain.messages import Endpoint, StructField
+from checks.domain.messages import Endpoint
+from checks.domain.struct_layouts import StructField
 from checks.rules.protocol._changed_ends import ChangedEnd, end_before, layout_of, plain_type
 from checks.rules.protocol._layout_diff import layout_diff
 from checks.rules.protocol._sides import Sides
@@ -84,8 +85,8 @@ def _struct_place(end: Endpoint) -> tuple[str, int]:
 
 
 def _first_difference(changed: Endpoint, copy: Endpoint, sides: Sides) -> StructDifference | None:
-    here = sides.head.layout(changed.struct, changed.unit)
-    there = sides.head.layout(copy.struct, copy.unit)
+    here = sides.head.structs.layout(changed.struct, changed.unit)
+    there = sides.head.structs.layout(copy.struct, copy.unit)
     for own, other in zip(here, there, strict=False):
         if _is_different(own, other):
             return StructDifference(
