@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
-from checks.domain.bitfields.expressions import PackExpr, field_reads, pack_expressions
+from checks.domain.bitfields.packing import PackExpr, pack_expressions
 from checks.domain.bitfields.python_words import (
     WordReader,
     attribute_aliases,
     attribute_facts,
     python_readers,
 )
+from checks.domain.bitfields.reading import field_reads
 from checks.domain.conditions import are_compatible
 from checks.domain.cpp_places import Place, place
 from checks.domain.message_roles import RECEIVE, SEND

@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from checks.domain.bitfields.expressions import (
-    FieldRead,
-    field_reads,
-    single_assignments,
-    strip_conversions,
-)
+from checks.domain.bitfields.packing import single_assignments
+from checks.domain.bitfields.reading import FieldRead, field_reads, strip_conversions
 from checks.domain.conditions import are_compatible, split_condition
 from checks.domain.ops import OpCall
 from checks.lang.ir import expr as E

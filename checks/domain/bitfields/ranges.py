@@ -9,8 +9,8 @@ from typing import Any
 
 import z3
 
-from checks.domain.bitfields.expressions import BitField, PackExpr, single_assignments
 from checks.domain.bitfields.int_types import INT32, INT64, SOLVER_TIMEOUT_MS, int_type
+from checks.domain.bitfields.packing import BitField, PackExpr, single_assignments
 from checks.eval.integers import IntType
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile

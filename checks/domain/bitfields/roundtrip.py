@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 import z3
 
-from checks.domain.bitfields.expressions import BitField, FieldRead, PackExpr
 from checks.domain.bitfields.int_types import SOLVER_TIMEOUT_MS
+from checks.domain.bitfields.packing import BitField, PackExpr
+from checks.domain.bitfields.reading import FieldRead
 
 # The usable width of each field of a word.
 _Widths = dict[BitField, int]

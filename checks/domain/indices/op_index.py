@@ -3,9 +3,8 @@ with its index."""
 
 from __future__ import annotations
 
-import posixpath
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
@@ -13,17 +12,13 @@ from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Side
 from checks.core.tree import contains_word
+from checks.domain.indices.function_lookup import FunctionLookup
 from checks.eval.symbolic.interpret import Interpreter, Watch, is_buffer
 from checks.eval.symbolic.values import Access
 from checks.lang.ir.source_file import Function, Op, SourceFile
 from checks.lang.source import language
 
-# Functions of C++ itself: no definition of them is looked for.
-_LIBRARY = frozenset({"abort", "assert", "free", "malloc", "memcpy", "memset", "printf"})
 _REGISTERED = re.compile(rb"\b[A-Z][A-Z_]*BUILD[A-Z_]*\(\s*(\w+)\s*\)")
-_HEADERS = (".h", ".hpp")
-# Includes of includes are followed this deep.
-_INCLUDE_DEPTH = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +90,6 @@ class Library:
         self.watch = watch
         self._facts: dict[tuple[str, str], OpFacts | None] = {}
         self._references: dict[tuple[str, str], list[Access]] = {}
-        self._seen: set[str] = set()
-        self._functions: dict[tuple[str, str, int], Function | None] = {}
 
     # Files
 
@@ -196,14 +189,13 @@ class Library:
         known = self._uses_on_other_side(name, path)
         if known is not None:
             return known
-        # `find`, which the interpreter calls for every function, adds the files it finds them in.
-        self._seen = {path}
-        interpreter = Interpreter(self.watch, self.find)
+        self._lookup.visited = {path}
+        interpreter = Interpreter(self.watch, self._lookup.find)
         accesses = tuple(_with_names(access, names) for access in interpreter.enter(host))
         advances = []
         for index, place in sorted(interpreter.advances.items()):
             advances.append((names.get(index, index), place))
-        return Uses(accesses, tuple(advances), frozenset(self._seen))
+        return Uses(accesses, tuple(advances), frozenset(self._lookup.visited))
 
     def _uses_on_other_side(self, name: str, path: str) -> Uses | None:
         """The uses of the same op on the other side, where none of its code changed."""
@@ -213,6 +205,10 @@ class Library:
         if facts is None or not facts.uses.paths.isdisjoint(self._changed_paths):
             return None
         return facts.uses
+
+    @cached_property
+    def _lookup(self) -> FunctionLookup:
+        return FunctionLookup(self.files, self.unit, self.config)
 
     @cached_property
     def _changed_paths(self) -> frozenset[str]:
@@ -225,84 +221,9 @@ class Library:
         """The uses that a Python function makes of its parameters (a reference implementation)."""
         key = (function.path, function.qualname)
         if key not in self._references:
-            interpreter = Interpreter(self.watch, self.find, python=True)
+            interpreter = Interpreter(self.watch, self._lookup.find, python=True)
             self._references[key] = interpreter.enter(function)
         return self._references[key]
-
-    # Functions
-
-    def find(self, name: str, path: str, arity: int) -> Function | None:
-        """The function that a call of `name` with `arity` arguments means in `path`.
-
-        One of the same file, of a file that it includes, or of a file for the same hardware.
-        """
-        key = (name, path, arity)
-        # Kept, because the interpreter asks for each call on each path through the code.
-        if key not in self._functions:
-            self._functions[key] = self._find_function(name, path, arity)
-        function = self._functions[key]
-        if function is not None:
-            self._seen.add(function.path)
-        return function
-
-    def _find_function(self, name: str, path: str, arity: int) -> Function | None:
-        unit = self.unit(path)
-        # A name in capitals is a macro.
-        if unit is None or name.isupper() or name in _LIBRARY:
-            return None
-        own = _callable(unit, name, arity)
-        if own is not None or unit.language != "cpp":
-            return own
-        for included in self._included(unit, _INCLUDE_DEPTH):
-            function = _callable(included, name, arity)
-            if function is not None:
-                return function
-        return self._find_elsewhere(name, path, arity)
-
-    def _included(self, unit: SourceFile, depth: int) -> Iterator[SourceFile]:
-        folder = posixpath.dirname(unit.path)
-        for item in unit.imports:
-            target = posixpath.normpath(posixpath.join(folder, item.module))
-            included = None if target.startswith("..") else self.unit(target)
-            if included is not None:
-                yield included
-                if depth > 1:
-                    yield from self._included(included, depth - 1)
-
-    def _find_elsewhere(self, name: str, path: str, arity: int) -> Function | None:
-        """A definition in another file of the same hardware that uses the index, not a header's
-        declaration."""
-        hardware = self.config.hardware_of(path)
-        word = re.escape(name.encode())
-        # The name comes first in the pattern, because a search for plain letters is fast.
-        call = re.compile(rb"%b(?<![^\s*&:]%b)\s*\(" % (word, word))
-        for other, data in self.files.items():
-            if other == path or language(other) != "cpp" or other.endswith(_HEADERS):
-                continue
-            if self.config.hardware_of(other) != hardware or not call.search(data):
-                continue
-            unit = self.unit(other)
-            function = _callable(unit, name, arity) if unit is not None else None
-            if function is not None:
-                return function
-        return None
-
-
-def _callable(unit: SourceFile, name: str, arity: int) -> Function | None:
-    """The function of `unit` that a call with `arity` arguments can mean."""
-    for function in unit.functions:
-        if function.name != name:
-            continue
-        params = function.params
-        if unit.language != "cpp":
-            params = tuple(param for param in params if param.name not in ("self", "cls"))
-        required = 0
-        for param in params:
-            if param.default is None and param.kind == "positional":
-                required += 1
-        if required <= arity <= len(params):
-            return function
-    return None
 
 
 def _registered_names(op: Op, host: Function) -> dict[str, str]:

@@ -36,8 +36,8 @@ from collections.abc import Iterator
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Counterexample, CounterexampleRow, Finding
-from checks.domain.bitfields.expressions import FieldRead
 from checks.domain.bitfields.ranges import source_of
+from checks.domain.bitfields.reading import FieldRead
 from checks.domain.bitfields.roundtrip import Refutation, refute
 from checks.rules.protocol._word_findings import (
     WordUse,

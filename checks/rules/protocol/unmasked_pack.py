@@ -45,12 +45,7 @@ from checks.core.finding import (
     Message,
     Severity,
 )
-from checks.domain.bitfields.expressions import (
-    BitField,
-    PackExpr,
-    is_joined_by_or,
-    pack_expressions,
-)
+from checks.domain.bitfields.packing import BitField, PackExpr, is_joined_by_or, pack_expressions
 from checks.domain.bitfields.ranges import Ranges
 from checks.domain.ops import OpCall, OpInfo, Ops
 from checks.lang.ir import expr as E

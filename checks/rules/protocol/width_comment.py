@@ -33,8 +33,8 @@ from collections.abc import Iterator
 from checks.core.change import ChangeSet, FileChange
 from checks.core.config import Config
 from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity
-from checks.domain.bitfields.expressions import PackExpr
 from checks.domain.bitfields.packed_words import packed_words
+from checks.domain.bitfields.packing import PackExpr
 from checks.domain.bitfields.ranges import source_of
 from checks.domain.bitfields.roundtrip import usable_width
 from checks.lang.ir.source_file import Comment, SourceFile

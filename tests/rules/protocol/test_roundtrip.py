@@ -7,7 +7,8 @@ from itertools import product
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checks.domain.bitfields.expressions import BitField, FieldRead, PackExpr
+from checks.domain.bitfields.packing import BitField, PackExpr
+from checks.domain.bitfields.reading import FieldRead
 from checks.domain.bitfields.roundtrip import refute, usable_width
 from checks.lang.ir.expr import Const, Name
 from checks.lang.ir.source_file import Function
