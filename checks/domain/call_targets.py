@@ -206,18 +206,22 @@ def misfit(call: E.Call, target: Target) -> Misfit | None:
         return Misfit("many", "", len(call.args), len(positional))
     named = [param for param in target.params if param.kind in ("positional", "keyword")]
     given = len(call.args) + len(call.keywords)
+    names = {param.name for param in named}
     keywords = [name for name, _ in call.keywords]
-    if "kwargs" not in kinds:
-        names = {param.name for param in named}
-        for keyword in keywords:
-            if keyword not in names:
-                return Misfit("unexpected", keyword, given, len(named))
+    unexpected = [name for name in keywords if name not in names]
+    if unexpected and "kwargs" not in kinds:
+        return Misfit("unexpected", unexpected[0], given, len(named))
     passed = {param.name for param in positional[: len(call.args)]}.union(keywords)
-    required = [param.name for param in named if param.default is None]
-    missing = [name for name in required if name not in passed]
-    if not missing:
-        return None
-    return Misfit("missing", ", ".join(missing), given, len(named))
+    missing = _required_names(named, passed)
+    if missing:
+        return Misfit("missing", ", ".join(missing), given, len(named))
+    return None
+
+
+def _required_names(params: list[Param], passed: set[str]) -> list[str]:
+    """The parameters without a default that are not `passed`."""
+    required = [param.name for param in params if param.default is None]
+    return [name for name in required if name not in passed]
 
 
 def signature(function: Function) -> tuple[tuple[str, str, bool], ...]:

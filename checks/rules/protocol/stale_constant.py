@@ -54,7 +54,7 @@ ID = "protocol.stale-constant"
 
 
 @dataclass(frozen=True, slots=True)
-class ConstantChange:
+class ChangedConstant:
     """A constant of the head that the change set from `old` to `new`."""
 
     constant: Constant
@@ -67,7 +67,7 @@ class StaleConstant:
     """A copy that keeps the old value of `change`."""
 
     copy: Constant
-    change: ConstantChange
+    change: ChangedConstant
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
@@ -131,7 +131,7 @@ def _constants_of_struct(end: Endpoint, sides: Sides) -> Iterator[Location]:
                 yield from value.locations
 
 
-def _constant_change(place: Location, sides: Sides) -> ConstantChange | None:
+def _constant_change(place: Location, sides: Sides) -> ChangedConstant | None:
     """What the change did to the constant at `place`, None where that is not a new whole number."""
     change = sides.change
     file = change.changed(place.path)
@@ -153,11 +153,11 @@ def _constant_change(place: Location, sides: Sides) -> ConstantChange | None:
         return None
     if not isinstance(before.value, int) or not isinstance(after.value, int):
         return None
-    return ConstantChange(constant, int(before.value), int(after.value))
+    return ChangedConstant(constant, int(before.value), int(after.value))
 
 
 def _copies_with_old_value(
-    change: ConstantChange,
+    change: ChangedConstant,
     layout: list[tuple[str, tuple[int | None, ...]]],
     hardware: str,
     sides: Sides,
