@@ -16,7 +16,7 @@ _MOST_NODES = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CppPlace:
     """`msg.rows[i].tokens[j]` is root `msg`, path `rows tokens`, indices `None i j`: the root's own
     index comes first.
 
@@ -38,16 +38,16 @@ class Place:
         """The innermost index."""
         return self.indices[-1]
 
-    def in_member(self, name: str) -> Place:
+    def in_member(self, name: str) -> CppPlace:
         """The place of the member `name`."""
-        return Place(self.root, (*self.path, name), (*self.indices, None), self.element)
+        return CppPlace(self.root, (*self.path, name), (*self.indices, None), self.element)
 
-    def moved_by(self, offset: E.Expr) -> Place:
+    def moved_by(self, offset: E.Expr) -> CppPlace:
         """The place `offset` elements further on."""
         index = offset
         if self.index is not None:
             index = E.Binary("+", self.index, offset, line=offset.line)
-        return Place(self.root, self.path, (*self.indices[:-1], index), self.element)
+        return CppPlace(self.root, self.path, (*self.indices[:-1], index), self.element)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +57,9 @@ class Move:
     `source` is the place that the value is read from, None where it is computed.
     """
 
-    target: Place
+    target: CppPlace
     value: E.Expr
-    source: Place | None
+    source: CppPlace | None
     guarded: GuardedStmt
 
     @property
@@ -110,19 +110,19 @@ def _is_small(expr: E.Expr) -> bool:
     return len(list(islice(E.walk(expr), _MOST_NODES))) < _MOST_NODES
 
 
-def place(expr: E.Expr) -> Place | None:
+def place(expr: E.Expr) -> CppPlace | None:
     """The place that `expr` names, through casts, `&`, `*` and pointer sums; None for what is no
     place."""
     match expr:
         case E.Name(id=name):
-            return Place(name, (), (None,))
+            return CppPlace(name, (), (None,))
         case E.Cast(operand=operand) | E.Unary(op="&" | "*", operand=operand):
             return place(operand)
         case E.Call(func=E.Name(id=name), args=(operand,)) if name.endswith("_cast"):
             return place(operand)
         case E.Call(func=E.Attr(base=base, name="data"), args=(), template=element):
             at = place(base)
-            return None if at is None else Place(at.root, at.path, at.indices, element)
+            return None if at is None else CppPlace(at.root, at.path, at.indices, element)
         case E.Attr(base=base, name=name):
             at = place(base)
             return None if at is None else at.in_member(name)

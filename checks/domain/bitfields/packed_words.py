@@ -20,7 +20,7 @@ from checks.domain.bitfields.python_words import (
 )
 from checks.domain.bitfields.reading import field_reads
 from checks.domain.conditions import are_compatible
-from checks.domain.cpp_places import Place, place
+from checks.domain.cpp_places import CppPlace, place
 from checks.domain.message_roles import RECEIVE, SEND
 from checks.domain.messages import Endpoint, Messages, op_argument
 from checks.domain.ops import OpCall, OpInfo, Ops, calls_of
@@ -147,7 +147,7 @@ def _packs(sender: Endpoint) -> Iterator[tuple[Slot, PackExpr]]:
             yield slot, pack
 
 
-def _slot(at: Place | None, variable: str) -> Slot | None:
+def _slot(at: CppPlace | None, variable: str) -> Slot | None:
     """The word of `variable` that a place with a constant index is."""
     if at is None or at.root != variable:
         return None
@@ -155,7 +155,7 @@ def _slot(at: Place | None, variable: str) -> Slot | None:
     return (at.member, index) if index is not None else None
 
 
-def _constant_index(at: Place) -> int | None:
+def _constant_index(at: CppPlace) -> int | None:
     if isinstance(at.index, E.Const) and isinstance(at.index.value, int):
         return at.index.value
     return None

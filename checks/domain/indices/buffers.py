@@ -37,7 +37,7 @@ class Site:
     path: str
     function: str
     call: Call
-    scope: Scope
+    scope: FunctionScope
     hardware: str
     modules: frozenset[str]
 
@@ -111,7 +111,7 @@ class Buffers:
             text = unit.text(function.start_line, function.end_line)
             if self.library.ops.keys().isdisjoint(_WORD.findall(text)):
                 continue
-            scope = Scope(function, unit, self)
+            scope = FunctionScope(function, unit, self)
             hardware = config.hardware_of(path) or config.hardware_of(function.name)
             for call in calls(function.body):
                 name = callee(call)
@@ -206,7 +206,7 @@ class Buffers:
                 if fields:
                     yield hardware, fields
 
-    def _calls_of_class(self, kind: str, path: str) -> Iterator[tuple[Call, Scope]]:
+    def _calls_of_class(self, kind: str, path: str) -> Iterator[tuple[Call, FunctionScope]]:
         if f"{kind}(".encode() not in self.library.files[path]:
             return
         unit = self.library.unit(path)
@@ -215,7 +215,7 @@ class Buffers:
         for function in unit.functions:
             if f"{kind}(" not in unit.text(function.start_line, function.end_line):
                 continue
-            scope = Scope(function, unit, self)
+            scope = FunctionScope(function, unit, self)
             for call in calls(function.body):
                 if callee(call) == kind:
                     yield call, scope
@@ -231,7 +231,7 @@ def _are_arms(branch: If, first: str, second: str) -> bool:
     return False
 
 
-class Scope:
+class FunctionScope:
     """Names inside one Python function."""
 
     def __init__(self, function: Function, unit: SourceFile, buffers: Buffers) -> None:

@@ -21,7 +21,7 @@ from checks.rules.protocol._layout_numbers import (
 )
 from checks.rules.protocol._read_receivers import ReadReceiver, read_receivers
 from checks.rules.protocol._receiver_layout import receiver_layout
-from checks.rules.protocol._sides import Sides
+from checks.rules.protocol._sides import LayoutSides
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class LayoutMismatch:
 class LayoutDiff:
     """What the rules about layouts have in common."""
 
-    sides: Sides
+    sides: LayoutSides
     changed_ends: list[ChangedEnd]
     receivers: list[ReadReceiver]
     mismatches: list[LayoutMismatch]
@@ -63,7 +63,7 @@ def layout_diff(change: ChangeSet, config: Config) -> LayoutDiff:
 
 
 def _layout_diff(change: ChangeSet, config: Config) -> LayoutDiff:
-    sides = Sides(change, config)
+    sides = LayoutSides(change, config)
     if not any(language(file.path) and not config.is_test(file.path) for file in change.files):
         return LayoutDiff(sides, [], [], [])
     changed = list(changed_ends(change, sides.head, sides.base))
@@ -74,7 +74,7 @@ def _layout_diff(change: ChangeSet, config: Config) -> LayoutDiff:
     return LayoutDiff(sides, changed, receivers, mismatches)
 
 
-def _mismatches(receiver: ReadReceiver, sides: Sides) -> Iterator[LayoutMismatch]:
+def _mismatches(receiver: ReadReceiver, sides: LayoutSides) -> Iterator[LayoutMismatch]:
     """What the receiver and each class that reads from it had in common, and have no more."""
     ends = receiver.ends
     old_reads = {read.identity: read for read in sides.base_reads.of_receiver(ends.old)}

@@ -15,7 +15,7 @@ from checks.core.finding import (
 from checks.rules.protocol._changed_ends import constant_at
 from checks.rules.protocol._layout_diff import LayoutDiff, LayoutMismatch
 from checks.rules.protocol._layout_numbers import DTYPE, OFFSET, SIZE, STRIDE, LayoutNumber
-from checks.rules.protocol._sides import Sides
+from checks.rules.protocol._sides import LayoutSides
 
 _MOST_EVIDENCE = 8
 # Of several mismatches of one op, the one that misplaces the most data is told.
@@ -64,7 +64,7 @@ def mismatch_finding(
     rule: str,
     key: str,
     group: list[LayoutMismatch],
-    sides: Sides,
+    sides: LayoutSides,
     severity: Severity,
     confidence: Confidence,
 ) -> Finding:
@@ -96,7 +96,7 @@ def mismatch_finding(
     )
 
 
-def _changed_line(mismatch: LayoutMismatch, sides: Sides) -> Location:
+def _changed_line(mismatch: LayoutMismatch, sides: LayoutSides) -> Location:
     """The changed line behind a mismatch: a constant before the expression that uses it, Python
     before C++."""
     for number in (mismatch.python, mismatch.cpp):
@@ -106,7 +106,7 @@ def _changed_line(mismatch: LayoutMismatch, sides: Sides) -> Location:
     return mismatch.python.place
 
 
-def _evidence(group: list[LayoutMismatch], sides: Sides) -> list[Definition]:
+def _evidence(group: list[LayoutMismatch], sides: LayoutSides) -> list[Definition]:
     """Both ends with their numbers, then the constants behind them; each line once."""
     by_place: dict[tuple[str, int], Definition] = {}
     for mismatch in group:
@@ -116,7 +116,7 @@ def _evidence(group: list[LayoutMismatch], sides: Sides) -> list[Definition]:
     return list(by_place.values())
 
 
-def _definitions(mismatch: LayoutMismatch, sides: Sides) -> Iterator[Definition]:
+def _definitions(mismatch: LayoutMismatch, sides: LayoutSides) -> Iterator[Definition]:
     yield _number_definition(mismatch.read.buffer, mismatch.python)
     yield _number_definition(mismatch.end.struct.name, mismatch.cpp)
     for number in (mismatch.python, mismatch.cpp):
@@ -130,7 +130,7 @@ def _number_definition(name: str, number: LayoutNumber) -> Definition:
     return Definition(name, number.place, str(number.value), number.excerpt)
 
 
-def constant_definition(place: Location, sides: Sides) -> Definition | None:
+def constant_definition(place: Location, sides: LayoutSides) -> Definition | None:
     """The constant that is defined at `place`, with its value in the head."""
     unit = sides.change.unit(place.path)
     if unit is None:

@@ -15,7 +15,7 @@ from checks.lang.ir import expr as E
 from checks.lang.source import language
 from checks.rules.protocol._changed_ends import ChangedEnd, end_before
 from checks.rules.protocol._layout_numbers import kinds_and_values
-from checks.rules.protocol._sides import Sides
+from checks.rules.protocol._sides import LayoutSides
 
 # More changed constants than this are a new configuration, not a new layout.
 _MOST_CONSTANTS = 6
@@ -34,7 +34,7 @@ class ReadReceiver:
     cpp_changed: bool
 
 
-def read_receivers(sides: Sides, changed: list[ChangedEnd]) -> Iterator[ReadReceiver]:
+def read_receivers(sides: LayoutSides, changed: list[ChangedEnd]) -> Iterator[ReadReceiver]:
     """The receivers of a changed message, and those that a changed Python class reads from."""
     candidates: list[tuple[Endpoint, bool]] = []
     for ends in changed:
@@ -52,7 +52,7 @@ def read_receivers(sides: Sides, changed: list[ChangedEnd]) -> Iterator[ReadRece
             yield ReadReceiver(ChangedEnd(old, end), cpp_changed)
 
 
-def _read_by_changed_python(sides: Sides) -> Iterator[Endpoint]:
+def _read_by_changed_python(sides: LayoutSides) -> Iterator[Endpoint]:
     """The receivers whose op a class calls that has another layout or other sentinels now."""
     files = _changed_product_files(sides)
     files += [FileChange("M", path, path) for path in _files_using_changed_constants(files, sides)]
@@ -67,7 +67,7 @@ def _read_by_changed_python(sides: Sides) -> Iterator[Endpoint]:
                 yield from sides.head.of_unit(unit)
 
 
-def _changed_product_files(sides: Sides) -> list[FileChange]:
+def _changed_product_files(sides: LayoutSides) -> list[FileChange]:
     """The changed Python files that are in both trees, without tests."""
     files = []
     for file in sides.change.files:
@@ -78,7 +78,7 @@ def _changed_product_files(sides: Sides) -> list[FileChange]:
     return files
 
 
-def _files_using_changed_constants(files: list[FileChange], sides: Sides) -> list[str]:
+def _files_using_changed_constants(files: list[FileChange], sides: LayoutSides) -> list[str]:
     """Other Python files of the product that name a number which `files` changed."""
     names: list[str] = []
     for file in files:
@@ -90,7 +90,7 @@ def _files_using_changed_constants(files: list[FileChange], sides: Sides) -> lis
     return sorted(path for path in paths if not sides.config.is_test(path))
 
 
-def _changed_constants(file: FileChange, sides: Sides) -> Iterator[str]:
+def _changed_constants(file: FileChange, sides: LayoutSides) -> Iterator[str]:
     new = sides.change.unit(file.head_path or "")
     old = sides.change.unit(file.base_path or "", Side.BASE)
     if new is None:
@@ -106,7 +106,7 @@ def _changed_constants(file: FileChange, sides: Sides) -> Iterator[str]:
             yield constant.name
 
 
-def _any_reads_otherwise(ops: list[str], files: list[FileChange], sides: Sides) -> bool:
+def _any_reads_otherwise(ops: list[str], files: list[FileChange], sides: LayoutSides) -> bool:
     for op in ops:
         for file in files:
             key = (_reads_otherwise, op, file.path)
@@ -116,7 +116,7 @@ def _any_reads_otherwise(ops: list[str], files: list[FileChange], sides: Sides) 
     return False
 
 
-def _reads_otherwise(op: str, file: FileChange, sides: Sides) -> bool:
+def _reads_otherwise(op: str, file: FileChange, sides: LayoutSides) -> bool:
     """Whether a class that calls `op` has other numbers for what it passes than before."""
     text = sides.change.head.read(file.path) or b""
     if re.search(rf"{word_regex(op)}\s*\(".encode(), text) is None:
@@ -125,7 +125,7 @@ def _reads_otherwise(op: str, file: FileChange, sides: Sides) -> bool:
     return before != _numbers_read(op, file.head_path, sides, Side.HEAD)
 
 
-def _numbers_read(op: str, path: str | None, sides: Sides, side: Side) -> list[object]:
+def _numbers_read(op: str, path: str | None, sides: LayoutSides, side: Side) -> list[object]:
     """The layouts and sentinels of the classes in a file that call `op`, without their places."""
     unit = sides.change.unit(path or "", side)
     if unit is None:

@@ -11,7 +11,7 @@ from checks.rules.protocol._buffer_reads import BufferReads
 from checks.rules.protocol._sentinel_uses import SentinelUse, compared_sentinels
 
 
-class Sides:
+class LayoutSides:
     """Both sides of a change, as the layout rules need them."""
 
     def __init__(self, change: ChangeSet, config: Config) -> None:

@@ -44,7 +44,7 @@ from checks.rules.protocol._changed_ends import ChangedEnd
 from checks.rules.protocol._layout_diff import layout_diff
 from checks.rules.protocol._read_receivers import ReadReceiver
 from checks.rules.protocol._sentinel_uses import SentinelUse, sentinel_use
-from checks.rules.protocol._sides import Sides
+from checks.rules.protocol._sides import LayoutSides
 
 ID = "protocol.lost-sentinel"
 
@@ -72,7 +72,7 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
             yield _finding(sentinel, change)
 
 
-def _lost_by_readers(ends: ChangedEnd, sides: Sides) -> Iterator[LostSentinel]:
+def _lost_by_readers(ends: ChangedEnd, sides: LayoutSides) -> Iterator[LostSentinel]:
     """Sentinels that the sender changed, and the reading classes did not."""
     before = _written(ends.old, sides.base)
     altered = list(_altered(before, _written(ends.new, sides.head)))
@@ -87,7 +87,7 @@ def _lost_by_readers(ends: ChangedEnd, sides: Sides) -> Iterator[LostSentinel]:
                 yield LostSentinel(old, new, kept, ends.new, sender_changed=True)
 
 
-def _lost_by_senders(receiver: ReadReceiver, sides: Sides) -> Iterator[LostSentinel]:
+def _lost_by_senders(receiver: ReadReceiver, sides: LayoutSides) -> Iterator[LostSentinel]:
     """Sentinels that a reading class changed, and the senders did not."""
     end = receiver.ends.new
     for unit, owner in _reading_classes([end], sides):
@@ -122,7 +122,7 @@ def _altered(
             yield old_values.pop(), new
 
 
-def _reading_classes(receivers: list[Endpoint], sides: Sides) -> list[tuple[SourceFile, str]]:
+def _reading_classes(receivers: list[Endpoint], sides: LayoutSides) -> list[tuple[SourceFile, str]]:
     """(file, class) of everything that reads a buffer of `receivers`, each once."""
     classes: dict[tuple[str, str], SourceFile] = {}
     for receiver in receivers:
@@ -132,7 +132,7 @@ def _reading_classes(receivers: list[Endpoint], sides: Sides) -> list[tuple[Sour
 
 
 def _altered_in_class(
-    unit: SourceFile, owner: str, sides: Sides
+    unit: SourceFile, owner: str, sides: LayoutSides
 ) -> Iterator[tuple[int, SentinelUse]]:
     """The sentinels that a class compares with another value than before."""
     file = sides.change.changed(unit.path)
@@ -158,7 +158,7 @@ def _may_alter_comparison(file: FileChange, unit: SourceFile) -> bool:
     return False
 
 
-def _sent_to(receiver: Endpoint, sides: Sides) -> list[SentinelUse]:
+def _sent_to(receiver: Endpoint, sides: LayoutSides) -> list[SentinelUse]:
     """The sentinels that the senders of a message store into it, their own and their callers'."""
     uses: list[SentinelUse] = []
     for peer in sides.head.peers(receiver):

@@ -48,7 +48,7 @@ from checks.lang.source import language
 from checks.rules.protocol._changed_ends import Layout, constant_at, end_before, layout_of
 from checks.rules.protocol._layout_diff import LayoutDiff, layout_diff
 from checks.rules.protocol._layout_findings import constant_definition, reported_places
-from checks.rules.protocol._sides import Sides
+from checks.rules.protocol._sides import LayoutSides
 
 ID = "protocol.stale-constant"
 
@@ -121,7 +121,7 @@ def _constants_of_messages(diff: LayoutDiff) -> dict[Location, Endpoint]:
     return ends
 
 
-def _constants_of_struct(end: Endpoint, sides: Sides) -> Iterator[Location]:
+def _constants_of_struct(end: Endpoint, sides: LayoutSides) -> Iterator[Location]:
     """The definitions that the sizes of an end's struct rest on."""
     home = sides.change.unit(end.struct.path) or end.unit
     for member in end.struct.members:
@@ -131,7 +131,7 @@ def _constants_of_struct(end: Endpoint, sides: Sides) -> Iterator[Location]:
                 yield from value.locations
 
 
-def _constant_change(place: Location, sides: Sides) -> ChangedConstant | None:
+def _constant_change(place: Location, sides: LayoutSides) -> ChangedConstant | None:
     """What the change did to the constant at `place`, None where that is not a new whole number."""
     change = sides.change
     file = change.changed(place.path)
@@ -160,7 +160,7 @@ def _copies_with_old_value(
     change: ChangedConstant,
     layout: list[tuple[str, tuple[int | None, ...]]],
     hardware: str,
-    sides: Sides,
+    sides: LayoutSides,
 ) -> Iterator[Constant]:
     """Other definitions of the constant that keep the old value.
 
@@ -185,7 +185,7 @@ def _without_names(layout: Layout) -> list[tuple[str, tuple[int | None, ...]]]:
     return [(kind, dims) for _, kind, dims in layout]
 
 
-def _finding(group: list[StaleConstant], place: Location, key: str, sides: Sides) -> Finding:
+def _finding(group: list[StaleConstant], place: Location, key: str, sides: LayoutSides) -> Finding:
     change = group[0].change
     changed = Location(change.constant.path, change.constant.line)
     copies = [Location(stale.copy.path, stale.copy.line) for stale in group]
@@ -210,7 +210,7 @@ def _finding(group: list[StaleConstant], place: Location, key: str, sides: Sides
     )
 
 
-def _ops_in_files(places: list[Location], sides: Sides) -> list[str]:
+def _ops_in_files(places: list[Location], sides: LayoutSides) -> list[str]:
     """The ops whose messages the files of `places` send or receive."""
     ops: dict[str, None] = {}
     for place in places:
@@ -221,7 +221,7 @@ def _ops_in_files(places: list[Location], sides: Sides) -> list[str]:
     return list(ops)
 
 
-def _definitions(places: list[Location], sides: Sides) -> Iterator[Definition]:
+def _definitions(places: list[Location], sides: LayoutSides) -> Iterator[Definition]:
     for place in places:
         definition = constant_definition(place, sides)
         if definition is not None:

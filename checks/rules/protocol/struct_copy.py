@@ -37,7 +37,7 @@ from checks.domain.messages import Endpoint
 from checks.domain.struct_layouts import StructField
 from checks.rules.protocol._changed_ends import ChangedEnd, end_before, layout_of, plain_type
 from checks.rules.protocol._layout_diff import layout_diff
-from checks.rules.protocol._sides import Sides
+from checks.rules.protocol._sides import LayoutSides
 
 ID = "protocol.struct-copy"
 
@@ -60,7 +60,7 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
         yield _finding(difference, change)
 
 
-def _differences(changed: list[ChangedEnd], sides: Sides) -> Iterator[StructDifference]:
+def _differences(changed: list[ChangedEnd], sides: LayoutSides) -> Iterator[StructDifference]:
     """Pairs of struct copies that agreed in the base and do not in the head."""
     seen: set[frozenset[tuple[str, int]]] = set()
     for ends in changed:
@@ -84,7 +84,9 @@ def _struct_place(end: Endpoint) -> tuple[str, int]:
     return end.struct.path, end.struct.start_line
 
 
-def _first_difference(changed: Endpoint, copy: Endpoint, sides: Sides) -> StructDifference | None:
+def _first_difference(
+    changed: Endpoint, copy: Endpoint, sides: LayoutSides
+) -> StructDifference | None:
     here = sides.head.structs.layout(changed.struct, changed.unit)
     there = sides.head.structs.layout(copy.struct, copy.unit)
     for own, other in zip(here, there, strict=False):
