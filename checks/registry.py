@@ -20,11 +20,20 @@ from checks.rules.kernel import (
 )
 from checks.rules.logprobs import baseline_affected
 from checks.rules.protocol import (
+    deleted_test,
+    duplicate_fixture,
     layout_mismatch,
+    lost_sentinel,
+    op_arguments,
     pack_unpack_mismatch,
+    small_buffer,
+    stale_constant,
     stale_fixture,
+    struct_copy,
     unmasked_pack,
     untested_change,
+    whole_word_read,
+    width_comment,
 )
 from checks.rules.semantics import rank_gate, step_idx
 from checks.rules.sync import key, model_runner, op, signature
@@ -32,9 +41,18 @@ from checks.rules.sync import key, model_runner, op, signature
 RULES: tuple[Check, ...] = (
     unmasked_pack,
     pack_unpack_mismatch,
+    whole_word_read,
+    width_comment,
     layout_mismatch,
+    small_buffer,
+    struct_copy,
+    stale_constant,
+    lost_sentinel,
     stale_fixture,
+    op_arguments,
+    duplicate_fixture,
     untested_change,
+    deleted_test,
     baseline_affected,
     step_idx,
     rank_gate,

@@ -31,7 +31,7 @@ PACKED = {
     ("logprobs.baseline-affected", "tests/e2e/test_mtp_logprob_baseline.py", 58),
 }
 WIDTH_COMMENT = {
-    ("protocol.pack-unpack-mismatch", f"{GPU}draft_model/mtp_save_first_token_with_topk.cc", 52)
+    ("protocol.width-comment", f"{GPU}draft_model/mtp_save_first_token_with_topk.cc", 52)
 }
 
 

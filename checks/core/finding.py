@@ -232,7 +232,7 @@ class Finding:
         return (
             order.index(self.severity),
             self.answered,
-            self.rule,
+            former_id(self.rule),
             place.path,
             place.start_line,
             self.message.key,

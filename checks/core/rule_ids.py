@@ -9,7 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 # The id of today -> the id before.
-FORMER: dict[str, str] = {}
+FORMER: dict[str, str] = {
+    "protocol.small-buffer": "protocol.layout-mismatch",
+    "protocol.struct-copy": "protocol.layout-mismatch",
+    "protocol.stale-constant": "protocol.layout-mismatch",
+    "protocol.lost-sentinel": "protocol.layout-mismatch",
+    "protocol.op-arguments": "protocol.stale-fixture",
+    "protocol.duplicate-fixture": "protocol.stale-fixture",
+    "protocol.deleted-test": "protocol.untested-change",
+    "protocol.whole-word-read": "protocol.pack-unpack-mismatch",
+    "protocol.width-comment": "protocol.pack-unpack-mismatch",
+}
 
 
 def former_id(rule: str) -> str:

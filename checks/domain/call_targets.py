@@ -1,10 +1,11 @@
-"""What a Python call reaches: functions and classes of the tree, through imports, and whether its arguments fit."""
+"""What a Python call reaches: functions and classes of the tree, through imports, and whether its
+arguments fit."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
 from checks.core.finding import Side
@@ -12,8 +13,9 @@ from checks.eval.interpreter.program import Modules, Program
 from checks.eval.interpreter.values import ClassRef, FuncRef
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, Import, Param, SourceFile
-from checks.lang.ir.stmt import Assign, Define, For, With, guarded_statements
+from checks.lang.ir.stmt import Assign, Define, For, Stmt, With, guarded_statements
 
+# Decorators that leave the argument list as it is.
 _TRANSPARENT = re.compile(
     r"^(staticmethod|classmethod|(abc\.)?abstractmethod|override)$|inference_mode|no_grad"
 )
@@ -29,12 +31,17 @@ class Target:
 
     @property
     def params(self) -> tuple[Param, ...]:
+        """The parameters that the call's arguments are for."""
         return self.function.params[self.skip :]
 
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """Why an argument list does not fit: `missing` required parameters, an `unexpected` keyword, or too `many`."""
+    """Why an argument list does not fit.
+
+    `kind` is `missing` (required parameters, in `name`), `unexpected` (a keyword, in `name`) or
+    `many` (too many positional arguments).
+    """
 
     kind: str
     name: str
@@ -42,21 +49,16 @@ class Misfit:
     wanted: int
 
 
-@dataclass
 class Targets:
     """Resolves calls on one side of a change."""
 
-    change: ChangeSet
-    side: Side = Side.HEAD
-    _program: Program = field(init=False)
+    def __init__(self, change: ChangeSet, side: Side = Side.HEAD) -> None:
+        self._program = Program(Modules(lambda path: change.unit(path, side)))
 
     @classmethod
     def of_change(cls, change: ChangeSet, side: Side = Side.HEAD) -> Targets:
         """The one resolver of this change."""
         return change.memo((cls, side), lambda: cls(change, side))
-
-    def __post_init__(self) -> None:
-        self._program = Program(Modules(lambda path: self.change.unit(path, self.side)))
 
     def of(self, call: E.Call, function: Function, unit: SourceFile) -> Target | None:
         """The one function of the tree that `call`, standing in `function`, certainly reaches."""
@@ -67,126 +69,159 @@ class Targets:
                 return self._method(name, function, unit)
             case E.Attr(base=E.Name(id=module), name=name):
                 return self._in_module(module, name, function, unit)
-        return None
+            case _:
+                return None
 
     def _named(
         self, name: str, call: E.Call, function: Function, unit: SourceFile
     ) -> Target | None:
-        if name in {p.name for p in function.params} or name in assigned(function):
+        if _is_param(name, function) or name in assigned(function):
             return None
         imports = nearest_imports(name, call.line, function, unit)
+        if len(imports) > 1:
+            return None
         if imports:
-            values = [self._program.imported(i, unit).value for i in imports]
-            return self._target(values[0]) if len(values) == 1 else None
-        found = self._program.defined(unit, name)
-        return self._target(found.value) if found is not None else None
+            return self._target(self._program.imported(imports[0], unit).value)
+        defined = self._program.defined(unit, name)
+        return self._target(defined.value) if defined is not None else None
 
     def _in_module(
         self, module: str, name: str, function: Function, unit: SourceFile
     ) -> Target | None:
-        imports = [
-            i for i in unit.imports if (i.alias or i.name or i.module) == module and not i.guard
-        ]
-        if len(imports) != 1 or module in {p.name for p in function.params}:
+        """The function `name` of an imported module."""
+        imports = []
+        for item in unit.imports:
+            if (item.alias or item.name or item.module) == module and not item.guard:
+                imports.append(item)
+        if len(imports) != 1 or _is_param(module, function):
             return None
-        found = self._program.imported(imports[0], unit).value
-        unit_of = getattr(found, "unit", None)
-        if isinstance(found, ClassRef) or unit_of is None or isinstance(found, FuncRef):
+        value = self._program.imported(imports[0], unit).value
+        if isinstance(value, ClassRef | FuncRef):
             return None
-        defined = self._program.defined(unit_of, name)
+        module_unit = getattr(value, "unit", None)
+        if module_unit is None:
+            return None
+        defined = self._program.defined(module_unit, name)
         return self._target(defined.value) if defined is not None else None
 
     def _method(self, name: str, function: Function, unit: SourceFile) -> Target | None:
-        owner = next((c for c in unit.classes if c.name == function.owner), None)
+        """The method `name` of the class of `function`, or of the nearest class it inherits."""
+        owner = next((cls for cls in unit.classes if cls.name == function.owner), None)
         if owner is None or "staticmethod" in function.marks:
             return None
         for ref in self._program.ancestors(ClassRef(owner, unit)):
-            methods = [f for f in ref.unit.functions if f.qualname == f"{ref.cls.name}.{name}"]
+            methods = _methods(ref, name)
+            if len(methods) > 1:
+                return None
             if methods:
-                return _plain(Target(methods[0], ref.unit, 1)) if len(methods) == 1 else None
+                return _undecorated(Target(methods[0], ref.unit, 1))
         return None
 
     def _target(self, value: object) -> Target | None:
         if isinstance(value, FuncRef):
-            return _plain(Target(value.function, value.unit))
+            return _undecorated(Target(value.function, value.unit))
         if isinstance(value, ClassRef):
             return self._constructor(value)
         return None
 
     def _constructor(self, ref: ClassRef) -> Target | None:
+        """The `__init__` that a call of a class reaches."""
+        # A decorator such as `dataclass` makes a constructor of its own.
         if ref.cls.decorators:
             return None
         for base in self._program.ancestors(ref):
-            found = [f for f in base.unit.functions if f.qualname == f"{base.cls.name}.__init__"]
-            made = [f for f in base.unit.functions if f.qualname == f"{base.cls.name}.__new__"]
-            if made or len(found) > 1:
+            constructors = _methods(base, "__init__")
+            if _methods(base, "__new__") or len(constructors) > 1:
                 return None
-            if found:
-                return _plain(Target(found[0], base.unit, 1))
+            if constructors:
+                return _undecorated(Target(constructors[0], base.unit, 1))
         return None
 
 
-def _plain(target: Target) -> Target | None:
+def _methods(ref: ClassRef, name: str) -> list[Function]:
+    qualname = f"{ref.cls.name}.{name}"
+    return [function for function in ref.unit.functions if function.qualname == qualname]
+
+
+def _is_param(name: str, function: Function) -> bool:
+    return any(param.name == name for param in function.params)
+
+
+def _undecorated(target: Target) -> Target | None:
     """`target` unless a decorator may change its argument list; a static method binds nothing."""
     marks = target.function.marks
-    if any(not _TRANSPARENT.search(m) for m in marks):
+    if not all(_TRANSPARENT.search(mark) for mark in marks):
         return None
-    return Target(target.function, target.unit, 0) if "staticmethod" in marks else target
+    if "staticmethod" in marks:
+        return Target(target.function, target.unit, 0)
+    return target
 
 
 def nearest_imports(name: str, line: int, function: Function, unit: SourceFile) -> list[Import]:
-    """The imports that may bind `name` at `line`: the last one above it in the function, else those of the file."""
-    named = [i for i in unit.imports if (i.alias or i.name) == name]
-    inside = [i for i in named if function.start_line <= i.line <= line]
+    """The imports that may bind `name` at `line`: the last one above it in the function, else those
+    of the file."""
+    imports = [item for item in unit.imports if (item.alias or item.name) == name]
+    inside = [item for item in imports if function.start_line <= item.line <= line]
     if inside:
-        return [max(inside, key=lambda i: i.line)]
-    return [i for i in named if not i.function]
+        return [max(inside, key=lambda item: item.line)]
+    return [item for item in imports if not item.function]
 
 
 def assigned(function: Function) -> frozenset[str]:
     """Names that `function` binds itself."""
-    return function.body.memo(assigned, lambda: frozenset(_assigned(function)))
+    # Kept, because every call in the function asks.
+    return function.body.memo(assigned, lambda: _assigned(function))
 
 
-def _assigned(function: Function) -> set[str]:
+def _assigned(function: Function) -> frozenset[str]:
     names: set[str] = set()
     for guarded in guarded_statements(function.body):
-        stmt = guarded.stmt
-        if isinstance(stmt, Assign | For) and isinstance(stmt.target, E.Name):
-            names.add(stmt.target.id)
-        elif isinstance(stmt, Assign | For) and isinstance(stmt.target, E.Sequence):
-            names |= {i.id for i in stmt.target.items if isinstance(i, E.Name)}
-        elif isinstance(stmt, Define):
-            names.add(stmt.name)
-        elif isinstance(stmt, With):
-            names |= {n for item in stmt.items for n in _bound(item)}
-    return names
+        names.update(_names_bound_by(guarded.stmt))
+    return frozenset(names)
 
 
-def _bound(item: E.Expr) -> Iterator[str]:
-    if isinstance(item, E.Binary) and item.op == "as" and isinstance(item.right, E.Name):
-        yield item.right.id
+def _names_bound_by(stmt: Stmt) -> Iterator[str]:
+    match stmt:
+        case Assign(target=E.Name(id=name)) | For(target=E.Name(id=name)) | Define(name=name):
+            yield name
+        case Assign(target=E.Sequence(items=items)) | For(target=E.Sequence(items=items)):
+            for item in items:
+                if isinstance(item, E.Name):
+                    yield item.id
+        case With(items=items):
+            for item in items:
+                match item:
+                    case E.Binary(op="as", right=E.Name(id=name)):
+                        yield name
 
 
 def misfit(call: E.Call, target: Target) -> Misfit | None:
-    """Why `call` does not fit the parameters of `target`, or None where it fits or passes `*args`."""
+    """Why `call` does not fit the parameters of `target`, or None where it fits or passes
+    `*args`."""
     if E.starred(call):
         return None
-    params = target.params
-    positional = [p for p in params if p.kind == "positional"]
-    given = len(call.args) + len(call.keywords)
-    wanted = len([p for p in params if p.kind in ("positional", "keyword")])
-    if len(call.args) > len(positional) and not any(p.kind == "args" for p in params):
+    kinds = {param.kind for param in target.params}
+    positional = [param for param in target.params if param.kind == "positional"]
+    if len(call.args) > len(positional) and "args" not in kinds:
         return Misfit("many", "", len(call.args), len(positional))
-    names = {p.name for p in params if p.kind in ("positional", "keyword")}
-    passed = {p.name for p in positional[: len(call.args)]}
-    for keyword, _ in call.keywords:
-        if keyword not in names and not any(p.kind == "kwargs" for p in params):
-            return Misfit("unexpected", keyword, given, wanted)
-        passed.add(keyword)
-    missing = [p.name for p in params if p.kind in ("positional", "keyword") and p.default is None]
-    missing = [name for name in missing if name not in passed]
-    return Misfit("missing", ", ".join(missing), given, wanted) if missing else None
+    named = [param for param in target.params if param.kind in ("positional", "keyword")]
+    given = len(call.args) + len(call.keywords)
+    names = {param.name for param in named}
+    keywords = [name for name, _ in call.keywords]
+    unexpected = [name for name in keywords if name not in names]
+    if unexpected and "kwargs" not in kinds:
+        return Misfit("unexpected", unexpected[0], given, len(named))
+    passed = {param.name for param in positional[: len(call.args)]}.union(keywords)
+    missing = _required_names(named, passed)
+    if missing:
+        return Misfit("missing", ", ".join(missing), given, len(named))
+    return None
+
+
+def _required_names(params: list[Param], passed: set[str]) -> list[str]:
+    """The parameters without a default that are not `passed`."""
+    required = [param.name for param in params if param.default is None]
+    return [name for name in required if name not in passed]
 
 
 def signature(function: Function) -> tuple[tuple[str, str, bool], ...]:
@@ -196,4 +231,5 @@ def signature(function: Function) -> tuple[tuple[str, str, bool], ...]:
 
 def called(function: Function) -> str:
     """What a caller writes: the class for a constructor."""
-    return function.owner if function.name == "__init__" and function.owner else function.name
+    is_constructor = function.name == "__init__" and function.owner
+    return function.owner if is_constructor else function.name

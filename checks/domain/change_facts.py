@@ -1,4 +1,5 @@
-"""What a change does, computed and not judged: files, functions, ops, constants, and what it touches."""
+"""What a change does, computed and not judged: files, functions, ops, constants, and what it
+touches."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from checks.core.config import Config
 from checks.core.finding import Side
 from checks.domain.impact_tags import impact_tags
 from checks.lang.ir.expr import Const, Expr, dotted
-from checks.lang.ir.source_file import Constant, Function, Op, Param, SourceFile
+from checks.lang.ir.source_file import Constant, Function, Op, Param, SourceFile, group_by
 from checks.lang.source import language
 
 
@@ -32,8 +33,11 @@ class FileFact:
 
 @dataclass(frozen=True, slots=True)
 class FunctionFact:
-    """A function in which a line changed. `what`: added, removed, renamed (the same text under another name),
-    signature (its parameters changed) or body."""
+    """A function in which a line changed.
+
+    `what`: added, removed, renamed (the same text under another name), signature (its parameters
+    changed) or body.
+    """
 
     path: str
     name: str
@@ -54,7 +58,10 @@ class FunctionFact:
 
 @dataclass(frozen=True, slots=True)
 class OpFact:
-    """A registered op. `what`: added, removed or changed; `gained` and `lost` are inputs, outputs and attributes."""
+    """A registered op. `what`: added, removed or changed.
+
+    `gained` and `lost` are inputs, outputs and attributes.
+    """
 
     path: str
     name: str
@@ -65,8 +72,11 @@ class OpFact:
 
 @dataclass(frozen=True, slots=True)
 class ConstantFact:
-    """A named constant whose value changed: its source line before and after, empty where it did not exist.
-    `line` is where it stands in the head, or in the base where it is gone."""
+    """A named constant whose value changed.
+
+    `old` and `new` are its source lines, empty where it did not exist. `line` is where it stands in
+    the head, or in the base where it is gone.
+    """
 
     path: str
     name: str
@@ -87,6 +97,8 @@ class Area:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
+    """Everything that is known of a change; `topics` are its impact tags."""
+
     files: tuple[FileFact, ...]
     functions: tuple[FunctionFact, ...]
     ops: tuple[OpFact, ...]
@@ -109,26 +121,34 @@ class Facts:
 
 def change_facts(change: ChangeSet, config: Config) -> Facts:
     """The facts of `change`, each list in path order."""
-    files = tuple(_file(f, config) for f in change.files)
+    files = tuple(_file_fact(file, config) for file in change.files)
     # What changed inside tests is not told, so they need not be parsed for it.
-    product = replace(change, files=tuple(f for f in change.files if not config.is_test(f.path)))
-    units = [(f, *_units(change, f)) for f in product.files]
-    ops = tuple(fact for f, base, head in units for fact in _ops(f.path, base, head))
+    product_files = tuple(file for file in change.files if not config.is_test(file.path))
+    product = replace(change, files=product_files)
+    ops: list[OpFact] = []
+    constants: list[ConstantFact] = []
+    for file in product_files:
+        base, head = _units(change, file)
+        ops += _op_facts(file.path, base, head)
+        constants += _constant_facts(file.path, base, head)
+    hardware = {file.hardware for file in files if file.hardware}
+    kinds = [(file.path, file.kind) for file in files]
     return Facts(
         files=files,
-        functions=tuple(_functions(product)),
-        ops=ops,
-        constants=tuple(fact for f, base, head in units for fact in _constants(f.path, base, head)),
+        functions=tuple(_function_facts(product)),
+        ops=tuple(ops),
+        constants=tuple(constants),
         areas=_areas(files),
-        hardware=tuple(sorted({f.hardware for f in files if f.hardware})),
-        topics=impact_tags(((f.path, f.kind) for f in files), has_ops=bool(ops)),
+        hardware=tuple(sorted(hardware)),
+        topics=impact_tags(kinds, has_ops=bool(ops)),
     )
 
 
-def _file(change: FileChange, config: Config) -> FileFact:
+def _file_fact(change: FileChange, config: Config) -> FileFact:
+    old_path = change.base_path if change.status == "R" else ""
     return FileFact(
         path=change.path,
-        old_path=change.base_path if change.status == "R" and change.base_path else "",
+        old_path=old_path or "",
         status=change.status,
         kind=_kind(change.path, config),
         hardware=config.hardware_of(change.path),
@@ -138,6 +158,7 @@ def _file(change: FileChange, config: Config) -> FileFact:
     )
 
 
+_CI_FOLDERS = (".github/", ".ci/", ".gitlab/", ".circleci/")
 _DOCS = frozenset({".md", ".rst", ".txt", ".adoc"})
 _BUILD = frozenset(
     {"setup.py", "pyproject.toml", "CMakeLists.txt", "Makefile", "build.sh", "Dockerfile"}
@@ -146,7 +167,7 @@ _BUILD = frozenset(
 
 def _kind(path: str, config: Config) -> str:
     pure = PurePosixPath(path)
-    if path.startswith((".github/", ".ci/", ".gitlab/", ".circleci/")):
+    if path.startswith(_CI_FOLDERS):
         return "ci"
     if config.is_e2e(path):
         return "e2e"
@@ -160,66 +181,84 @@ def _kind(path: str, config: Config) -> str:
 
 
 def _units(change: ChangeSet, file: FileChange) -> tuple[SourceFile | None, SourceFile | None]:
-    base = (
-        change.unit(file.base_path, Side.BASE) if file.base_path and file.mode == "file" else None
-    )
-    head = change.unit(file.head_path) if file.head_path and file.mode == "file" else None
+    """The file in the base and in the head; symbolic links and submodules have no source."""
+    if file.mode != "file":
+        return None, None
+    base = change.unit(file.base_path, Side.BASE) if file.base_path else None
+    head = change.unit(file.head_path) if file.head_path else None
     return base, head
 
 
-def _functions(change: ChangeSet) -> Iterator[FunctionFact]:
+def _function_facts(change: ChangeSet) -> Iterator[FunctionFact]:
     pairs = list(change.changed_functions())
-    gone = {
-        _shape(change, base, Side.BASE): base
-        for base, head in pairs
-        if base is not None and head is None
-    }
-    renamed = {}
+    old_of_renamed = _renamed(pairs, change)
+    old_names = {(old.path, old.start_line) for old in old_of_renamed.values()}
+    for base, head in pairs:
+        if head is None:
+            assert base is not None
+            if (base.path, base.start_line) not in old_names:
+                yield _function_fact(base, None)
+        elif base is None and head.qualname in old_of_renamed:
+            old = old_of_renamed[head.qualname]
+            yield replace(_function_fact(old, head), what="renamed", old_name=old.qualname)
+        else:
+            yield _function_fact(base, head)
+
+
+def _renamed(
+    pairs: list[tuple[Function | None, Function | None]], change: ChangeSet
+) -> dict[str, Function]:
+    """New qualified name -> the removed function that has the same text."""
+    removed: dict[tuple[str, str, str], Function] = {}
+    for base, head in pairs:
+        if base is not None and head is None:
+            removed[_nameless(change, base, Side.BASE)] = base
+    renamed: dict[str, Function] = {}
     for base, head in pairs:
         if base is None and head is not None:
-            before = gone.pop(_shape(change, head, Side.HEAD), None)
-            if before is not None:
-                renamed[head.qualname] = before
-    old = set(map(id, renamed.values()))
-    for base, head in pairs:
-        if base is not None and id(base) in old:
-            continue
-        known = renamed.get(head.qualname) if head is not None and base is None else None
-        made = _function(known or base, head, _now(base, head))
-        yield replace(made, what="renamed", old_name=known.qualname) if known else made
+            old = removed.pop(_nameless(change, head, Side.HEAD), None)
+            if old is not None:
+                renamed[head.qualname] = old
+    return renamed
 
 
-def _now(base: Function | None, head: Function | None) -> Function:
-    now = head or base
-    assert now is not None
-    return now
-
-
-def _shape(change: ChangeSet, function: Function, side: Side) -> tuple[str, str, str]:
-    """What stays when a function gets another name: its file, its owner, and its text without the name."""
+def _nameless(change: ChangeSet, function: Function, side: Side) -> tuple[str, str, str]:
+    """What stays when a function gets another name: its file, its owner, and its text without the
+    name."""
     unit = change.unit(function.path, side)
-    text = unit.text(function.start_line, function.end_line) if unit else ""
+    text = unit.text(function.start_line, function.end_line) if unit is not None else ""
     return function.path, function.owner, text.replace(function.name, "")
 
 
-def _function(base: Function | None, head: Function | None, now: Function) -> FunctionFact:
-    cpp = language(now.path) == "cpp"
-    old = tuple(_param(p, cpp) for p in base.params) if base else ()
-    new = tuple(_param(p, cpp) for p in head.params) if head else ()
+def _function_fact(base: Function | None, head: Function | None) -> FunctionFact:
+    old = _params(base)
+    new = _params(head)
     if base is None:
         what = "added"
     elif head is None:
         what = "removed"
     else:
-        what = "signature" if old != new else "body"
-    return FunctionFact(now.path, now.qualname, what, now.start_line, old, new)
+        what = "body" if old == new else "signature"
+    present = head or base
+    assert present is not None
+    return FunctionFact(present.path, present.qualname, what, present.start_line, old, new)
 
 
-def _param(param: Param, cpp: bool) -> str:
-    """A parameter in one line: C++'s with its type, Python's with its default and without its annotation."""
-    if cpp:
-        # However the author spaces it: `const Tensor& x`, `int64_t *x`.
-        return re.sub(r" ?([*&]+) ?", r"\1 ", " ".join(f"{param.type} {param.name}".split()))
+def _params(function: Function | None) -> tuple[str, ...]:
+    if function is None:
+        return ()
+    show = _cpp_param if language(function.path) == "cpp" else _python_param
+    return tuple(show(param) for param in function.params)
+
+
+def _cpp_param(param: Param) -> str:
+    """A parameter with its type, however the author spaces it: `const Tensor& x`, `int64_t *x`."""
+    words = " ".join(f"{param.type} {param.name}".split())
+    return re.sub(r" ?([*&]+) ?", r"\1 ", words)
+
+
+def _python_param(param: Param) -> str:
+    """A parameter with its default and without its annotation."""
     stars = {"args": "*", "kwargs": "**"}.get(param.kind, "")
     return f"{stars}{param.name}{_default(param.default)}"
 
@@ -227,21 +266,25 @@ def _param(param: Param, cpp: bool) -> str:
 def _default(value: Expr | None) -> str:
     if value is None:
         return ""
-    return f"={value.value!r}" if isinstance(value, Const) else f"={dotted(value) or '...'}"
+    if isinstance(value, Const):
+        return f"={value.value!r}"
+    return f"={dotted(value) or '...'}"
 
 
-def _ops(path: str, base: SourceFile | None, head: SourceFile | None) -> Iterator[OpFact]:
-    old = {o.name: o for o in base.ops} if base else {}
-    new = {o.name: o for o in head.ops} if head else {}
-    for name in [*old, *(n for n in new if n not in old)]:
-        before, after = old.get(name), new.get(name)
-        if before is None or after is None:
-            yield OpFact(path, name, "added" if before is None else "removed")
-            continue
-        was, now = parts(before), parts(after)
-        if was != now:
-            gained = tuple(p for p in now if p not in was)
-            yield OpFact(path, name, "changed", gained, tuple(p for p in was if p not in now))
+def _op_facts(path: str, base: SourceFile | None, head: SourceFile | None) -> Iterator[OpFact]:
+    old = {op.name: op for op in base.ops} if base is not None else {}
+    new = {op.name: op for op in head.ops} if head is not None else {}
+    for name in old | new:
+        if name not in old:
+            yield OpFact(path, name, "added")
+        elif name not in new:
+            yield OpFact(path, name, "removed")
+        else:
+            before, after = parts(old[name]), parts(new[name])
+            if before != after:
+                gained = tuple(part for part in after if part not in before)
+                lost = tuple(part for part in before if part not in after)
+                yield OpFact(path, name, "changed", gained, lost)
 
 
 def parts(op: Op) -> tuple[str, ...]:
@@ -249,43 +292,42 @@ def parts(op: Op) -> tuple[str, ...]:
     return (*op.inputs, *op.outputs, *op.attrs)
 
 
-def _constants(
+def _constant_facts(
     path: str, base: SourceFile | None, head: SourceFile | None
 ) -> Iterator[ConstantFact]:
     if base is None or head is None:
         return
-    old, new = _values(base), _values(head)
-    for name in [*old, *(n for n in new if n not in old)]:
+    old, new = _single_constants(base), _single_constants(head)
+    for name in old | new:
         before, after = old.get(name), new.get(name)
-        if before is None or after is None or before.value != after.value:
-            now = after or before
-            yield ConstantFact(
-                path, name, _line(base, before), _line(head, after), now.line if now else 0
-            )
+        if before is not None and after is not None and before.value == after.value:
+            continue
+        present = after or before
+        line = present.line if present is not None else 0
+        yield ConstantFact(path, name, _line(base, before), _line(head, after), line)
 
 
-def _values(unit: SourceFile) -> dict[str, Constant]:
-    """Constants with one value. A name bound twice (under `#if`, or reassigned) has none to compare."""
-    named: dict[str, list[Constant]] = {}
-    for constant in unit.constants:
-        named.setdefault(f"{constant.owner}.{constant.name}".lstrip("."), []).append(constant)
-    return {name: found[0] for name, found in named.items() if len(found) == 1}
+def _single_constants(unit: SourceFile) -> dict[str, Constant]:
+    """Constants with one value. A name bound twice (under `#if`, or reassigned) has none to
+    compare."""
+    by_name = group_by(unit.constants, _qualified_name)
+    return {name: found[0] for name, found in by_name.items() if len(found) == 1}
+
+
+def _qualified_name(constant: Constant) -> str:
+    return f"{constant.owner}.{constant.name}".lstrip(".")
 
 
 def _line(unit: SourceFile, constant: Constant | None) -> str:
-    return unit.text(constant.line).strip() if constant else ""
+    return unit.text(constant.line).strip() if constant is not None else ""
 
 
 def _areas(files: tuple[FileFact, ...]) -> tuple[Area, ...]:
-    folders: dict[str, list[FileFact]] = {}
-    for file in files:
-        folders.setdefault(str(PurePosixPath(file.path).parent), []).append(file)
-    return tuple(
-        Area(
-            folder,
-            tuple(PurePosixPath(f.path).name for f in inside),
-            sum(f.added for f in inside),
-            sum(f.removed for f in inside),
-        )
-        for folder, inside in sorted(folders.items())
-    )
+    folders = group_by(files, lambda file: str(PurePosixPath(file.path).parent))
+    areas = []
+    for folder, inside in sorted(folders.items()):
+        names = tuple(PurePosixPath(file.path).name for file in inside)
+        added = sum(file.added for file in inside)
+        removed = sum(file.removed for file in inside)
+        areas.append(Area(folder, names, added, removed))
+    return tuple(areas)

@@ -1,5 +1,5 @@
-"""Which hardware a line runs on, as far as the code asks for hardware by name (`current_platform.is_xpu()`,
-`paddle.is_compiled_with_xpu()`)."""
+"""Which hardware a line runs on, as far as the code asks for hardware by name
+(`current_platform.is_xpu()`, `paddle.is_compiled_with_xpu()`)."""
 
 from __future__ import annotations
 
@@ -15,103 +15,131 @@ from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import Assign, GuardedStmt, Raise, guarded_statements
 
-_COMMON = frozenset(
-    {
-        "config",
-        "enable",
-        "model",
-        "output",
-        "current",
-        "platform",
-        "tensors",
-        "inputs",
-        "share",
-        "sampler",
-    }
+# Words that the name of any switch may hold, so that they say nothing of what it switches.
+_COMMON_WORDS = frozenset(
+    {"config", "enable", "model", "output", "current", "platform"}
+    | {"tensors", "inputs", "share", "sampler"}
 )
+_SHORTEST_WORD = 5
 
 
 def holds_on(test: E.Expr, hardware: str, config: Config) -> bool | None:
     """What `test` comes to on `hardware`; None where it asks something else."""
     match test:
-        case E.Call(func=E.Attr(base=base, name=name)) if name.startswith("is_compiled_with_") or (
-            name.startswith("is_") and "platform" in (E.dotted(base) or "")
-        ):
-            asked = config.hardware_of(name)
+        case E.Call():
+            asked = _hardware_asked_for(test, config)
             return asked == hardware if asked else None
         case E.Unary(op="not", operand=operand):
             inner = holds_on(operand, hardware, config)
             return None if inner is None else not inner
         case E.Binary(op="and" | "or" as op, left=left, right=right):
-            sides = holds_on(left, hardware, config), holds_on(right, hardware, config)
-            settles = op == "or"
-            return settles if settles in sides else None if None in sides else not settles
+            sides = (holds_on(left, hardware, config), holds_on(right, hardware, config))
+            # One true side settles an `or`, one false side an `and`.
+            settling = op == "or"
+            if settling in sides:
+                return settling
+            return None if None in sides else not settling
         case _:
             return None
 
 
+def _hardware_asked_for(call: E.Call, config: Config) -> str:
+    """`xpu` for `current_platform.is_xpu()` and `paddle.is_compiled_with_xpu()`; empty for any
+    other call."""
+    if not isinstance(call.func, E.Attr):
+        return ""
+    name = call.func.name
+    is_platform = "platform" in (E.dotted(call.func.base) or "")
+    if name.startswith("is_compiled_with_") or (name.startswith("is_") and is_platform):
+        return config.hardware_of(name)
+    return ""
+
+
 def excluded(guards: tuple[E.Expr, ...], hardware: str, config: Config) -> bool:
     """Whether one of the conditions is false on `hardware`."""
-    return any(holds_on(g, hardware, config) is False for g in guards)
+    return any(holds_on(guard, hardware, config) is False for guard in guards)
 
 
 def brought_by_change(guards: tuple[E.Expr, ...], change: ChangeSet) -> bool:
-    """Whether a condition asks for something that this change brings: it is off for whoever was there before."""
-    parts = (e for g in guards for e in E.walk(g))
-    names = {
-        e.name if isinstance(e, E.Attr) else e.id for e in parts if isinstance(e, E.Attr | E.Name)
-    }
-    return any("_" in n and not change.base.contains(n) for n in sorted(names))
+    """Whether a condition asks for something that this change brings: it is off for whoever was
+    there before."""
+    names: set[str] = set()
+    for guard in guards:
+        names.update(_names(guard))
+    return any("_" in name and not change.base.contains(name) for name in sorted(names))
+
+
+def _names(expr: E.Expr) -> Iterator[str]:
+    """Every name and attribute in `expr`."""
+    for part in E.walk(expr):
+        if isinstance(part, E.Attr):
+            yield part.name
+        elif isinstance(part, E.Name):
+            yield part.id
 
 
 def refused(guards: tuple[E.Expr, ...], platform: str, change: ChangeSet, config: Config) -> bool:
-    """Whether the product raises on the hardware for which `is_<platform>()` holds, over a switch that is named as
-    these conditions are: `if enable_logprob and not current_platform.is_cuda(): raise`."""
-    wanted = {w for g in guards for w in topics(g)}
+    """Whether the product raises on the hardware of `is_<platform>()` over such a switch.
+
+    `if enable_logprob and not current_platform.is_cuda(): raise` refuses what stands under
+    conditions that are named as `enable_logprob` is.
+    """
+    wanted: set[str] = set()
+    for guard in guards:
+        wanted.update(topics(guard))
     hardware = config.hardware_of(f"is_{platform}")
     if not wanted or not hardware:
         return False
-    raised = change.memo("sync.reached.raised", lambda: tuple(_raised(change, config)))
-    return any(wanted & words and _sure(test, hardware, config) for words, test in raised)
+    # Kept, because the whole product is searched for it.
+    refusals = change.memo(refused, lambda: list(_refusals(change, config)))
+    for words, test in refusals:
+        if not wanted.isdisjoint(words) and _may_hold_on(test, hardware, config):
+            return True
+    return False
 
 
-def _raised(change: ChangeSet, config: Config) -> Iterator[tuple[frozenset[str], E.Expr]]:
+def _refusals(change: ChangeSet, config: Config) -> Iterator[tuple[frozenset[str], E.Expr]]:
     """(words of the switch, condition) of every refusal that depends on the hardware."""
     for path in product_files("NotImplementedError", change, config):
-        unit = change.unit(path) if b"platform.is_" in (change.head.read(path) or b"") else None
-        for function in unit.functions if unit is not None else ():
-            text = unit.text(function.start_line, function.end_line) if unit is not None else ""
-            for guarded in (
-                guarded_statements(function.body) if "raise" in text and "platform" in text else ()
-            ):
-                test = (
-                    guarded.guards[-1]
-                    if guarded.guards and isinstance(guarded.stmt, Raise)
-                    else None
-                )
-                if isinstance(test, E.Binary) and test.op == "and" and asks_platform((test,)):
+        if b"platform.is_" not in (change.head.read(path) or b""):
+            continue
+        unit = change.unit(path)
+        if unit is None:
+            continue
+        for function in unit.functions:
+            for test in _conditions_of_raises(function):
+                if test.op == "and" and asks_platform((test,)):
                     yield frozenset(topics(test)), test
 
 
-def _sure(test: E.Expr, hardware: str, config: Config) -> bool:
+def _conditions_of_raises(function: Function) -> Iterator[E.Binary]:
+    """The innermost condition of each `raise`, where it is made of two parts."""
+    for guarded in guarded_statements(function.body):
+        if isinstance(guarded.stmt, Raise) and guarded.guards:
+            test = guarded.guards[-1]
+            if isinstance(test, E.Binary):
+                yield test
+
+
+def _may_hold_on(test: E.Expr, hardware: str, config: Config) -> bool:
     """Whether `test` holds on `hardware` once its switches are on."""
     if isinstance(test, E.Binary) and test.op == "and":
-        return _sure(test.left, hardware, config) and _sure(test.right, hardware, config)
+        left = _may_hold_on(test.left, hardware, config)
+        return left and _may_hold_on(test.right, hardware, config)
     return holds_on(test, hardware, config) is not False
 
 
 def topics(test: E.Expr) -> Iterator[str]:
-    """The words of the names in a condition, in the singular; what every name may hold is left out."""
-    for e in E.walk(test):
-        name = e.name if isinstance(e, E.Attr) else e.id if isinstance(e, E.Name) else ""
-        yield from (
-            w.rstrip("s") for w in name.lower().split("_") if len(w) > 4 and w not in _COMMON
-        )
+    """The telling words of the names in a condition, in the singular."""
+    for name in _names(test):
+        for word in name.lower().split("_"):
+            if len(word) >= _SHORTEST_WORD and word not in _COMMON_WORDS:
+                yield word.rstrip("s")
 
 
 @dataclass(frozen=True, slots=True)
 class Readers:
-    """Who reads a field or a parameter."""
+    """Answers who reads a field or a parameter, and on which hardware."""
 
     change: ChangeSet
     config: Config
@@ -119,88 +147,123 @@ class Readers:
 
     def field_unread(self, name: str, hardware: str) -> bool:
         """Whether the field `name` is read somewhere, and nowhere that `hardware` gets to."""
-        read = [self._reaches(name, *place, hardware) for place in self._places(name)]
-        return bool(read) and not any(read)
+        reads = list(self._reads_of(name))
+        if not reads:
+            return False
+        return not any(self._runs_on(name, read, hardware) for read in reads)
 
     def own_reads(self, name: str, hardware: str) -> bool:
         """Whether a file of this hardware reads the field `name`."""
-        return any(
-            self.config.hardware_of(unit.path) == hardware for _, _, unit in self._places(name)
-        )
+        for read in self._reads_of(name):
+            if self.config.hardware_of(read.unit.path) == hardware:
+                return True
+        return False
 
     def param_unread(self, target: Target, name: str, hardware: str) -> bool:
         """Whether a function uses its parameter for other hardware only.
 
-        A branch of this hardware that calls the very op which gets the parameter elsewhere counts as one that needs
-        it.
+        A branch of this hardware that calls the very op which gets the parameter elsewhere counts
+        as one that needs it.
         """
-        function, elsewhere = target.function, set[tuple[str, str]]()
+        function = target.function
+        elsewhere: set[tuple[str, str]] = set()
+        own: set[tuple[str, str]] = set()
         for guarded in guarded_statements(function.body):
+            is_elsewhere = excluded(guarded.guards, hardware, self.config)
+            called = _functions_called(guarded, function, target.unit)
+            if not is_elsewhere:
+                own |= called
             if not any(name in E.names(top) for top in expressions_of(guarded.stmt)):
                 continue
-            if not excluded(guarded.guards, hardware, self.config):
+            if not is_elsewhere:
                 return False
-            elsewhere |= _ops_called(guarded, function, target.unit)
-        here = (
-            g
-            for g in guarded_statements(function.body)
-            if not excluded(g.guards, hardware, self.config)
-        )
-        return bool(elsewhere) and not any(
-            elsewhere & _ops_called(g, function, target.unit) for g in here
-        )
+            elsewhere |= called
+        return bool(elsewhere) and elsewhere.isdisjoint(own)
 
-    def _places(self, name: str) -> Iterator[tuple[GuardedStmt, Function, SourceFile]]:
+    def _reads_of(self, name: str) -> Iterator[_FieldUse]:
         """The statements that read an attribute `name`, tests left out."""
         for path in product_files(name, self.change, self.config):
             unit = self.change.unit(path)
-            for function in unit.functions if unit is not None else ():
-                if unit is not None and f".{name}" in unit.text(
-                    function.start_line, function.end_line
-                ):
-                    found = (g for g in guarded_statements(function.body) if _reads(g, name))
-                    yield from ((g, function, unit) for g in found)
+            if unit is None:
+                continue
+            for function in unit.functions:
+                text = unit.text(function.start_line, function.end_line)
+                if f".{name}" not in text:
+                    continue
+                for guarded in guarded_statements(function.body):
+                    if _reads(guarded, name):
+                        yield _FieldUse(guarded, function, unit)
 
-    def _reaches(
-        self, name: str, guarded: GuardedStmt, function: Function, unit: SourceFile, hardware: str
-    ) -> bool:
-        owner = self.config.hardware_of(unit.path)
-        if (owner and owner != hardware) or excluded(guarded.guards, hardware, self.config):
+    def _runs_on(self, name: str, read: _FieldUse, hardware: str) -> bool:
+        """Whether a read of the field `name` matters on `hardware`.
+
+        It does not where the field is only passed on, for parameters that nobody reads there.
+        """
+        own_hardware = self.config.hardware_of(read.unit.path)
+        if own_hardware and own_hardware != hardware:
             return False
-        passed = 0
-        for call in (
-            e for top in expressions_of(guarded.stmt) for e in E.walk(top) if isinstance(e, E.Call)
-        ):
-            target = self.targets.of(call, function, unit)
-            given = (
-                arguments(call, tuple(p.name for p in target.params)) if target is not None else {}
-            )
-            for param, value in given.items():
-                if target is not None and isinstance(value, E.Attr) and value.name == name:
-                    passed += 1
-                    if not self.param_unread(target, param, hardware):
-                        return True
-        return passed < sum(
-            1 for top in expressions_of(guarded.stmt) for e in E.walk(top) if _is_read(e, name)
-        )
+        if excluded(read.guarded.guards, hardware, self.config):
+            return False
+        passed_on = 0
+        for target, param in self._parameters_given(name, read):
+            if not self.param_unread(target, param, hardware):
+                return True
+            passed_on += 1
+        parts = _expressions_in(read.guarded)
+        return passed_on < sum(_is_read(part, name) for part in parts)
+
+    def _parameters_given(self, name: str, read: _FieldUse) -> Iterator[tuple[Target, str]]:
+        """The parameters, of functions that can be followed, for which the field is passed."""
+        for call in _calls_in(read.guarded):
+            target = self.targets.of(call, read.function, read.unit)
+            if target is None:
+                continue
+            params = tuple(param.name for param in target.params)
+            for param, value in arguments(call, params).items():
+                if _is_read(value, name):
+                    yield target, param
+
+
+@dataclass(frozen=True, slots=True)
+class _FieldUse:
+    """A statement of `function` that reads a field."""
+
+    guarded: GuardedStmt
+    function: Function
+    unit: SourceFile
+
+
+def _expressions_in(guarded: GuardedStmt) -> Iterator[E.Expr]:
+    for top in expressions_of(guarded.stmt):
+        yield from E.walk(top)
+
+
+def _calls_in(guarded: GuardedStmt) -> Iterator[E.Call]:
+    for expr in _expressions_in(guarded):
+        if isinstance(expr, E.Call):
+            yield expr
 
 
 def _reads(guarded: GuardedStmt, name: str) -> bool:
     stmt = guarded.stmt
     target = stmt.target if isinstance(stmt, Assign) else None
-    return any(
-        _is_read(e, name) and e is not target for top in expressions_of(stmt) for e in E.walk(top)
-    )
+    reads = [expr for expr in _expressions_in(guarded) if _is_read(expr, name)]
+    return any(read is not target for read in reads)
 
 
-def _is_read(e: E.Expr, name: str) -> bool:
-    return isinstance(e, E.Attr) and e.name == name
+def _is_read(expr: E.Expr, name: str) -> bool:
+    return isinstance(expr, E.Attr) and expr.name == name
 
 
-def _ops_called(guarded: GuardedStmt, function: Function, unit: SourceFile) -> set[tuple[str, str]]:
+def _functions_called(
+    guarded: GuardedStmt, function: Function, unit: SourceFile
+) -> set[tuple[str, str]]:
     """(name, module) of the imported functions that a statement calls."""
-    calls = (
-        e for top in expressions_of(guarded.stmt) for e in E.walk(top) if isinstance(e, E.Call)
-    )
-    names = {(c.func.id, c.line or guarded.stmt.line) for c in calls if isinstance(c.func, E.Name)}
-    return {(n, i.module) for n, line in names for i in nearest_imports(n, line, function, unit)}
+    called: set[tuple[str, str]] = set()
+    for call in _calls_in(guarded):
+        if not isinstance(call.func, E.Name):
+            continue
+        line = call.line or guarded.stmt.line
+        for item in nearest_imports(call.func.id, line, function, unit):
+            called.add((call.func.id, item.module))
+    return called

@@ -1,24 +1,23 @@
-"""Which parts of a serving engine a change touches, told from paths: the impact tags of a report."""
+"""The impact tags of a report: the parts of a serving engine that a change touches, by path."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 
-# (topic, what its paths have in them). The names are the ones that the engines' own folders use.
+_SPECULATIVE = r"specul|spec_decode|(^|[/_])mtp([/_.]|$)|eagle|n_?gram|suffix_decod|medusa|draft_"
+_PROCESSORS = (
+    r"token_processor|output_processor|detokenizer|input_processor|data_processor"
+    r"|/input/|/output/"
+)
+# (tag, what its paths have in them). The names are the ones that the engines' own folders use.
 _MARKS: tuple[tuple[str, str], ...] = (
-    (
-        "speculative-decoding",
-        r"specul|spec_decode|(^|[/_])mtp([/_.]|$)|eagle|n_?gram|suffix_decod|medusa|draft_",
-    ),
+    ("speculative-decoding", _SPECULATIVE),
     ("op", r"custom_ops/|csrc/|_ops/|/ops/|/kernels?/|\.(cu|cuh|xpu|maca)$"),
     ("logprobs", r"logprob"),
     ("sampling", r"/sampl(e|er|ing)([/_.]|$)|(top_p|top_k|rejection)_sampl"),
     ("model-runner", r"model_runner"),
-    (
-        "data-processor",
-        r"token_processor|output_processor|detokenizer|input_processor|data_processor|/input/|/output/",
-    ),
+    ("data-processor", _PROCESSORS),
     ("scheduler", r"schedul"),
     ("kv-cache", r"kv_?cache|cache_manager|block_manager|prefix_cache"),
     ("pd-disaggregation", r"disagg|splitwise|cache_messager"),
@@ -32,16 +31,28 @@ _MARKS: tuple[tuple[str, str], ...] = (
     ("rl", r"/rl/"),
     ("benchmark", r"(^|/)benchmarks?/"),
 )
-_KINDS = (("docs", "docs"), ("ci", "ci"), ("build", "build"), ("test", "tests"), ("e2e", "tests"))
+# Kind of a file -> tag.
+_TAG_OF_KIND = {"docs": "docs", "ci": "ci", "build": "build", "test": "tests", "e2e": "tests"}
 
 
 def impact_tags(paths: Iterable[tuple[str, str]], *, has_ops: bool) -> tuple[str, ...]:
-    """The topics of (path, kind) pairs. Tests count only for themselves: a test of the sampler is no change of it."""
-    files = list(paths)
-    code = [path.lower() for path, kind in files if kind in ("source", "other")]
-    found = [name for name, mark in _MARKS if any(re.search(mark, path) for path in code)]
-    if has_ops and "op" not in found:
-        found.append("op")
-    kinds = {kind for _, kind in files}
-    found += dict.fromkeys(name for kind, name in _KINDS if kind in kinds)
-    return tuple(found)
+    """The tags of (path, kind) pairs.
+
+    Tests count only for themselves: a test of the sampler is no change of it.
+    """
+    code: list[str] = []
+    kinds: set[str] = set()
+    for path, kind in paths:
+        kinds.add(kind)
+        if kind in ("source", "other"):
+            code.append(path.lower())
+    tags: list[str] = []
+    for tag, mark in _MARKS:
+        if any(re.search(mark, path) for path in code):
+            tags.append(tag)
+    if has_ops and "op" not in tags:
+        tags.append("op")
+    for kind, tag in _TAG_OF_KIND.items():
+        if kind in kinds and tag not in tags:
+            tags.append(tag)
+    return tuple(tags)

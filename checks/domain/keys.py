@@ -14,14 +14,15 @@ from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import Assign
 
-_KEYED = frozenset({E.Index, E.Attr})
-_PLATFORM = re.compile(r"is_\w+")
+_PLATFORM_TEST = re.compile(r"is_\w+")
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """`key` of `holder` (`share_inputs` in `self.share_inputs["k"]`, `self` in `self.k`) on `line`. `sets` where it
-    gets a value, which is `value`; anything else needs it to be there."""
+    """A use of `key` of `holder`: `share_inputs` in `self.share_inputs["k"]`, `self` in `self.k`.
+
+    `sets` where the key gets a value, which is `value`; anything else needs it to be there.
+    """
 
     holder: str
     key: str
@@ -33,42 +34,52 @@ class Use:
 
 def uses(function: Function) -> Iterator[Use]:
     """Every use of a key or an attribute of `self` in `function`, in source order."""
-    return iter(function.body.memo(uses, lambda: tuple(_uses(function))))
+    # Kept, because the rules about keys ask for every function of a runner again and again.
+    return iter(function.body.memo(uses, lambda: list(_uses(function))))
 
 
 def _uses(function: Function) -> Iterator[Use]:
-    for guarded, inside in statement_expressions(function.body):
-        stmt, target = guarded.stmt, None
-        if isinstance(stmt, Assign) and stmt.op == "=" and (found := _key(stmt.target)) is not None:
-            target = stmt.target
-            yield Use(*found, True, stmt.line, guarded.guards, stmt.value)
-        for e in inside:
-            # Most are neither: asked here, it spares a call for each of them.
-            if e.__class__ in _KEYED and e is not target and (read := _key(e)) is not None:
-                yield Use(*read, False, e.line or stmt.line, guarded.guards)
+    for guarded, expressions in statement_expressions(function.body):
+        stmt = guarded.stmt
+        target: E.Expr | None = None
+        if isinstance(stmt, Assign) and stmt.op == "=":
+            set_key = _holder_and_key(stmt.target)
+            if set_key is not None:
+                target = stmt.target
+                yield Use(*set_key, True, stmt.line, guarded.guards, stmt.value)
+        for expr in expressions:
+            if expr is target:
+                continue
+            read_key = _holder_and_key(expr)
+            if read_key is not None:
+                yield Use(*read_key, False, expr.line or stmt.line, guarded.guards)
 
 
-def _key(e: E.Expr) -> tuple[str, str] | None:
-    if e.__class__ is E.Attr:
-        return ("self", e.name) if e.base.__class__ is E.Name and e.base.id == "self" else None
-    if e.__class__ is E.Index and len(e.indices) == 1:
-        key = e.indices[0]
-        if key.__class__ is E.Const and isinstance(key.value, str):
-            holder = (E.dotted(e.base) or "").rsplit(".", 1)[-1]
-            return (holder, key.value) if holder else None
-    return None
+def _holder_and_key(expr: E.Expr) -> tuple[str, str] | None:
+    match expr:
+        case E.Attr(base=E.Name(id="self"), name=name):
+            return "self", name
+        case E.Index(base=base, indices=(E.Const(value=str() as key),)):
+            holder = (E.dotted(base) or "").rsplit(".", 1)[-1]
+            return (holder, key) if holder else None
+        case _:
+            return None
 
 
 def asks_platform(guards: tuple[E.Expr, ...]) -> bool:
     """Whether one of the conditions asks which hardware this is."""
-    calls = (p for g in guards for p in E.walk(g) if isinstance(p, E.Call))
-    return any(
-        "platform" in (E.dotted(c.func) or "") and _PLATFORM.match(E.callee(c)) for c in calls
-    )
+    for guard in guards:
+        for part in E.walk(guard):
+            if not isinstance(part, E.Call) or not _PLATFORM_TEST.match(E.callee(part)):
+                continue
+            if "platform" in (E.dotted(part.func) or ""):
+                return True
+    return False
 
 
 def hardware_alone(test: E.Expr) -> bool:
-    """Whether a condition holds on some hardware only; `not (not is_rocm() and not fits)` may hold on all."""
+    """Whether a condition holds on some hardware only; `not (not is_rocm() and not fits)` may hold
+    on all."""
     match test:
         case E.Unary(op="not", operand=E.Binary(op="and", left=left, right=right)):
             return hardware_alone(left) and hardware_alone(right)
@@ -84,50 +95,48 @@ def hardware_alone(test: E.Expr) -> bool:
 
 def looked_for(use: Use) -> bool:
     """Whether the code asks first if the key is there."""
-    return any(p == E.Const(use.key) for g in use.guards for p in E.walk(g))
+    asked_for: list[E.Expr] = []
+    for guard in use.guards:
+        asked_for += E.walk(guard)
+    return E.Const(use.key) in asked_for
 
 
 def changed_python(
     change: ChangeSet, config: Config
 ) -> Iterator[tuple[SourceFile | None, SourceFile]]:
-    """(base, head) of every changed Python file of the product."""
+    """(base, head) of every changed Python file of the product; None for a new file."""
     for file in change.files:
         path = file.head_path
-        if (
-            path is not None
-            and path.endswith(".py")
-            and not config.is_test(path)
-            and file.mode == "file"
-        ):
-            unit = change.unit(path)
-            if unit is not None:
-                yield (base_unit(path, change) if file.base_path else None), unit
+        if path is None or not path.endswith(".py") or file.mode != "file":
+            continue
+        if config.is_test(path):
+            continue
+        unit = change.unit(path)
+        if unit is not None:
+            base = base_unit(path, change) if file.base_path else None
+            yield base, unit
 
 
 def product_files(word: str, change: ChangeSet, config: Config) -> list[str]:
     """The Python files of the product in which `word` stands."""
-    return [
-        p
-        for p in change.head.paths_containing(word, "python")
-        if p.endswith(".py") and not config.is_test(p)
-    ]
+    return _without_tests(change.head.paths_containing(word, "python"), config)
 
 
 def calling_files(name: str, change: ChangeSet, config: Config) -> list[str]:
     """The Python files of the product in which `name` may be called."""
-    return [
-        p for p in files_calling(name, change.head) if p.endswith(".py") and not config.is_test(p)
-    ]
+    return _without_tests(files_calling(name, change.head), config)
+
+
+def _without_tests(paths: list[str] | tuple[str, ...], config: Config) -> list[str]:
+    # A stub (`.pyi`) counts as Python and has no code.
+    return [path for path in paths if path.endswith(".py") and not config.is_test(path)]
 
 
 def sets_somehow(key: str, text: str) -> bool:
     """Whether `text` gives `key` a value in any way that code does."""
-    if key not in text:
-        return False
-    k = re.escape(key)
-    return bool(
-        re.search(
-            rf"[\"']{k}[\"']\]\s*=[^=]|[\"']{k}[\"']\s*:|\.{k}\b\s*(:[^=\n]+)?=[^=]|\b{k}\s*=[^=]",
-            text,
-        )
-    )
+    word = re.escape(key)
+    item = rf"[\"']{word}[\"']\]\s*=[^=]"
+    dict_entry = rf"[\"']{word}[\"']\s*:"
+    attribute = rf"\.{word}\b\s*(:[^=\n]+)?=[^=]"
+    keyword = rf"\b{word}\s*=[^=]"
+    return re.search(f"{item}|{dict_entry}|{attribute}|{keyword}", text) is not None

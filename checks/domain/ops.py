@@ -1,4 +1,9 @@
-"""Device ops: registration, kernel function and Python call sites, tied together by name and position."""
+"""Device ops: registration, kernel function and Python call sites, tied together by name and
+position.
+
+The lower half has what the rules ask of any function: its expressions, its calls, and what a call
+passes for each parameter.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +31,16 @@ from checks.lang.ir.stmt import (
     guarded_statements,
 )
 
+_BINDING = re.compile(r"\.def\(|m\.def|&")
+
 
 @dataclass(frozen=True, slots=True)
 class OpInfo:
-    """An op that Python can call. `params` are its argument names in call order, and `function` the C++ function
-    behind it (None where it was not found); argument n is the function's parameter n."""
+    """An op that Python can call.
+
+    `params` are its argument names in call order, and `function` the C++ function behind it (None
+    where it was not found); argument n is the function's parameter n.
+    """
 
     name: str
     params: tuple[str, ...]
@@ -44,8 +54,10 @@ class OpInfo:
         """What the C++ function calls the argument `param`."""
         if self.function is None or param not in self.params:
             return param
-        place = self.params.index(param)
-        return self.function.params[place].name if place < len(self.function.params) else param
+        position = self.params.index(param)
+        if position >= len(self.function.params):
+            return param
+        return self.function.params[position].name
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +78,7 @@ class Ops:
 
     change: ChangeSet
     side: Side = Side.HEAD
-    _known: dict[str, tuple[OpInfo, ...]] = field(default_factory=dict)
+    _by_name: dict[str, tuple[OpInfo, ...]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, change: ChangeSet, side: Side = Side.HEAD) -> Ops:
@@ -75,108 +87,107 @@ class Ops:
 
     def named(self, name: str) -> tuple[OpInfo, ...]:
         """Every op registered or bound under `name` (one for each hardware)."""
-        if name not in self._known:
-            self._known[name] = tuple(self._search(name))
-        return self._known[name]
+        # Kept, because many rules ask for the same op and each search parses files.
+        if name not in self._by_name:
+            self._by_name[name] = tuple(self._find(name))
+        return self._by_name[name]
 
-    def _search(self, name: str) -> Iterator[OpInfo]:
-        # Where it is the first argument, or a string: most words are neither, and reading their files takes long.
-        registered = re.compile(rf'"{re.escape(name)}"|(?:\(|^)\s*{re.escape(name)}\s*(?:[),]|$)')
-        hits = self.change.tree(self.side).find(name, "cpp")
-        paths = sorted({h.path for h in hits if registered.search(h.text)})
-        seen: set[tuple[str, int]] = set()
-        for path in paths:
+    def _find(self, name: str) -> Iterator[OpInfo]:
+        for path in self._files_registering(name):
             unit = self.change.unit(path, self.side)
             if unit is None:
                 continue
+            lines: set[int] = set()
             for op in unit.ops:
-                if op.name == name and (path, op.line) not in seen:
-                    seen.add((path, op.line))
-                    yield self._registered(op, unit)
+                if op.name == name and op.line not in lines:
+                    lines.add(op.line)
+                    yield self._from_registration(op, unit)
             for binding in unit.bindings:
-                if binding.name == name and (path, binding.line) not in seen:
-                    seen.add((path, binding.line))
-                    yield self._bound(binding, unit)
+                if binding.name == name and binding.line not in lines:
+                    lines.add(binding.line)
+                    yield self._from_binding(binding, unit)
 
-    def _registered(self, op: Op, unit: SourceFile) -> OpInfo:
-        function = next(iter(unit.named(op.kernel)), None)
-        params = *op.inputs, *(a.split(":")[0].strip() for a in op.attrs)
-        return OpInfo(op.name, params, unit, op.line, registration=op, function=function)
+    def _files_registering(self, name: str) -> list[str]:
+        """The C++ files in which `name` stands as a string or as the first argument of a macro."""
+        word = re.escape(name)
+        registered = re.compile(rf'"{word}"|(?:\(|^)\s*{word}\s*(?:[),]|$)')
+        hits = self.change.tree(self.side).find(name, "cpp")
+        return sorted({hit.path for hit in hits if registered.search(hit.text)})
 
-    def _bound(self, binding: Binding, unit: SourceFile) -> OpInfo:
-        function = self.function(binding.function, unit)
-        params = (
-            binding.args or tuple(p.name for p in function.params if function)
-            if function
-            else binding.args
-        )
+    def _from_registration(self, op: Op, unit: SourceFile) -> OpInfo:
+        functions = unit.named(op.kernel)
+        attributes = [attribute.split(":")[0].strip() for attribute in op.attrs]
         return OpInfo(
-            binding.name, tuple(params), unit, binding.line, binding=binding, function=function
+            op.name,
+            (*op.inputs, *attributes),
+            unit,
+            op.line,
+            registration=op,
+            function=functions[0] if functions else None,
         )
+
+    def _from_binding(self, binding: Binding, unit: SourceFile) -> OpInfo:
+        function = self.function(binding.function, unit)
+        params = binding.args
+        if not params and function is not None:
+            params = tuple(param.name for param in function.params)
+        return OpInfo(binding.name, params, unit, binding.line, binding=binding, function=function)
 
     def function(self, name: str, near: SourceFile) -> Function | None:
-        """The definition of the C++ function `name`, in `near` or in the one file of its folder tree that has it."""
-        plain = name.rsplit("::", 1)[-1]
+        """The definition of the C++ function `name`, in `near` or in the one file of its folder
+        tree that has it."""
+        plain = _without_scope(name)
         own = near.named(plain)
         if own:
             return own[0]
         root = near.path.split("/")[:2]
-        found: list[Function] = []
+        definitions: list[Function] = []
         for path in self.change.tree(self.side).paths_containing(plain, "cpp"):
-            if (
-                path.split("/")[:2] == root
-                and (unit := self.change.unit(path, self.side)) is not None
-            ):
-                found += unit.named(plain)
-        return found[0] if len(found) == 1 else None
+            if path.split("/")[:2] != root:
+                continue
+            unit = self.change.unit(path, self.side)
+            if unit is not None:
+                definitions += unit.named(plain)
+        return definitions[0] if len(definitions) == 1 else None
 
     def of_function(self, function: Function) -> tuple[OpInfo, ...]:
         """The ops whose kernel function this is."""
         unit = self.change.unit(function.path, self.side)
         if unit is None:
             return ()
-        names = [op.name for op in unit.ops if op.kernel.rsplit("::", 1)[-1] == function.name]
+        names = [op.name for op in unit.ops if _without_scope(op.kernel) == function.name]
+        names += self._bound_names(function)
+        ops: list[OpInfo] = []
+        for name in dict.fromkeys(names):
+            for op in self.named(name):
+                if op.function is None or op.function.path == function.path:
+                    ops.append(op)
+        return tuple(ops)
+
+    def _bound_names(self, function: Function) -> Iterator[str]:
+        """The names under which pybind11 binds `function`, in any file."""
         for hit in self.change.tree(self.side).find(function.name):
-            if ".def(" not in hit.text and "m.def" not in hit.text and "&" not in hit.text:
+            # The function stands in its binding as `&Func`, often on a line below `m.def(`.
+            if not _BINDING.search(hit.text):
                 continue
-            other = self.change.unit(hit.path, self.side)
-            names += [
-                b.name
-                for b in (other.bindings if other else ())
-                if b.function.rsplit("::", 1)[-1] == function.name
-            ]
-        found = [o for n in dict.fromkeys(names) for o in self.named(n)]
-        return tuple(o for o in found if o.function is None or o.function.path == function.path)
+            unit = self.change.unit(hit.path, self.side)
+            if unit is None:
+                continue
+            for binding in unit.bindings:
+                if _without_scope(binding.function) == function.name:
+                    yield binding.name
 
     def calls(self, name: str) -> Iterator[OpCall]:
         """Every Python call of the op `name`, tests included."""
         ops = self.named(name)
         for path in files_calling(name, self.change.tree(self.side)):
             unit = self.change.unit(path, self.side)
-            for op in ops[:1] if unit is not None else ():
-                yield from _calls_in(unit, op) if unit else ()
+            if unit is not None and ops:
+                yield from _calls_in(unit, ops[0])
 
 
-def files_calling(name: str, tree: Tree) -> list[str]:
-    """The Python files in which `name` may be called."""
-    written = re.compile(_call_of(name).encode())
-    return [
-        path
-        for path in tree.paths_containing(name, "python")
-        if written.search(tree.read(path) or b"")
-    ]
-
-
-def callers(name: str, unit: SourceFile) -> list[Function]:
-    """The functions of a Python file in which `name` may be called; the others need not be looked into."""
-    written = re.compile(_call_of(name))
-    return [f for f in unit.functions if written.search(unit.text(f.start_line, f.end_line))]
-
-
-def _call_of(name: str) -> str:
-    """A pattern of what every call of `name` in Python looks like: it stands before a bracket and is not defined."""
-    plain = re.escape(name)
-    return rf"{word_regex(name)}(?<!def {plain})(?<!class {plain})[\s\\)]*\("
+def _without_scope(name: str) -> str:
+    return name.rsplit("::", 1)[-1]
 
 
 def _calls_in(unit: SourceFile, op: OpInfo) -> Iterator[OpCall]:
@@ -186,55 +197,82 @@ def _calls_in(unit: SourceFile, op: OpInfo) -> Iterator[OpCall]:
                 yield OpCall(op, call, function, unit, arguments(call, op.params), guards)
 
 
+# Where a name may be called. These read text, so that only what has a call in it is parsed.
+
+
+def files_calling(name: str, tree: Tree) -> list[str]:
+    """The Python files in which `name` may be called."""
+    call = re.compile(_call_pattern(name).encode())
+    paths = tree.paths_containing(name, "python")
+    return [path for path in paths if call.search(tree.read(path) or b"")]
+
+
+def callers(name: str, unit: SourceFile) -> list[Function]:
+    """The functions of a Python file in which `name` may be called."""
+    call = re.compile(_call_pattern(name))
+    return [f for f in unit.functions if call.search(unit.text(f.start_line, f.end_line))]
+
+
+def _call_pattern(name: str) -> str:
+    """What every call of `name` in Python looks like: before a bracket, and not a definition."""
+    plain = re.escape(name)
+    return rf"{word_regex(name)}(?<!def {plain})(?<!class {plain})[\s\\)]*\("
+
+
+# The expressions and calls of a function.
+
+
 def calls_of(body: tuple[Stmt, ...]) -> Iterator[tuple[E.Call, tuple[E.Expr, ...]]]:
     """Every call in `body` with the conditions under which it runs, in source order."""
-    if isinstance(body, Body):
-        return iter(body.memo(calls_of, lambda: _calls_of(body)))
-    return iter(_calls_of(body))
-
-
-def _calls_of(body: tuple[Stmt, ...]) -> list[tuple[E.Call, tuple[E.Expr, ...]]]:
-    return [
-        (e, guarded.guards)
-        for guarded, inside in statement_expressions(body)
-        for e in inside
-        if type(e) is E.Call
-    ]
+    for guarded, expressions in statement_expressions(body):
+        for expr in expressions:
+            if isinstance(expr, E.Call):
+                yield expr, guarded.guards
 
 
 def statement_expressions(body: tuple[Stmt, ...]) -> list[tuple[GuardedStmt, list[E.Expr]]]:
-    """Every statement with the expressions that stand in it itself and all that is in those, outer first."""
+    """Every statement with the expressions that stand in it itself and all that is in those, outer
+    first."""
+    # Kept for the body of a function: most rules walk each function that changed.
+    if isinstance(body, Body):
+        return body.memo(statement_expressions, lambda: _statement_expressions(body))
+    return _statement_expressions(body)
 
-    def found() -> list[tuple[GuardedStmt, list[E.Expr]]]:
-        return [
-            (g, [e for top in expressions_of(g.stmt) for e in E.walk(top)])
-            for g in guarded_statements(body)
-        ]
 
-    return body.memo(statement_expressions, found) if isinstance(body, Body) else found()
+def _statement_expressions(body: tuple[Stmt, ...]) -> list[tuple[GuardedStmt, list[E.Expr]]]:
+    found = []
+    for guarded in guarded_statements(body):
+        inside: list[E.Expr] = []
+        for expr in expressions_of(guarded.stmt):
+            inside += E.walk(expr)
+        found.append((guarded, inside))
+    return found
 
 
 def expressions_of(stmt: Stmt) -> Sequence[E.Expr]:
     """The expressions that stand in `stmt` itself, not in the statements inside it."""
-    fields = _EXPRESSIONS.get(type(stmt))
-    if fields is None:
-        return stmt.items if isinstance(stmt, With) else ()
-    return [e for field in fields if (e := getattr(stmt, field)) is not None]
-
-
-_EXPRESSIONS: dict[type[Stmt], tuple[str, ...]] = {
-    Assign: ("target", "value"),
-    ExprStmt: ("value",),
-    Return: ("value",),
-    Raise: ("value",),
-    Assert: ("test",),
-    If: ("test",),
-    For: ("target", "start", "stop", "step", "iterable", "test"),
-}
+    parts: tuple[E.Expr | None, ...]
+    match stmt:
+        case Assign():
+            parts = (stmt.target, stmt.value)
+        case ExprStmt() | Return() | Raise():
+            parts = (stmt.value,)
+        case Assert() | If():
+            parts = (stmt.test,)
+        case For():
+            bounds = (stmt.start, stmt.stop, stmt.step)
+            parts = (stmt.target, *bounds, stmt.iterable, stmt.test)
+        case With():
+            parts = stmt.items
+        case _:
+            parts = ()
+    return [part for part in parts if part is not None]
 
 
 def arguments(call: E.Call, params: tuple[str, ...]) -> dict[str, E.Expr]:
     """What a call passes for each parameter; positions beyond the list are left out."""
     passed = dict(zip(params, call.args, strict=False))
-    passed.update((k, v) for k, v in call.keywords if k in params)
+    for name, value in call.keywords:
+        if name in params:
+            passed[name] = value
     return passed

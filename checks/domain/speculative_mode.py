@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
@@ -20,16 +19,17 @@ SPECULATIVE = re.compile(
 
 
 def mode_of(guarded: GuardedStmt, function: Function) -> bool | None:
-    """True where only speculative decoding runs the statement, False where only decoding without it does."""
+    """True where only speculative decoding runs the statement, False where only decoding without it
+    does, None where nothing says so."""
     for guard in guarded.guards:
         mode = polarity(guard)
         if mode is not None:
             return mode
-    where = f"{function.path.rsplit('/', 1)[-1]} {function.qualname}"
-    if SPECULATIVE.search(where) or any(SPECULATIVE.search(p.name) for p in function.params):
-        return True
-    used = {n for top in expressions_of(guarded.stmt) for e in E.walk(top) for n in _words(e)}
-    return True if any(SPECULATIVE.search(w) for w in used) else None
+    file = function.path.rsplit("/", 1)[-1]
+    names = [f"{file} {function.qualname}", *(param.name for param in function.params)]
+    for top in expressions_of(guarded.stmt):
+        names += _words_in(top)
+    return True if any(SPECULATIVE.search(name) for name in names) else None
 
 
 def called_speculatively(function: Function, change: ChangeSet, config: Config) -> bool:
@@ -38,41 +38,47 @@ def called_speculatively(function: Function, change: ChangeSet, config: Config) 
         return False
     callers: list[str] = []
     for hit in change.head.find(function.name):
-        if (
-            f"{function.name}(" in hit.text
-            and f"def {function.name}(" not in hit.text
-            and not config.is_test(hit.path)
-        ):
-            unit = change.unit(hit.path)
-            caller = unit.function_at(hit.line) if unit is not None else None
-            callers.append(caller.qualname if caller is not None else "")
-    return bool(callers) and all(SPECULATIVE.search(c) for c in callers)
+        is_call = f"{function.name}(" in hit.text and f"def {function.name}(" not in hit.text
+        if not is_call or config.is_test(hit.path):
+            continue
+        unit = change.unit(hit.path)
+        caller = unit.function_at(hit.line) if unit is not None else None
+        callers.append(caller.qualname if caller is not None else "")
+    return bool(callers) and all(SPECULATIVE.search(caller) for caller in callers)
 
 
-def _words(expr: E.Expr) -> Iterator[str]:
-    match expr:
-        case E.Name(id=name) | E.Attr(name=name) | E.Const(value=str() as name):
-            yield name
+def _words_in(expr: E.Expr) -> list[str]:
+    """Every name, attribute and string in `expr`."""
+    words: list[str] = []
+    for part in E.walk(expr):
+        match part:
+            case E.Name(id=word) | E.Attr(name=word) | E.Const(value=str() as word):
+                words.append(word)
+    return words
 
 
 def polarity(test: E.Expr) -> bool | None:
-    """Whether a condition holds only under speculative decoding (True), only without it (False), or says nothing."""
+    """Whether a condition holds only under speculative decoding (True), only without it (False), or
+    says nothing (None)."""
     match test:
         case E.Unary(op="not", operand=operand):
-            inner = polarity(operand)
-            return None if inner is None else not inner
+            return _opposite(polarity(operand))
         case E.Binary(op="and", left=left, right=right):
-            known = [p for p in (polarity(left), polarity(right)) if p is not None]
-            return known[0] if known else None
-        case E.Binary(op="is" | "==" as op, left=left, right=E.Const(value=None | False)) if op:
-            inner = polarity(left)
-            return None if inner is None else not inner
+            of_left = polarity(left)
+            return polarity(right) if of_left is None else of_left
+        case E.Binary(op="is" | "==", left=left, right=E.Const(value=None | False)):
+            return _opposite(polarity(left))
         case E.Binary(op="is-not" | "!=", left=left, right=E.Const(value=None | False)):
             return polarity(left)
         case E.Binary(op="==" | "is" | "in", left=left):
+            # `method == "mtp"` holds under speculation, its opposite says nothing.
             return True if polarity(left) else None
         case E.Name() | E.Attr() | E.Index() | E.Call():
-            whole = E.dotted(test) or " ".join(w for e in E.walk(test) for w in _words(e))
-            return True if SPECULATIVE.search(whole) else None
+            text = E.dotted(test) or " ".join(_words_in(test))
+            return True if SPECULATIVE.search(text) else None
         case _:
             return None
+
+
+def _opposite(mode: bool | None) -> bool | None:
+    return None if mode is None else not mode

@@ -1,4 +1,5 @@
-"""Tensors in Python code: where they are made, how many rows they have, and what is done to them whole."""
+"""Tensors in Python code: where they are allocated, how many rows they have, and what is done to
+them whole."""
 
 from __future__ import annotations
 
@@ -15,13 +16,15 @@ from checks.lang.ir.stmt import Assign, guarded_statements
 
 # The tokens of a large model of today (Qwen3), where a number has to be given for a row of logits.
 VOCABULARY = 151_936
-_MAKERS = frozenset({"full", "zeros", "ones", "empty", "rand", "randn"})
-_LARGEST = re.compile(r"(?:^|_)max(?:imum)?(?:_|$)|^MAX_")
+_ALLOCATIONS = frozenset({"full", "zeros", "ones", "empty", "rand", "randn"})
+_UPPER_BOUND = re.compile(r"(?:^|_)max(?:imum)?(?:_|$)|^MAX_")
+_COUNTS = frozenset({"sum", "item", "count_nonzero"})
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """`rows` is the first dimension of a tensor made by `how` (`empty`, `full`, ...) at `line` of `path`."""
+    """A tensor allocated by `how` (`empty`, `full`, ...) at `line` of `path`; `rows` is its first
+    dimension."""
 
     rows: E.Expr
     how: str
@@ -31,43 +34,53 @@ class Made:
 
 
 def made(value: E.Expr | None) -> tuple[E.Expr, str] | None:
-    """(first dimension, maker) of `paddle.full([rows, ...], ...)` and its like."""
-    if (
-        not isinstance(value, E.Call)
-        or not isinstance(value.func, E.Attr)
-        or E.callee(value) not in _MAKERS
-    ):
+    """(first dimension, function) of `paddle.full([rows, ...], ...)` and its like."""
+    if not isinstance(value, E.Call) or not isinstance(value.func, E.Attr):
         return None
-    shape = next(
-        (v for k, v in value.keywords if k in ("shape", "size")),
-        value.args[0] if value.args else None,
-    )
-    if isinstance(shape, E.Sequence) and shape.items:
-        return shape.items[0], E.callee(value)
-    return (shape, E.callee(value)) if isinstance(shape, E.Name | E.Attr | E.Binary) else None
+    function = E.callee(value)
+    if function not in _ALLOCATIONS:
+        return None
+    shape = _shape(value)
+    match shape:
+        case E.Sequence(items=(rows, *_)):
+            return rows, function
+        case E.Name() | E.Attr() | E.Binary():
+            return shape, function
+        case _:
+            return None
+
+
+def _shape(call: E.Call) -> E.Expr | None:
+    for name, value in call.keywords:
+        if name in ("shape", "size"):
+            return value
+    return call.args[0] if call.args else None
 
 
 def largest(expr: E.Expr, local: dict[str, E.Expr]) -> bool:
-    """Whether a size is an upper bound by its name (`max_num_seqs`), followed through one local; a sum is a count."""
-    found: set[str] = set()
-    for e in _sized(expr):
-        if isinstance(e, E.Call) and E.callee(e) in ("sum", "item", "count_nonzero"):
-            return False
-        match e:
-            case E.Name(id=name) | E.Attr(name=name) | E.Const(value=str() as name):
-                found.add(name)
-    for name in list(found):
-        if name in local:
-            found |= {n for n in names_in(local[name]) if n != "shape"}
-    return any(_LARGEST.search(n) for n in found)
+    """Whether a size is an upper bound by its name (`max_num_seqs`), followed through one local.
+
+    A sum is a count, whatever it is called.
+    """
+    words: set[str] = set()
+    for part in _without_slices(expr):
+        match part:
+            case E.Call() if E.callee(part) in _COUNTS:
+                return False
+            case E.Name(id=word) | E.Attr(name=word) | E.Const(value=str() as word):
+                words.add(word)
+    for word in list(words):
+        if word in local:
+            words |= names_in(local[word]) - {"shape"}
+    return any(_UPPER_BOUND.search(word) for word in words)
 
 
-def _sized(expr: E.Expr) -> Iterator[E.Expr]:
+def _without_slices(expr: E.Expr) -> Iterator[E.Expr]:
     """`expr` and what is in it, without the bounds of slices."""
     yield expr
     for child in E.children(expr):
         if not isinstance(child, E.Slice):
-            yield from _sized(child)
+            yield from _without_slices(child)
 
 
 def key_of(expr: E.Expr) -> str | None:
@@ -77,38 +90,44 @@ def key_of(expr: E.Expr) -> str | None:
             return key
         case E.Attr(base=E.Name(), name=name):
             return name
-    return None
+        case _:
+            return None
 
 
 def cut(expr: E.Expr) -> E.Expr | None:
-    """What `x[:n]` cuts, None for anything else."""
+    """`x` of `x[:n]`, None for anything else."""
     match expr:
-        case E.Index(base=base, indices=(E.Slice(lower=None, upper=upper), *_)) if (
-            upper is not None
-        ):
-            return base
-    return None
+        case E.Index(base=base, indices=(E.Slice(lower=None, upper=upper), *_)):
+            return base if upper is not None else None
+        case _:
+            return None
 
 
 def buffers(key: str, change: ChangeSet, side: Side = Side.HEAD, most: int = 3) -> Iterator[Made]:
-    """Where the shared tensor `key` is made, in at most `most` files."""
-    shape = re.compile(
-        rf"(?:\[\s*[\"']{re.escape(key)}[\"']\s*\]|\.{re.escape(key)})\s*(?::[^=]+)?=(?!=)"
-    )
-    hits = [h for h in change.tree(side).find(key, "python") if shape.search(h.text)]
-    for path in list(dict.fromkeys(h.path for h in hits))[:most]:
+    """Where the shared tensor `key` is allocated, in at most `most` files."""
+    word = re.escape(key)
+    item = rf"\[\s*[\"']{word}[\"']\s*\]"
+    assignment = re.compile(rf"(?:{item}|\.{word})\s*(?::[^=]+)?=(?!=)")
+    lines: dict[str, set[int]] = {}
+    for hit in change.tree(side).find(key, "python"):
+        if assignment.search(hit.text):
+            lines.setdefault(hit.path, set()).add(hit.line)
+    for path in list(lines)[:most]:
         unit = change.unit(path, side)
         if unit is not None:
-            yield from _in_unit(key, unit, {h.line for h in hits if h.path == path})
+            yield from _allocations(key, unit, lines[path])
 
 
-def _in_unit(key: str, unit: SourceFile, lines: set[int]) -> Iterator[Made]:
+def _allocations(key: str, unit: SourceFile, lines: set[int]) -> Iterator[Made]:
+    """The allocations of `key` in the functions that have one of `lines`."""
     for function in unit.functions:
-        if not any(function.covers(n) for n in lines):
+        if not any(function.covers(line) for line in lines):
             continue
         for guarded in guarded_statements(function.body):
             stmt = guarded.stmt
-            if isinstance(stmt, Assign) and stmt.op == "=" and key_of(stmt.target) == key:
-                found = made(stmt.value)
-                if found is not None:
-                    yield Made(found[0], found[1], unit.path, stmt.line, stmt.end_line)
+            if not isinstance(stmt, Assign) or stmt.op != "=" or key_of(stmt.target) != key:
+                continue
+            allocation = made(stmt.value)
+            if allocation is not None:
+                rows, how = allocation
+                yield Made(rows, how, unit.path, stmt.line, stmt.end_line)

@@ -1,188 +1,229 @@
-"""What values a field can have at a place: from its declared type, and from the conditions that hold there."""
+"""What values a field can have where a word is packed: from its declared type, and from the
+conditions that hold there."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
-from checks.domain.bitfields.expressions import Pack, Part, single_assignments
-from checks.domain.bitfields.int_types import INT, INT64, TIMEOUT_MS, IntType, int_type
+import z3
+
+from checks.domain.bitfields.int_types import INT32, INT64, SOLVER_TIMEOUT_MS, int_type
+from checks.domain.bitfields.packing import BitField, PackExpr, single_assignments
+from checks.eval.integers import IntType
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import Assert, Assign, GuardedStmt, guarded_statements
 
+# A field this wide has no field above it that could be spilled into.
+_WIDEST_FIELD = 30
 
-@dataclass
+
 class Ranges:
-    """Values at the statement `at` of `function`."""
+    """The values that fields can have at the statement `at` of `function`."""
 
-    function: Function
-    unit: SourceFile
-    at: GuardedStmt
-    _types: dict[str, IntType | None] = field(default_factory=dict)
-    _local: dict[str, E.Expr] = field(default_factory=dict)
-    _facts: list[E.Expr] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        flat = list(guarded_statements(self.function.body))
-        self._local = single_assignments(flat)
-        for parameter in self.function.params:
-            self._types[parameter.name] = (
-                int_type(parameter.type) if "*" not in parameter.type else None
-            )
-        for guarded in flat:
-            stmt = guarded.stmt
-            if isinstance(stmt, Assign) and stmt.declares and isinstance(stmt.target, E.Name):
-                self._types[stmt.target.id] = (
-                    int_type(stmt.declares) if "*" not in stmt.declares else None
-                )
-            if (
-                isinstance(stmt, Assert)
-                and stmt.line < self.at.stmt.line
-                and set(guarded.guards) <= set(self.at.guards)
-            ):
-                self._facts.append(stmt.test)
-        self._facts += self.at.guards
+    def __init__(self, function: Function, unit: SourceFile, at: GuardedStmt) -> None:
+        self._language = unit.language
+        statements = list(guarded_statements(function.body))
+        self._local = single_assignments(statements)
+        self._types = _declared_types(function, statements)
+        self._facts = [*_asserted_before(at, statements), *at.guards]
 
     def type_of(self, expr: E.Expr) -> IntType:
-        """The declared type of `expr`; `int` in C++ and a 64-bit integer in Python where it is not known."""
+        """The declared type of `expr`; where it is not known, `int` in C++ and a 64-bit integer in
+        Python."""
         if isinstance(expr, E.Cast):
-            return int_type(expr.type) or INT
-        known = self._types.get(expr.id) if isinstance(expr, E.Name) else None
-        return known or (INT64 if self.unit.language == "python" else INT)
+            return int_type(expr.type) or INT32
+        if isinstance(expr, E.Name):
+            known = self._types.get(expr.id)
+            if known is not None:
+                return known
+        return INT64 if self._language == "python" else INT32
 
-    def bits_of(self, pack: Pack) -> int:
-        """The width of the word: of the widest part, at least an int."""
-        return max(32, *(self._width(p) for p in pack.parts))
+    def bits_of(self, pack: PackExpr) -> int:
+        """The width of the word: of its widest field, at least an int."""
+        return max(32, *(self._type_of_field(field).bits for field in pack.fields))
 
-    def _width(self, part: Part) -> int:
-        return part.cast.bits if part.cast else self.type_of(part.expr).bits
+    def _type_of_field(self, field: BitField) -> IntType:
+        return field.cast or self.type_of(field.expr)
 
-    def overflow(self, part: Part, width: int) -> int | None:
-        """A value of the field that does not fit `width` bits and that nothing here rules out, else None.
+    def overflow(self, field: BitField, width: int) -> int | None:
+        """A value of the field that does not fit `width` bits and that nothing here rules out.
 
-        Negative values of a signed field of the word's own width are not considered: sizes are rarely negative.
+        None where there is no such value. Negative values of a signed field of the word's own width
+        are not considered: sizes are rarely negative.
         """
-        if part.constant is not None:
-            return part.constant if not 0 <= part.constant < 1 << width else None
-        if part.mask is not None and part.mask < 1 << width:
+        if field.constant is not None:
+            fits = 0 <= field.constant < 1 << width
+            return None if fits else field.constant
+        if field.mask is None:
+            is_masked = self._is_masked_before(field.expr)
+        else:
+            is_masked = field.mask < 1 << width
+        type_ = self._type_of_field(field)
+        if is_masked or type_.highest < 1 << width or width > _WIDEST_FIELD:
             return None
-        if part.mask is None and self._masked(part.expr):
-            return None
-        kind = part.cast or self.type_of(part.expr)
-        if kind.highest < 1 << width or width >= 31:
-            return None
-        return self._satisfiable(part.expr, width, kind)
-
-    def _masked(self, expr: E.Expr) -> bool:
-        """Whether a mask of which nothing is known, such as a tensor, keeps some of its bits alone."""
-        value = self._local.get(expr.id, expr) if isinstance(expr, E.Name) else expr
-        return isinstance(value, E.Binary) and value.op == "&"
-
-    def _satisfiable(self, expr: E.Expr, width: int, kind: IntType) -> int | None:
-        facts = [f for f in self._facts if self._mentions(f, expr)]
-        value = 1 << width
+        facts = [fact for fact in self._facts if self._mentions(fact, field.expr)]
         if not facts:
-            return value
-        return _solve(expr, self._key(expr), facts, width, kind, self._key)
+            return 1 << width
+        return _smallest_beyond(width, self._key(field.expr), facts, type_, self._key)
+
+    def _is_masked_before(self, expr: E.Expr) -> bool:
+        """Whether a local was set to a masked value, also by a mask that is no number."""
+        value = expr
+        if isinstance(expr, E.Name):
+            value = self._local.get(expr.id, expr)
+        return isinstance(value, E.Binary) and value.op == "&"
 
     def _mentions(self, fact: E.Expr, expr: E.Expr) -> bool:
         key = self._key(expr)
-        return any(self._key(e) == key for e in E.walk(fact))
+        return any(self._key(part) == key for part in E.walk(fact))
 
     def _key(self, expr: E.Expr) -> str:
         """Equal for expressions that mean the same value: a local stands for what it was set to."""
-        if isinstance(expr, E.Name) and expr.id in self._local:
-            inner = self._local[expr.id]
-            if isinstance(inner, E.Name | E.Attr | E.Cast):
-                return self._key(inner)
-        return self._key(expr.operand) if isinstance(expr, E.Cast) else source_of(expr)
+        if isinstance(expr, E.Cast):
+            return self._key(expr.operand)
+        if isinstance(expr, E.Name):
+            value = self._local.get(expr.id)
+            if isinstance(value, E.Name | E.Attr | E.Cast):
+                return self._key(value)
+        return source_of(expr)
 
     def text(self, expr: E.Expr | None) -> str:
-        """`expr` as source, short."""
+        """`expr` as source, short; empty for None."""
         return "" if expr is None else source_of(expr)
 
 
-def _solve(
-    expr: E.Expr,
+def _declared_types(function: Function, statements: list[GuardedStmt]) -> dict[str, IntType | None]:
+    """The integer type of each parameter and local, None for a pointer or another type."""
+    declared = {param.name: param.type for param in function.params}
+    for guarded in statements:
+        stmt = guarded.stmt
+        if isinstance(stmt, Assign) and stmt.declares and isinstance(stmt.target, E.Name):
+            declared[stmt.target.id] = stmt.declares
+    types: dict[str, IntType | None] = {}
+    for name, text in declared.items():
+        types[name] = None if "*" in text else int_type(text)
+    return types
+
+
+def _asserted_before(at: GuardedStmt, statements: list[GuardedStmt]) -> list[E.Expr]:
+    """The assertions that have held on every way to `at`."""
+    facts = []
+    for guarded in statements:
+        stmt = guarded.stmt
+        if not isinstance(stmt, Assert) or stmt.line >= at.stmt.line:
+            continue
+        if set(guarded.guards) <= set(at.guards):
+            facts.append(stmt.test)
+    return facts
+
+
+def _smallest_beyond(
+    width: int,
     key: str,
     facts: list[E.Expr],
-    width: int,
-    kind: IntType,
-    name: Callable[[E.Expr], str],
+    type_: IntType,
+    key_of: Callable[[E.Expr], str],
 ) -> int | None:
-    """The smallest value of `expr` beyond `width` bits that all `facts` allow; None when the solver finds none."""
-    import z3
+    """A value beyond `width` bits that all `facts` allow for the expression `key`.
 
-    x = z3.Int("x")
+    The smallest where it is allowed itself; None when the solver finds none.
+    """
+    limit = 1 << width
+    value = z3.Int("x")
     solver = z3.Solver()
-    solver.set("timeout", TIMEOUT_MS)
-    solver.add(x >= max(kind.lowest, 0), x <= kind.highest)
+    solver.set("timeout", SOLVER_TIMEOUT_MS)
+    solver.add(value >= max(type_.lowest, 0), value <= type_.highest)
     for fact in facts:
-        term = _condition(fact, key, x, name)
+        term = _condition(fact, key, value, key_of)
         if term is not None:
             solver.add(term)
-    limit = 1 << width
     solver.push()
-    solver.add(x == limit)
+    solver.add(value == limit)
     if solver.check() == z3.sat:
         return limit
     solver.pop()
-    solver.add(x > limit)
+    solver.add(value > limit)
     if solver.check() != z3.sat:
         return None
-    found = solver.model()[x]
-    return int(found.as_long()) if found is not None else None
+    model_value = solver.model()[value]
+    return int(model_value.as_long()) if model_value is not None else None
 
 
-def _condition(fact: E.Expr, key: str, x: Any, name: Callable[[E.Expr], str]) -> Any:
-    """A fact about `x` alone as a solver term, None where it says something else."""
-    import z3
+def _condition(fact: E.Expr, key: str, x: Any, key_of: Callable[[E.Expr], str]) -> Any:
+    """A fact about `x` alone as a solver term, None where it says something else.
 
+    A term may say less than the fact, never more, so that no value is ruled out wrongly.
+    """
     match fact:
         case E.Binary(op="and", left=left, right=right):
-            terms = [
-                t
-                for t in (_condition(left, key, x, name), _condition(right, key, x, name))
-                if t is not None
-            ]
+            sides = (_condition(left, key, x, key_of), _condition(right, key, x, key_of))
+            terms = [term for term in sides if term is not None]
             return z3.And(*terms) if terms else None
         case E.Binary(op="or", left=left, right=right):
-            a, b = _condition(left, key, x, name), _condition(right, key, x, name)
-            return z3.Or(a, b) if a is not None and b is not None else None
-        case E.Unary(op="not", operand=operand):
-            term = _condition(operand, key, x, name)
-            exact = not any(isinstance(e, E.Binary) and e.op == "and" for e in E.walk(operand))
-            return z3.Not(term) if term is not None and exact else None
-        case E.Binary(op="==" | "!=" | "<" | "<=" | ">" | ">=" as op, left=left, right=right):
-            a, b = _term(left, key, x, name), _term(right, key, x, name)
-            if a is None or b is None:
+            first = _condition(left, key, x, key_of)
+            second = _condition(right, key, x, key_of)
+            if first is None or second is None:
                 return None
-            return {"==": a == b, "!=": a != b, "<": a < b, "<=": a <= b, ">": a > b, ">=": a >= b}[
-                op
-            ]
+            return z3.Or(first, second)
+        case E.Unary(op="not", operand=operand):
+            # The negation of a term that says less than its fact would say more.
+            if _contains_and(operand):
+                return None
+            term = _condition(operand, key, x, key_of)
+            return None if term is None else z3.Not(term)
+        case E.Binary(op=op, left=left, right=right):
+            first = _term(left, key, x, key_of)
+            second = _term(right, key, x, key_of)
+            if first is None or second is None:
+                return None
+            return _comparison(op, first, second)
         case _:
             return None
 
 
-def _term(e: E.Expr, key: str, x: Any, name: Callable[[E.Expr], str]) -> Any:
-    if name(e) == key:
+def _contains_and(expr: E.Expr) -> bool:
+    return any(isinstance(part, E.Binary) and part.op == "and" for part in E.walk(expr))
+
+
+def _comparison(op: str, left: Any, right: Any) -> Any:
+    match op:
+        case "==":
+            return left == right
+        case "!=":
+            return left != right
+        case "<":
+            return left < right
+        case "<=":
+            return left <= right
+        case ">":
+            return left > right
+        case ">=":
+            return left >= right
+        case _:
+            return None
+
+
+def _term(expr: E.Expr, key: str, x: Any, key_of: Callable[[E.Expr], str]) -> Any:
+    """A number, `x`, or a sum or remainder of those; None for anything else."""
+    if key_of(expr) == key:
         return x
-    match e:
+    match expr:
         case E.Const(value=int() as value):
             return int(value)
-        case E.Binary(op="&", left=left, right=E.Const(value=int() as mask)) if (
-            mask & (mask + 1) == 0
-        ):
-            inner = _term(left, key, x, name)
-            return inner % (mask + 1) if inner is not None else None
+        case E.Binary(op="&", left=left, right=E.Const(value=int() as mask)):
+            # Masking with a run of ones is a remainder, which the solver knows for integers.
+            inner = _term(left, key, x, key_of)
+            is_run_of_ones = mask & (mask + 1) == 0
+            return inner % (mask + 1) if inner is not None and is_run_of_ones else None
         case E.Binary(op="+" | "-" as op, left=left, right=right):
-            a, b = _term(left, key, x, name), _term(right, key, x, name)
-            if a is None or b is None:
+            first = _term(left, key, x, key_of)
+            second = _term(right, key, x, key_of)
+            if first is None or second is None:
                 return None
-            return a + b if op == "+" else a - b
+            return first + second if op == "+" else first - second
         case _:
             return None
 

@@ -1,1 +1,1 @@
-"""Words and arrays that two programs share: packing, layout, fixtures, tests."""
+"""What two programs share: messages, packed words, layouts, and the tests that fix them."""

@@ -1,4 +1,4 @@
-"""The C++ end of a message in numbers: how many elements a receiver hands on, from which offset, with which strides."""
+"""The C++ end of a message in numbers: elements, offsets and strides that a receiver hands on."""
 
 from __future__ import annotations
 
@@ -7,80 +7,120 @@ from collections.abc import Iterator
 
 from checks.core.finding import Location
 from checks.domain.cpp_places import Move
-from checks.domain.messages import SEND, Endpoint, Field, Messages
+from checks.domain.message_roles import SEND
+from checks.domain.messages import Endpoint, Messages
 from checks.eval.linear import difference
 from checks.lang.ir import expr as E
-from checks.lang.ir.source_file import SourceFile
 from checks.lang.ir.stmt import For
-from checks.rules.protocol._buffer_reads import DTYPE, OFFSET, SIZE, STRIDE, Quantity, folded
+from checks.rules.protocol._layout_numbers import (
+    DTYPE,
+    OFFSET,
+    SIZE,
+    STRIDE,
+    LayoutNumber,
+    resolved_form,
+)
 
 # What a tensor library calls the element types of C++.
 _DTYPES = {
-    "int64_t": "int64", "long": "int64", "int": "int32", "int32_t": "int32", "int16_t": "int16", "int8_t": "int8",
-    "uint8_t": "uint8", "float": "float32", "double": "float64", "bool": "bool", "phi::dtype::bfloat16": "bfloat16",
-    "paddle::bfloat16": "bfloat16", "phi::dtype::float16": "float16", "paddle::float16": "float16",
-}  # fmt: skip
+    "int64_t": "int64",
+    "long": "int64",
+    "int": "int32",
+    "int32_t": "int32",
+    "int16_t": "int16",
+    "int8_t": "int8",
+    "uint8_t": "uint8",
+    "float": "float32",
+    "double": "float64",
+    "bool": "bool",
+    "phi::dtype::bfloat16": "bfloat16",
+    "paddle::bfloat16": "bfloat16",
+    "phi::dtype::float16": "float16",
+    "paddle::float16": "float16",
+}
 
 
-def quantities(end: Endpoint, param: str, messages: Messages) -> Iterator[Quantity]:
-    """What the receiver `end` has for the layout of the buffer `param`, and what its senders have where the receiver
-    only copies."""
-    handed = [m for m in messages.forwards(end) if m.target.root == param]
-    if not handed:
+def receiver_layout(end: Endpoint, param: str, messages: Messages) -> Iterator[LayoutNumber]:
+    """What the receiver `end` has for the layout of the buffer `param`.
+
+    Where the receiver copies element by element, the senders decide what stands where, and their
+    numbers follow.
+    """
+    moves = [move for move in messages.forwards(end) if move.target.root == param]
+    if not moves:
         return
-    fields = {f.name: f for f in messages.layout(end.struct, end.unit)}
-    sources = dict.fromkeys(m.source.member for m in handed if m.source is not None)
-    yield from _size([fields.get(name) for name in sources], handed, end, messages)
-    elements = {_DTYPES.get(m.target.element.removeprefix("const ").strip()) for m in handed}
-    dtype = elements.pop() if len(elements) == 1 else None
-    if dtype is not None:
-        yield Quantity(DTYPE, dtype, _at(handed[0], end, messages), _line(handed[0], end))
-    for move in handed:
+    yield from _size(moves, end, messages)
+    yield from _element_type(moves, end, messages)
+    for move in moves:
         yield from _positions(move, end, messages)
-    if any(_copies(m) for m in handed):
-        for peer in messages.peers(end):
-            if peer.role == SEND:
-                for move in messages.writes(peer):
-                    yield from _positions(move, peer, messages)
+    if not any(_is_copy(move) for move in moves):
+        return
+    for peer in messages.peers(end):
+        if peer.role == SEND:
+            for move in messages.writes(peer):
+                yield from _positions(move, peer, messages)
 
 
-def _size(
-    fields: list[Field | None], handed: list[Move], end: Endpoint, messages: Messages
-) -> Iterator[Quantity]:
-    """The elements of all members that are handed on; certain where a loop copies as many whatever was received."""
-    total = 0
-    for field in fields:
-        dims = field.dims if field is not None else (None,)
-        if any(d is None for d in dims):
-            return
-        total += math.prod(d for d in dims if d is not None)
-    copied = [_stop(m, end, messages) for m in handed if _copies(m)]
-    home = messages.change.unit(end.struct.path, messages.side) or end.unit
-    place = Location(end.struct.path, end.struct.start_line, end.struct.end_line, messages.side)
-    rests = [at for m in end.struct.members for d in m.dims for at in _rests(d, home, messages)]
-    text = home.text(end.struct.start_line).strip()
-    yield Quantity(SIZE, total, place, text, tuple(dict.fromkeys(rests)), certain=total in copied)
+def _size(moves: list[Move], end: Endpoint, messages: Messages) -> Iterator[LayoutNumber]:
+    """The elements of all members that are handed on.
 
-
-def _rests(expr: E.Expr, unit: SourceFile, messages: Messages) -> tuple[Location, ...]:
-    value = messages.constants.resolve(expr, unit)
-    return value.locations if value is not None else ()
-
-
-def _copies(move: Move) -> bool:
-    """Whether element n of the message becomes element n of the buffer."""
-    source = move.source.index if move.source is not None else None
-    target = move.target.index
-    return isinstance(target, E.Name) and source is not None and difference(target, source) == 0
-
-
-def _stop(move: Move, end: Endpoint, messages: Messages) -> int | None:
-    loop = _loop(move)
-    return (
-        messages.number(loop.stop, end.unit, end.function)
-        if loop is not None and loop.stop is not None
-        else None
+    Certain where a loop copies that many, whatever was received.
+    """
+    total = _elements_of_members(moves, end, messages)
+    if total is None:
+        return
+    copied = [_loop_stop(move, end, messages) for move in moves if _is_copy(move)]
+    struct = end.struct
+    home = messages.change.unit(struct.path, messages.side) or end.unit
+    rests_on: list[Location] = []
+    for member in struct.members:
+        for dim in member.dims:
+            value = messages.constants.resolve(dim, home)
+            if value is not None:
+                rests_on += value.locations
+    yield LayoutNumber(
+        SIZE,
+        total,
+        Location(struct.path, struct.start_line, struct.end_line, messages.side),
+        home.text(struct.start_line).strip(),
+        tuple(dict.fromkeys(rests_on)),
+        certain=total in copied,
     )
+
+
+def _elements_of_members(moves: list[Move], end: Endpoint, messages: Messages) -> int | None:
+    dims = {field.name: field.dims for field in messages.structs.layout(end.struct, end.unit)}
+    members = dict.fromkeys(move.source.member for move in moves if move.source is not None)
+    total = 0
+    for member in members:
+        sizes = [dim for dim in dims.get(member, (None,)) if dim is not None]
+        if len(sizes) < len(dims.get(member, (None,))):
+            return None
+        total += math.prod(sizes)
+    return total
+
+
+def _element_type(moves: list[Move], end: Endpoint, messages: Messages) -> Iterator[LayoutNumber]:
+    types = {_DTYPES.get(move.target.element.removeprefix("const ").strip()) for move in moves}
+    dtype = types.pop() if len(types) == 1 else None
+    if dtype is not None:
+        place, excerpt = _quoted(moves[0], end, messages)
+        yield LayoutNumber(DTYPE, dtype, place, excerpt)
+
+
+def _is_copy(move: Move) -> bool:
+    """Whether element n of the message becomes element n of the buffer."""
+    if move.source is None or move.source.index is None:
+        return False
+    target = move.target.index
+    return isinstance(target, E.Name) and difference(target, move.source.index) == 0
+
+
+def _loop_stop(move: Move, end: Endpoint, messages: Messages) -> int | None:
+    loop = _loop(move)
+    if loop is None or loop.stop is None:
+        return None
+    return messages.structs.number(loop.stop, end.unit, end.function)
 
 
 def _loop(move: Move) -> For | None:
@@ -88,35 +128,38 @@ def _loop(move: Move) -> For | None:
     index = move.target.index
     if not isinstance(index, E.Name):
         return None
-    return next((f for f in reversed(move.guarded.loops) if f.target == index), None)
+    for loop in reversed(move.guarded.loops):
+        if loop.target == index:
+            return loop
+    return None
 
 
-def _positions(move: Move, end: Endpoint, messages: Messages) -> Iterator[Quantity]:
+def _positions(move: Move, end: Endpoint, messages: Messages) -> Iterator[LayoutNumber]:
+    """The offsets and strides in the index that a store writes to."""
     index = move.target.index
     if index is None:
         return
-    form, rests = folded(index, end.unit, end.function, messages.constants)
-    at, text = _at(move, end, messages), _line(move, end)
+    place, excerpt = _quoted(move, end, messages)
+    form, rests_on = resolved_form(index, end.unit, end.function, messages.constants)
     if form is not None:
-        yield Quantity(OFFSET, form.terms.get((), 0), at, text, rests)
-        for key, factor in form.terms.items():
-            if len(key) == 1 and factor > 0:
-                yield Quantity(STRIDE, factor, at, text, rests)
+        yield LayoutNumber(OFFSET, form.terms.get((), 0), place, excerpt, rests_on)
+        for symbols, factor in form.terms.items():
+            if len(symbols) == 1 and factor > 0:
+                yield LayoutNumber(STRIDE, factor, place, excerpt, rests_on)
     loop = _loop(move)
     if loop is not None and loop.start is not None:
         start = messages.constants.resolve(loop.start, end.unit, end.function)
         if start is not None and isinstance(start.value, int):
-            yield Quantity(OFFSET, start.value, at, text, start.locations)
+            yield LayoutNumber(OFFSET, start.value, place, excerpt, start.locations)
+    # `rows[i / ROW]` and `i % ROW`: the row's length stands in the value, not in the index.
     for part in E.walk(move.value):
         if isinstance(part, E.Binary) and part.op in ("/", "%"):
             row = messages.constants.resolve(part.right, end.unit, end.function)
             if row is not None and isinstance(row.value, int):
-                yield Quantity(STRIDE, row.value, at, text, row.locations)
+                yield LayoutNumber(STRIDE, row.value, place, excerpt, row.locations)
 
 
-def _at(move: Move, end: Endpoint, messages: Messages) -> Location:
-    return Location(end.unit.path, move.line, side=messages.side)
-
-
-def _line(move: Move, end: Endpoint) -> str:
-    return end.unit.text(move.line).strip()
+def _quoted(move: Move, end: Endpoint, messages: Messages) -> tuple[Location, str]:
+    """Where a store stands, and its line."""
+    place = Location(end.unit.path, move.line, side=messages.side)
+    return place, end.unit.text(move.line).strip()

@@ -2,14 +2,16 @@
 
 ## What it does
 
-Finds words put together by shift and OR (`flag | (n << 8)`) that the change wrote or touched, and asks the solver for
-field values, in the declared types and under the conditions that hold there, with which a lower field spills into the
-one above it. The evidence is such values, packed and read back. The fix masks the field.
+Finds words put together by shift and OR (`flag | (n << 8)`) that the change wrote or touched, and
+asks the solver for field values, in the declared types and under the conditions that hold there,
+with which a lower field spills into the one above it. The evidence is such values, packed and read
+back. The fix masks the field.
 
 ## Why it matters
 
-PaddlePaddle/FastDeploy#7884 put `message_flag | (max_num_logprobs << 8)` into one int at two senders. Nothing keeps
-`message_flag` below 256; a reviewer could only ask, and the code was merged so.
+PaddlePaddle/FastDeploy#7884 put `message_flag | (max_num_logprobs << 8)` into one int at two
+senders. Nothing keeps `message_flag` below 256; a reviewer could only ask, and the code was merged
+so.
 
 ## Example
 
@@ -20,13 +22,13 @@ msg.meta[1] = (message_flag & 0xFF) | (width << 8);   // kept in its bits
 
 ## Known limits
 
-Sums of shifted values are taken for addresses, not for words. The range of a field is known from its type, from
-constants, masks, casts, and conditions in the same function; a promise made by a caller is shown but does not count.
+Sums of shifted values are taken for addresses, not for words. The range of a field is known from
+its type, from constants, masks, casts, and conditions in the same function; a promise made by a
+caller is shown but does not count.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
@@ -37,75 +39,93 @@ from checks.core.finding import (
     CounterexampleRow,
     Definition,
     Edit,
-    Evidence,
     Finding,
     Fix,
     Location,
     Message,
     Severity,
 )
-from checks.domain.bitfields.expressions import Pack, Part, by_or, packs
+from checks.domain.bitfields.packing import BitField, PackExpr, is_joined_by_or, pack_expressions
 from checks.domain.bitfields.ranges import Ranges
 from checks.domain.ops import OpCall, OpInfo, Ops
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 
 ID = "protocol.unmasked-pack"
-_OR = re.compile(r"\|(?![|=])(?<!\|\|)")
+
+_PYTHON_BITS = 64
+# What stands in the fields beside the one that overflows, so that they are seen to change.
+_OTHER_VALUE = 2
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
+    """One finding for each packed word with an open field."""
     for file in change.files:
         unit = change.unit(file.head_path) if file.head_path else None
         if unit is None or config.is_test(unit.path):
             continue
         for function in unit.functions:
-            if _may_pack(function, unit, change):
-                for pack in packs(function):
-                    if _concerns(pack, change, unit):
-                        yield from _check(pack, unit, change)
+            if not change.touches(unit.path, function.start_line, function.end_line):
+                continue
+            for pack in pack_expressions(function):
+                if _is_stored_word(pack) and change.touches(unit.path, pack.line, pack.end_line):
+                    yield from _check(pack, unit, change)
 
 
-def _may_pack(function: Function, unit: SourceFile, change: ChangeSet) -> bool:
-    """A sieve before its body is parsed: a word is put together with `|`."""
-    start, end = function.start_line, function.end_line
-    return change.touches(unit.path, start, end) and _OR.search(unit.text(start, end)) is not None
+def _is_stored_word(pack: PackExpr) -> bool:
+    """A word that is stored or returned for somebody else to read.
+
+    An array element at a computed place is left out: that is data, not a message.
+    """
+    if not is_joined_by_or(pack.expr):
+        return False
+    match pack.target:
+        case None | E.Attr():
+            return True
+        case E.Index(indices=indices):
+            return all(isinstance(index, E.Const) for index in indices)
+        case _:
+            return False
 
 
-def _concerns(pack: Pack, change: ChangeSet, unit: SourceFile) -> bool:
-    """A word that is stored for somebody else to read, on a line of the change."""
-    stored = isinstance(pack.target, E.Index | E.Attr) or pack.target is None
-    element = isinstance(pack.target, E.Index) and not all(
-        isinstance(i, E.Const) for i in pack.target.indices
-    )
-    return (
-        stored
-        and not element
-        and by_or(pack.expr)
-        and change.touches(unit.path, pack.line, pack.end_line)
-    )
-
-
-def _check(pack: Pack, unit: SourceFile, change: ChangeSet) -> Iterator[Finding]:
+def _check(pack: PackExpr, unit: SourceFile, change: ChangeSet) -> Iterator[Finding]:
     ranges = Ranges(pack.function, unit, pack.guarded)
-    bits = 64 if unit.language == "python" else ranges.bits_of(pack)
-    open_parts = [p for p in pack.parts[:-1] if ranges.overflow(p, pack.width(p, bits)) is not None]
-    if not open_parts:
-        return
-    worst = open_parts[0]
-    value = ranges.overflow(worst, pack.width(worst, bits))
-    assert value is not None
-    callers = _callers(pack.function, worst, change)
-    escapes = [c for c in callers if not 0 <= int(c.value) < 1 << pack.width(worst, bits)]
-    names = [ranges.text(p.expr) for p in open_parts]
+    bits = _PYTHON_BITS if unit.language == "python" else ranges.bits_of(pack)
+    overflows: dict[BitField, int] = {}
+    # Nothing stands above the last field.
+    for field in pack.fields[:-1]:
+        value = ranges.overflow(field, pack.width(field, bits))
+        if value is not None:
+            overflows[field] = value
+    if overflows:
+        yield _finding(pack, overflows, bits, unit, ranges, change)
+
+
+def _finding(
+    pack: PackExpr,
+    overflows: dict[BitField, int],
+    bits: int,
+    unit: SourceFile,
+    ranges: Ranges,
+    change: ChangeSet,
+) -> Finding:
+    """The finding about a word of `bits` bits; `overflows` has a value for each open field."""
+    worst, value = next(iter(overflows.items()))
+    width = pack.width(worst, bits)
+    callers = _values_passed(pack.function, worst, change)
+    escapes = any(not 0 <= int(caller.value) < 1 << width for caller in callers)
+    names = [ranges.text(field.expr) for field in overflows]
     args = {
-        "field": names[0], "fields": names, "bits": pack.width(worst, bits),
+        "field": names[0],
+        "fields": names,
+        "bits": width,
         "word": ranges.text(pack.target) or f"{pack.function.name}()",
-        "value": value, "largest": (1 << pack.width(worst, bits)) - 1,
-        "callers": sorted({c.value for c in callers}), "escapes": bool(escapes),
-    }  # fmt: skip
-    evidence: tuple[Evidence, ...] = (_counterexample(pack, worst, value, bits, ranges), *callers)
-    yield Finding(
+        "value": value,
+        "largest": (1 << width) - 1,
+        "callers": sorted({caller.value for caller in callers}),
+        "escapes": escapes,
+    }
+    return Finding(
         rule=ID,
         severity=Severity.BUG if escapes else Severity.SUGGESTION,
         confidence=Confidence.HIGH,
@@ -113,77 +133,83 @@ def _check(pack: Pack, unit: SourceFile, change: ChangeSet) -> Iterator[Finding]
         message=Message("unmasked", args),
         symbol=pack.function.qualname,
         subject=" | ".join(names),
-        evidence=evidence,
-        fix=_fix(pack, open_parts, bits, unit, ranges),
+        evidence=(_counterexample(pack, worst, value, bits, ranges), *callers),
+        fix=_fix(pack, list(overflows), bits, unit, ranges),
     )
 
 
 def _counterexample(
-    pack: Pack, worst: Part, value: int, bits: int, ranges: Ranges
+    pack: PackExpr, worst: BitField, value: int, bits: int, ranges: Ranges
 ) -> Counterexample:
-    """The word with `value` in the open field and 2 in the others, and each field as it reads back."""
-    given = {
-        p: value if p is worst else p.constant if p.constant is not None else 2 for p in pack.parts
-    }
-    word = 0
-    for part, v in given.items():
-        cut = v & part.mask if part.mask is not None else v
-        word |= cut << part.shift
-    word &= (1 << bits) - 1
+    """The word with `value` in the open field, and each field as it reads back."""
+    values: list[int] = []
+    for field in pack.fields:
+        if field is worst:
+            values.append(value)
+        elif field.constant is not None:
+            values.append(field.constant)
+        else:
+            values.append(_OTHER_VALUE)
+    word = pack.pack(values, bits)
     rows = []
-    for part, v in given.items():
-        width = pack.width(part, bits)
-        rows.append(
-            CounterexampleRow(ranges.text(part.expr), v, (word >> part.shift) & ((1 << width) - 1))
-        )
-    signed = word - (1 << bits) if word >> (bits - 1) else word
-    return Counterexample(tuple(rows), signed, ranges.text(pack.expr))
+    for field, before in zip(pack.fields, values, strict=True):
+        after = (word >> field.shift) & ((1 << pack.width(field, bits)) - 1)
+        rows.append(CounterexampleRow(ranges.text(field.expr), before, after))
+    return Counterexample(tuple(rows), word, ranges.text(pack.expr))
 
 
-def _callers(function: Function, part: Part, change: ChangeSet) -> tuple[Definition, ...]:
-    """What callers of the op pass for the field, where it is a parameter and they pass a plain number."""
-    if not isinstance(part.expr, E.Name) or part.expr.id not in [p.name for p in function.params]:
+def _values_passed(
+    function: Function, field: BitField, change: ChangeSet
+) -> tuple[Definition, ...]:
+    """The plain numbers that callers of the op pass for a field that is a parameter."""
+    params = [param.name for param in function.params]
+    if not isinstance(field.expr, E.Name) or field.expr.id not in params:
         return ()
-    place = [p.name for p in function.params].index(part.expr.id)
+    place = params.index(field.expr.id)
     ops = Ops.of(change)
-    found: list[Definition] = []
+    values: dict[tuple[str, int], Definition] = {}
     for op in ops.of_function(function):
-        for call in ops.calls(op.name) if place < len(op.params) else ():
+        if place >= len(op.params):
+            continue
+        for call in ops.calls(op.name):
             passed = _passed(call, op, place)
             if isinstance(passed, E.Const) and isinstance(passed.value, int):
                 at = Location(call.unit.path, passed.line or call.call.line)
-                found.append(
-                    Definition(
-                        part.expr.id,
-                        at,
-                        str(int(passed.value)),
-                        call.unit.text(at.start_line).strip(),
-                    )
-                )
-    unique = {(d.location.path, d.location.start_line): d for d in found}
-    return tuple(unique[k] for k in sorted(unique))
+                excerpt = call.unit.text(at.start_line).strip()
+                value = str(int(passed.value))
+                values[at.path, at.start_line] = Definition(field.expr.id, at, value, excerpt)
+    return tuple(values[key] for key in sorted(values))
 
 
 def _passed(call: OpCall, op: OpInfo, place: int) -> E.Expr | None:
-    """The argument at `place`. In a call that keeps an older list of tensors, the first plain number is what the op
-    takes as its first attribute."""
+    """The argument at `place`.
+
+    In a call that keeps an older list of tensors, the first plain number is what the op takes as
+    its first attribute.
+    """
     if len(call.call.args) + len(call.call.keywords) == len(op.params):
         return call.args.get(op.params[place])
-    numbers = [a for a in call.call.args if isinstance(a, E.Const) and type(a.value) is int]
-    first = op.registration is not None and place == len(op.registration.inputs)
-    return numbers[0] if first and numbers else None
+    if op.registration is None or place != len(op.registration.inputs):
+        return None
+    for argument in call.call.args:
+        if isinstance(argument, E.Const) and type(argument.value) is int:
+            return argument
+    return None
 
 
-def _fix(pack: Pack, parts: list[Part], bits: int, unit: SourceFile, ranges: Ranges) -> Fix | None:
+def _fix(
+    pack: PackExpr, open_fields: list[BitField], bits: int, unit: SourceFile, ranges: Ranges
+) -> Fix | None:
     """Mask each open field where its name stands alone on the line."""
-    if pack.line != pack.end_line or pack.expr is not getattr(pack.guarded.stmt, "value", None):
+    is_one_line = pack.line == pack.end_line
+    if not is_one_line or pack.expr is not getattr(pack.guarded.stmt, "value", None):
         return None
     line = unit.lines[pack.line - 1]
-    for part in parts:
-        text = ranges.text(part.expr)
-        before, equals, after = line.partition("=")
-        if not equals or after.count(text) != 1 or part.mask is not None:
+    for field in open_fields:
+        text = ranges.text(field.expr)
+        target, equals, value = line.partition("=")
+        if not equals or value.count(text) != 1 or field.mask is not None:
             return None
-        mask = f"{(1 << pack.width(part, bits)) - 1:#x}".upper().replace("X", "x")
-        line = before + equals + after.replace(text, f"({text} & {mask})")
+        mask = f"0x{(1 << pack.width(field, bits)) - 1:X}"
+        line = target + equals + value.replace(text, f"({text} & {mask})")
     return Fix((Edit(unit.path, pack.line, pack.line, (line.rstrip("\r"),)),))

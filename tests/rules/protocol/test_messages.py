@@ -38,7 +38,7 @@ def test_a_number_is_no_struct(name: str) -> None:
     known = messages(put=SENDER, way=MESSAGE)
     unit = known.change.unit("put.cc")
     assert unit is not None
-    assert (known.struct(name, unit) is not None) == name.startswith("note")
+    assert (known.structs.find(name, unit) is not None) == name.startswith("note")
 
 
 @pytest.mark.parametrize(
