@@ -26,7 +26,20 @@ from checks.rules.protocol import (
     unmasked_pack,
     untested_change,
 )
-from checks.rules.semantics import rank_gate, step_idx
+from checks.rules.semantics import (
+    called_too_early,
+    diverged_copy,
+    ignored_rank_flag,
+    op_against_test,
+    outdated_test,
+    rank_argument,
+    rank_gate,
+    step_idx,
+    unadjusted_limit,
+    unaffected_sibling,
+    uncorrected_copy,
+    wrong_fixture,
+)
 from checks.rules.sync import key, model_runner, op, signature
 
 RULES: tuple[Check, ...] = (
@@ -37,7 +50,17 @@ RULES: tuple[Check, ...] = (
     untested_change,
     baseline_affected,
     step_idx,
+    wrong_fixture,
+    op_against_test,
+    outdated_test,
+    uncorrected_copy,
+    diverged_copy,
+    called_too_early,
+    unadjusted_limit,
+    unaffected_sibling,
     rank_gate,
+    ignored_rank_flag,
+    rank_argument,
     signature,
     op,
     key,

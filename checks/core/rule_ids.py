@@ -9,7 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 # The id of today -> the id before.
-FORMER: dict[str, str] = {}
+FORMER: dict[str, str] = {
+    "semantics.wrong-fixture": "semantics.step-idx",
+    "semantics.op-against-test": "semantics.step-idx",
+    "semantics.outdated-test": "semantics.step-idx",
+    "semantics.uncorrected-copy": "semantics.step-idx",
+    "semantics.diverged-copy": "semantics.step-idx",
+    "semantics.called-too-early": "semantics.step-idx",
+    "semantics.unadjusted-limit": "semantics.step-idx",
+    "semantics.unaffected-sibling": "semantics.step-idx",
+    "semantics.ignored-rank-flag": "semantics.rank-gate",
+    "semantics.rank-argument": "semantics.rank-gate",
+}
 
 
 def former_id(rule: str) -> str:

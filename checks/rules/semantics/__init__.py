@@ -1,1 +1,1 @@
-"""What an index or a condition means, followed from writer to reader."""
+"""Rules about what an index means to its buffers, and a rank to the messages it lets through."""
