@@ -20,6 +20,21 @@ FORMER: dict[str, str] = {
     "semantics.unaffected-sibling": "semantics.step-idx",
     "semantics.ignored-rank-flag": "semantics.rank-gate",
     "semantics.rank-argument": "semantics.rank-gate",
+    "kernel.mixed-rows": "kernel.padded-rows",
+    "kernel.dropped-lengths": "kernel.padded-rows",
+    "kernel.unguarded-thread": "kernel.missing-bounds-check",
+    "kernel.missing-mask": "kernel.missing-bounds-check",
+    "kernel.scatter-capacity": "kernel.missing-bounds-check",
+    "kernel.pointer-length": "kernel.pointer-type",
+    "kernel.refused-null": "kernel.pointer-type",
+    "kernel.element-type": "kernel.pointer-type",
+    "kernel.missing-barrier": "kernel.barrier",
+    "kernel.leaked-memory": "kernel.resource-scope",
+    "kernel.dropped-status": "kernel.missing-error-check",
+    "kernel.overwritten-attribute": "kernel.unused-parameter",
+    "kernel.same-branches": "kernel.dead-code",
+    "kernel.decided-test": "kernel.dead-code",
+    "kernel.uncalled-function": "kernel.dead-code",
 }
 
 

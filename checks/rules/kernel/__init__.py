@@ -1,1 +1,1 @@
-"""Rules about device code and the code around it: kernels, ops, and the tensors that go into them."""
+"""Rules about device code and the code around it: kernels, ops, and the tensors they get."""

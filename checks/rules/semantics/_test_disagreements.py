@@ -120,7 +120,7 @@ def _finding(
         message=Message("against-test" if blames_op else check.kind, args),
         symbol=symbol,
         subject=_report.excerpt(library, place),
-        evidence=_evidence(indices, checks, args),
+        evidence=tuple(_evidence(indices, checks, args)),
         related=(Related(other_place, Message("compare-with", {"op": check.op.name})),),
     )
     if not proved:
