@@ -8,9 +8,9 @@ from checks.core.change import ChangeSet
 from checks.core.changed import ChangedFunction, body_code, code_without_comments, has_word
 from checks.core.config import Config
 from checks.core.finding import Location, Message, Related, Sibling
-from checks.domain.ops import OpInfo, Ops, arguments, calls_of
-from checks.lang.ir import expr as E
+from checks.domain.ops import OpInfo, Ops, arguments
 from checks.lang.ir.source_file import Function, Param, SourceFile
+from checks.rules.kernel._calls import calls_in_file
 
 
 def passing_call(
@@ -33,12 +33,9 @@ def _python_call(
         unit = change.unit(path) if not config.is_test(path) else None
         if unit is None:
             continue
-        for function in unit.functions:
-            if name not in unit.text(function.start_line, function.end_line):
-                continue
-            for call, _ in calls_of(function.body):
-                if E.callee(call) == name and param.name in arguments(call, params):
-                    return _passed_at(path, call.line)
+        for _, call, _ in calls_in_file(name, unit):
+            if param.name in arguments(call, params):
+                return _passed_at(path, call.line)
     return None
 
 
@@ -61,14 +58,11 @@ def _cpp_call(param: Param, changed: ChangedFunction) -> Related | None:
     """The first call of a C++ function in its own file that has an argument in the place of
     `param`.
     """
-    unit, name = changed.unit, changed.head.name
+    unit = changed.unit
     place = _place(param, changed.head)
-    for function in unit.functions:
-        if not has_word(unit.text(function.start_line, function.end_line), name):
-            continue
-        for call, _ in calls_of(function.body):
-            if E.callee(call) == name and len(call.args) > place:
-                return _passed_at(unit.path, call.args[place].line or call.line)
+    for _, call, _ in calls_in_file(changed.head.name, unit):
+        if len(call.args) > place:
+            return _passed_at(unit.path, call.args[place].line or call.line)
     return None
 
 

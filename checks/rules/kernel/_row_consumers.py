@@ -18,6 +18,7 @@ from checks.domain.tensors import cut, key_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import Assign, Return, guarded_statements
+from checks.rules.kernel._calls import calls_in_file
 from checks.rules.kernel._rows_read import RowRead, first_row_read
 
 CUT, KEPT, PAST, MOVED = "cut", "kept", "past", "moved"
@@ -302,10 +303,8 @@ def _is_elsewhere(function: Function, guards: tuple[E.Expr, ...], search: _Searc
         unit = search.change.unit(path)
         if unit is None:
             continue
-        for caller in callers(function.name, unit):
-            for call, call_guards in calls_of(caller.body):
-                if E.callee(call) == function.name:
-                    elsewhere.append(_is_other_path(path, call_guards, search))
+        for _, _, call_guards in calls_in_file(function.name, unit):
+            elsewhere.append(_is_other_path(path, call_guards, search))
     return bool(elsewhere) and all(elsewhere)
 
 

@@ -53,17 +53,23 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
 def _unreachable(body: tuple[Stmt, ...], changed: ChangedFunction) -> Iterator[Finding]:
     """The first statement of a block that another one in front of it cuts off."""
     for leaving, behind in pairwise(body):
-        if not leaves(leaving) or behind.line <= leaving.end_line or not has_effect(behind):
+        if not leaves(leaving) or not has_effect(behind):
             continue
-        if changed.python and _makes_generator(changed, body):
-            continue
-        # Arms that come out of a macro leave only the default one to see.
-        if isinstance(leaving, Raise) and not changed.python and "switch" in changed.code:
+        # On one line, a macro may have hidden the condition.
+        if behind.line <= leaving.end_line or _is_excused(leaving, body, changed):
             continue
         end = body[-1].end_line
         if changed.touched(leaving.line, leaving.end_line) or changed.touched(behind.line, end):
             yield _finding(leaving, behind, end, changed)
         return
+
+
+def _is_excused(leaving: Stmt, body: tuple[Stmt, ...], changed: ChangedFunction) -> bool:
+    """Whether the language gives what stands behind `leaving` a meaning."""
+    if changed.python:
+        return _makes_generator(changed, body)
+    # Arms of a `switch` that come out of a macro leave only the default one to see.
+    return isinstance(leaving, Raise) and "switch" in changed.code
 
 
 def leaves(stmt: Stmt) -> bool:

@@ -34,11 +34,11 @@ from checks.core.change import ChangeSet
 from checks.core.changed import ChangedFunction, changed_functions
 from checks.core.config import Config
 from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity
-from checks.domain.ops import calls_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import Assign, ExprStmt, Return, Stmt, guarded_statements
 from checks.lang.source import language
+from checks.rules.kernel._calls import calls_in_file
 
 ID = "kernel.dropped-lengths"
 _LENGTH = re.compile(r"(?:^|_)(?:lens?|lengths?|nums?|sizes?|counts?)(?:_|$)")
@@ -176,12 +176,9 @@ def _passed_functions(
         unit = change.unit(path)
         if unit is None:
             continue
-        for function in unit.functions:
-            if head.name not in _text(unit, function):
-                continue
-            for call, _ in calls_of(function.body):
-                if E.callee(call) == head.name and place < len(call.args):
-                    found.add(_function_name(call.args[place]))
+        for _, call, _ in calls_in_file(head.name, unit):
+            if place < len(call.args):
+                found.add(_function_name(call.args[place]))
     return found - {""}
 
 

@@ -113,26 +113,38 @@ def _seed_argument(call: E.Call, stmt: Stmt, changed: ChangedFunction) -> E.Expr
         return _python_seed(call, changed)
     if call.launch:
         return _launched_seed(call, changed)
+    if not call.args:
+        return None
     name = E.dotted(call.func) or ""
-    first = call.args[0] if call.args else None
     if E.callee(call) == "curand_init" or name in ("srand", "std::srand"):
-        return first
-    declared = (stmt.declares or "").strip() if isinstance(stmt, Assign) else ""
-    if _ENGINE.search(declared) and name == declared and len(call.args) == 1:
-        return first
+        return call.args[0]
+    if _constructs_engine(name, stmt) and len(call.args) == 1:
+        return call.args[0]
     return None
+
+
+def _constructs_engine(name: str, stmt: Stmt) -> bool:
+    """Whether a call of `name` is the constructor in `std::mt19937 engine(seed)`."""
+    if not isinstance(stmt, Assign) or not stmt.declares:
+        return False
+    declared = stmt.declares.strip()
+    return name == declared and _ENGINE.search(declared) is not None
 
 
 def _python_seed(call: E.Call, changed: ChangedFunction) -> E.Expr | None:
+    if not call.args:
+        return None
     name = E.dotted(call.func) or ""
-    first = call.args[0] if call.args else None
     if name.startswith("tl.") and E.callee(call) in _TRITON_RANDOM and is_triton(changed.head):
-        return first
-    if name in ("paddle.seed", "torch.manual_seed"):
-        function = changed.head.name
-        is_set_up = function in ("__init__", "main") or "seed" in function
-        return None if is_set_up else first
+        return call.args[0]
+    if name in ("paddle.seed", "torch.manual_seed") and not _is_set_up(changed.head.name):
+        return call.args[0]
     return None
+
+
+def _is_set_up(function: str) -> bool:
+    """Whether a function seeds once, by its name: it does not run at every step."""
+    return function in ("__init__", "main") or "seed" in function
 
 
 def _launched_seed(call: E.Call, changed: ChangedFunction) -> E.Expr | None:

@@ -29,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
-from checks.core.changed import ChangedFunction, changed_functions, has_word
+from checks.core.changed import ChangedFunction, changed_functions
 from checks.core.config import Config
 from checks.core.finding import (
     Confidence,
@@ -41,8 +41,8 @@ from checks.core.finding import (
     Message,
     Severity,
 )
-from checks.domain.ops import calls_of
 from checks.lang.ir import expr as E
+from checks.rules.kernel._calls import calls_in_file
 from checks.rules.kernel._pointer_checks import PointerCheck, new_pointer_checks
 
 ID = "kernel.refused-null"
@@ -84,14 +84,10 @@ def _calls(
         unit = change.unit(path) if not config.is_test(path) else None
         if unit is None:
             continue
-        for function in unit.functions:
-            if function.name == head.name:
-                continue
-            if not has_word(unit.text(function.start_line, function.end_line), head.name):
-                continue
-            for call, _ in calls_of(function.body):
-                if E.callee(call) == head.name and len(call.args) == len(head.params):
-                    yield call, path
+        for function, call, _ in calls_in_file(head.name, unit):
+            # An overload that calls the other one passes on what it got itself.
+            if function.name != head.name and len(call.args) == len(head.params):
+                yield call, path
 
 
 def _may_be_null(passed: E.Expr) -> bool:

@@ -36,9 +36,10 @@ from checks.core.changed import (
 )
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Severity
-from checks.domain.ops import calls_of, expressions_of
+from checks.domain.ops import expressions_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.stmt import Assign, For
+from checks.rules.kernel._calls import calls_in_file
 
 ID = "kernel.unguarded-thread"
 _GLOBAL_INDEX = {"blockIdx.x", "blockDim.x", "threadIdx.x"}
@@ -93,14 +94,11 @@ def _is_launch_rounded_up(changed: ChangedFunction) -> bool:
     """Whether the first launch in the file divides up: `(n + block - 1) / block`, `ceil_div`,
     `cdiv`.
     """
-    kernel = changed.head.name
-    for function in changed.unit.functions:
-        text = changed.unit.text(function.start_line, function.end_line)
-        if kernel not in text:
-            continue
-        for call, _ in calls_of(function.body):
-            if E.callee(call) == kernel and call.launch:
-                return any(word in text.lower() for word in _ROUNDS_UP)
+    unit = changed.unit
+    for host, call, _ in calls_in_file(changed.head.name, unit):
+        if call.launch:
+            text = unit.text(host.start_line, host.end_line).lower()
+            return any(word in text for word in _ROUNDS_UP)
     return False
 
 

@@ -85,13 +85,11 @@ def _reading_line(guarded: GuardedStmt, name: str, *, is_array: bool) -> int | N
     expressions = list(expressions_of(stmt))
     if any(_is_given_away(top, name) for top in expressions):
         return None
-    if isinstance(stmt, Assign):
-        if E.root(stmt.target) == name and stmt.op == "=":
-            reads = stmt.value is not None and bool(list(reads_of(name, stmt.value)))
-            return stmt.line if reads else None
-        # A pointer or reference to it may be written through.
-        if re.search(r"[*&]", stmt.declares or ""):
-            return None
+    if isinstance(stmt, Assign) and E.root(stmt.target) == name and stmt.op == "=":
+        return stmt.line if _has_read(name, stmt.value) else None
+    # A pointer or reference to it may be written through.
+    if isinstance(stmt, Assign) and re.search(r"[*&]", stmt.declares or ""):
+        return None
     found = [read for top in expressions for read in reads_of(name, top)]
     if not found:
         return None
@@ -99,6 +97,10 @@ def _reading_line(guarded: GuardedStmt, name: str, *, is_array: bool) -> int | N
     if is_array and any(isinstance(read, E.Name) for read in found):
         return None
     return found[0].line or stmt.line
+
+
+def _has_read(name: str, value: E.Expr | None) -> bool:
+    return value is not None and bool(list(reads_of(name, value)))
 
 
 def _is_given_away(top: E.Expr, name: str) -> bool:

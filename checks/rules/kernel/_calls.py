@@ -1,0 +1,25 @@
+"""Where a function is called by name in one file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from checks.domain.ops import calls_of
+from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import Function, SourceFile
+
+
+def calls_in_file(
+    name: str, unit: SourceFile
+) -> Iterator[tuple[Function, E.Call, tuple[E.Expr, ...]]]:
+    """(function, call, conditions) of every call of `name`, in source order.
+
+    Functions that do not have the name in their text are not looked into: most files name what is
+    called in one function out of many.
+    """
+    for function in unit.functions:
+        if name not in unit.text(function.start_line, function.end_line):
+            continue
+        for call, guards in calls_of(function.body):
+            if E.callee(call) == name:
+                yield function, call, guards
