@@ -1,6 +1,4 @@
-"""Where a parameter still matters although its function does not use it: at a call, or in the op's
-copy.
-"""
+"""Where a parameter that its function ignores still matters: at a call, or in the op's copy."""
 
 from __future__ import annotations
 
@@ -55,9 +53,7 @@ def _op_call(
 
 
 def _cpp_call(param: Param, changed: ChangedFunction) -> Related | None:
-    """The first call of a C++ function in its own file that has an argument in the place of
-    `param`.
-    """
+    """The first call in its own file that passes a C++ function something for `param`."""
     unit = changed.unit
     place = _place(param, changed.head)
     for _, call, _ in calls_in_file(changed.head.name, unit):
@@ -122,9 +118,7 @@ def _honouring(
 
 
 def _last_line_naming(name: str, function: Function, unit: SourceFile) -> int:
-    """The last line of `function` that names `name`: behind its parameters, most likely where it
-    counts.
-    """
+    """The last line of `function` that names `name`, where it most likely counts."""
     for number in range(function.end_line, function.start_line, -1):
         if has_word(unit.text(number), name):
             return number

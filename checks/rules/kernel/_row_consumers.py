@@ -1,6 +1,4 @@
-"""Who reads what a function returns, in the rest of the product, and whether past the rows that are
-valid.
-"""
+"""Who reads what a function returns, and whether past the rows that are valid."""
 
 from __future__ import annotations
 
@@ -28,8 +26,10 @@ _QUESTIONS = frozenset({"isinstance", "len", "print", "type", "hasattr", "getatt
 
 @dataclass(frozen=True, slots=True)
 class RowConsumer:
-    """`name` gets the tensor at `at`: it keeps to the valid rows, may read others, or puts the rows
-    in another order.
+    """A function `name` that gets the tensor at `at`, and what it does with its rows.
+
+    `kind`: it keeps to the valid rows, cuts them, may read others (`PAST`), or puts them in another
+    order (`MOVED`).
 
     `read` is what its code shows.
     """
@@ -43,9 +43,7 @@ class RowConsumer:
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """What is known of the tensors: how the valid rows are told, and where the op that fills them
-    runs.
-    """
+    """What is known of the tensors: what tells their valid rows, and where their filler runs."""
 
     offsets: str
     hardware: frozenset[str]
@@ -70,8 +68,9 @@ def find_consumers(
     change: ChangeSet,
     config: Config,
 ) -> tuple[RowConsumer, ...]:
-    """Those that get what `changed` makes of the tensors `names`, found by the field in which its
-    callers keep it.
+    """Those that get what `changed` makes of the tensors `names`.
+
+    They are found by the field in which the callers of the function keep its result.
 
     Left out are readers that other hardware or decoding without speculation alone has, where
     `filler`, which fills the tensors, is of neither.
@@ -93,6 +92,7 @@ def _consumers_of_field(
     """The consumers outside the file of the changed function."""
     for path in product_files(field, search.change, search.config):
         unit = search.change.unit(path)
+        # The function's own file is in the change, where its reader sees it.
         if unit is None or path == changed.unit.path:
             continue
         for function in unit.functions:
@@ -208,6 +208,7 @@ def _in_function(
             continue
         place = Location(unit.path, call.line)
         text = unit.text(call.line).strip()
+        # Which rows move where is not followed: a person has to look.
         if is_reordered:
             yield RowConsumer(function.name, MOVED, place, text)
             continue
@@ -230,9 +231,7 @@ def _aliases(field: str, function: Function) -> tuple[set[str], bool]:
 
 
 def _is_behind(statement: _Cut, call: E.Call, guards: tuple[E.Expr, ...]) -> bool:
-    """Whether a call gets the rows that were cut: it comes later, under the same conditions or
-    more.
-    """
+    """Whether a call gets the rows that were cut: it is later, under no fewer conditions."""
     return call.line >= statement.line and set(statement.guards) <= set(guards)
 
 
@@ -293,9 +292,7 @@ def _is_offsets(value: E.Expr, search: _Search) -> bool:
 
 
 def _is_elsewhere(function: Function, guards: tuple[E.Expr, ...], search: _Search) -> bool:
-    """Whether the padded tensor does not come here: other hardware, or decoding without
-    speculation.
-    """
+    """Whether the padded tensor cannot come here: other hardware, or no speculation."""
     if _is_other_path(function.path, guards, search):
         return True
     elsewhere: list[bool] = []
@@ -309,9 +306,7 @@ def _is_elsewhere(function: Function, guards: tuple[E.Expr, ...], search: _Searc
 
 
 def _is_other_path(path: str, guards: tuple[E.Expr, ...], search: _Search) -> bool:
-    """Whether code is for hardware on which the filler does not run, or runs only without
-    speculation.
-    """
+    """Whether code is for other hardware than the filler, or runs only without speculation."""
     hardware = search.config.hardware_of(path)
     if hardware and search.hardware and hardware not in search.hardware:
         return True

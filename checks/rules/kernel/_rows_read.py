@@ -1,6 +1,4 @@
-"""Which rows of a tensor the function behind an op reads: those below a count behind offsets, or
-others as well.
-"""
+"""Which rows of a tensor the C++ function behind an op reads."""
 
 from __future__ import annotations
 
@@ -20,9 +18,7 @@ _SAME_CONTENT = frozenset({"copy_to", "data", "data_ptr", "cpu", "contiguous", "
 
 @dataclass(frozen=True, slots=True)
 class RowRead:
-    """A read at `location`: of `row`, which is below `count`; the count is empty for a read that no
-    offset bounds.
-    """
+    """A read of `row` at `location`; `count` bounds it, and is empty where no offset does."""
 
     location: Location
     row: str
@@ -31,9 +27,7 @@ class RowRead:
 
 @dataclass(frozen=True, slots=True)
 class _OffsetNames:
-    """The locals of a function that hold the offsets themselves, and those that were loaded from
-    them.
-    """
+    """The locals that hold the offsets themselves, and those that were loaded from them."""
 
     arrays: set[str]
     loaded: set[str]
@@ -78,9 +72,7 @@ def _offset_names(offsets: str, statements: list[GuardedStmt]) -> _OffsetNames:
 
 
 def _same_content(names: set[str], statements: list[GuardedStmt]) -> set[str]:
-    """`names`, and what holds the same memory or a copy of it: `p = t.copy_to(...)`, `q =
-    p.data<float>()`.
-    """
+    """`names`, and what holds the same memory or a copy: `p = t.copy_to(...)`, `t.data<T>()`."""
     found = set(names)
     for name, value in local_assignments(statements):
         source = _without_views(value)

@@ -64,9 +64,7 @@ def _skipped_barrier(changed: ChangedFunction) -> Iterator[Finding]:
 
 
 def _divergent_conditions(statements: list[GuardedStmt]) -> Iterator[tuple[int, E.Expr]]:
-    """(line, condition) of barriers that threads reach or not by a condition that differs between
-    them.
-    """
+    """(line, condition) of barriers under a condition that differs between threads."""
     per_thread = thread_locals(statements)
     for guarded in statements:
         if not _is_syncthreads(guarded):

@@ -1,5 +1,4 @@
-"""A test compares a local with the very attribute that it was set to, so that it is always true or
-always false.
+"""A test compares a local with what it was set to: always true, or always false.
 
 ## What it does
 
@@ -67,10 +66,9 @@ def _compared(test: E.Expr) -> tuple[str, E.Attr] | None:
 def _only_assignment(
     name: str, value: E.Attr, place: int, changed: ChangedFunction
 ) -> Assign | None:
-    """The only assignment of `name`, which always comes before the test at `place` and gives it
-    `value`.
-    """
+    """The only assignment of `name`, if it gives it `value` on every way to the test at `place`."""
     test = changed.statements[place]
+    # A loop gives the local another value in each round.
     if any(name in names_in(loop.target) for loop in test.loops):
         return None
     binding = [

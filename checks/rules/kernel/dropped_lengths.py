@@ -1,5 +1,4 @@
-"""A function returns padded rows with their real lengths; the lengths are dropped, and counted
-again on the padded rows.
+"""The real lengths of padded rows are dropped, and counted again on the padded rows.
 
 ## What it does
 
@@ -76,6 +75,7 @@ def _dropped_lengths(
                 continue
         if counted is None:
             continue
+        # Either half of the mistake may be the new one.
         if not changed.touched(stmt.line, stmt.end_line) and not changed.touched(counted):
             continue
         source = _padding_function(stmt.value, changed, change, config)
@@ -133,8 +133,9 @@ def _lengths_line(value: E.Expr, holders: set[str]) -> int | None:
 def _padding_function(
     call: E.Call, changed: ChangedFunction, change: ChangeSet, config: Config
 ) -> PaddingFunction | None:
-    """The function behind `call` (or behind the parameter that is called) that pads and returns
-    lengths.
+    """The function behind `call` that pads and returns lengths.
+
+    Where the call is of a parameter, what the callers pass for it.
     """
     name = E.callee(call)
     candidates = {name}

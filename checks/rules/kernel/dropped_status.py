@@ -1,5 +1,4 @@
-"""A call drops the status that it gets back, where the code around it checks the same kind of
-status.
+"""A call drops the status that it gets back, where the code around it checks its kind.
 
 ## What it does
 

@@ -56,9 +56,7 @@ _MOST_LOCALS = 4
 
 @dataclass(frozen=True, slots=True)
 class FixedSeed:
-    """A seed that nobody outside can choose: a constant, or a counter of the process, set at
-    `line`.
-    """
+    """A constant, or a counter of the process, set at `line`: a seed that nobody can choose."""
 
     kind: str
     name: str
@@ -160,6 +158,7 @@ def _origin(
     seed: E.Expr, local: dict[str, Assign], changed: ChangedFunction, depth: int = 0
 ) -> FixedSeed | None:
     """Where a seed comes from, if nobody outside can choose it."""
+    # An attribute is something that somebody chose (`request.seed`), or that differs.
     if depth > _MOST_LOCALS or any(isinstance(e, E.Attr) for e in E.walk(seed)):
         return None
     names = _variables(seed, changed)
@@ -193,14 +192,13 @@ def _variables(seed: E.Expr, changed: ChangedFunction) -> set[str]:
         stmt = guarded.stmt
         if isinstance(stmt, For) and isinstance(stmt.target, E.Name):
             counters.add(stmt.target.id)
+    # `7 + i` in a loop over `i` is as fixed as 7.
     names = {e.id for e in E.walk(seed) if isinstance(e, E.Name)}
     return {name for name in names if name not in counters and not name.startswith("std::")}
 
 
 def _filled_value(stmt: Assign, value: E.Expr) -> E.Expr:
-    """The value that every element of `std::vector<T> seeds(n, value)` gets; of any other, the
-    value itself.
-    """
+    """The value of every element of `std::vector<T> seeds(n, value)`; else the value itself."""
     if isinstance(value, E.Call) and "vector" in (stmt.declares or "") and len(value.args) == 2:
         return value.args[1]
     return value

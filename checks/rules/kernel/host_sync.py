@@ -100,6 +100,7 @@ def _tensor_waits(changed: ChangedFunction, change: ChangeSet) -> Iterator[Findi
     known = {wait.how for wait in _waits(changed.base_statements)}
     on_host = _host_locals(changed)
     for wait in _waits(changed.statements):
+        # A function that waited before has no overlap to lose.
         if wait.how in known or not changed.touched(wait.line):
             continue
         # What an option brings that the change adds is up to who turns it on.
@@ -152,9 +153,7 @@ def _is_other_hardware(guard: E.Expr) -> bool:
 
 
 def _host_locals(changed: ChangedFunction) -> set[str]:
-    """Locals that are on the host: made there, or brought there on a line that the change did not
-    write.
-    """
+    """Locals that are on the host: made there, or brought there before."""
     found: set[str] = set()
     for guarded in changed.statements:
         match guarded.stmt:
@@ -212,6 +211,7 @@ def _device_calls(changed: ChangedFunction) -> Iterator[Finding]:
         return
     for guarded in changed.statements:
         stmt = guarded.stmt
+        # Under a condition it may be meant for the first call alone.
         if guarded.guards or not changed.touched(stmt.line, stmt.end_line):
             continue
         # A comment above it says that the wait is meant.

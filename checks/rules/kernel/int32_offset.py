@@ -186,9 +186,7 @@ def _finding(product: E.Binary, changed: ChangedFunction) -> Finding:
 
 
 def _fix(product: E.Binary, changed: ChangedFunction) -> Fix | None:
-    """The product with its row widened, where the row stands first and the line has it once, as
-    written.
-    """
+    """The product with its row widened, where the row stands first and the text is unique."""
     row = _row(product)
     if row is not product.left:
         return None

@@ -72,6 +72,7 @@ def _local_pointers(changed: ChangedFunction) -> set[str]:
     found: set[str] = set()
     for guarded in changed.statements:
         stmt = guarded.stmt
+        # A static pointer is allocated once and kept.
         if not isinstance(stmt, Assign) or stmt.static:
             continue
         if isinstance(stmt.target, E.Name) and "*" in (stmt.declares or ""):

@@ -70,9 +70,7 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
 
 
 def _first_race(statements: list[GuardedStmt]) -> SharedRace | None:
-    """The first read, outside its condition, of a variable that a single thread has written since
-    the last barrier.
-    """
+    """The first read, outside its condition, of what one thread wrote since the last barrier."""
     names = shared_variables(statements)
     if not names:
         return None
@@ -107,9 +105,7 @@ def _is_collective(e: E.Expr) -> bool:
 
 
 def _is_outside(guarded: GuardedStmt, write: GuardedStmt, per_thread: set[str]) -> bool:
-    """Whether the statement is not under the condition that lets one thread alone through to
-    `write`.
-    """
+    """Whether the statement is outside the condition that lets one thread through to `write`."""
     single = [_is_one_thread(guard, per_thread) for guard in write.guards]
     alone = write.guards[: single.index(True) + 1]
     return guarded.guards[: len(alone)] != alone

@@ -81,6 +81,7 @@ def _widened_loops(
         rows = [row for row in sorted(_written_rows(loop)) if (_counter(loop), row) in fixed]
         if not rows or not changed.touched(loop.line, loop.line) or _is_capped(loop, changed):
             continue
+        # Another constant was written with the row in mind.
         if Constants.of(change).resolve(loop.stop, changed.unit, changed.head) is not None:
             continue
         old = fixed[_counter(loop), rows[0]]
@@ -132,9 +133,7 @@ def _written_rows(loop: For) -> set[str]:
 
 
 def _width(row: str, changed: ChangedFunction, change: ChangeSet) -> int | None:
-    """The constant stride of `row` where it is `&x[j * WIDTH]`, `x + j * WIDTH`, or its size where
-    it is an array.
-    """
+    """How many elements `row` has: the stride of `&x[j * WIDTH]`, or the size of an array."""
     for guarded in changed.statements:
         stmt = guarded.stmt
         if not isinstance(stmt, Assign) or stmt.target != E.Name(row):
@@ -240,9 +239,7 @@ def _finding(
 
 
 def _removed_caps(width: int, change: ChangeSet, config: Config) -> Iterator[Related]:
-    """Lines of Python that the change took away and that held the value down to the row: `else 20`
-    for 21 columns.
-    """
+    """Lines that the change took away and that capped the value: `else 20` for 21 columns."""
     number = rf"\b(?:{width}|{width - 1})\b"
     cap = re.compile(rf"\belse\s+{number}|\bmin\([^)]*{number}")
     for file in change.files:
@@ -259,9 +256,7 @@ def _removed_caps(width: int, change: ChangeSet, config: Config) -> Iterator[Rel
 
 
 def _head_line(file: FileChange, base_line: int) -> int:
-    """The line of the head at which the hunk that took `base_line` away starts; 0 where there is
-    none.
-    """
+    """The line of the head where `base_line` was taken away; 0 where it was not."""
     for hunk in file.hunks:
         if hunk.base_start <= base_line < hunk.base_start + hunk.base_len:
             return hunk.head_start

@@ -83,6 +83,7 @@ def _unchecked_launches(changed: ChangedFunction, change: ChangeSet) -> Iterator
     checked_line = _checked_line(changed)
     shared = _shared_tensor(launches)
     if checked_line is None and shared is not None:
+        # It launched as many kernels without a check before: no chain is new.
         had_as_many = _launches_before(changed) >= len(launches)
         if had_as_many or not _is_practice(change):
             shared = None
@@ -131,9 +132,7 @@ def _is_practice(change: ChangeSet) -> bool:
 
 
 def _shared_tensor(launches: list[KernelLaunch]) -> str | None:
-    """A tensor that one launch may write and another kernel, on the same way through the function,
-    reads.
-    """
+    """A tensor that one launch may write and another kernel, on the same way, reads."""
     written: list[tuple[str, KernelLaunch]] = []
     for launch in launches:
         given = [(E.root(_tensor(a)) or "", isinstance(a, E.Cast)) for a in launch.call.args]

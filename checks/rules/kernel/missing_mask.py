@@ -62,6 +62,7 @@ def _unmasked_accesses(changed: ChangedFunction) -> Iterator[Finding]:
             elif offset in _names_behind(mask, local):
                 masks.setdefault(offset, source_of(mask))
     for offset, call in unmasked:
+        # Where no access masks the range, the tensor is a multiple of the block.
         if offset in masks and changed.touched(call.line):
             yield _finding(call, offset, masks[offset], changed)
 

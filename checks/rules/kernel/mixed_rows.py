@@ -1,5 +1,4 @@
-"""A shared buffer with rows for the largest case is combined element by element with rows of the
-running batch.
+"""A buffer with rows for the largest case is combined with rows of the running batch.
 
 ## What it does
 
@@ -83,9 +82,7 @@ def _both_ways(operation: E.Binary) -> tuple[tuple[E.Expr, E.Expr], tuple[E.Expr
 
 
 def _buffer_of_same_size(first_rows: E.Expr, whole: E.Expr, change: ChangeSet) -> Made | None:
-    """Where `whole` is made, if it is a shared buffer as large as the one of which the other side
-    has the first rows.
-    """
+    """Where `whole` is made, if it is as large as the buffer that the other side is cut from."""
     source, key = cut(first_rows), key_of(whole)
     if source is None or key is None:
         return None
@@ -124,9 +121,7 @@ def _mixed_finding(
 
 
 def _widened_buffers(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    """A shared tensor of one row became one of `max_*` rows, and is still combined with rows of the
-    batch as it is.
-    """
+    """A shared tensor of one row became one of `max_*` rows, and is combined as it was."""
     widened = _made_for_largest_case(change, config)
     for key in sorted(widened):
         before = buffers(key, change, Side.BASE, most=_MOST_PLACES)
@@ -153,9 +148,7 @@ def _made_for_largest_case(change: ChangeSet, config: Config) -> dict[str, Locat
 
 
 def _combined(key: str, made_at: Location, change: ChangeSet, config: Config) -> Iterator[Finding]:
-    """The first place in each changed function where the whole tensor meets one whose rows are not
-    known.
-    """
+    """The first place in each changed function where the whole tensor meets another one."""
     for changed in changed_functions(change, config):
         # A name that stands in quotes alone (`share["mask"]`) does not count.
         if not changed.python or key not in changed.code:
@@ -186,6 +179,7 @@ def _first_operands(key: str, changed: ChangedFunction) -> tuple[E.Binary, E.Exp
                 for tensor, other in _both_ways(operation):
                     if not _is_tensor(tensor, key, aliases) or isinstance(other, E.Const):
                         continue
+                    # Combined with a number or with itself, the rows fit.
                     if names_in(other) - {key}:
                         return operation, other
     return None

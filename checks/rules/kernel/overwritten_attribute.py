@@ -85,8 +85,9 @@ def _own_attribute(stmt: Assign) -> str:
 
 
 def _is_overwritten(name: str, first: Assign, later: Assign, changed: ChangedFunction) -> bool:
-    """Whether nobody can have read what `first` sets when `later` replaces it, and the change wrote
-    one of the two.
+    """Whether nobody can have read what `first` sets before `later` replaces it.
+
+    The change wrote one of the two.
     """
     if first.end_line >= later.line:
         return False

@@ -105,6 +105,7 @@ def _was_exact(name: str, changed: ChangedFunction) -> bool:
     if old is None:
         return False
     shape = made(old)
+    # What a function returned had as many rows as it filled.
     if shape is None:
         return isinstance(old, E.Call)
     return not largest(shape[0], local)
@@ -126,13 +127,12 @@ def _is_cut_somewhere(name: str, changed: ChangedFunction) -> bool:
 def _uncut(
     grown: list[GrownTensor], changed: ChangedFunction, change: ChangeSet, config: Config
 ) -> Iterator[Finding]:
-    """One finding for all tensors that grew, where an op fills them and another function takes
-    them.
-    """
+    """One finding for all tensors that grew, where an op fills them and others take them."""
     names = [tensor.name for tensor in grown]
     filler, takers = _users(set(names), changed)
     if not filler or not takers:
         return
+    # Uninitialised rows do more harm than zeros, so they are shown first.
     shown = next((tensor for tensor in grown if tensor.maker == "empty"), grown[0])
     offsets = _returned_offsets(changed)
     consumers: tuple[RowConsumer, ...] = ()
@@ -176,9 +176,7 @@ def _factors(rows: E.Expr) -> list[str]:
 
 
 def _users(names: set[str], changed: ChangedFunction) -> tuple[str, list[str]]:
-    """The first function that gets the tensors for what it does to them, and those that get them to
-    read.
-    """
+    """The first function that is called for its effect on the tensors, and those that read them."""
     filler, takers = "", list[str]()
     for guarded in changed.statements:
         stmt = guarded.stmt

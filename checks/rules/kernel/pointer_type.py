@@ -68,6 +68,7 @@ def _checked_type(check: PointerCheck, changed: ChangedFunction) -> str | None:
 
 
 def _is_other_type(checked: str, declared: str) -> bool:
+    # The elements of `T**` are pointers, whatever the check says of `T`.
     if element_type(declared) is None or declared.count("*") != 1:
         return False
     return element_type(checked) != element_type(declared)

@@ -1,5 +1,4 @@
-"""A pointer for which a caller passes nothing is checked with the macro that refuses a null
-pointer.
+"""A pointer that a caller may leave out is checked with the macro that refuses null.
 
 ## What it does
 

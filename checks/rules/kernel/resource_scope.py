@@ -83,6 +83,7 @@ def _released_in(
                 pass
             case _:
                 continue
+        # A pointer of the block itself ends together with the guard.
         if guard not in guards or name in declared or "alloc" not in method.lower():
             continue
         declaration = guards[guard]

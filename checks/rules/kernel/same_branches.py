@@ -111,9 +111,7 @@ def _finding(stmt: If, changed: ChangedFunction) -> Finding:
 
 
 def _merge_branches(stmt: If, changed: ChangedFunction) -> Fix | None:
-    """The branch without its test, where the test does nothing itself and is not one of a chain of
-    `elif`.
-    """
+    """The branch without its test, where the test does nothing itself."""
     unit = changed.unit
     if unit.text(stmt.line).lstrip().startswith("elif") or _calls_something(stmt.test):
         return None
@@ -130,9 +128,7 @@ def _merge_branches(stmt: If, changed: ChangedFunction) -> Fix | None:
 
 
 def _would_cut_off(stmt: If, changed: ChangedFunction) -> bool:
-    """Whether the branch leaves its block, so that without the test nothing would reach what stands
-    behind.
-    """
+    """Whether the branch leaves its block, so that without the test it cuts off what follows."""
     if not leaves(stmt.then[-1]):
         return False
     for body in blocks(changed.head.body):

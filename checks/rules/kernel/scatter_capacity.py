@@ -1,5 +1,4 @@
-"""A kernel scatters rows at offsets that come with the data, into a tensor that somebody else gave
-another size.
+"""A kernel scatters rows at loaded offsets into a tensor that is sized elsewhere.
 
 ## What it does
 
@@ -60,9 +59,7 @@ class ScatterWrite:
 
 @dataclass(frozen=True, slots=True)
 class RowGrid:
-    """A launch with one block a row: the size as it is written, and the tensor whose first
-    dimension it is.
-    """
+    """A launch with one block for each row of `tensor`; `written` is its size as written."""
 
     written: str
     tensor: str
@@ -94,9 +91,8 @@ def _scatters(
 
 
 def _scatter_writes(kernel: Function, changed: ChangedFunction) -> Iterator[ScatterWrite]:
-    """The unbounded writes on lines of the change: `p[offset[row] + i]` in a loop to a loaded
-    count.
-    """
+    """The unbounded writes of the change: `p[offset[row] + i]`, in a loop to a loaded count."""
+    # A pointer to const is only read.
     params = {p.name for p in kernel.params if _is_written_pointer(p.type)}
     for guarded in guarded_statements(kernel.body):
         match guarded.stmt:
@@ -114,6 +110,7 @@ def _scatter_writes(kernel: Function, changed: ChangedFunction) -> Iterator[Scat
             continue
         if not isinstance(index.left, E.Index) and not isinstance(index.right, E.Index):
             continue
+        # A condition on the counter may be the bound that is looked for.
         if not any(counter in names_in(guard) for guard in guarded.guards):
             yield ScatterWrite(stmt, pointer, index)
 
@@ -199,9 +196,7 @@ def _callers_with_own_rows(
 def _own_allocation(
     call: E.Call, op: OpInfo, tensor: str, grid_tensor: str, caller: ChangedFunction
 ) -> tuple[Assign, E.Expr] | None:
-    """Where the caller makes what it passes for `tensor`, if its rows do not come from the tensor
-    of the grid.
-    """
+    """Where the caller makes `tensor`, if its rows do not come from the tensor of the grid."""
     if op.function is None:
         return None
     passed = arguments(call, tuple(p.name for p in op.function.params))

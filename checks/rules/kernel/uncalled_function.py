@@ -55,6 +55,7 @@ def _uncalled(unit: SourceFile, base: SourceFile | None, change: ChangeSet) -> I
         if _is_named_elsewhere(function, unit) or _is_named_in_tree(function, unit, change):
             continue
         old = _function_before(function, base)
+        # It was not called before the change either.
         if old is not None and base is not None and not _is_named_elsewhere(old, base):
             continue
         yield Finding(
@@ -88,9 +89,7 @@ def _function_before(function: Function, base: SourceFile | None) -> Function | 
 
 
 def _is_local(function: Function) -> bool:
-    """A function that code of other files cannot or does not call: no kernel, no method, no
-    operator.
-    """
+    """Whether other files cannot call a function: no kernel, no method, no operator."""
     marks = set(function.marks)
     if "__global__" in marks or not marks & {"static", "__device__"}:
         return False
@@ -114,9 +113,7 @@ def _is_named_elsewhere(function: Function, unit: SourceFile) -> bool:
 
 
 def _is_named_in_tree(function: Function, unit: SourceFile, change: ChangeSet) -> bool:
-    """Whether another file may call the function: it includes this one, or names what is not
-    `static`.
-    """
+    """Whether another file may call the function: it includes this one, or names it."""
     if "static" in function.marks:
         file_name = unit.path.rsplit("/", 1)[-1]
         stem = file_name.split(".")[0]

@@ -62,6 +62,7 @@ def _unguarded_write(changed: ChangedFunction) -> Iterator[Finding]:
         stmt = guarded.stmt
         match stmt:
             case Assign(target=E.Index(base=E.Name(id=out), indices=(E.Name(id=at),))):
+                # Another index may be bounded in its own way.
                 if at != index:
                     continue
                 if out in params and changed.touched(stmt.line):
@@ -91,9 +92,7 @@ def _is_compared(index: str, changed: ChangedFunction) -> bool:
 
 
 def _is_launch_rounded_up(changed: ChangedFunction) -> bool:
-    """Whether the first launch in the file divides up: `(n + block - 1) / block`, `ceil_div`,
-    `cdiv`.
-    """
+    """Whether the first launch in the file divides up, as `(n + block - 1) / block` does."""
     unit = changed.unit
     for host, call, _ in calls_in_file(changed.head.name, unit):
         if call.launch:

@@ -1,5 +1,4 @@
-"""A parameter lost its last use, never had one, or is honoured by the same op on other hardware
-only.
+"""A parameter lost its last use, or never had one.
 
 ## What it does
 
@@ -46,9 +45,8 @@ from checks.core.finding import (
 )
 from checks.domain.ops import Ops
 from checks.lang.ir import expr as E
-from checks.lang.ir.source_file import Function, Param
+from checks.lang.ir.source_file import Function, Param, SourceFile
 from checks.lang.ir.stmt import If, Jump, Raise
-from checks.lang.source import language
 from checks.rules.kernel._parameter_uses import honouring_copy, passing_call
 from checks.rules.kernel._thread_divergence import is_triton
 
@@ -97,6 +95,7 @@ def _unused_parameters(
     changed: ChangedFunction, change: ChangeSet, config: Config
 ) -> Iterator[Finding]:
     body = body_code(changed.head, changed.code)
+    # `locals()` reads every parameter without naming it.
     if re.search(r"\blocals\s*\(", body):
         return
     lost: list[Param] = []
@@ -113,6 +112,7 @@ def _unused_parameters(
             lost.append(param)
     if lost:
         yield _lost_finding(lost, changed, change, config)
+    # Where the class is chosen at run time, one call makes any of several.
     if added and not _others_take(added, changed, change):
         yield _added_finding(added, changed, change)
     if new:
@@ -150,9 +150,7 @@ def _added_finding(params: list[Param], changed: ChangedFunction, change: Change
 def _new_findings(
     params: list[Param], changed: ChangedFunction, change: ChangeSet
 ) -> Iterator[Finding]:
-    """Unused parameters of a new function: worth a word where the op's copy on other hardware
-    honours them.
-    """
+    """Unused parameters of a new function: worth a word where the op's copy honours them."""
     for param in params:
         copy = honouring_copy(param, changed, change)
         if copy is not None:
@@ -162,8 +160,9 @@ def _new_findings(
 
 
 def _concerns_callers(params: list[Param], changed: ChangedFunction, change: ChangeSet) -> bool:
-    """What callers outside the file pass, or a switch; a helper that mirrors a kernel's parameters
-    worries nobody.
+    """Whether callers notice: they pass it from outside the file, or it was a switch.
+
+    A helper that mirrors a kernel's parameters worries nobody.
     """
     if changed.python or Ops.of(change).of_function(changed.head):
         return True
@@ -187,9 +186,7 @@ def _switches(test: E.Expr) -> set[str]:
 
 
 def _is_interface(changed: ChangedFunction, change: ChangeSet) -> bool:
-    """Whether others define a method of this name, so that the parameter may be there for their
-    sake.
-    """
+    """Whether others define a method of this name: the parameter may be there for them."""
     head = changed.head
     if not changed.python:
         return "virtual" in head.marks or "override" in head.marks
@@ -201,27 +198,33 @@ def _is_interface(changed: ChangedFunction, change: ChangeSet) -> bool:
 
 
 def _others_take(params: list[Param], changed: ChangedFunction, change: ChangeSet) -> bool:
-    """Whether a class of the same base takes these in its constructor too: one call makes any of
-    them.
+    """Whether a class of the same base takes these in its constructor too.
+
+    One call makes any of them, so the parameters must be there.
     """
     if changed.head.name != "__init__":
         return False
-    own = [c for c in changed.unit.classes if c.name == changed.head.owner]
-    if not own or not own[0].bases:
+    bases = _bases(changed.head.owner, changed.unit)
+    if not bases:
         return False
-    wanted, bases = {p.name for p in params}, set(own[0].bases)
-    for path in change.head.paths_containing(params[0].name):
-        unit = None
-        if language(path) == "python" and path != changed.unit.path:
-            unit = change.unit(path)
+    wanted = {p.name for p in params}
+    for path in change.head.paths_containing(params[0].name, "python"):
+        unit = change.unit(path) if path != changed.unit.path else None
         if unit is None:
             continue
-        bases_of = {c.name: set(c.bases) for c in reversed(unit.classes)}
         for function in unit.named("__init__"):
-            shares_base = bool(bases & bases_of.get(function.owner, set()))
-            if shares_base and wanted <= {p.name for p in function.params}:
+            taken = {p.name for p in function.params}
+            if wanted <= taken and bases & _bases(function.owner, unit):
                 return True
     return False
+
+
+def _bases(name: str, unit: SourceFile) -> set[str]:
+    """The base classes of the class `name` of a file."""
+    for known in unit.classes:
+        if known.name == name:
+            return set(known.bases)
+    return set()
 
 
 def _finding(

@@ -20,8 +20,9 @@ from checks.rules.semantics._fixture_checks import FixtureChecks
 
 @dataclass(frozen=True, slots=True)
 class ChangedCalls:
-    """`ops` that a changed Python function gives other arguments, and the `functions` (path,
-    qualified name) in which calls with an index differ at all.
+    """What changed Python functions pass to ops in another way than before.
+
+    `functions` are (path, qualified name), and `ops` those that get other arguments in them.
     """
 
     ops: frozenset[str]
@@ -30,9 +31,7 @@ class ChangedCalls:
 
 @dataclass
 class IndexComparison:
-    """The product after (`head`) and before (`base`) a change, and what the change did to its
-    indices.
-    """
+    """The product after (`head`) and before (`base`) a change, and what happened to its indices."""
 
     head: Product
     base: Product
@@ -146,6 +145,7 @@ class IndexComparison:
                 continue
             if _addressing(now) != _addressing(before):
                 return True
+            # An index that is advanced elsewhere, or not any more, means something else to all.
             if dict(now.advances).keys() != dict(before.advances).keys():
                 return True
         return False
@@ -153,6 +153,7 @@ class IndexComparison:
 
 def compare_indices(change: ChangeSet, config: Config) -> IndexComparison | None:
     """The comparison for this change, made once; None where the change touches no index."""
+    # Nine rules ask for it, and to answer them every op concerned is run on symbols.
     return change.memo(IndexComparison, lambda: _compare(change, config))
 
 

@@ -1,6 +1,4 @@
-"""Tests beside the op they call: what their fixtures fill, and how their reference implementations
-look it up.
-"""
+"""The fixtures and reference implementations of tests, beside the op that the tests call."""
 
 from __future__ import annotations
 
@@ -89,8 +87,9 @@ class FixtureChecks:
         return any(self.library.watch(name) for name in names)
 
     def _implementations(self, op: str, unit: SourceFile) -> list[OpFacts]:
-        """The implementation that a test runs: by the module it imports the op from, else by where
-        the test lies.
+        """The implementation that a test runs.
+
+        The module from which the test imports the op decides, else the folder that it lies in.
         """
         known = self.library.facts(op)
         modules = {i.module.rsplit(".", 1)[-1] for i in unit.imports if i.name in (op, "*")}
@@ -143,9 +142,7 @@ class FixtureChecks:
 
 
 def _is_comparable(reference: Convention, convention: Convention) -> bool:
-    """Whether two conventions are about the same use of the same buffer, counted from the same
-    start.
-    """
+    """Whether two conventions are about one use of one buffer, counted from the same start."""
     if (reference.role, reference.buffer) != (convention.role, convention.buffer):
         return False
     if reference.index != convention.index:

@@ -64,8 +64,7 @@ class FillExtent:
 def fill_extent(
     call: FixtureUse, params: Iterable[str], buffer: str, index: str, base: Offset
 ) -> FillExtent | None:
-    """The last position that the test fills of the argument `buffer`, counted from the argument
-    `index`.
+    """The last position that a test fills of the argument `buffer`, counted from `index`.
 
     `base` is the op's own offset: what it adds to the index before it looks (a prompt's length) is
     taken away. None where the test does not say, or where it never set the rest of the array to a

@@ -31,9 +31,7 @@ MOST_ROWS = 6
 
 @dataclass(frozen=True, slots=True)
 class GateChange:
-    """The gate of one transfer before and after, and the rows of the truth table on which the two
-    differ.
-    """
+    """The gate of one transfer before and after, and the `rows` on which the two differ."""
 
     before: RankGate
     after: RankGate
@@ -74,9 +72,7 @@ class GateChange:
 
     @property
     def flag(self) -> str:
-        """The flag that decided beside the rank: one that is ignored now, else the first that was
-        asked.
-        """
+        """The flag that decided beside the rank: an ignored one first, else the first of all."""
         if self.ignored_flags:
             return self.ignored_flags[0]
         for flag in self.before.flags:
@@ -156,6 +152,7 @@ def _same_transfers(
     for name in dict.fromkeys(gate.name for gate in after):
         new_gates = [gate for gate in after if gate.name == name]
         old_gates = [gate for gate in before if gate.name == name]
+        # Otherwise it is not certain which gate became which.
         if len(new_gates) == len(old_gates):
             seen: set[tuple[int, int]] = set()
             for old_gate, new_gate in zip(old_gates, new_gates, strict=True):

@@ -41,8 +41,7 @@ class BoundCall:
 
 @dataclass(frozen=True, eq=False)
 class PrematureUse:
-    """`user` is called in the same function as `mover`, before it; `mover` advances the index by an
-    amount.
+    """`user` is called in the same function as `mover`, before it has advanced the index.
 
     `index` is the buffer; `index_param` and `amount_param` are the names that `user` has for the
     two.
@@ -127,6 +126,7 @@ def _uses_before_move(
     for mover in calls:
         if mover.site.line != first_move or not mover.advances(index):
             continue
+        # Only what the mover gets too can be the amount by which it advances the index.
         given = set(mover.buffers.values()) - {index}
         for user in calls:
             if user.site.line >= first_move:
@@ -143,8 +143,9 @@ def _param_of(call: BoundCall, buffer: str) -> str:
 
 
 def _first_move(calls: list[BoundCall], index: str, amounts_of: FindAmounts) -> int:
-    """The line of the first of `calls`, which are in order, that moves the index; 0 where none
-    does.
+    """The line of the first of `calls` that moves the index; 0 where none does.
+
+    `calls` are in order.
 
     What the last op does matters only if it gets an amount that an op before it takes off the
     index. It is not looked into otherwise: to find what an op does means to run its kernels on

@@ -9,31 +9,33 @@ from checks.rules.semantics._comparison import IndexComparison
 
 
 def opposed_readers(indices: IndexComparison) -> Iterator[tuple[Meeting, Meeting]]:
-    """Every (reader, writer) of one buffer that disagree since this change, where it touched one of
-    them.
-    """
+    """Every (reader, writer) of one buffer that disagree since this change touched one of them."""
     concerned = indices.moved_ops | indices.changed_calls.ops
     seen: set[tuple[object, object]] = set()
     for op in sorted(concerned):
         for reader, writer in _pairs(indices, op):
             key = (reader.convention, writer.convention)
-            if key in seen or not writer.settled or reader.offset.loads != writer.offset.loads:
+            if key in seen or not writer.settled:
+                continue
+            # One counts from the prompt's end and the other from its start: not comparable.
+            if reader.offset.loads != writer.offset.loads:
                 continue
             seen.add(key)
+            # The two arms of one choice never work on the same data.
             if indices.head.buffers.exclusive(reader.site, writer.site):
                 continue
             if reader.offset.const == writer.offset.const:
                 continue
+            # What both did before as well is not the doing of this change.
             if not (indices.is_unchanged(reader) and indices.is_unchanged(writer)):
                 yield reader, writer
 
 
 def _pairs(indices: IndexComparison, op: str) -> Iterator[tuple[Meeting, Meeting]]:
-    """(reader, writer) for every use that `op` makes of a buffer and each op on the other side of
-    it.
-    """
+    """(reader, writer) for each use that `op` makes of a buffer, and each op on the other side."""
     for meeting in indices.head.meetings(op):
         writes = meeting.convention.role == "write"
+        # Only a writer that advances the index as well says what it means afterwards.
         if writes and not meeting.settled:
             continue
         for partner in indices.head.partners(meeting):

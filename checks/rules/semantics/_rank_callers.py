@@ -1,6 +1,4 @@
-"""Which kind of rank, and which flag, callers hand to an op that sends or receives for some ranks
-only.
-"""
+"""Which kind of rank, and which flag, callers hand to an op that not every rank runs."""
 
 from __future__ import annotations
 
@@ -33,8 +31,7 @@ _KINDS = (
 
 @dataclass(frozen=True, slots=True)
 class RankCall:
-    """A Python call of the op: the rank it passes, of which `kind`, and the flag (None where it is
-    not known).
+    """A Python call of the op: the rank of which `kind` it passes, and the flag, where known.
 
     `pinned` says that the call stands under a condition which lets only tensor-parallel rank 0
     through.
@@ -63,9 +60,7 @@ class _GatedOp:
 
 
 def rank_kind(name: str) -> str:
-    """`tensor`, `data`, `expert` or `device`, from the name of a rank; empty where the name does
-    not tell.
-    """
+    """`tensor`, `data`, `expert` or `device`, from the name of a rank; empty for other names."""
     last_part = name.rsplit(".", 1)[-1]
     for kind, pattern in _KINDS:
         if pattern.search(last_part):
@@ -76,8 +71,9 @@ def rank_kind(name: str) -> str:
 def rank_calls(
     function: Function, unit: SourceFile, rank: str, flag: str, change: ChangeSet, config: Config
 ) -> Iterator[RankCall]:
-    """Every call outside tests of the ops that come to the C++ `function`, whose parameters `rank`
-    and `flag` are.
+    """Every call outside tests of the ops that come to the C++ `function`.
+
+    `rank` and `flag` are names of its parameters.
     """
     ops = Ops.of(change)
     for name in ops_of(function, unit):
@@ -125,9 +121,7 @@ def _calls_of_op(gated: _GatedOp, change: ChangeSet, config: Config) -> Iterator
 def _is_other_hardware(
     call: E.Call, function: Function, unit: SourceFile, op: OpInfo, config: Config
 ) -> bool:
-    """Whether the name is certainly another hardware's op at this call: by the file, or by where it
-    comes from.
-    """
+    """Whether the name is certainly another hardware's op: by the file, or by its import."""
     op_hardware = config.hardware_of(op.unit.path)
     caller_hardware = config.hardware_of(unit.path)
     if not op_hardware:
@@ -147,8 +141,9 @@ def _rank_call(
     unit: SourceFile,
     gated: _GatedOp,
 ) -> RankCall | None:
-    """A call whose argument in the rank's place is a rank. A call of another hardware's op has
-    something else there.
+    """A call that passes a rank in the rank's place.
+
+    An op of the same name on other hardware may have something else there.
     """
     if E.starred(call):
         return None

@@ -36,8 +36,7 @@ TRIED_RANKS = (0, 1, 2)
 
 @dataclass(frozen=True, slots=True)
 class RankGate:
-    """The conditions on ranks under which `function` reaches the transfer on `line`: all of `tests`
-    hold there.
+    """The conditions on ranks, `tests`, under which `function` reaches the transfer on `line`.
 
     `name` is what is called, empty for the function as a whole.
     """
@@ -69,9 +68,7 @@ class RankGate:
 
 @dataclass(frozen=True, slots=True)
 class TruthRow:
-    """One line of the truth table: what the names are, and whether the transfer happens before and
-    after.
-    """
+    """One line of the truth table: values, and whether the transfer happens before and after."""
 
     values: tuple[tuple[str, int], ...]
     before: bool
@@ -83,9 +80,7 @@ class TruthRow:
 
 
 def rank_gates(function: Function, endpoints: tuple[Endpoint, ...]) -> list[RankGate]:
-    """The gates of `function`: of each transfer that it calls, or of its end where it is named as
-    one.
-    """
+    """The gates of the transfers that `function` calls, or of its end if it is named as one."""
     transfer_lines = {e.line for e in endpoints if e.function.qualname == function.qualname}
     gates: list[RankGate] = []
     for call, guards in calls_of(function.body):
@@ -149,6 +144,7 @@ def truth_table(before: RankGate, after: RankGate) -> list[TruthRow]:
     """
     ranks = list(dict.fromkeys((*before.ranks, *after.ranks)))
     renamed: dict[str, str] = {}
+    # A renamed parameter is no other rank.
     if len(before.ranks) == 1 and len(after.ranks) == 1:
         renamed = {before.ranks[0]: after.ranks[0]}
         ranks = [after.ranks[0]]

@@ -78,8 +78,7 @@ def call_sites(*meetings: Meeting) -> tuple[Related, ...]:
 
 
 def shift_fix(library: Library, place: Location, shift: int) -> Fix | None:
-    """The line of `place` with a written `+ 1` or `- 1` taken away, where that moves its value by
-    `shift`.
+    """`place` without a written `+ 1` or `- 1`, where that moves its value by `shift`.
 
     Only a guess at the author's words: the review keeps it if the rule, run again, is satisfied by
     it.
@@ -100,8 +99,7 @@ def shift_fix(library: Library, place: Location, shift: int) -> Fix | None:
 
 
 def without_repeats(findings: Iterable[Finding], *earlier: Iterable[Finding]) -> Iterator[Finding]:
-    """Those of `findings` that do not say again, from other evidence, what was said about the same
-    line.
+    """Those of `findings` whose line none of the `earlier` ones speaks about.
 
     A line that is wrong is often noticed in several ways; people are told the one with the best
     proof.

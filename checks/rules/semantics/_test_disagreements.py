@@ -38,9 +38,7 @@ def find_wrong_ops(indices: IndexComparison, rule: str) -> Iterator[Finding]:
 
 
 def _disagreements(indices: IndexComparison) -> list[list[FixtureCheck]]:
-    """Fixtures and references that disagree with the op after the change and did not, in this way,
-    before.
-    """
+    """Fixtures and references that disagree with the op now and did not, in this way, before."""
     tests = indices.head_fixtures
     groups: dict[tuple[object, ...], list[FixtureCheck]] = {}
     for path in sorted({*tests.paths(indices.moved_ops), *indices.changed_tests}):
@@ -69,9 +67,7 @@ def _most_certain_first(check: FixtureCheck) -> tuple[bool, str, str, int, str]:
 
 
 def _group(indices: IndexComparison, check: FixtureCheck) -> tuple[object, ...]:
-    """What one finding is about: the test's line, or the op's own line where its writer takes the
-    test's side.
-    """
+    """What one finding is about: the test's line, or the op's where its writer is for the test."""
     if _writer_for_test(indices, check) is not None:
         access = check.convention.access
         return "op", access.path, access.line
@@ -171,8 +167,6 @@ def _evidence(
 
 
 def _needed_shift(check: FixtureCheck, *, blames_op: bool) -> int:
-    """How far the line must move: the op's address or the reference's to the other, or the
-    fixture's index.
-    """
+    """How far the line must move: of the op's address, the reference's, or the fixture's index."""
     gap = check.last - check.convention.offset.const
     return gap if blames_op or check.kind == "fixture" else -gap

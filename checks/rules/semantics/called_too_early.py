@@ -72,8 +72,9 @@ def _reduced_accesses(use: PrematureUse) -> list[Access]:
 
 
 def _was_early(base: Product, use: PrematureUse, access: Access) -> bool:
-    """Whether the op was called too early before the change too, from any function: one may have
-    been renamed.
+    """Whether the op was called too early before the change too.
+
+    The function that calls it may have been renamed, so any function counts.
     """
     facts = use.user.facts
     for old in premature_uses(base, (), {facts.name}, subtracted_amounts):

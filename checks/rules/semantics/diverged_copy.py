@@ -1,5 +1,4 @@
-"""A change moves the addressing of an op in one of its copies; the other copies agreed with it
-before and do not now.
+"""A change moves the addressing in one copy of an op, and the other copies stay as they were.
 
 ## What it does
 
@@ -131,6 +130,7 @@ def _finding(indices: IndexComparison, moved: OpCopy, kept: OpCopy) -> Finding:
         Message("copy-now", args),
         _report.excerpt(library, moved_place),
     )
+    # Two writers of one hardware share their readers, so that one of them is wrong.
     certain = same_hardware and old.role == "write"
     place = _report.access_location(old.access)
     return Finding(

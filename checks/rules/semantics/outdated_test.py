@@ -1,5 +1,4 @@
-"""A test agrees with a reader whose writer has moved on, and goes on passing with a layout that
-nothing writes.
+"""A test goes on passing with a layout that the changed writer does not write any more.
 
 ## What it does
 
@@ -55,9 +54,7 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
 
 
 def find_outdated_tests(indices: IndexComparison) -> Iterator[Finding]:
-    """Fixtures and references that keep a meaning which the change took from the writer alone, one
-    finding a line.
-    """
+    """Fixtures and references that keep a meaning which the change took from the writer alone."""
     for reader, writer in opposed_readers(indices):
         if not _only_writer_moved(indices, reader, writer):
             continue

@@ -1,5 +1,4 @@
-"""A caller passes another kind of rank than the new gate of a transfer is right for, and loses its
-message.
+"""A caller passes another kind of rank than the new gate of a transfer is right for.
 
 ## What it does
 
@@ -49,6 +48,7 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
         calls = gate_change.calls(change, config)
         right_calls = [call for call in calls if call.kind == TENSOR]
         for call in calls:
+            # The ranks of one tensor-parallel group share their output: rank 0 may send for all.
             if call.kind in ("", TENSOR):
                 continue
             if _may_be_refused(call, gate_change):

@@ -1,5 +1,4 @@
-"""A change to which ranks send or receive a message may lose it for some of them, or transfer it
-twice.
+"""A change to which ranks transfer a message may lose it for some, or transfer it twice.
 
 ## What it does
 
@@ -56,9 +55,7 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
 
 
 def is_narrowed(gate_change: GateChange) -> bool:
-    """Whether Python code newly lets only one rank of another group than the tensor-parallel one
-    through.
-    """
+    """Whether Python code newly lets only one rank of a group through that shares no output."""
     if gate_change.is_cpp or not gate_change.closed_rows:
         return False
     return _foreign_rank(gate_change) is not None

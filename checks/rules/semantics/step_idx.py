@@ -100,8 +100,9 @@ def _reads_beyond(reader: Meeting, writer: Meeting) -> bool:
 
 
 def _is_proved(indices: IndexComparison, reader: Meeting, writer: Meeting) -> bool:
-    """A reader that stops too early may mean to, unless it agreed with the writer before the
-    change.
+    """Whether the disagreement is certain.
+
+    A reader that stops too early may mean to, unless it agreed with the writer before the change.
     """
     if has_own_writer(indices, reader, writer):
         return False

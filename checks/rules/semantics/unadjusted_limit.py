@@ -1,5 +1,4 @@
-"""A function stops taking a round's tokens off the index in one place, and compares the bare index
-with a limit.
+"""A limit is compared with the bare index after the reads gave up subtracting from it.
 
 ## What it does
 

@@ -1,5 +1,4 @@
-"""Of two ops with the same addressing one is changed, and the other is right to stay: a question
-answered.
+"""Of two similar ops one is changed, and the other is right to stay: a question answered.
 
 ## What it does
 
@@ -76,9 +75,7 @@ def _answers(indices: IndexComparison) -> Iterator[Finding]:
 
 
 def _corrected_uses(indices: IndexComparison, op: str) -> Iterator[tuple[BufferUse, Convention]]:
-    """The readers of `op` that the change moved to where their writer stores, and what they were
-    before.
-    """
+    """The readers of `op` that the change moved to where their writer stores, and the old ones."""
     for reader in indices.head.meetings(op):
         if reader.convention.role != "read":
             continue
@@ -116,10 +113,9 @@ def _local_headers(indices: IndexComparison, path: str) -> set[str]:
 def _kept_use(
     indices: IndexComparison, sibling: str, changed: Meeting, old: Convention
 ) -> BufferUse | None:
-    """The sibling's reader of another buffer with the old addressing, where its writer agrees with
-    it.
-    """
+    """The sibling's reader with the old addressing of another buffer, and the agreeing writer."""
     for reader in indices.head.meetings(sibling):
+        # A reader of the same buffer would have to follow.
         if reader.buffer == changed.buffer or reader.convention.role != "read":
             continue
         if reader.convention.offset.const != old.offset.const:

@@ -1,5 +1,4 @@
-"""A change corrects a reader on one hardware and leaves its copy on another, which is wrong in the
-same way.
+"""A change corrects a reader on one hardware and leaves its copy on another wrong.
 
 ## What it does
 
@@ -63,9 +62,7 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
 
 
 def find_uncorrected_copies(indices: IndexComparison) -> Iterator[Finding]:
-    """Readers that keep the address which the change corrected in their copy, and are wrong in the
-    same way.
-    """
+    """Readers that keep the address which the change corrected in a copy, and are wrong too."""
     reported: set[Convention] = set()
     for op in sorted(indices.moved_ops):
         for corrected, old in _corrected_readers(indices, op):
@@ -79,9 +76,7 @@ def find_uncorrected_copies(indices: IndexComparison) -> Iterator[Finding]:
 
 
 def _corrected_readers(indices: IndexComparison, op: str) -> Iterator[tuple[Meeting, Convention]]:
-    """Readers of `op` that the change brought in line with the writer of their buffer, and what
-    they were before.
-    """
+    """Readers that the change brought in line with their writer, and what they were before."""
     for meeting in indices.head.meetings(op):
         if meeting.convention.role != "read":
             continue
@@ -96,9 +91,7 @@ def _corrected_readers(indices: IndexComparison, op: str) -> Iterator[tuple[Meet
 def _copies_with(
     old: Convention, op: str, corrected: Meeting, indices: IndexComparison
 ) -> Iterator[Meeting]:
-    """Readers on other hardware, in ops that are copies of `op`, with the address that `corrected`
-    had before.
-    """
+    """Readers in copies of `op` on other hardware that have the address `corrected` gave up."""
     for name in _copies_of(op, indices.head.library, indices.config):
         for meeting in indices.head.meetings(name):
             if meeting.convention.role != "read":
@@ -110,9 +103,7 @@ def _copies_with(
 
 
 def _copies_of(op: str, library: Library, config: Config) -> list[str]:
-    """`op` and the ops that are named like it but for a word for hardware, or are alone in a file
-    named like its.
-    """
+    """`op` and its copies: named alike but for the hardware, or alone in a file named alike."""
     hardware = {kind.name for kind in config.hardware}
     stems = _stems(op, library, hardware)
     plain = _without_hardware(op, hardware)
@@ -145,6 +136,7 @@ def _finding(
     indices: IndexComparison, corrected: Meeting, kept: Meeting, writer: Meeting
 ) -> Finding:
     library = indices.head.library
+    # A reader that goes beyond its writer is wrong whatever it was meant to do.
     beyond = kept.offset.const > writer.offset.const
     proved = beyond and not has_own_writer(indices, kept, writer)
     function = kept.convention.access.function
