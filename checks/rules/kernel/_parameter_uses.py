@@ -8,7 +8,7 @@ from checks.core.config import Config
 from checks.core.finding import Location, Message, Related, Sibling
 from checks.domain.ops import OpInfo, Ops, arguments
 from checks.lang.ir.source_file import Function, Param, SourceFile
-from checks.rules.kernel._calls import calls_in_file
+from checks.rules.kernel._code_walks import calls_in_file
 
 
 def passing_call(

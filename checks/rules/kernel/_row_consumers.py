@@ -16,7 +16,7 @@ from checks.domain.tensors import cut, key_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import Assign, Return, guarded_statements
-from checks.rules.kernel._calls import calls_in_file
+from checks.rules.kernel._code_walks import calls_in_file
 from checks.rules.kernel._rows_read import RowRead, first_row_read
 
 CUT, KEPT, PAST, MOVED = "cut", "kept", "past", "moved"

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from checks.core.changed import local_assignments
 from checks.core.finding import Location
 from checks.domain.bitfields.ranges import source_of
-from checks.domain.ops import expressions_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function
 from checks.lang.ir.stmt import For, GuardedStmt, guarded_statements
+from checks.rules.kernel._code_walks import expressions_in
 
 # Methods that give the same memory, or a copy of it.
 _SAME_CONTENT = frozenset({"copy_to", "data", "data_ptr", "cpu", "contiguous", "to"})
@@ -48,14 +48,12 @@ def first_row_read(function: Function, tensors: set[str], offsets: str) -> RowRe
     pointers = _same_content(tensors, statements)
     names = _offset_names(offsets, statements)
     reads: list[RowRead] = []
-    for guarded in statements:
-        for top in expressions_of(guarded.stmt):
-            for e in E.walk(top):
-                if not isinstance(e, E.Index) or not isinstance(e.base, E.Name):
-                    continue
-                if e.base.id in pointers:
-                    place = Location(function.path, e.line or guarded.stmt.line)
-                    reads.append(_row_read(e.indices[0], guarded, names, statements, place))
+    for guarded, e in expressions_in(statements):
+        if not isinstance(e, E.Index) or not isinstance(e.base, E.Name):
+            continue
+        if e.base.id in pointers:
+            place = Location(function.path, e.line or guarded.stmt.line)
+            reads.append(_row_read(e.indices[0], guarded, names, statements, place))
     for read in reads:
         if not read.count:
             return read

@@ -37,7 +37,7 @@ from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import Assign, ExprStmt, Return, Stmt, guarded_statements
 from checks.lang.source import language
-from checks.rules.kernel._calls import calls_in_file
+from checks.rules.kernel._code_walks import calls_in_file
 
 ID = "kernel.dropped-lengths"
 _LENGTH = re.compile(r"(?:^|_)(?:lens?|lengths?|nums?|sizes?|counts?)(?:_|$)")

@@ -33,9 +33,9 @@ from checks.core.change import ChangeSet
 from checks.core.changed import ChangedFunction, changed_functions, has_word
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity
-from checks.domain.ops import expressions_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.stmt import Assign, For, Stmt
+from checks.rules.kernel._code_walks import expressions_in
 from checks.rules.kernel._thread_divergence import is_triton
 
 ID = "kernel.fixed-seed"
@@ -74,7 +74,10 @@ def _fixed_seeds(changed: ChangedFunction) -> Iterator[Finding]:
     """At most one finding for a constant and one for a counter in each function."""
     local = _first_assignments(changed)
     reported: set[str] = set()
-    for call, stmt in _calls(changed):
+    for guarded, call in expressions_in(changed.statements):
+        if not isinstance(call, E.Call):
+            continue
+        stmt = guarded.stmt
         seed = _seed_argument(call, stmt, changed)
         if seed is None:
             continue
@@ -85,14 +88,6 @@ def _fixed_seeds(changed: ChangedFunction) -> Iterator[Finding]:
         if is_new and not _was_there(origin, changed):
             reported.add(origin.kind)
             yield _finding(origin, stmt.line, changed)
-
-
-def _calls(changed: ChangedFunction) -> Iterator[tuple[E.Call, Stmt]]:
-    for guarded in changed.statements:
-        for top in expressions_of(guarded.stmt):
-            for e in E.walk(top):
-                if isinstance(e, E.Call):
-                    yield e, guarded.stmt
 
 
 def _first_assignments(changed: ChangedFunction) -> dict[str, Assign]:

@@ -37,10 +37,10 @@ from checks.core.changed import (
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Severity, Side
 from checks.domain.bitfields.ranges import source_of
-from checks.domain.ops import expressions_of
 from checks.domain.tensors import Made, buffers, cut, key_of, largest, made
 from checks.lang.ir import expr as E
-from checks.lang.ir.stmt import Assign
+from checks.lang.ir.stmt import Assign, GuardedStmt
+from checks.rules.kernel._code_walks import expressions_in
 
 ID = "kernel.mixed-rows"
 
@@ -58,22 +58,21 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
 
 def _cut_with_whole(changed: ChangedFunction, change: ChangeSet) -> Iterator[Finding]:
     """`a[:n] & share["b"]`: the rows of the batch with the rows of a whole buffer."""
-    for guarded in changed.statements:
-        stmt = guarded.stmt
-        if not changed.touched(stmt.line, stmt.end_line):
+    for guarded, operation in _elementwise_operations(changed):
+        if not changed.touched(guarded.stmt.line, guarded.stmt.end_line):
             continue
-        for top in expressions_of(stmt):
-            for operation in _elementwise(top):
-                for first_rows, whole in _both_ways(operation):
-                    buffer = _buffer_of_same_size(first_rows, whole, change)
-                    if buffer is not None:
-                        yield _mixed_finding(first_rows, whole, buffer, operation, changed)
+        for first_rows, whole in _both_ways(operation):
+            buffer = _buffer_of_same_size(first_rows, whole, change)
+            if buffer is not None:
+                yield _mixed_finding(first_rows, whole, buffer, operation, changed)
 
 
-def _elementwise(top: E.Expr) -> Iterator[E.Binary]:
-    for e in E.walk(top):
+def _elementwise_operations(
+    changed: ChangedFunction,
+) -> Iterator[tuple[GuardedStmt, E.Binary]]:
+    for guarded, e in expressions_in(changed.statements):
         if isinstance(e, E.Binary) and e.op in _ELEMENTWISE:
-            yield e
+            yield guarded, e
 
 
 def _both_ways(operation: E.Binary) -> tuple[tuple[E.Expr, E.Expr], tuple[E.Expr, E.Expr]]:
@@ -173,15 +172,13 @@ def _first_operands(key: str, changed: ChangedFunction) -> tuple[E.Binary, E.Exp
     """The first operation that combines the whole tensor with another, and the other."""
     local = dict(local_assignments(changed.statements))
     aliases = {name for name, value in local.items() if key_of(value) == key}
-    for guarded in changed.statements:
-        for top in expressions_of(guarded.stmt):
-            for operation in _elementwise(top):
-                for tensor, other in _both_ways(operation):
-                    if not _is_tensor(tensor, key, aliases) or isinstance(other, E.Const):
-                        continue
-                    # Combined with a number or with itself, the rows fit.
-                    if names_in(other) - {key}:
-                        return operation, other
+    for _, operation in _elementwise_operations(changed):
+        for tensor, other in _both_ways(operation):
+            if not _is_tensor(tensor, key, aliases) or isinstance(other, E.Const):
+                continue
+            # Combined with a number or with itself, the rows fit.
+            if names_in(other) - {key}:
+                return operation, other
     return None
 
 

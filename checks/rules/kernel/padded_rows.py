@@ -43,10 +43,10 @@ from checks.core.changed import (
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity
 from checks.domain.bitfields.ranges import source_of
-from checks.domain.ops import expressions_of
 from checks.domain.tensors import VOCABULARY, cut, key_of, largest, made
 from checks.lang.ir import expr as E
 from checks.lang.ir.stmt import Assign, ExprStmt, Return
+from checks.rules.kernel._code_walks import expressions_in
 from checks.rules.kernel._row_consumers import (
     CUT,
     KEPT,
@@ -113,14 +113,12 @@ def _was_exact(name: str, changed: ChangedFunction) -> bool:
 
 def _is_cut_somewhere(name: str, changed: ChangedFunction) -> bool:
     """Whether the function takes the first rows of the tensor."""
-    for guarded in changed.statements:
-        if not isinstance(guarded.stmt, Assign | Return | ExprStmt):
+    for guarded, e in expressions_in(changed.statements):
+        whole = cut(e)
+        if whole is None or E.root(whole) != name:
             continue
-        for top in expressions_of(guarded.stmt):
-            for e in E.walk(top):
-                whole = cut(e)
-                if whole is not None and E.root(whole) == name:
-                    return True
+        if isinstance(guarded.stmt, Assign | Return | ExprStmt):
+            return True
     return False
 
 

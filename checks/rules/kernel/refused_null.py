@@ -41,7 +41,7 @@ from checks.core.finding import (
     Severity,
 )
 from checks.lang.ir import expr as E
-from checks.rules.kernel._calls import calls_in_file
+from checks.rules.kernel._code_walks import calls_in_file
 from checks.rules.kernel._pointer_checks import PointerCheck, new_pointer_checks
 
 ID = "kernel.refused-null"

@@ -39,7 +39,7 @@ from checks.core.finding import Confidence, Finding, Location, Message, Severity
 from checks.domain.ops import expressions_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.stmt import Assign, For
-from checks.rules.kernel._calls import calls_in_file
+from checks.rules.kernel._code_walks import calls_in_file
 
 ID = "kernel.unguarded-thread"
 _GLOBAL_INDEX = {"blockIdx.x", "blockDim.x", "threadIdx.x"}

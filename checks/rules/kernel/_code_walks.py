@@ -1,12 +1,13 @@
-"""Where a function is called by name in one file."""
+"""Walks over code that several rules make: the calls of a name, the expressions of statements."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checks.domain.ops import calls_of
+from checks.domain.ops import calls_of, expressions_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
+from checks.lang.ir.stmt import GuardedStmt
 
 
 def calls_in_file(
@@ -23,3 +24,11 @@ def calls_in_file(
         for call, guards in calls_of(function.body):
             if E.callee(call) == name:
                 yield function, call, guards
+
+
+def expressions_in(statements: list[GuardedStmt]) -> Iterator[tuple[GuardedStmt, E.Expr]]:
+    """(statement, expression) of everything that stands in the statements, outer before inner."""
+    for guarded in statements:
+        for top in expressions_of(guarded.stmt):
+            for e in E.walk(top):
+                yield guarded, e
