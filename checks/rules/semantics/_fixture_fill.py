@@ -90,6 +90,7 @@ def fill_extent(
     if furthest is None:
         return None
     last, write = furthest
+    # Without a filler behind it, nothing says that the slice is where the tokens end.
     if array.buffer not in call.contents and not write.guessed:
         return None
     return FillExtent(last, content, write.line, write.guessed)

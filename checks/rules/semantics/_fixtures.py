@@ -77,6 +77,7 @@ class FixtureRun(Interpreter):
         return self.uses
 
     def branch(self, stmt: If, state: State) -> None:
+        # Which arm a test takes seldom matters to its arrays, so both are run, one after the other.
         for arm in (stmt.then, stmt.orelse):
             self.block(arm, state)
             state.left = False
@@ -101,6 +102,7 @@ class FixtureRun(Interpreter):
             super().store(target, op, value, line, state)
             return
         is_slice = isinstance(target.indices[-1], Slice)
+        # `x[:] = v`, and `x[b] = v` for each row `b`: every element is the same then.
         whole = len(target.indices) == 1 or not is_slice
         filler = self.number(value, state)
         if whole and filler is not None and op == "=":

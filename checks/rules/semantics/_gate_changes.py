@@ -118,6 +118,7 @@ def _gate_changes(change: ChangeSet, config: Config) -> Iterator[GateChange]:
         unit, base_unit = change.unit(new.path), _base_unit(new.path, change)
         if unit is None or base_unit is None:
             continue
+        # Few functions ask for a rank, and to find the transfers of a file takes long.
         if not _asks_rank(old, base_unit) and not _asks_rank(new, unit):
             continue
         for before, after in _same_transfers(old, base_unit, new, unit, change, config):

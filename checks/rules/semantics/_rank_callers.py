@@ -14,7 +14,6 @@ from checks.domain.ops import OpInfo, Ops, calls_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import Assign, guarded_statements
-from checks.lang.source import language
 from checks.rules.semantics._rank_conditions import compared_ranks, is_rank
 
 TENSOR = "tensor"
@@ -99,23 +98,26 @@ def _place_from_end(param: str, function: Function, op: OpInfo) -> int | None:
 
 
 def _calls_of_op(gated: _GatedOp, change: ChangeSet, config: Config) -> Iterator[RankCall]:
-    op = gated.op
-    paths = {hit.path for hit in change.head.find(op.name) if language(hit.path) == "python"}
-    for path in sorted(paths):
+    for path in sorted(change.head.paths_containing(gated.op.name, "python")):
         unit = change.unit(path) if not config.is_test(path) else None
         if unit is None:
             continue
         for function in unit.functions:
-            if op.name not in unit.text(function.start_line, function.end_line):
-                continue
-            for call, guards in calls_of(function.body):
-                if E.callee(call) != op.name:
-                    continue
-                if _is_other_hardware(call, function, unit, op, config):
-                    continue
-                rank_call = _rank_call(call, guards, function, unit, gated)
-                if rank_call is not None:
-                    yield rank_call
+            yield from _calls_in(function, unit, gated, config)
+
+
+def _calls_in(
+    function: Function, unit: SourceFile, gated: _GatedOp, config: Config
+) -> Iterator[RankCall]:
+    op = gated.op
+    if op.name not in unit.text(function.start_line, function.end_line):
+        return
+    for call, guards in calls_of(function.body):
+        if E.callee(call) != op.name or _is_other_hardware(call, function, unit, op, config):
+            continue
+        rank_call = _rank_call(call, guards, function, unit, gated)
+        if rank_call is not None:
+            yield rank_call
 
 
 def _is_other_hardware(
@@ -151,6 +153,7 @@ def _rank_call(
     if rank is None or not is_rank(rank):
         return None
     flag = _argument(call, gated.op, gated.flag) if gated.flag else None
+    # A local such as `rank_id` has its kind from what it was set to.
     kind = rank_kind(E.dotted(_origin(rank, function)) or "")
     return RankCall(function, unit, call, rank, kind, flag, _is_pinned(guards))
 

@@ -58,6 +58,7 @@ def _new_disagreements(indices: IndexComparison, path: str) -> Iterator[FixtureC
         # A new fixture that is only guessed at may mean to fill less.
         if check.guessed and not _agreed_before(indices, check):
             continue
+        # A test that disagreed before in the same way may have its reasons.
         if (check.place, check.last, check.convention.offset) not in known:
             yield check
 

@@ -59,6 +59,7 @@ def _early_calls(indices: IndexComparison) -> Iterator[Finding]:
         facts = use.user.facts
         for access in sorted(_reduced_accesses(use), key=lambda a: (a.path, a.line)):
             key = (facts.name, facts.hardware, access.function, access.path)
+            # One finding a function: its other accesses are wrong for the same reason.
             if key in seen:
                 continue
             seen.add(key)

@@ -58,6 +58,7 @@ def find_outdated_tests(indices: IndexComparison) -> Iterator[Finding]:
     for reader, writer in opposed_readers(indices):
         if not _only_writer_moved(indices, reader, writer):
             continue
+        # The tests may be made for that other writer.
         if has_own_writer(indices, reader, writer):
             continue
         groups: dict[tuple[str, int, str], list[FixtureCheck]] = {}

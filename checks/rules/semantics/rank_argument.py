@@ -79,6 +79,7 @@ def _finding(call: RankCall, right_calls: list[RankCall], gate_change: GateChang
         "others": [source_of(other.rank) for other in right_calls],
         "closed": gate_change.closed_texts,
     }
+    # That others pass a tensor-parallel rank shows what the gate is made for.
     certain = bool(right_calls) or call.pinned
     return Finding(
         rule=ID,

@@ -104,6 +104,7 @@ def _is_proved(indices: IndexComparison, reader: Meeting, writer: Meeting) -> bo
 
     A reader that stops too early may mean to, unless it agreed with the writer before the change.
     """
+    # Another writer of the buffer may be the one whose tokens this reader gets.
     if has_own_writer(indices, reader, writer):
         return False
     return _reads_beyond(reader, writer) or indices.agreed_before(reader, writer) is True
