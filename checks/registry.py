@@ -1,85 +1,20 @@
-"""Every rule, by hand: reading this list is knowing what a review looks at."""
+"""Every rule, family by family: reading these lists is knowing what a review looks at."""
 
 from __future__ import annotations
 
 from checks.core.check import Check
-from checks.rules.convention import checklist, cherry_pick, description, tests, title
-from checks.rules.kernel import (
-    barrier,
-    dead_code,
-    fixed_seed,
-    host_sync,
-    int32_offset,
-    missing_bounds_check,
-    missing_error_check,
-    padded_rows,
-    pointer_type,
-    resource_scope,
-    uninitialised_shared,
-    unused_parameter,
-)
-from checks.rules.logprobs import baseline_affected
-from checks.rules.protocol import (
-    deleted_test,
-    duplicate_fixture,
-    layout_mismatch,
-    lost_sentinel,
-    op_arguments,
-    pack_unpack_mismatch,
-    small_buffer,
-    stale_constant,
-    stale_fixture,
-    struct_copy,
-    unmasked_pack,
-    untested_change,
-    whole_word_read,
-    width_comment,
-)
-from checks.rules.semantics import rank_gate, step_idx
-from checks.rules.sync import key, model_runner, op, signature
+from checks.rules import convention, kernel, logprobs, protocol, semantics, sync
 
 RULES: tuple[Check, ...] = (
-    unmasked_pack,
-    pack_unpack_mismatch,
-    whole_word_read,
-    width_comment,
-    layout_mismatch,
-    small_buffer,
-    struct_copy,
-    stale_constant,
-    lost_sentinel,
-    stale_fixture,
-    op_arguments,
-    duplicate_fixture,
-    untested_change,
-    deleted_test,
-    baseline_affected,
-    step_idx,
-    rank_gate,
-    signature,
-    op,
-    key,
-    model_runner,
-    padded_rows,
-    missing_bounds_check,
-    pointer_type,
-    int32_offset,
-    uninitialised_shared,
-    barrier,
-    resource_scope,
-    fixed_seed,
-    host_sync,
-    missing_error_check,
-    unused_parameter,
-    dead_code,
-    title,
-    description,
-    checklist,
-    cherry_pick,
-    tests,
+    *protocol.RULES,
+    *logprobs.RULES,
+    *semantics.RULES,
+    *sync.RULES,
+    *kernel.RULES,
+    *convention.RULES,
 )
 
 
 def rule(name: str) -> Check | None:
-    """The rule with this id."""
-    return next((r for r in RULES if name == r.ID), None)
+    """The rule with this id, None where there is none."""
+    return next((check for check in RULES if name == check.ID), None)

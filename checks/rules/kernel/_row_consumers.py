@@ -1,4 +1,4 @@
-"""Who reads what a function returns, in the rest of the product, and whether past the rows that are valid."""
+"""Who reads what a function returns, and whether past the rows that are valid."""
 
 from __future__ import annotations
 
@@ -10,241 +10,319 @@ from checks.core.changed import ChangedFunction
 from checks.core.config import Config
 from checks.core.finding import Location, Message, Step
 from checks.domain.keys import calling_files, product_files
-from checks.domain.ops import Ops, arguments, callers, calls_of
+from checks.domain.ops import OpInfo, Ops, arguments, callers, calls_of
 from checks.domain.speculative_mode import called_speculatively, polarity
 from checks.domain.tensors import cut, key_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import Assign, Return, guarded_statements
-from checks.rules.kernel._rows_read import Rows, rows_read
+from checks.rules.kernel._code_walks import calls_in_file
+from checks.rules.kernel._rows_read import RowRead, first_row_read
 
 CUT, KEPT, PAST, MOVED = "cut", "kept", "past", "moved"
-_ASKS = frozenset({"isinstance", "len", "print", "type", "hasattr", "getattr", "str", "repr"})
+# These ask something about a tensor and do not read its rows.
+_QUESTIONS = frozenset({"isinstance", "len", "print", "type", "hasattr", "getattr", "str", "repr"})
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
-    """`name` gets the tensor at `at`: it keeps to the valid rows, may read others, or puts the rows in another order.
-    `rows` is what its code shows."""
+class RowConsumer:
+    """A function `name` that gets the tensor at `at`, and what it does with its rows.
+
+    `kind`: it keeps to the valid rows, cuts them, may read others (`PAST`), or puts them in another
+    order (`MOVED`).
+
+    `read` is what its code shows.
+    """
 
     name: str
     kind: str
     at: Location
     text: str
-    rows: Rows | None = None
+    read: RowRead | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Search:
+    """What is known of the tensors: what tells their valid rows, and where their filler runs."""
+
     offsets: str
-    filler: str
     hardware: frozenset[str]
     speculative: bool
     change: ChangeSet
     config: Config
 
 
-def readers(
-    delta: ChangedFunction,
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """A statement that puts the first rows alone back into the field."""
+
+    line: int
+    guards: tuple[E.Expr, ...]
+
+
+def find_consumers(
+    changed: ChangedFunction,
     names: set[str],
     offsets: str,
     filler: str,
     change: ChangeSet,
     config: Config,
-) -> tuple[Reader, ...]:
-    """Those that get what `delta` makes of the tensors `names`, found by the field in which its callers keep it.
+) -> tuple[RowConsumer, ...]:
+    """Those that get what `changed` makes of the tensors `names`.
 
-    Left out are readers that other hardware or decoding without speculation alone has, where `filler`, which fills
-    the tensors, is of neither.
+    They are found by the field in which the callers of the function keep its result.
+
+    Left out are readers that other hardware or decoding without speculation alone has, where
+    `filler`, which fills the tensors, is of neither.
     """
-    infos = Ops.of(change).named(filler)
-    hardware = frozenset(config.hardware_of(i.unit.path) for i in infos)
-    speculative = called_speculatively(delta.head, change, config)
-    search = _Search(offsets, filler, hardware, speculative, change, config)
-    found: dict[tuple[str, str], Reader] = {}
-    for field in sorted(_fields(delta, names, change, config)):
-        for path in product_files(field, change, config):
-            unit = change.unit(path)
-            for function in unit.functions if unit is not None and path != delta.unit.path else ():
-                if unit is not None and field in unit.text(function.start_line, function.end_line):
-                    for reader in _in_function(field, function, unit, search):
-                        found.setdefault((reader.name, reader.kind), reader)
-    return tuple(sorted(found.values(), key=lambda r: (r.kind, r.at.path, r.at.start_line)))
+    ops = Ops.of(change).named(filler)
+    hardware = frozenset(config.hardware_of(op.unit.path) for op in ops)
+    speculative = called_speculatively(changed.head, change, config)
+    search = _Search(offsets, hardware, speculative, change, config)
+    found: dict[tuple[str, str], RowConsumer] = {}
+    for field in sorted(_fields(changed, names, change, config)):
+        for consumer in _consumers_of_field(field, changed, search):
+            found.setdefault((consumer.name, consumer.kind), consumer)
+    return tuple(sorted(found.values(), key=lambda c: (c.kind, c.at.path, c.at.start_line)))
 
 
-def steps(found: tuple[Reader, ...], offsets: str, change: ChangeSet) -> tuple[Step, ...]:
-    """One step for each reader: the line that shows which rows it reads, and what follows."""
-    return tuple(_step(r, offsets, change) for r in found)
+def _consumers_of_field(
+    field: str, changed: ChangedFunction, search: _Search
+) -> Iterator[RowConsumer]:
+    """The consumers outside the file of the changed function."""
+    for path in product_files(field, search.change, search.config):
+        unit = search.change.unit(path)
+        # The function's own file is in the change, where its reader sees it.
+        if unit is None or path == changed.unit.path:
+            continue
+        for function in unit.functions:
+            if field in unit.text(function.start_line, function.end_line):
+                yield from _in_function(field, function, unit, search)
 
 
-def _step(reader: Reader, offsets: str, change: ChangeSet) -> Step:
-    rows = reader.rows
+def consumer_steps(
+    consumers: tuple[RowConsumer, ...], offsets: str, change: ChangeSet
+) -> tuple[Step, ...]:
+    """One step for each consumer: the line that shows which rows it reads, and what follows."""
+    return tuple(_step(consumer, offsets, change) for consumer in consumers)
+
+
+def _step(consumer: RowConsumer, offsets: str, change: ChangeSet) -> Step:
+    read = consumer.read
     args = {
-        "reader": reader.name,
+        "reader": consumer.name,
         "offsets": offsets,
-        "row": rows.row if rows else "",
-        "at": reader.at,
+        "row": read.row if read else "",
+        "at": consumer.at,
     }
-    if rows is None:
-        said = Message("reader-whole", args)
-        if reader.kind == CUT:
-            said = Message("reader-cuts", args)
-        elif reader.kind == MOVED:
-            said = Message("reader-moves", args)
-        return Step(reader.at, reader.text, said)
-    unit = change.unit(rows.location.path)
-    text = unit.text(rows.location.start_line).strip() if unit is not None else ""
-    said = (
-        Message("reader-keeps", {**args, "count": rows.count})
-        if rows.count
-        else Message("reader-other", args)
-    )
-    return Step(rows.location, text, said)
+    if read is None:
+        keys = {CUT: "reader-cuts", MOVED: "reader-moves"}
+        key = keys.get(consumer.kind, "reader-whole")
+        return Step(consumer.at, consumer.text, Message(key, args))
+    unit = change.unit(read.location.path)
+    text = unit.text(read.location.start_line).strip() if unit is not None else ""
+    if read.count:
+        return Step(read.location, text, Message("reader-keeps", {**args, "count": read.count}))
+    return Step(read.location, text, Message("reader-other", args))
 
 
-def _assigned(function: Function) -> Iterator[tuple[E.Expr, E.Expr | None]]:
+def _assignments(function: Function) -> Iterator[tuple[E.Expr, E.Expr | None]]:
+    """(target, value) of every assignment of a function."""
     for guarded in guarded_statements(function.body):
         if isinstance(guarded.stmt, Assign):
             yield guarded.stmt.target, guarded.stmt.value
 
 
-def _fields(delta: ChangedFunction, names: set[str], change: ChangeSet, config: Config) -> set[str]:
+def _fields(
+    changed: ChangedFunction, names: set[str], change: ChangeSet, config: Config
+) -> set[str]:
     """The attributes in which callers keep the part of the result that comes from `names`."""
-    held = set(names)
-    for stmt in (g.stmt for g in delta.statements):
-        if (
-            isinstance(stmt, Assign)
-            and isinstance(stmt.target, E.Name)
-            and E.names(stmt.value or stmt.target) & held
-        ):
-            held.add(stmt.target.id)
-    places = {
-        n
-        for g in delta.statements
-        if isinstance(g.stmt, Return) and isinstance(g.stmt.value, E.Sequence)
-        for n, item in enumerate(g.stmt.value.items)
-        if E.names(item) & held
-    }
+    places = _returned_places(changed, names)
+    if not places:
+        return set()
     found: set[str] = set()
-    for path in calling_files(delta.head.name, change, config) if places else ():
+    for path in calling_files(changed.head.name, change, config):
         unit = change.unit(path)
-        for function in callers(delta.head.name, unit) if unit is not None else ():
-            local = {
-                item.id
-                for target, value in _assigned(function)
-                if isinstance(value, E.Call)
-                and E.callee(value) == delta.head.name
-                and isinstance(target, E.Sequence)
-                for n, item in enumerate(target.items)
-                if n in places and isinstance(item, E.Name)
-            }
-            found |= {
-                target.name
-                for target, value in _assigned(function)
-                if isinstance(target, E.Attr) and isinstance(value, E.Name) and value.id in local
-            }
+        if unit is None:
+            continue
+        for function in callers(changed.head.name, unit):
+            found |= _fields_in(function, changed.head.name, places)
     return found
+
+
+def _returned_places(changed: ChangedFunction, names: set[str]) -> set[int]:
+    """Which of the results that the function returns come from `names`."""
+    holders = set(names)
+    for guarded in changed.statements:
+        stmt = guarded.stmt
+        if not isinstance(stmt, Assign) or not isinstance(stmt.target, E.Name):
+            continue
+        if E.names(stmt.value or stmt.target) & holders:
+            holders.add(stmt.target.id)
+    places: set[int] = set()
+    for guarded in changed.statements:
+        stmt = guarded.stmt
+        if not isinstance(stmt, Return) or not isinstance(stmt.value, E.Sequence):
+            continue
+        for place, item in enumerate(stmt.value.items):
+            if E.names(item) & holders:
+                places.add(place)
+    return places
+
+
+def _fields_in(function: Function, called: str, places: set[int]) -> set[str]:
+    """The attributes that a caller sets to one of the results at `places`."""
+    local: set[str] = set()
+    for target, value in _assignments(function):
+        if not isinstance(value, E.Call) or E.callee(value) != called:
+            continue
+        if not isinstance(target, E.Sequence):
+            continue
+        for place, item in enumerate(target.items):
+            if place in places and isinstance(item, E.Name):
+                local.add(item.id)
+    fields: set[str] = set()
+    for target, value in _assignments(function):
+        if isinstance(target, E.Attr) and isinstance(value, E.Name) and value.id in local:
+            fields.add(target.name)
+    return fields
 
 
 def _in_function(
     field: str, function: Function, unit: SourceFile, search: _Search
-) -> Iterator[Reader]:
-    alias, moved = set[str](), False
-    for target, value in _assigned(function):
-        if isinstance(target, E.Name) and value is not None and _holds(value, field, alias):
-            alias.add(target.id)
-        whole = E.dotted(target) or ""
-        moved |= field in whole.split(".")[:-1]
-    cuts = list(_cuts(field, function, alias))
-    for at_line, _ in cuts:
-        yield Reader(function.name, CUT, Location(unit.path, at_line), unit.text(at_line).strip())
+) -> Iterator[RowConsumer]:
+    """What a function that names the field does with the tensor in it."""
+    aliases, is_reordered = _aliases(field, function)
+    cuts = list(_cuts(field, function, aliases))
+    for statement in cuts:
+        text = unit.text(statement.line).strip()
+        yield RowConsumer(function.name, CUT, Location(unit.path, statement.line), text)
     for call, guards in calls_of(function.body):
-        if any(call.line >= line and set(around) <= set(guards) for line, around in cuts):
+        if any(_is_behind(statement, call, guards) for statement in cuts):
             continue
-        given = [*call.args, *(v for _, v in call.keywords)]
-        tensors = [a for a in given if _holds(a, field, alias)]
-        if tensors and E.callee(call) not in _ASKS and not _elsewhere(function, guards, search):
-            at = Location(unit.path, call.line)
-            text = unit.text(call.line).strip()
-            if moved:
-                yield Reader(function.name, MOVED, at, text)
-            else:
-                yield from _called(call, tensors, at, text, search)
+        arguments_given = [*call.args, *(value for _, value in call.keywords)]
+        tensors = [a for a in arguments_given if _is_field(a, field, aliases)]
+        if not tensors or E.callee(call) in _QUESTIONS:
+            continue
+        if _is_elsewhere(function, guards, search):
+            continue
+        place = Location(unit.path, call.line)
+        text = unit.text(call.line).strip()
+        # Which rows move where is not followed: a person has to look.
+        if is_reordered:
+            yield RowConsumer(function.name, MOVED, place, text)
+            continue
+        consumer = _called_consumer(call, tensors, place, text, search)
+        if consumer is not None:
+            yield consumer
 
 
-def _cuts(
-    field: str, function: Function, alias: set[str]
-) -> Iterator[tuple[int, tuple[E.Expr, ...]]]:
-    """(line, guards) of the statements that put the first rows alone back into the field."""
+def _aliases(field: str, function: Function) -> tuple[set[str], bool]:
+    """The locals that hold the tensor, and whether the function assigns to parts of it."""
+    aliases: set[str] = set()
+    is_reordered = False
+    for target, value in _assignments(function):
+        if isinstance(target, E.Name) and value is not None and _is_field(value, field, aliases):
+            aliases.add(target.id)
+        owner = (E.dotted(target) or "").split(".")[:-1]
+        if field in owner:
+            is_reordered = True
+    return aliases, is_reordered
+
+
+def _is_behind(statement: _Cut, call: E.Call, guards: tuple[E.Expr, ...]) -> bool:
+    """Whether a call gets the rows that were cut: it is later, under no fewer conditions."""
+    return call.line >= statement.line and set(statement.guards) <= set(guards)
+
+
+def _cuts(field: str, function: Function, aliases: set[str]) -> Iterator[_Cut]:
     for guarded in guarded_statements(function.body):
         stmt = guarded.stmt
-        if not isinstance(stmt, Assign) or stmt.value is None or not _keeps_in(stmt.target, field):
+        if not isinstance(stmt, Assign) or stmt.value is None:
             continue
-        if any(
-            (base := cut(e)) is not None and _holds(base, field, alias) for e in E.walk(stmt.value)
-        ):
-            yield stmt.line, guarded.guards
+        if field not in (E.dotted(stmt.target) or "").split(".")[1:]:
+            continue
+        for e in E.walk(stmt.value):
+            whole = cut(e)
+            if whole is not None and _is_field(whole, field, aliases):
+                yield _Cut(stmt.line, guarded.guards)
+                break
 
 
-def _keeps_in(target: E.Expr, field: str) -> bool:
-    return field in (E.dotted(target) or "").split(".")[1:]
+def _is_field(expr: E.Expr, field: str, aliases: set[str]) -> bool:
+    """Whether an expression is the tensor in the field, by its own name or a local one."""
+    dotted = E.dotted(expr)
+    if dotted is None:
+        return False
+    owner, *attributes = dotted.split(".")
+    return field in attributes or owner in aliases
 
 
-def _holds(expr: E.Expr, field: str, alias: set[str]) -> bool:
-    whole = E.dotted(expr)
-    return whole is not None and (field in whole.split(".")[1:] or whole.split(".")[0] in alias)
-
-
-def _called(
-    call: E.Call, tensors: list[E.Expr], at: Location, text: str, search: _Search
-) -> Iterator[Reader]:
+def _called_consumer(
+    call: E.Call, tensors: list[E.Expr], place: Location, text: str, search: _Search
+) -> RowConsumer | None:
+    """What the function that is called reads, where that is known or can only be every row."""
     name = E.callee(call)
-    ops = [i for i in Ops.of(search.change).named(name) if i.function is not None]
-    for op in [i for i in ops if not _other(i.unit.path, (), search)]:
-        passed = arguments(call, op.params)
-        offsets = [p for p, v in passed.items() if key_of(cut(v) or v) == search.offsets]
-        given = {op.cpp_name(p) for p, v in passed.items() if v in tensors}
-        rows = (
-            rows_read(op.function, given, op.cpp_name(offsets[0]) if offsets else "")
-            if op.function
-            else None
-        )
-        if rows is not None:
-            yield Reader(name, KEPT if rows.count else PAST, at, text, rows)
-            return
-    beside = any(key_of(cut(a) or a) == search.offsets for a in call.args)
-    if not ops and not beside:
-        yield Reader(name, PAST, at, text)
+    ops = [op for op in Ops.of(search.change).named(name) if op.function is not None]
+    for op in ops:
+        if _is_other_path(op.unit.path, (), search):
+            continue
+        read = _op_read(op, call, tensors, search)
+        if read is not None:
+            return RowConsumer(name, KEPT if read.count else PAST, place, text, read)
+    gets_offsets = any(_is_offsets(argument, search) for argument in call.args)
+    if not ops and not gets_offsets:
+        return RowConsumer(name, PAST, place, text)
+    return None
 
 
-def _elsewhere(function: Function, guards: tuple[E.Expr, ...], search: _Search) -> bool:
-    """Whether the padded tensor does not come here: other hardware, or decoding without speculation."""
-    if _other(function.path, guards, search):
+def _op_read(op: OpInfo, call: E.Call, tensors: list[E.Expr], search: _Search) -> RowRead | None:
+    """Which rows of the tensors the C++ function of an op reads."""
+    if op.function is None:
+        return None
+    passed = arguments(call, op.params)
+    offsets = [param for param, value in passed.items() if _is_offsets(value, search)]
+    given = {op.cpp_name(param) for param, value in passed.items() if value in tensors}
+    return first_row_read(op.function, given, op.cpp_name(offsets[0]) if offsets else "")
+
+
+def _is_offsets(value: E.Expr, search: _Search) -> bool:
+    """Whether an argument is the offsets of the valid rows, or the first of them."""
+    return key_of(cut(value) or value) == search.offsets
+
+
+def _is_elsewhere(function: Function, guards: tuple[E.Expr, ...], search: _Search) -> bool:
+    """Whether the padded tensor cannot come here: other hardware, or no speculation."""
+    if _is_other_path(function.path, guards, search):
         return True
-    sites: list[bool] = []
+    elsewhere: list[bool] = []
     for path in calling_files(function.name, search.change, search.config):
         unit = search.change.unit(path)
-        for caller in callers(function.name, unit) if unit is not None else ():
-            for call, around in calls_of(caller.body):
-                if E.callee(call) == function.name:
-                    sites.append(_other(path, around, search))
-    return bool(sites) and all(sites)
+        if unit is None:
+            continue
+        for _, _, call_guards in calls_in_file(function.name, unit):
+            elsewhere.append(_is_other_path(path, call_guards, search))
+    return bool(elsewhere) and all(elsewhere)
 
 
-def _other(path: str, guards: tuple[E.Expr, ...], search: _Search) -> bool:
+def _is_other_path(path: str, guards: tuple[E.Expr, ...], search: _Search) -> bool:
+    """Whether code is for other hardware than the filler, or runs only without speculation."""
     hardware = search.config.hardware_of(path)
     if hardware and search.hardware and hardware not in search.hardware:
         return True
-    return search.speculative and any(
-        polarity(g) is False and _asks_for_speculation(g) for g in guards
-    )
+    if not search.speculative:
+        return False
+    return any(polarity(g) is False and _asks_for_speculation(g) for g in guards)
 
 
 def _asks_for_speculation(guard: E.Expr) -> bool:
-    """Whether a condition is on speculative decoding as a whole, not on one method or part of it."""
-    names = (
-        e.name if isinstance(e, E.Attr) else e.id
-        for e in E.walk(guard)
-        if isinstance(e, E.Attr | E.Name)
-    )
-    return any("specul" in n.lower() for n in names)
+    """Whether a condition is on speculative decoding as a whole, not on one method of it."""
+    for e in E.walk(guard):
+        name = ""
+        if isinstance(e, E.Attr):
+            name = e.name
+        elif isinstance(e, E.Name):
+            name = e.id
+        if "specul" in name.lower():
+            return True
+    return False

@@ -2,14 +2,16 @@
 
 ## What it does
 
-Finds `.item()`, `.tolist()`, `.numpy()`, `.cpu()` on device tensors that the change adds to functions on the path of
-every step (sampling, proposing, post-processing, the runner's execution), where the function did without them before.
-On the device side, `cudaMalloc`, `cudaFree` and synchronising copies added to an op.
+Finds `.item()`, `.tolist()`, `.numpy()`, `.cpu()` on device tensors that the change adds to
+functions on the path of every step (sampling, proposing, post-processing, the runner's execution),
+where the function did without them before. On the device side, `cudaMalloc`, `cudaFree` and
+synchronising copies added to an op.
 
 ## Why it matters
 
-Overlap scheduling launches step n + 1 while step n still runs. One `.item()` waits for the device and gives the overlap
-up: PaddlePaddle/FastDeploy#7406 took the number of tokens that way, and #7600 had to take it out again.
+Overlap scheduling launches step n + 1 while step n still runs. One `.item()` waits for the device
+and gives the overlap up: PaddlePaddle/FastDeploy#7406 took the number of tokens that way, and #7600
+had to take it out again.
 
 ## Example
 
@@ -20,16 +22,17 @@ return logprobs[:tokens]
 
 ## Known limits
 
-A tensor is taken for one on the host by its name (`_cpu`, `_host`, `_np`, `_list`) or where the function makes it so.
-Which functions run at every step is known from their names and files. New functions are for the pedantic persona: there
-is no "before", and a proposer that works on the host is made so.
+A tensor is taken for one on the host by its name (`_cpu`, `_host`, `_np`, `_list`) or where the
+function makes it so. Which functions run at every step is known from their names and files. New
+functions are for the pedantic persona: there is no "before", and a proposer that works on the host
+is made so.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
 from checks.core.changed import ChangedFunction, changed_functions
@@ -45,14 +48,14 @@ ID = "kernel.host-sync"
 
 # What makes the host wait for a tensor.
 WAITS = frozenset({"item", "tolist", "numpy", "cpu"})
-_WAITING = re.compile(rf"\.[\s\\]*(?:{'|'.join(sorted(WAITS))})\s*\(")
 _STEP = re.compile(
-    r"sampl|verif|propos|post_?process|pre_?process|execute|forward|logprob|logits|run$|_run|predict|generate|accept"
-    r"|penalt|draft|propose|decode|^step|_step|save_output"
+    r"sampl|verif|propos|post_?process|pre_?process|execute|forward|logprob|logits|run$|_run"
+    r"|predict|generate|accept|penalt|draft|propose|decode|^step|_step|save_output"
 )
 _ONCE = re.compile(
-    r"init|load|warm|profil|capture|dummy|insert|debug|dump|check|clear|reset|prompt|register|config|build_model"
-    r"|preempt|prefill|swap|export|weight|test|vision|image|mm_|_mm|vit|log_|loop|async|thread"
+    r"init|load|warm|profil|capture|dummy|insert|debug|dump|check|clear|reset|prompt|register"
+    r"|config|build_model|preempt|prefill|swap|export|weight|test|vision|image|mm_|_mm|vit|log_"
+    r"|loop|async|thread"
 )
 _FILES = re.compile(
     r"sampl|spec_decode|propos|model_runner|post_process|pre_and_post|logprob|attention|worker"
@@ -60,143 +63,181 @@ _FILES = re.compile(
 _HOST = re.compile(
     r"(^|_)(cpu|host|np|numpy|list|ids?_list|lens?_list|json|msg|dict|config)(_|$)|pinned"
 )
+_HOST_MODULES = ("np.", "numpy.", "json.")
+_HOST_TYPES = ("len", "list", "dict")
 _DEVICE_CALLS = frozenset(
     {"cudaMalloc", "cudaFree", "cudaDeviceSynchronize", "cudaStreamSynchronize", "cudaMemcpy"}
 )
 
 
+@dataclass(frozen=True, slots=True)
+class TensorWait:
+    """`tensor.how()`, which may make the host wait, and the conditions under which it does."""
+
+    tensor: E.Expr
+    how: str
+    line: int
+    guards: tuple[E.Expr, ...]
+
+
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    for delta in changed_functions(change, config):
-        if delta.python and _every_step(delta):
-            yield from _python(delta, change)
-        elif not delta.python and "cuda" in delta.code:
-            yield from _device(delta)
+    for changed in changed_functions(change, config):
+        if not changed.python:
+            yield from _device_calls(changed)
+        elif _runs_every_step(changed):
+            yield from _tensor_waits(changed, change)
 
 
-def _every_step(delta: ChangedFunction) -> bool:
-    path, name = delta.unit.path, delta.head.name
-    if not _FILES.search(path) or not _STEP.search(name) or _ONCE.search(name):
+def _runs_every_step(changed: ChangedFunction) -> bool:
+    name = changed.head.name
+    if not _FILES.search(changed.unit.path) or not _STEP.search(name):
         return False
-    return _WAITING.search(delta.text) is not None
+    return _ONCE.search(name) is None
 
 
-def _python(delta: ChangedFunction, change: ChangeSet) -> Iterator[Finding]:
-    before = Counter(
-        c.func.name for _, c, _ in _waits(delta.base_statements) if isinstance(c.func, E.Attr)
-    )
-    host = _on_host(delta)
-    for line, call, guards in _waits(delta.statements):
-        if (
-            not isinstance(call.func, E.Attr)
-            or not delta.touched(line)
-            or brought_by_change(guards, change)
-        ):
+def _tensor_waits(changed: ChangedFunction, change: ChangeSet) -> Iterator[Finding]:
+    """The first wait of a kind that the function did not have before."""
+    known = {wait.how for wait in _waits(changed.base_statements)}
+    on_host = _host_locals(changed)
+    for wait in _waits(changed.statements):
+        # A function that waited before has no overlap to lose.
+        if wait.how in known or not changed.touched(wait.line):
             continue
-        how, tensor = call.func.name, call.func.base
-        if before[how] or _is_host(tensor, host) or isinstance(tensor, E.Const):
+        # What an option brings that the change adds is up to who turns it on.
+        if brought_by_change(wait.guards, change):
             continue
-        yield Finding(
-            rule=ID,
-            severity=Severity.QUESTION,
-            confidence=Confidence.HIGH if how == "item" else Confidence.MEDIUM,
-            location=Location(delta.unit.path, line),
-            message=Message(
-                "waits", {"call": f"{source_of(tensor)}.{how}()", "function": delta.head.name}
-            ),
-            symbol=delta.head.qualname,
-            subject=f"{source_of(tensor)}.{how}",
-            pedantic=delta.base is None,
-        )
+        if isinstance(wait.tensor, E.Const) or _is_on_host(wait.tensor, on_host):
+            continue
+        yield _wait_finding(wait, changed)
         return
 
 
-def _waits(flat: list[GuardedStmt]) -> Iterator[tuple[int, E.Call, tuple[E.Expr, ...]]]:
-    """(line, call, conditions) of what may wait; what runs through a comprehension is of a kind that is not known."""
-    for guarded in flat:
-        if any(_other_hardware(g) for g in guarded.guards):
+def _waits(statements: list[GuardedStmt]) -> Iterator[TensorWait]:
+    for guarded in statements:
+        if any(_is_other_hardware(guard) for guard in guarded.guards):
             continue
         for top in expressions_of(guarded.stmt):
-            inner: set[int] = set()
-            running = {
-                n
-                for c in E.walk(top)
-                if isinstance(c, E.Comprehension)
-                for t, _, _ in c.clauses
-                for n in E.names(t)
-            }
-            for e in E.walk(top):
-                if (
-                    isinstance(e, E.Call)
-                    and isinstance(e.func, E.Attr)
-                    and e.func.name in WAITS
-                    and not e.args
-                ):
-                    if id(e) not in inner and E.root(e.func.base) not in running:
-                        yield e.line or guarded.stmt.line, e, guarded.guards
-                    inner |= {id(x) for x in E.walk(e.func.base)}
+            yield from _waits_in(top, guarded)
 
 
-def _other_hardware(guard: E.Expr) -> bool:
-    """The `else` of `if platform.is_cuda()`: where there is no overlap to lose."""
-    return (
-        isinstance(guard, E.Unary)
-        and isinstance(guard.operand, E.Call)
-        and E.callee(guard.operand) == "is_cuda"
-    )
+def _waits_in(top: E.Expr, guarded: GuardedStmt) -> Iterator[TensorWait]:
+    """The outermost waits of an expression: of `x.cpu().numpy()`, the last."""
+    # What runs through a comprehension is of a kind that is not known.
+    running = _comprehension_variables(top)
+    inner: set[int] = set()
+    for e in E.walk(top):
+        if not isinstance(e, E.Call) or not isinstance(e.func, E.Attr):
+            continue
+        if e.func.name not in WAITS or e.args:
+            continue
+        tensor = e.func.base
+        if id(e) not in inner and E.root(tensor) not in running:
+            yield TensorWait(tensor, e.func.name, e.line or guarded.stmt.line, guarded.guards)
+        inner.update(id(part) for part in E.walk(tensor))
 
 
-def _on_host(delta: ChangedFunction) -> set[str]:
-    """Locals that are on the host: made there, or brought there on a line that the change did not write."""
+def _comprehension_variables(top: E.Expr) -> set[str]:
     found: set[str] = set()
-    for guarded in delta.statements:
-        stmt = guarded.stmt
-        if isinstance(stmt, Assign) and isinstance(stmt.target, E.Name) and stmt.value is not None:
-            calls = [e for e in E.walk(stmt.value) if isinstance(e, E.Call)]
-            names = {E.dotted(c.func) or E.callee(c) for c in calls}
-            if any(
-                n.startswith(("np.", "numpy.", "json.")) or n in ("len", "list", "dict")
-                for n in names
-            ):
-                found.add(stmt.target.id)
-            if any(E.callee(c) in WAITS for c in calls) or E.names(stmt.value) & found:
-                found.add(stmt.target.id)
-        if isinstance(stmt, For) and stmt.iterable is not None and E.names(stmt.iterable) & found:
-            found |= E.names(stmt.target) if stmt.target is not None else set()
+    for e in E.walk(top):
+        if isinstance(e, E.Comprehension):
+            for target, _, _ in e.clauses:
+                found |= E.names(target)
     return found
 
 
-def _is_host(tensor: E.Expr, host: set[str]) -> bool:
-    if E.root(tensor) in host:
+def _is_other_hardware(guard: E.Expr) -> bool:
+    """The `else` of `if platform.is_cuda()`: where there is no overlap to lose."""
+    if not isinstance(guard, E.Unary) or not isinstance(guard.operand, E.Call):
+        return False
+    return E.callee(guard.operand) == "is_cuda"
+
+
+def _host_locals(changed: ChangedFunction) -> set[str]:
+    """Locals that are on the host: made there, or brought there before."""
+    found: set[str] = set()
+    for guarded in changed.statements:
+        match guarded.stmt:
+            case Assign(target=E.Name(id=name), value=value) if value is not None:
+                if _makes_host_value(value) or E.names(value) & found:
+                    found.add(name)
+            case For(target=target, iterable=iterable) if target is not None:
+                if iterable is not None and E.names(iterable) & found:
+                    found |= E.names(target)
+    return found
+
+
+def _makes_host_value(value: E.Expr) -> bool:
+    """Whether an expression calls numpy, json or a container, or waits for a tensor."""
+    for e in E.walk(value):
+        if not isinstance(e, E.Call):
+            continue
+        name = E.dotted(e.func) or E.callee(e)
+        if name.startswith(_HOST_MODULES) or name in _HOST_TYPES or E.callee(e) in WAITS:
+            return True
+    return False
+
+
+def _is_on_host(tensor: E.Expr, on_host: set[str]) -> bool:
+    """Whether a tensor is on the host by its name, or by where a local comes from."""
+    if E.root(tensor) in on_host:
         return True
     for e in E.walk(tensor):
         match e:
             case E.Name(id=name) | E.Attr(name=name) | E.Const(value=str() as name):
-                if _HOST.search(name) or name in host:
+                if _HOST.search(name) or name in on_host:
                     return True
     return False
 
 
-def _device(delta: ChangedFunction) -> Iterator[Finding]:
-    """Allocations and waits that an op makes at every call."""
-    if _ONCE.search(delta.head.name.lower()) or not any(w in delta.code for w in _DEVICE_CALLS):
+def _wait_finding(wait: TensorWait, changed: ChangedFunction) -> Finding:
+    tensor = source_of(wait.tensor)
+    args = {"call": f"{tensor}.{wait.how}()", "function": changed.head.name}
+    return Finding(
+        rule=ID,
+        severity=Severity.QUESTION,
+        # The others may be of an array that numpy made.
+        confidence=Confidence.HIGH if wait.how == "item" else Confidence.MEDIUM,
+        location=Location(changed.unit.path, wait.line),
+        message=Message("waits", args),
+        symbol=changed.head.qualname,
+        subject=f"{tensor}.{wait.how}",
+        pedantic=changed.base is None,
+    )
+
+
+def _device_calls(changed: ChangedFunction) -> Iterator[Finding]:
+    """The first allocation or wait that an op newly makes at every call."""
+    if _ONCE.search(changed.head.name.lower()):
         return
-    for guarded in delta.statements:
-        if not delta.touched(guarded.stmt.line, guarded.stmt.end_line) or guarded.guards:
+    for guarded in changed.statements:
+        stmt = guarded.stmt
+        # Under a condition it may be meant for the first call alone.
+        if guarded.guards or not changed.touched(stmt.line, stmt.end_line):
             continue
-        if "synchron" in delta.unit.text(max(guarded.stmt.line - 1, 1)):
+        # A comment above it says that the wait is meant.
+        if "synchron" in changed.unit.text(max(stmt.line - 1, 1)):
             continue
-        for top in expressions_of(guarded.stmt):
+        for top in expressions_of(stmt):
             for e in E.walk(top):
-                name = E.callee(e) if isinstance(e, E.Call) else ""
-                freed = name == "cudaFree" and "cudaMalloc" in delta.base_code
-                if name in _DEVICE_CALLS and name not in delta.base_code and not freed:
-                    yield Finding(
-                        rule=ID,
-                        severity=Severity.QUESTION,
-                        confidence=Confidence.MEDIUM,
-                        location=Location(delta.unit.path, guarded.stmt.line),
-                        message=Message("device", {"call": name, "function": delta.head.name}),
-                        symbol=delta.head.qualname,
-                        subject=name,
-                    )
+                if isinstance(e, E.Call) and _is_new_device_call(E.callee(e), changed):
+                    yield _device_finding(E.callee(e), stmt.line, changed)
                     return
+
+
+def _is_new_device_call(name: str, changed: ChangedFunction) -> bool:
+    if name not in _DEVICE_CALLS or name in changed.base_code:
+        return False
+    # To free what the function allocated already mends a leak.
+    return name != "cudaFree" or "cudaMalloc" not in changed.base_code
+
+
+def _device_finding(name: str, line: int, changed: ChangedFunction) -> Finding:
+    return Finding(
+        rule=ID,
+        severity=Severity.QUESTION,
+        confidence=Confidence.MEDIUM,
+        location=Location(changed.unit.path, line),
+        message=Message("device", {"call": name, "function": changed.head.name}),
+        symbol=changed.head.qualname,
+        subject=name,
+    )

@@ -2,14 +2,15 @@
 
 ## What it does
 
-Finds products of a row and the size of the vocabulary that the change wrote in kernels, both of 32-bit types, used as
-an index or added to a pointer; in Triton, a `tl.program_id` times the vocabulary without `.to(tl.int64)`. Says from
-which row on the product does not fit.
+Finds products of a row and the size of the vocabulary that the change wrote in kernels, both of
+32-bit types, used as an index or added to a pointer; in Triton, a `tl.program_id` times the
+vocabulary without `.to(tl.int64)`. Says from which row on the product does not fit.
 
 ## Why it matters
 
-With 151,936 tokens, row 14,135 is beyond 2^31 - 1: the kernel then writes far outside its tensor. vLLM fixed this in
-its rejection sampler; PaddlePaddle/FastDeploy#7600 computes `cu_batch_token_offset[bid] * vocab_size` in `int`.
+With 151,936 tokens, row 14,135 is beyond 2^31 - 1: the kernel then writes far outside its tensor.
+vLLM fixed this in its rejection sampler; PaddlePaddle/FastDeploy#7600 computes
+`cu_batch_token_offset[bid] * vocab_size` in `int`.
 
 ## Example
 
@@ -20,7 +21,8 @@ const float* row = logits + static_cast<int64_t>(offsets[bid]) * vocab_size;  //
 
 ## Known limits
 
-The vocabulary is known by its name. Whether so many rows can come at once is not known, so the finding is a question.
+The vocabulary is known by its name. Whether so many rows can come at once is not known, so the
+finding is a question.
 """
 
 from __future__ import annotations
@@ -36,117 +38,138 @@ from checks.domain.bitfields.ranges import source_of
 from checks.domain.ops import expressions_of
 from checks.domain.tensors import VOCABULARY
 from checks.lang.ir import expr as E
-from checks.lang.ir.stmt import Assign
-from checks.rules.kernel._thread_divergence import is_device
+from checks.lang.ir.stmt import Assign, Stmt
+from checks.rules.kernel._thread_divergence import is_device, is_triton
 
 ID = "kernel.int32-offset"
 
-_VOCAB = re.compile(r"vocab", re.IGNORECASE)
+_VOCABULARY_NAME = re.compile(r"vocab", re.IGNORECASE)
 _NARROW = re.compile(r"\b(?:int|int32_t|unsigned|uint32_t)\b")
 _WIDE = re.compile(r"64|long|size_t|ptrdiff|auto|float|double|\bT\b")
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    for delta in changed_functions(change, config):
-        triton = delta.python and any("triton" in m for m in delta.head.marks)
-        if (triton or (not delta.python and is_device(delta.head))) and _VOCAB.search(delta.code):
-            yield from _products(delta, triton)
+    for changed in changed_functions(change, config):
+        if (changed.python and is_triton(changed.head)) or (
+            not changed.python and is_device(changed.head)
+        ):
+            yield from _narrow_products(changed)
 
 
-def _products(delta: ChangedFunction, triton: bool) -> Iterator[Finding]:
-    types = _types(delta)
-    old = [
-        p
-        for g in delta.base_statements
-        for top in expressions_of(g.stmt)
-        for p in _vocab_products(top)
-    ]
-    for guarded in delta.statements:
+def _narrow_products(changed: ChangedFunction) -> Iterator[Finding]:
+    """The first new product of a kernel that is computed in 32 bits."""
+    types = _declared_types(changed)
+    known = list(_base_products(changed))
+    for guarded in changed.statements:
         stmt = guarded.stmt
         for top in expressions_of(stmt):
-            for product in _offsets(top, stmt, triton):
-                if any(equal_code(product, o) for o in old) or not delta.touched(
-                    product.line or stmt.line
-                ):
+            for product in _offsets(top, stmt, triton=changed.python):
+                if any(equal_code(product, old) for old in known):
                     continue
-                narrow = _triton_row(product, delta) if triton else _narrow(product, types)
-                if narrow:
-                    yield _finding(product, delta, triton)
+                if not changed.touched(product.line or stmt.line):
+                    continue
+                if _is_narrow(product, types, changed):
+                    yield _finding(product, changed)
                     return
 
 
-def _types(delta: ChangedFunction) -> dict[str, str]:
-    types = {p.name: p.type for p in delta.head.params}
-    for guarded in delta.statements:
+def _is_narrow(product: E.Binary, types: dict[str, str], changed: ChangedFunction) -> bool:
+    if changed.python:
+        return _is_program_row(_row(product), changed)
+    return _is_32_bit(product, types)
+
+
+def _declared_types(changed: ChangedFunction) -> dict[str, str]:
+    """The types of parameters and locals, as written."""
+    types = {p.name: p.type for p in changed.head.params}
+    for guarded in changed.statements:
         stmt = guarded.stmt
         if isinstance(stmt, Assign) and stmt.declares and isinstance(stmt.target, E.Name):
             types[stmt.target.id] = stmt.declares
     return types
 
 
-def _vocab_products(top: E.Expr) -> Iterator[E.Binary]:
+def _base_products(changed: ChangedFunction) -> Iterator[E.Binary]:
+    for guarded in changed.base_statements:
+        for top in expressions_of(guarded.stmt):
+            yield from _vocabulary_products(top)
+
+
+def _vocabulary_products(top: E.Expr) -> Iterator[E.Binary]:
     for e in E.walk(top):
-        if isinstance(e, E.Binary) and e.op == "*" and any(_is_vocab(s) for s in (e.left, e.right)):
+        if not isinstance(e, E.Binary) or e.op != "*":
+            continue
+        if _is_vocabulary(e.left) or _is_vocabulary(e.right):
             yield e
 
 
-def _is_vocab(side: E.Expr) -> bool:
-    return isinstance(side, E.Name | E.Attr) and any(_VOCAB.search(n) for n in names_in(side))
+def _is_vocabulary(side: E.Expr) -> bool:
+    if not isinstance(side, E.Name | E.Attr):
+        return False
+    return any(_VOCABULARY_NAME.search(name) for name in names_in(side))
 
 
-def _offsets(top: E.Expr, stmt: object, triton: bool) -> Iterator[E.Binary]:
+def _row(product: E.Binary) -> E.Expr:
+    """The side of the product that is not the vocabulary."""
+    return product.left if _is_vocabulary(product.right) else product.right
+
+
+def _offsets(top: E.Expr, stmt: Stmt, *, triton: bool) -> Iterator[E.Binary]:
     """Products that end as an index, or in a sum with a pointer."""
+    declares_pointer = isinstance(stmt, Assign) and "*" in (stmt.declares or "")
     for e in E.walk(top):
         match e:
             case E.Index(indices=(index,)):
-                yield from _vocab_products(index)
-            case E.Binary(op="+") if triton or (
-                isinstance(stmt, Assign) and "*" in (stmt.declares or "")
-            ):
-                yield from _vocab_products(e)
+                yield from _vocabulary_products(index)
+            case E.Binary(op="+") if triton or declares_pointer:
+                yield from _vocabulary_products(e)
 
 
-def _narrow(expr: E.Expr, types: dict[str, str]) -> bool:
+def _is_32_bit(expr: E.Expr, types: dict[str, str]) -> bool:
     """Whether a C++ expression is computed in 32 bits, certainly."""
     match expr:
         case E.Name(id=name):
-            kind = types.get(name, "")
-            return bool(_NARROW.search(kind)) and not _WIDE.search(kind) and "*" not in kind
+            declared = types.get(name, "")
+            return _is_narrow_type(declared) and "*" not in declared
         case E.Const(value=int(), suffix=suffix):
             return "l" not in suffix.lower()
         case E.Attr(base=E.Name(id="blockIdx" | "threadIdx" | "blockDim" | "gridDim")):
             return True
         case E.Index(base=E.Name(id=name)):
-            kind = types.get(name, "")
-            return bool(_NARROW.search(kind)) and not _WIDE.search(kind)
+            return _is_narrow_type(types.get(name, ""))
         case E.Binary(op="*" | "+" | "-", left=left, right=right):
-            return _narrow(left, types) and _narrow(right, types)
+            return _is_32_bit(left, types) and _is_32_bit(right, types)
     return False
 
 
-def _triton_row(product: E.Binary, delta: ChangedFunction) -> bool:
-    """A program id, as it is, times the vocabulary; not where the programs are few and each walks over many rows."""
-    if has_word(delta.code, "num_programs"):
+def _is_narrow_type(declared: str) -> bool:
+    return bool(_NARROW.search(declared)) and not _WIDE.search(declared)
+
+
+def _is_program_row(row: E.Expr, changed: ChangedFunction) -> bool:
+    """A program id, as it is; not where the programs are few and each walks over many rows."""
+    if has_word(changed.code, "num_programs"):
         return False
-    row = product.left if _is_vocab(product.right) else product.right
-    ids: set[str] = set()
-    for guarded in delta.statements:
-        match guarded.stmt:
-            case Assign(target=E.Name(id=name), value=E.Call() as call) if (
-                E.dotted(call.func) == "tl.program_id"
-            ):
-                ids.add(name)
     if isinstance(row, E.Call):
         return E.dotted(row.func) == "tl.program_id"
-    return isinstance(row, E.Name) and row.id in ids
+    return isinstance(row, E.Name) and row.id in _program_ids(changed)
 
 
-def _finding(product: E.Binary, delta: ChangedFunction, triton: bool) -> Finding:
-    line = product.line
-    row = product.left if _is_vocab(product.right) else product.right
+def _program_ids(changed: ChangedFunction) -> set[str]:
+    """The locals that hold a program id."""
+    found: set[str] = set()
+    for guarded in changed.statements:
+        match guarded.stmt:
+            case Assign(target=E.Name(id=name), value=E.Call(func=func)):
+                if E.dotted(func) == "tl.program_id":
+                    found.add(name)
+    return found
+
+
+def _finding(product: E.Binary, changed: ChangedFunction) -> Finding:
     args = {
         "product": source_of(product),
-        "row": source_of(row),
+        "row": source_of(_row(product)),
         "rows": (1 << 31) // VOCABULARY,
         "tokens": VOCABULARY,
     }
@@ -154,21 +177,29 @@ def _finding(product: E.Binary, delta: ChangedFunction, triton: bool) -> Finding
         rule=ID,
         severity=Severity.QUESTION,
         confidence=Confidence.LOW,
-        location=Location(delta.unit.path, line),
+        location=Location(changed.unit.path, product.line),
         message=Message("product", args),
-        symbol=delta.head.qualname,
+        symbol=changed.head.qualname,
         subject=source_of(product),
-        fix=_fix(product, row, delta, triton),
+        fix=_fix(product, changed),
     )
 
 
-def _fix(product: E.Binary, row: E.Expr, delta: ChangedFunction, triton: bool) -> Fix | None:
-    text = delta.unit.text(product.line).rstrip("\r")
-    if triton:
-        wide = f"{source_of(row)}.to(tl.int64)" if isinstance(row, E.Name) else ""
-    else:
-        wide = f"static_cast<int64_t>({source_of(row)})"
-    before, after = source_of(product), source_of(product).replace(source_of(row), wide, 1)
-    if not wide or text.count(before) != 1 or row is not product.left:
+def _fix(product: E.Binary, changed: ChangedFunction) -> Fix | None:
+    """The product with its row widened, where the row stands first and the text is unique."""
+    row = _row(product)
+    if row is not product.left:
         return None
-    return Fix((Edit(delta.unit.path, product.line, product.line, (text.replace(before, after),)),))
+    if not changed.python:
+        wide = f"static_cast<int64_t>({source_of(row)})"
+    elif isinstance(row, E.Name):
+        wide = f"{source_of(row)}.to(tl.int64)"
+    else:
+        return None
+    text = changed.unit.text(product.line).rstrip("\r")
+    before = source_of(product)
+    if text.count(before) != 1:
+        return None
+    after = before.replace(source_of(row), wide, 1)
+    line = text.replace(before, after)
+    return Fix((Edit(changed.unit.path, product.line, product.line, (line,)),))

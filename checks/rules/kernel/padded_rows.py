@@ -1,38 +1,36 @@
-"""Rows that hold nothing reach code that takes every row for real.
+"""A tensor is now made for the largest case, filled in part, and handed on uncut.
 
 ## What it does
 
-Three ways in which a change lets padding through. A tensor that was made with as many rows as there are is now made
-with an upper bound (`real_bsz * max_draft_tokens`), an op fills the valid rows, and the next function gets it uncut.
-A shared buffer of `max_*` rows is combined element by element with rows of the running batch. A function returns padded
-rows with their real lengths, the lengths are dropped with `_`, and taken again from the padded rows.
-
-For the first way it says who reads the tensor afterwards, and whether past the valid rows (a wrong result) or not
+A tensor that was made with as many rows as there are is now made with an upper bound (`real_bsz *
+max_draft_tokens`), an op fills the valid rows, and the next function gets it uncut. The finding
+says who reads the tensor afterwards, and whether past the valid rows (a wrong result) or not
 (wasted work, and how much).
 
 ## Why it matters
 
-PaddlePaddle/FastDeploy#7600 sends uninitialised rows through log-softmax and top-k. #4069 combined a mask of
-`max_num_seqs` rows with the sampled tokens of the batch. #5399 took the length of stop sequences after padding, so the
-shorter ones never matched.
+PaddlePaddle/FastDeploy#7600 sends uninitialised rows through log-softmax and top-k.
 
 ## Example
 
 ```python
-rows, _ = pad(sequences)                    # returns (rows, lengths)
-lengths = [len(row) for row in rows]        # all the same now
+rows = paddle.empty([real_bsz * max_draft_tokens, vocab])   # was: [accept_num.sum(), vocab]
+gather_logits(rows, logits, offsets)                        # fills the valid rows
+return log_softmax(rows)                                    # takes every row
 ```
 
 ## Known limits
 
-Upper bounds are known by their names (`max_...`). Readers are found by the field in which the callers of the function
-keep its result, and are followed into ops; which rows a Python function reads is not followed into it.
+Upper bounds are known by their names (`max_...`). Readers are found by the field in which the
+callers of the function keep its result, and are followed into ops; which rows a Python function
+reads is not followed into it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from checks.core.change import ChangeSet
 from checks.core.changed import (
@@ -43,138 +41,199 @@ from checks.core.changed import (
     names_in,
 )
 from checks.core.config import Config
-from checks.core.finding import Confidence, Finding, Location, Message, Severity, Side
+from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity
 from checks.domain.bitfields.ranges import source_of
-from checks.domain.ops import expressions_of
-from checks.domain.tensors import buffers, cut, key_of, largest, made
+from checks.domain.tensors import VOCABULARY, cut, key_of, largest, made
 from checks.lang.ir import expr as E
-from checks.lang.ir.stmt import Assign
-from checks.rules.kernel._dropped_lengths import dropped
-from checks.rules.kernel._grown_tensors import grown
+from checks.lang.ir.stmt import Assign, ExprStmt, Return
+from checks.rules.kernel._code_walks import expressions_in
+from checks.rules.kernel._row_consumers import (
+    CUT,
+    KEPT,
+    MOVED,
+    PAST,
+    RowConsumer,
+    consumer_steps,
+    find_consumers,
+)
 
 ID = "kernel.padded-rows"
+_LOGITS = re.compile(r"(?i)logit|vocab")
+_OFFSET_WORDS = ("offset", "cu_", "num", "len")
 
-_CUT = re.compile(r"\[[\s\\]*:")  # what `cut` knows looks like this
-_ELEMENTWISE = frozenset({"&", "|", "^", "+", "-", "*", "/", "==", "!=", "<", "<=", ">", ">="})
+
+@dataclass(frozen=True, slots=True)
+class GrownTensor:
+    """A tensor that was exact and is now made, by `maker`, with `rows` for the largest case."""
+
+    stmt: Assign
+    name: str
+    rows: E.Expr
+    maker: str
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    for delta in changed_functions(change, config):
-        if delta.python:
-            yield from grown(delta, change, config, ID)
-            yield from _mixed(delta, change)
-            yield from dropped(delta, change, config, ID)
-    yield from _widened(change, config)
+    for changed in changed_functions(change, config):
+        if changed.python and changed.base is not None:
+            grown = list(_grown_tensors(changed))
+            # A bound that only a key in quotes names (`config["max_rows"]`) does not count.
+            if grown and "max" in changed.code:
+                yield from _uncut(grown, changed, change, config)
 
 
-def _mixed(delta: ChangedFunction, change: ChangeSet) -> Iterator[Finding]:
-    """`a[:n] & share["b"]`: the rows of the batch with the rows of a whole buffer."""
-    for guarded in delta.statements if _CUT.search(delta.text) else ():
+def _grown_tensors(changed: ChangedFunction) -> Iterator[GrownTensor]:
+    local = dict(local_assignments(changed.statements))
+    for guarded in changed.statements:
         stmt = guarded.stmt
-        if not delta.touched(stmt.line, stmt.end_line) or not _CUT.search(
-            delta.unit.text(stmt.line, stmt.end_line)
-        ):
+        if not isinstance(stmt, Assign) or not isinstance(stmt.target, E.Name):
             continue
-        for top in expressions_of(stmt):
-            for e in E.walk(top):
-                if not isinstance(e, E.Binary) or e.op not in _ELEMENTWISE:
-                    continue
-                for one, other in ((e.left, e.right), (e.right, e.left)):
-                    source, key = cut(one), key_of(other)
-                    if (
-                        source is None
-                        or key is None
-                        or key_of(source) is None
-                        or key_of(source) == key
-                    ):
-                        continue
-                    whole = [b for b in buffers(key, change, most=1) if largest(b.rows, {})]
-                    twin = [
-                        b
-                        for b in buffers(key_of(source) or "", change, most=1)
-                        if largest(b.rows, {})
-                    ]
-                    if whole and twin and equal_code(whole[0].rows, twin[0].rows):
-                        yield _rows_differ(
-                            source_of(one),
-                            key,
-                            Location(whole[0].path, whole[0].line),
-                            e.line,
-                            delta,
-                        )
+        shape = made(stmt.value)
+        if shape is None or not changed.touched(stmt.line, stmt.end_line):
+            continue
+        rows, maker = shape
+        name = stmt.target.id
+        if not largest(rows, local) or not _was_exact(name, changed):
+            continue
+        if not _is_cut_somewhere(name, changed):
+            yield GrownTensor(stmt, name, rows, maker)
 
 
-def _rows_differ(one: str, key: str, at: Location, line: int, delta: ChangedFunction) -> Finding:
-    return Finding(
+def _was_exact(name: str, changed: ChangedFunction) -> bool:
+    """Whether the base set the same name to something whose rows were counted."""
+    local = dict(local_assignments(changed.base_statements))
+    old = local.get(name)
+    if old is None:
+        return False
+    shape = made(old)
+    # What a function returned had as many rows as it filled.
+    if shape is None:
+        return isinstance(old, E.Call)
+    return not largest(shape[0], local)
+
+
+def _is_cut_somewhere(name: str, changed: ChangedFunction) -> bool:
+    """Whether the function takes the first rows of the tensor."""
+    for guarded, e in expressions_in(changed.statements):
+        whole = cut(e)
+        if whole is None or E.root(whole) != name:
+            continue
+        if isinstance(guarded.stmt, Assign | Return | ExprStmt):
+            return True
+    return False
+
+
+def _uncut(
+    grown: list[GrownTensor], changed: ChangedFunction, change: ChangeSet, config: Config
+) -> Iterator[Finding]:
+    """One finding for all tensors that grew, where an op fills them and others take them."""
+    names = [tensor.name for tensor in grown]
+    filler, takers = _users(set(names), changed)
+    if not filler or not takers:
+        return
+    # Uninitialised rows do more harm than zeros, so they are shown first.
+    shown = next((tensor for tensor in grown if tensor.maker == "empty"), grown[0])
+    offsets = _returned_offsets(changed)
+    consumers: tuple[RowConsumer, ...] = ()
+    if offsets:
+        consumers = find_consumers(changed, set(names), offsets, filler, change, config)
+    of_vocabulary = any(_LOGITS.search(name) for name in names_in(shown.stmt.value))
+    args = {
+        "names": names,
+        "filler": filler,
+        "takers": takers,
+        "rows": source_of(shown.rows),
+        "offsets": offsets,
+        "raw": [tensor.name for tensor in grown if tensor.maker == "empty"],
+        "kept": [c.name for c in consumers if c.kind in (KEPT, CUT)],
+        "past": [c.name for c in consumers if c.kind == PAST],
+        "moved": [c.name for c in consumers if c.kind == MOVED],
+        "factors": _factors(shown.rows),
+        "vocabulary": VOCABULARY if of_vocabulary else 0,
+    }
+    yield Finding(
         rule=ID,
-        severity=Severity.QUESTION,
-        confidence=Confidence.HIGH,
-        location=Location(delta.unit.path, line),
-        message=Message("mixed", {"one": one, "name": key, "at": at}),
-        symbol=delta.head.qualname,
-        subject=f"{one} {key}",
+        severity=Severity.SUGGESTION,
+        confidence=Confidence.MEDIUM,
+        location=Location(changed.unit.path, shown.stmt.line, shown.stmt.end_line),
+        message=Message("uncut", args),
+        symbol=changed.head.qualname,
+        subject=" ".join(names),
+        evidence=consumer_steps(consumers, offsets, change),
+        related=tuple(_removed_cuts(change, config)),
     )
 
 
-def _widened(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    """A shared tensor of one row became one of `max_*` rows, and is still combined with rows of the batch as it is."""
-    keys: dict[str, Location] = {}
-    for delta in changed_functions(change, config):
-        for guarded in delta.statements if delta.python and delta.base is not None else ():
-            stmt = guarded.stmt
-            shape = made(stmt.value) if isinstance(stmt, Assign) else None
-            key = key_of(stmt.target) if isinstance(stmt, Assign) else None
-            if (
-                shape is not None
-                and key
-                and delta.touched(stmt.line, stmt.end_line)
-                and largest(shape[0], {})
-            ):
-                keys.setdefault(key, Location(delta.unit.path, stmt.line))
-    for key in sorted(keys):
-        before = buffers(key, change, Side.BASE, most=8)
-        if any(isinstance(b.rows, E.Const) and b.rows.value == 1 for b in before):
-            yield from _combined(key, keys[key], change, config)
+def _factors(rows: E.Expr) -> list[str]:
+    """(how many, upper bound of each) of `real_bsz * max_draft_tokens`, empty for another form."""
+    match rows:
+        case E.Binary(op="*", left=left, right=right):
+            if largest(left, {}):
+                left, right = right, left
+            return [source_of(left), source_of(right)]
+    return []
 
 
-def _combined(key: str, at: Location, change: ChangeSet, config: Config) -> Iterator[Finding]:
-    """The first place in each changed function where the whole tensor meets one whose rows are not known."""
-    for delta in changed_functions(change, config):
-        if not delta.python or not delta.matches(re.compile(re.escape(key))):
+def _users(names: set[str], changed: ChangedFunction) -> tuple[str, list[str]]:
+    """The first function that is called for its effect on the tensors, and those that read them."""
+    filler, takers = "", list[str]()
+    for guarded in changed.statements:
+        stmt = guarded.stmt
+        if not isinstance(stmt, ExprStmt | Assign | Return) or stmt.value is None:
             continue
-        alias = {
-            n for n, v in dict(local_assignments(delta.statements)).items() if key_of(v) == key
-        }
-        for guarded in delta.statements:
-            hit = next(
-                (e for top in expressions_of(guarded.stmt) for e in _meets(top, key, alias)), None
-            )
-            if hit is not None:
-                other = hit.right if _is(hit.left, key, alias) else hit.left
-                args = {"name": key, "other": source_of(other), "at": at}
-                yield Finding(
-                    rule=ID,
-                    severity=Severity.QUESTION,
-                    confidence=Confidence.MEDIUM,
-                    location=Location(delta.unit.path, hit.line),
-                    message=Message("widened", args),
-                    symbol=delta.head.qualname,
-                    subject=key,
-                )
-                break
+        for e in E.walk(stmt.value):
+            if not isinstance(e, E.Call) or not _is_given(names, e):
+                continue
+            called = E.callee(e)
+            if isinstance(stmt, ExprStmt) and not filler:
+                filler = called
+            elif filler and called not in takers and called != "print":
+                takers.append(called)
+    return filler, takers
 
 
-def _meets(top: E.Expr, key: str, alias: set[str]) -> Iterator[E.Binary]:
-    for e in E.walk(top):
-        if isinstance(e, E.Binary) and e.op in _ELEMENTWISE:
-            for one, other in ((e.left, e.right), (e.right, e.left)):
-                if (
-                    _is(one, key, alias)
-                    and not isinstance(other, E.Const)
-                    and names_in(other) - {key}
-                ):
-                    yield e
+def _is_given(names: set[str], call: E.Call) -> bool:
+    """Whether one of the variables is an argument of the call."""
+    arguments = [*call.args, *(value for _, value in call.keywords)]
+    return any(isinstance(a, E.Name) and a.id in names for a in arguments)
 
 
-def _is(expr: E.Expr, key: str, alias: set[str]) -> bool:
-    return key_of(expr) == key or (isinstance(expr, E.Name) and expr.id in alias)
+def _returned_offsets(changed: ChangedFunction) -> str:
+    """What the function returns beside its result, by which a caller can know the valid rows."""
+    for guarded in changed.statements:
+        stmt = guarded.stmt
+        if not isinstance(stmt, Return) or not isinstance(stmt.value, E.Sequence):
+            continue
+        for item in stmt.value.items:
+            name = key_of(item) or (item.id if isinstance(item, E.Name) else "")
+            if any(word in name for word in _OFFSET_WORDS):
+                return name
+    return ""
+
+
+def _removed_cuts(change: ChangeSet, config: Config) -> Iterator[Related]:
+    """Functions that cut what they return before this change, and return it whole now."""
+    for changed in changed_functions(change, config):
+        if not changed.python:
+            continue
+        were_cut = _cut_returns(changed)
+        for guarded in changed.statements:
+            stmt = guarded.stmt
+            if not isinstance(stmt, Return) or stmt.value is None:
+                continue
+            if not changed.touched(stmt.line):
+                continue
+            if any(equal_code(whole, stmt.value) for whole in were_cut):
+                place = Location(changed.unit.path, stmt.line)
+                yield Related(place, Message("cut-removed", {}))
+
+
+def _cut_returns(changed: ChangedFunction) -> list[E.Expr]:
+    """The tensors of which the function returned the first rows before the change."""
+    found: list[E.Expr] = []
+    for guarded in changed.base_statements:
+        stmt = guarded.stmt
+        if isinstance(stmt, Return) and stmt.value is not None:
+            whole = cut(stmt.value)
+            if whole is not None:
+                found.append(whole)
+    return found

@@ -1,1 +1,13 @@
-"""Changes that give other logprobs than the ones that tests have stored."""
+"""TODO"""
+
+from __future__ import annotations
+
+from checks.core.check import Check
+from checks.rules.logprobs import (
+    baseline_affected,
+)
+
+# In the order in which they are run and listed.
+RULES: tuple[Check, ...] = (
+    baseline_affected,
+)

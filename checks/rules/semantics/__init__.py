@@ -1,1 +1,35 @@
-"""What an index or a condition means, followed from writer to reader."""
+"""Rules about what an index means to its buffers, and a rank to the messages it lets through."""
+
+from __future__ import annotations
+
+from checks.core.check import Check
+from checks.rules.semantics import (
+    called_too_early,
+    diverged_copy,
+    ignored_rank_flag,
+    op_against_test,
+    outdated_test,
+    rank_argument,
+    rank_gate,
+    step_idx,
+    unadjusted_limit,
+    unaffected_sibling,
+    uncorrected_copy,
+    wrong_fixture,
+)
+
+# In the order in which they are run and listed.
+RULES: tuple[Check, ...] = (
+    step_idx,
+    wrong_fixture,
+    op_against_test,
+    outdated_test,
+    uncorrected_copy,
+    diverged_copy,
+    called_too_early,
+    unadjusted_limit,
+    unaffected_sibling,
+    rank_gate,
+    ignored_rank_flag,
+    rank_argument,
+)

@@ -1,4 +1,4 @@
-"""What a test fills of an array, told from the state that it passes to an op."""
+"""What a test fills of an array, read from the values that it passes to an op."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from checks.eval.symbolic.values import Pointer, Value
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Positions up to `high` of `buffer` were filled at `line`; `guessed` where it is not a slice that says so, but a
-    single element, or a literal whose end is read off its padding."""
+    """Positions up to `high` of `buffer` were filled at `line`.
+
+    `guessed` where no slice says so, but a single element, or a literal whose end is read off its
+    padding.
+    """
 
     buffer: str
     high: Linear
@@ -21,7 +24,7 @@ class Write:
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class UniformContent:
     """The one number that every element of a buffer holds, and where it was put there."""
 
     value: Linear
@@ -31,62 +34,76 @@ class Content:
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class FixtureUse:
     """A call of an op or a reference in a test, with the arrays as they are at that moment."""
 
     callee: str
     test: str
     line: int
     args: tuple[Value, ...]
-    words: tuple[tuple[str, Value], ...]
-    contents: dict[str, Content]
+    keywords: tuple[tuple[str, Value], ...]
+    contents: dict[str, UniformContent]
     writes: tuple[Write, ...]
 
-    def bound(self, params: Iterable[str]) -> dict[str, Value]:
-        return {**dict(zip(params, self.args, strict=False)), **dict(self.words)}
+    def arguments(self, params: Iterable[str]) -> dict[str, Value]:
+        """Parameter to the value that is passed for it."""
+        positional = dict(zip(params, self.args, strict=False))
+        return {**positional, **dict(self.keywords)}
 
 
 @dataclass(frozen=True, slots=True)
-class Filled:
+class FillExtent:
     """The last filled position relative to the index, and where the test sets the index."""
 
     last: int
-    where: Content
+    where: UniformContent
     line: int
     guessed: bool
 
 
-def filled(use: Use, params: Iterable[str], buffer: str, index: str, base: Offset) -> Filled | None:
-    """The last position that the test fills of the argument `buffer`, counted from the argument `index`.
+def fill_extent(
+    call: FixtureUse, params: Iterable[str], buffer: str, index: str, base: Offset
+) -> FillExtent | None:
+    """The last position that a test fills of the argument `buffer`, counted from `index`.
 
-    `base` is the op's own offset: what it adds to the index before it looks (a prompt's length) is taken away. None
-    where the test does not say, or where it never set the rest of the array to a known filler.
+    `base` is the op's own offset: what it adds to the index before it looks (a prompt's length) is
+    taken away. None where the test does not say, or where it never set the rest of the array to a
+    known filler.
     """
-    bound = use.bound(params)
-    array, counter = bound.get(buffer), bound.get(index)
+    arguments = call.arguments(params)
+    array, counter = arguments.get(buffer), arguments.get(index)
     if not isinstance(array, Pointer) or not isinstance(counter, Pointer):
         return None
-    held = use.contents.get(counter.buffer)
-    shift = _shift(use, bound, held, base) if held is not None else None
-    if held is None or shift is None:
+    content = call.contents.get(counter.buffer)
+    if content is None:
         return None
-    best: tuple[int, Write] | None = None
-    for write in use.writes:
-        gap = (write.high - shift).number if write.buffer == array.buffer else None
-        if gap is not None and (best is None or gap > best[0]):
-            best = (gap, write)
-    if best is None or (array.buffer not in use.contents and not best[1].guessed):
+    start = _start(call, arguments, content, base)
+    if start is None:
         return None
-    return Filled(best[0], held, best[1].line, best[1].guessed)
+    furthest: tuple[int, Write] | None = None
+    for write in call.writes:
+        if write.buffer != array.buffer:
+            continue
+        gap = (write.high - start).number
+        if gap is not None and (furthest is None or gap > furthest[0]):
+            furthest = (gap, write)
+    if furthest is None:
+        return None
+    last, write = furthest
+    # Without a filler behind it, nothing says that the slice is where the tokens end.
+    if array.buffer not in call.contents and not write.guessed:
+        return None
+    return FillExtent(last, content, write.line, write.guessed)
 
 
-def _shift(use: Use, bound: dict[str, Value], held: Content, base: Offset) -> Linear | None:
+def _start(
+    call: FixtureUse, arguments: dict[str, Value], content: UniformContent, base: Offset
+) -> Linear | None:
     """The index's value in the test, plus what the op adds to it."""
-    shift = held.value
+    start = content.value
     for name, factor in base.loads:
-        value = bound.get(name)
-        content = use.contents.get(value.buffer) if isinstance(value, Pointer) else None
-        if content is None:
+        value = arguments.get(name)
+        if not isinstance(value, Pointer) or value.buffer not in call.contents:
             return None
-        shift = shift + content.value.times(factor)
-    return shift
+        start = start + call.contents[value.buffer].value.times(factor)
+    return start

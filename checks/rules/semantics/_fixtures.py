@@ -1,7 +1,8 @@
 """What a test sets up: the last position it fills of a buffer, against the index it passes with it.
 
-A test is run on symbols as well, but straight through: loops once, array constructors as new buffers, helpers of the
-same file followed. At each call of an op, or of a reference function, the arrays are compared with the index.
+A test is run on symbols as kernels are, but straight through: loops once, array constructors as new
+buffers, helpers of the same file followed. At each call of an op, or of a reference function, the
+state of the arrays is noted.
 """
 
 from __future__ import annotations
@@ -27,41 +28,63 @@ from checks.lang.ir.expr import (
 )
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import For, If
-from checks.rules.semantics._fixture_fill import Content, Use, Write
+from checks.rules.semantics._fixture_fill import FixtureUse, UniformContent, Write
 
-FILLED = {"zeros": 0, "ones": 1, "zeros_like": 0, "ones_like": 1}
-FULL = frozenset({"full", "full_like"})
-WRAPS = frozenset({"to_tensor", "array", "asarray", "tensor", "as_tensor"})
+CONSTANT_FILLERS = {"zeros": 0, "ones": 1, "zeros_like": 0, "ones_like": 1}
+VALUE_FILLERS = frozenset({"full", "full_like"})
+CONVERSIONS = frozenset({"to_tensor", "array", "asarray", "tensor", "as_tensor"})
+SETUP_METHODS = frozenset({"setUp", "setup_method"})
+# Elements at the end of a literal that are padding when they repeat.
+PADDING = frozenset({0, -1})
+MOST_NESTED_CALLS = 4
+
+
+def fixture_uses(unit: SourceFile, callees: frozenset[str], watch: Watch) -> list[FixtureUse]:
+    """Every call of one of `callees` in the tests of a file."""
+    if not callees:
+        return []
+    setups = {f.owner: f for f in unit.functions if f.name in SETUP_METHODS}
+    found: list[FixtureUse] = []
+    for test in unit.functions:
+        if not test.name.startswith("test"):
+            continue
+        functions = [test]
+        if test.owner and test.owner in setups:
+            functions.insert(0, setups[test.owner])
+        run = FixtureRun(unit, callees, watch, test.qualname)
+        found += run.run(functions)
+    return found
 
 
 class FixtureRun(Interpreter):
-    """One test, with its `setUp` before it. `wanted` are the callees to note."""
+    """The run of one test: what its arrays hold, and the calls of `callees` that it makes."""
 
-    def __init__(self, unit: SourceFile, wanted: frozenset[str], watch: Watch) -> None:
+    def __init__(self, unit: SourceFile, callees: frozenset[str], watch: Watch, test: str) -> None:
         super().__init__(watch, lambda name, path, arity: _function(unit, name, arity), python=True)
-        self.wanted = wanted
-        self.contents: dict[str, Content] = {}
-        self.rows: dict[str, tuple[int, ...]] = {}
-        self.filled: list[Write] = []
-        self.uses: list[Use] = []
-        self.test = ""
+        self.callees = callees
+        self.test = test
+        self.contents: dict[str, UniformContent] = {}
+        self.literals: dict[str, tuple[int, ...]] = {}
+        self.writes: list[Write] = []
+        self.uses: list[FixtureUse] = []
 
-    def run(self, test: Function, before: Iterable[Function]) -> list[Use]:
-        """Every wanted call that `test` makes after `before`."""
-        self.test = test.qualname
+    def run(self, functions: Iterable[Function]) -> list[FixtureUse]:
+        """The calls that `functions`, run one after the other, make."""
         state = State()
-        for function in (*before, test):
+        for function in functions:
             self.call_body(function, state)
             state.left = False
         return self.uses
 
     def branch(self, stmt: If, state: State) -> None:
+        # Which arm a test takes seldom matters to its arrays, so both are run, one after the other.
         for arm in (stmt.then, stmt.orelse):
             self.block(arm, state)
             state.left = False
 
     def loop(self, stmt: For, state: State) -> None:
-        if stmt.target is not None and (name := dotted(stmt.target)):
+        name = dotted(stmt.target) if stmt.target is not None else None
+        if name:
             state.env[name] = self.unknown(name)
         self.breaks.append([])
         self.block(stmt.body, state)
@@ -78,96 +101,122 @@ class FixtureRun(Interpreter):
         if place is None or not isinstance(target, Index):
             super().store(target, op, value, line, state)
             return
-        form = self.number(value, state)
-        whole = len(target.indices) == 1 or not isinstance(target.indices[-1], Slice)
-        if whole and form is not None and op == "=":
-            self.hold(place.buffer, form, line)
+        is_slice = isinstance(target.indices[-1], Slice)
+        # `x[:] = v`, and `x[b] = v` for each row `b`: every element is the same then.
+        whole = len(target.indices) == 1 or not is_slice
+        filler = self.number(value, state)
+        if whole and filler is not None and op == "=":
+            self.set_content(place.buffer, filler, line)
         if len(target.indices) > 1 or place.row:
             _, high = self.span(target, place, state)
             if high is not None:
-                single = not isinstance(target.indices[-1], Slice)
-                self.filled.append(Write(place.buffer, high, line, guessed=single))
+                self.writes.append(Write(place.buffer, high, line, guessed=not is_slice))
 
-    def hold(self, buffer: str, form: Linear, line: int) -> None:
+    def set_content(self, buffer: str, filler: Linear, line: int) -> None:
         where = self.stack[-1]
-        self.contents[buffer] = Content(form, where.path, line, where.qualname)
+        self.contents[buffer] = UniformContent(filler, where.path, line, where.qualname)
 
     def element(self, expr: Index, state: State) -> Value:
         match expr:
-            case Index(base=Attr(base=base, name="shape"), indices=(Const(value=0),)):
-                held = self.value(base, state)
-                if isinstance(held, Pointer) and held.buffer in self.rows:
-                    return number(len(self.rows[held.buffer]))
+            case Index(base=Attr(base=array, name="shape"), indices=(Const(value=0),)):
+                length = self.literal_length(array, state)
+                if length is not None:
+                    return length
         return super().element(expr, state)
+
+    def literal_length(self, array: Expr, state: State) -> Linear | None:
+        """How many elements an array has that was written as a literal."""
+        value = self.value(array, state)
+        if isinstance(value, Pointer) and value.buffer in self.literals:
+            return number(len(self.literals[value.buffer]))
+        return None
 
     def call(self, expr: Call, state: State) -> Value:
         name = callee(expr)
-        if name in self.wanted:
-            args = tuple(v for a in expr.args for v in self.spread(a, state))
-            words = tuple(pair for k, v in expr.keywords for pair in self.named_pairs(k, v, state))
-            kept = (dict(self.contents), tuple(self.filled))
-            self.uses.append(Use(name, self.test, expr.line, args, words, *kept))
+        if name in self.callees:
+            self.note_call(name, expr, state)
             return None
-        if name in FILLED or name in FULL:
-            return self.fresh_array(self._fill(expr, state), expr.line)
-        if name in WRAPS and expr.args:
-            return self.wrapped(expr, state)
+        if name in CONSTANT_FILLERS or name in VALUE_FILLERS:
+            return self.new_array(self.filler(expr, state), expr.line)
+        if name in CONVERSIONS and expr.args:
+            return self.converted(expr, state)
         if name == "len" and expr.args:
-            held = self.value(expr.args[0], state)
-            if isinstance(held, Pointer) and held.buffer in self.rows:
-                return number(len(self.rows[held.buffer]))
+            length = self.literal_length(expr.args[0], state)
+            if length is not None:
+                return length
+        return self.helper_result(expr, state)
+
+    def helper_result(self, expr: Call, state: State) -> Value:
+        """What a function of the test file gives back."""
         result = super().call(expr, state)
         if isinstance(result, Pointer) or (isinstance(result, Table) and result.items):
             return result
         # A helper that rebuilds a dict in a loop (`{k: to_tensor(v)}`) gives the same arrays again.
-        tables = [v for a in expr.args if isinstance(v := self.value(a, state), Table)]
+        arguments = [self.value(argument, state) for argument in expr.args]
+        tables = [value for value in arguments if isinstance(value, Table)]
         return tables[0] if len(tables) == 1 else result
 
-    def spread(self, expr: Expr, state: State) -> tuple[Value, ...]:
-        """The values of an argument: of every item of a dict, in its order, for `*inputs.values()`."""
+    def note_call(self, name: str, expr: Call, state: State) -> None:
+        args: list[Value] = []
+        for argument in expr.args:
+            args += self.argument_values(argument, state)
+        keywords: list[tuple[str, Value]] = []
+        for keyword, value in expr.keywords:
+            keywords += self.keyword_values(keyword, value, state)
+        contents, writes = dict(self.contents), tuple(self.writes)
+        self.uses.append(
+            FixtureUse(name, self.test, expr.line, tuple(args), tuple(keywords), contents, writes)
+        )
+
+    def argument_values(self, expr: Expr, state: State) -> tuple[Value, ...]:
+        """The values of an argument: one for each item of a dict for `*inputs.values()`."""
         match expr:
             case Unary(op="*", operand=Call(func=Attr(base=base, name="values"), args=())):
-                held = self.value(base, state)
-                return tuple(v for _, v in held.items) if isinstance(held, Table) else (None,)
+                table = self.value(base, state)
+                if not isinstance(table, Table):
+                    return (None,)
+                return tuple(value for _, value in table.items)
             case _:
                 return (self.value(expr, state),)
 
-    def named_pairs(self, name: str, expr: Expr, state: State) -> tuple[tuple[str, Value], ...]:
+    def keyword_values(self, name: str, expr: Expr, state: State) -> tuple[tuple[str, Value], ...]:
         """The parameter and value of a keyword argument: of every item of a dict for `**inputs`."""
-        held = self.value(expr, state)
-        if name == "**":
-            return held.items if isinstance(held, Table) else ()
-        return ((name, held),)
+        value = self.value(expr, state)
+        if name != "**":
+            return ((name, value),)
+        return value.items if isinstance(value, Table) else ()
 
-    def _fill(self, expr: Call, state: State) -> Linear | None:
-        if callee(expr) in FILLED:
-            return number(FILLED[callee(expr)])
-        words = dict(expr.keywords)
-        value = words.get("fill_value") or (expr.args[1] if len(expr.args) > 1 else None)
+    def filler(self, expr: Call, state: State) -> Linear | None:
+        """The number with which a constructor such as `zeros` or `full` fills its array."""
+        name = callee(expr)
+        if name in CONSTANT_FILLERS:
+            return number(CONSTANT_FILLERS[name])
+        value = dict(expr.keywords).get("fill_value")
+        if value is None and len(expr.args) > 1:
+            value = expr.args[1]
         return self.number(self.value(value, state), state) if value is not None else None
 
-    def fresh_array(self, fill: Linear | None, line: int) -> Pointer:
-        made = Pointer(f"@{next(self.fresh)}")
-        if fill is not None:
-            self.hold(made.buffer, fill, line)
-        return made
+    def new_array(self, filler: Linear | None, line: int) -> Pointer:
+        array = Pointer(f"@{next(self.fresh)}")
+        if filler is not None:
+            self.set_content(array.buffer, filler, line)
+        return array
 
-    def wrapped(self, expr: Call, state: State) -> Value:
+    def converted(self, expr: Call, state: State) -> Value:
         """`to_tensor(x)`: the same array, or a new one from a literal."""
-        literal = _row(expr.args[0])
+        literal = _literal_row(expr.args[0])
         if literal is None:
-            held = self.value(expr.args[0], state)
-            return replace(held, row=False) if isinstance(held, Pointer) else held
-        made = self.fresh_array(number(literal[0]) if len(set(literal)) == 1 else None, expr.line)
-        self.rows[made.buffer] = literal
-        last = len(literal) - 1
-        while last > 0 and literal[last] in (0, -1) and literal[last] == literal[-1]:
-            last -= 1
-        self.filled.append(Write(made.buffer, number(last), expr.line, guessed=True))
-        return made
+            value = self.value(expr.args[0], state)
+            return replace(value, row=False) if isinstance(value, Pointer) else value
+        filler = number(literal[0]) if len(set(literal)) == 1 else None
+        array = self.new_array(filler, expr.line)
+        self.literals[array.buffer] = literal
+        last = number(_last_unpadded(literal))
+        self.writes.append(Write(array.buffer, last, expr.line, guessed=True))
+        return array
 
     def relevant(self, args: list[Value], words: dict[str, Value], state: State) -> bool:
-        return len(self.stack) < 4
+        return len(self.stack) < MOST_NESTED_CALLS
 
     def named(self, expr: Name | Attr, state: State) -> Value:
         name = dotted(expr)
@@ -176,14 +225,27 @@ class FixtureRun(Interpreter):
         return super().named(expr, state)
 
 
-def _row(expr: Expr) -> tuple[int, ...] | None:
+def _last_unpadded(literal: tuple[int, ...]) -> int:
+    """The last position of `literal` before the padding at its end."""
+    last = len(literal) - 1
+    while last > 0 and literal[last] in PADDING and literal[last] == literal[-1]:
+        last -= 1
+    return last
+
+
+def _literal_row(expr: Expr) -> tuple[int, ...] | None:
     """The numbers of a list display, of its first row where it has rows."""
     if not isinstance(expr, Sequence) or not expr.items:
         return None
     if isinstance(expr.items[0], Sequence):
-        return _row(expr.items[0])
-    values = [_integer(item) for item in expr.items]
-    return tuple(v for v in values if v is not None) if None not in values else None
+        return _literal_row(expr.items[0])
+    values: list[int] = []
+    for item in expr.items:
+        value = _integer(item)
+        if value is None:
+            return None
+        values.append(value)
+    return tuple(values)
 
 
 def _integer(expr: Expr) -> int | None:
@@ -197,20 +259,9 @@ def _integer(expr: Expr) -> int | None:
 
 
 def _function(unit: SourceFile, name: str, arity: int) -> Function | None:
+    """The function of `unit` that a call with `arity` arguments can mean."""
     for function in unit.functions:
         params = [p for p in function.params if p.name not in ("self", "cls")]
         if function.name == name and arity <= len(params):
             return function
     return None
-
-
-def uses(unit: SourceFile, wanted: frozenset[str], watch: Watch) -> list[Use]:
-    """Every use of `wanted` in the tests of a file."""
-    found: list[Use] = []
-    setups = {f.owner: f for f in unit.functions if f.name in ("setUp", "setup_method")}
-    for test in unit.functions:
-        if not test.name.startswith("test") or not wanted:
-            continue
-        before = [setups[test.owner]] if test.owner in setups and test.owner else []
-        found += FixtureRun(unit, wanted, watch).run(test, before)
-    return found

@@ -1,241 +1,187 @@
-"""Before or after the index moves: ops that count on a round's tokens being in the index while they are not, or the
-other way round, by the order of the calls."""
+"""Ops that are called before the index is advanced, and count on what the advance adds to it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from checks.core.finding import Confidence, Finding, Location, Message, Severity
+from checks.core.finding import Location, Step
 from checks.domain.indices.buffers import Site
 from checks.domain.indices.conventions import Product
 from checks.domain.indices.op_index import OpFacts
 from checks.eval.symbolic.values import Access
 from checks.rules.semantics import _report
-from checks.rules.semantics._bound_conventions import Sides
+
+# Names the parameters of an op that hold an amount which it takes off an index.
+FindAmounts = Callable[[OpFacts], set[str]]
 
 
 @dataclass(frozen=True, eq=False)
-class Early:
-    """`user` is called in the same function as `mover`, before it; `mover` advances the index by `amount`.
-
-    `index` and `amount` are buffers; `params` are the names that `user` has for the two.
-    """
-
-    user: tuple[OpFacts, Site]
-    mover: tuple[OpFacts, Site]
-    index: str
-    amount: str
-    params: tuple[str, str]
-
-
-@dataclass(frozen=True, eq=False)
-class _Bound:
-    """An implementation and a call that reaches it."""
+class BoundCall:
+    """A call of an op, with the implementation that it reaches on one hardware."""
 
     facts: OpFacts
     site: Site
 
     @cached_property
-    def keys(self) -> dict[str, str]:
+    def buffers(self) -> dict[str, str]:
+        """Parameter of the op to the buffer that it gets."""
         return self.site.keys(self.facts)
 
     @cached_property
     def indices(self) -> list[str]:
-        """The buffers that it gets as indices."""
+        """The buffers that the op gets as indices."""
         return sorted(self.site.keys(self.facts, self.facts.indices).values())
 
-    def moves(self, index: str) -> bool:
-        return any(self.keys.get(p) == index for p, _ in self.facts.advances)
+    def advances(self, index: str) -> bool:
+        """Whether the op moves this index on."""
+        return any(self.buffers.get(param) == index for param, _ in self.facts.advances)
 
 
-Taken = Callable[[OpFacts], set[str]]
+@dataclass(frozen=True, eq=False)
+class PrematureUse:
+    """`user` is called in the same function as `mover`, before it has advanced the index.
+
+    `index` is the buffer; `index_param` and `amount_param` are the names that `user` has for the
+    two.
+    """
+
+    user: BoundCall
+    mover: BoundCall
+    index: str
+    index_param: str
+    amount_param: str
+
+    def is_reduced(self, access: Access) -> bool:
+        """Whether an access of `user` takes the amount off this index."""
+        return access.index == self.index_param and (self.amount_param, -1) in access.lag
+
+    def args(self, access: Access) -> dict[str, str]:
+        """What a message about `access` may name."""
+        return {
+            "op": self.user.facts.name,
+            "mover": self.mover.facts.name,
+            "function": access.function,
+            "caller": self.user.site.function,
+            "index": self.index_param,
+            "amount": self.amount_param,
+            "limit": access.buffer,
+        }
 
 
-def early(
-    product: Product, functions: set[tuple[str, str]], ops: set[str], taken: Taken
-) -> Iterator[Early]:
-    """Every use of an index before it moves, by an op that takes off it what it has not got yet: `taken` names such
-    parameters. In `functions` (path, qualified name), and in all others where one of `ops` takes part."""
-    calling = {(s.path, s.function) for op in ops for s in product.buffers.of(op)}
-    for path, function in sorted(functions | calling):
-        sites = product.buffers.within(path, {function})
-        bound = [
-            _Bound(f, s)
-            for s in sites
-            for f in product.library.facts(s.op)
-            if f.indices and s.runs(f)
-        ]
-        for hardware, index in dict.fromkeys(
-            (b.facts.hardware, i) for b in bound for i in b.indices
-        ):
-            calls = [b for b in bound if b.facts.hardware == hardware and index in b.indices]
-            if (path, function) in functions or any(b.facts.name in ops for b in calls):
-                yield from _early(calls, index, taken)
-
-
-def _early(calls: list[_Bound], index: str, taken: Taken) -> Iterator[Early]:
-    first = _first_move(calls, index, taken)
-    for mover in calls:
-        if mover.site.line != first or not mover.moves(index):
+def subtracted_amounts(facts: OpFacts) -> set[str]:
+    """What an op takes off an index by which it reads, or which it compares."""
+    amounts: set[str] = set()
+    for access in facts.accesses:
+        if access.kind == "write":
             continue
-        given = set(mover.keys.values()) - {index}
+        amounts.update(name for name, count in access.lag if count == -1)
+    return amounts
+
+
+def premature_uses(
+    product: Product,
+    functions: Collection[tuple[str, str]],
+    ops: set[str],
+    amounts_of: FindAmounts,
+) -> Iterator[PrematureUse]:
+    """Every use of an index, before it moves, by an op that takes off it what it has not got yet.
+
+    Looked for in `functions` (path, qualified name), and in all others where one of `ops` takes
+    part.
+    """
+    callers = set(functions)
+    for op in ops:
+        callers.update((site.path, site.function) for site in product.buffers.of(op))
+    for path, function in sorted(callers):
+        bound = _bound_calls(product, path, function)
+        for hardware, index in _indices_by_hardware(bound):
+            calls = [c for c in bound if c.facts.hardware == hardware and index in c.indices]
+            concerned = (path, function) in functions or any(c.facts.name in ops for c in calls)
+            if concerned:
+                yield from _uses_before_move(calls, index, amounts_of)
+
+
+def _bound_calls(product: Product, path: str, function: str) -> list[BoundCall]:
+    """The calls of a Python function that give an index to an op, in order."""
+    bound: list[BoundCall] = []
+    for site in product.buffers.within(path, {function}):
+        for facts in product.library.facts(site.op):
+            if facts.indices and site.runs(facts):
+                bound.append(BoundCall(facts, site))
+    return bound
+
+
+def _indices_by_hardware(bound: list[BoundCall]) -> list[tuple[str, str]]:
+    """(hardware, index) that the calls use, each once."""
+    pairs = [(call.facts.hardware, index) for call in bound for index in call.indices]
+    return list(dict.fromkeys(pairs))
+
+
+def _uses_before_move(
+    calls: list[BoundCall], index: str, amounts_of: FindAmounts
+) -> Iterator[PrematureUse]:
+    first_move = _first_move(calls, index, amounts_of)
+    for mover in calls:
+        if mover.site.line != first_move or not mover.advances(index):
+            continue
+        # Only what the mover gets too can be the amount by which it advances the index.
+        given = set(mover.buffers.values()) - {index}
         for user in calls:
-            if user.site.line < first and (params := taken(user.facts)):
-                mine = next(p for p, k in user.keys.items() if k == index)
-                for param, amount in user.keys.items():
-                    if param in params and amount in given:
-                        ends = (user.facts, user.site), (mover.facts, mover.site)
-                        yield Early(*ends, index, amount, (mine, param))
+            if user.site.line >= first_move:
+                continue
+            subtracted = amounts_of(user.facts)
+            for param, buffer in user.buffers.items():
+                if param in subtracted and buffer in given:
+                    yield PrematureUse(user, mover, index, _param_of(user, index), param)
 
 
-def _first_move(calls: list[_Bound], index: str, taken: Taken) -> int:
-    """The line of the first of `calls`, which are in order, that moves the index, 0 where none does. What an op does is
-    not asked of the last of them, unless it gets what one before it takes off the index."""
+def _param_of(call: BoundCall, buffer: str) -> str:
+    """The parameter in which the op gets `buffer`."""
+    return next(param for param, given in call.buffers.items() if given == buffer)
+
+
+def _first_move(calls: list[BoundCall], index: str, amounts_of: FindAmounts) -> int:
+    """The line of the first of `calls` that moves the index; 0 where none does.
+
+    `calls` are in order.
+
+    What the last op does matters only if it gets an amount that an op before it takes off the
+    index. It is not looked into otherwise: to find what an op does means to run its kernels on
+    symbols.
+    """
+    last_line = calls[-1].site.line
     amounts: set[str] = set()
     for call in calls:
-        if call.site.line == calls[-1].site.line and not (
-            amounts and amounts & {*call.keys.values()}
-        ):
+        if call.site.line == last_line and not amounts & set(call.buffers.values()):
             continue
-        if call.moves(index):
+        if call.advances(index):
             return call.site.line
-        amounts |= {call.keys[p] for p in taken(call.facts) if p in call.keys}
+        for param in amounts_of(call.facts):
+            if param in call.buffers:
+                amounts.add(call.buffers[param])
     return 0
 
 
-def _taken(facts: OpFacts) -> set[str]:
-    """What the op takes off an index by which it reads, or which it compares."""
-    return {
-        name for a in facts.accesses if a.kind != "write" for name, count in a.lag if count == -1
-    }
-
-
-def _lagging(item: Early) -> list[Access]:
-    """Uses in which the op takes the round's tokens off the index again."""
-    index, amount = item.params
-    return [
-        a
-        for a in item.user[0].accesses
-        if a.index == index and (amount, -1) in a.lag and a.kind != "write"
-    ]
-
-
-def too_early(sides: Sides, ops: set[str], functions: set[tuple[str, str]]) -> Iterator[Finding]:
-    """Ops that subtract a round's tokens from an index to which they are not added yet, new with this change."""
-    told: set[tuple[str, str, str, str]] = set()
-    for item in early(sides.head, functions, ops, _taken):
-        facts = item.user[0]
-        for access in sorted(_lagging(item), key=lambda a: (a.path, a.line)):
-            key = (facts.name, facts.hardware, access.function, access.path)
-            if key not in told and not _was_early(sides.base, item, access):
-                yield _too_early(sides.head, item, access)
-            told.add(key)
-
-
-def _was_early(base: Product, item: Early, access: Access) -> bool:
-    """Whether the op was called too early before the change too, from any function: one may have been renamed."""
-    facts = item.user[0]
-    return any(
-        other.user[0].name == facts.name
-        and other.user[0].hardware == facts.hardware
-        and old.function == access.function
-        for other in early(base, set(), {facts.name}, _taken)
-        for old in _lagging(other)
+def order_evidence(product: Product, use: PrematureUse, access: Access) -> tuple[Step, ...]:
+    """The two calls in their order, and the line that advances the index."""
+    args = use.args(access)
+    user_site, mover_site = use.user.site, use.mover.site
+    advance = _advance_line(use)
+    return (
+        _report.step(
+            product.library, Location(user_site.path, user_site.line), "called-before", **args
+        ),
+        _report.step(
+            product.library, Location(mover_site.path, mover_site.line), "called-after", **args
+        ),
+        _report.step(product.library, advance, "advances", **args),
     )
 
 
-def _too_early(product: Product, item: Early, access: Access) -> Finding:
-    (_, site), (mover, later) = item.user, item.mover
-    args = _args(item, access)
-    advanced = next(v for k, v in mover.advances if later.keys(mover).get(k) == item.index)
-    library = product.library
-    evidence = (
-        _report.step(library, Location(site.path, site.line), "called-before", **args),
-        _report.step(library, Location(later.path, later.line), "called-after", **args),
-        _report.step(library, Location(*advanced), "advances", **args),
-    )
-    message = Message("too-early", args)
-    place = Location(access.path, access.line)
-    severity, confidence = Severity.BUG, Confidence.MEDIUM
-    return _report.finding(
-        library, place, severity, confidence, message, symbol=access.function, evidence=evidence
-    )
-
-
-def _args(item: Early, access: Access) -> dict[str, str]:
-    return {
-        "op": item.user[0].name,
-        "mover": item.mover[0].name,
-        "function": access.function,
-        "caller": item.user[1].function,
-        "index": item.params[0],
-        "amount": item.params[1],
-        "limit": access.buffer,
-    }
-
-
-def half_moved(sides: Sides, ops: set[str]) -> Iterator[Finding]:
-    """Functions in which this change stopped taking a round's tokens off the index in one place, and another use of
-    the same index, a limit it is compared with, still takes them for included."""
-
-    def before(facts: OpFacts) -> OpFacts | None:
-        return next(
-            (f for f in sides.base.library.facts(facts.name) if f.hardware == facts.hardware), None
-        )
-
-    def freed(facts: OpFacts) -> set[str]:
-        old = before(facts) if facts.name in ops else None
-        return _taken(old) if old is not None else set()
-
-    told: set[tuple[str, int]] = set()
-    for item in early(sides.head, set(), ops, freed):
-        old = before(item.user[0])
-        for access in _left(item, old) if old is not None else ():
-            if (access.path, access.line) not in told:
-                told.add((access.path, access.line))
-                yield _half_moved(sides.head, item, access)
-
-
-def _left(item: Early, old: OpFacts) -> Iterator[Access]:
-    index, amount = item.params
-    now = {(a.kind, a.buffer, a.function): a for a in item.user[0].accesses if a.index == index}
-    then = {(a.kind, a.buffer, a.function): a for a in old.accesses if a.index == index}
-    freed = {
-        key[2]
-        for key, a in then.items()
-        if key[0] == "read"
-        and (amount, -1) in a.lag
-        and key in now
-        and (amount, -1) not in now[key].lag
-    }
-    for key, access in now.items():
-        before = then.get(key)
-        if (
-            key[0] != "compare"
-            or key[2] not in freed
-            or before is None
-            or before.lag
-            or access.high is None
-        ):
-            continue
-        if before.high == access.high and not any(name == amount for name, _ in access.high.loads):
-            yield access
-
-
-def _half_moved(product: Product, item: Early, access: Access) -> Finding:
-    (_, site), (mover, later) = item.user, item.mover
-    library, args = product.library, _args(item, access)
-    advanced = next(v for k, v in mover.advances if later.keys(mover).get(k) == item.index)
-    evidence = (
-        _report.step(library, Location(site.path, site.line), "called-before", **args),
-        _report.step(library, Location(later.path, later.line), "called-after", **args),
-        _report.step(library, Location(*advanced), "advances", **args),
-    )
-    place = Location(access.path, access.line)
-    message = Message("half-moved", args)
-    severity, confidence = Severity.QUESTION, Confidence.MEDIUM
-    return _report.finding(
-        library, place, severity, confidence, message, symbol=access.function, evidence=evidence
-    )
+def _advance_line(use: PrematureUse) -> Location:
+    for param, (path, line) in use.mover.facts.advances:
+        if use.mover.buffers.get(param) == use.index:
+            return Location(path, line)
+    raise LookupError(f"{use.mover.facts.name} does not advance {use.index}")

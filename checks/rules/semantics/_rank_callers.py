@@ -1,4 +1,4 @@
-"""Which kind of rank, and which flag, callers hand to an op that sends or receives for some ranks only."""
+"""Which kind of rank, and which flag, callers hand to an op that not every rank runs."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from checks.domain.ops import OpInfo, Ops, calls_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import Assign, guarded_statements
-from checks.lang.source import language
-from checks.rules.semantics._rank_conditions import is_rank, ranks
+from checks.rules.semantics._rank_conditions import compared_ranks, is_rank
 
 TENSOR = "tensor"
 _KINDS = (
@@ -30,9 +29,12 @@ _KINDS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
-    """A Python call of the op: the rank it passes, of which `kind`, and the flag (None where it is not known).
-    `pinned` says that the call stands under a condition which lets only tensor-parallel rank 0 through."""
+class RankCall:
+    """A Python call of the op: the rank of which `kind` it passes, and the flag, where known.
+
+    `pinned` says that the call stands under a condition which lets only tensor-parallel rank 0
+    through.
+    """
 
     function: Function
     unit: SourceFile
@@ -47,99 +49,139 @@ class Site:
         return self.rank.line or self.call.line
 
 
-def kind_of(expr: E.Expr) -> str:
-    """`tensor`, `data`, `expert` or `device`, told from the name of a rank; empty where the name does not tell."""
-    tail = (E.dotted(expr) or "").rsplit(".", 1)[-1]
-    return next((kind for kind, pattern in _KINDS if pattern.search(tail)), "")
+@dataclass(frozen=True, slots=True)
+class _GatedOp:
+    """An op with the places of its rank and its flag, counted from the end of its parameters."""
+
+    op: OpInfo
+    rank: int
+    flag: int | None
 
 
-def sites(
+def rank_kind(name: str) -> str:
+    """`tensor`, `data`, `expert` or `device`, from the name of a rank; empty for other names."""
+    last_part = name.rsplit(".", 1)[-1]
+    for kind, pattern in _KINDS:
+        if pattern.search(last_part):
+            return kind
+    return ""
+
+
+def rank_calls(
     function: Function, unit: SourceFile, rank: str, flag: str, change: ChangeSet, config: Config
-) -> Iterator[Site]:
-    """Every call outside tests of the ops that come to the C++ `function`, whose parameters `rank` and `flag` are."""
+) -> Iterator[RankCall]:
+    """Every call outside tests of the ops that come to the C++ `function`.
+
+    `rank` and `flag` are names of its parameters.
+    """
     ops = Ops.of(change)
     for name in ops_of(function, unit):
         for op in ops.named(name):
             if op.unit.path != unit.path or op.function is None:
                 continue
-            places = [_position(p, function, op) for p in (rank, flag)]
-            if places[0] is not None:
-                yield from _calls(op, places[0], places[1], change, config)
-
-
-def _position(param: str, function: Function, op: OpInfo) -> int | None:
-    """Where the op takes `param`, counted from the end of its list."""
-    assert op.function is not None
-    own = op_argument(param, function, op.function) if param else None
-    names = [p.name for p in op.function.params]
-    return len(names) - names.index(own) if own in names and len(names) == len(op.params) else None
-
-
-def _calls(
-    op: OpInfo, rank: int, flag: int | None, change: ChangeSet, config: Config
-) -> Iterator[Site]:
-    hits = change.head.find(op.name)
-    for path in sorted(
-        {h.path for h in hits if language(h.path) == "python" and not config.is_test(h.path)}
-    ):
-        unit = change.unit(path)
-        for function in unit.functions if unit is not None else ():
-            if unit is None or op.name not in unit.text(function.start_line, function.end_line):
+            rank_place = _place_from_end(rank, function, op)
+            if rank_place is None:
                 continue
-            for call, guards in calls_of(function.body):
-                if E.callee(call) != op.name or _elsewhere(call, function, unit, op, config):
-                    continue
-                site = _site(call, guards, function, unit, op, rank, flag)
-                if site is not None:
-                    yield site
+            flag_place = _place_from_end(flag, function, op)
+            yield from _calls_of_op(_GatedOp(op, rank_place, flag_place), change, config)
 
 
-def _elsewhere(
+def _place_from_end(param: str, function: Function, op: OpInfo) -> int | None:
+    """Where the op takes `param`, counted from the end of its list."""
+    if not param or op.function is None:
+        return None
+    own_name = op_argument(param, function, op.function)
+    names = [p.name for p in op.function.params]
+    if own_name is None or own_name not in names or len(names) != len(op.params):
+        return None
+    return len(names) - names.index(own_name)
+
+
+def _calls_of_op(gated: _GatedOp, change: ChangeSet, config: Config) -> Iterator[RankCall]:
+    for path in sorted(change.head.paths_containing(gated.op.name, "python")):
+        unit = change.unit(path) if not config.is_test(path) else None
+        if unit is None:
+            continue
+        for function in unit.functions:
+            yield from _calls_in(function, unit, gated, config)
+
+
+def _calls_in(
+    function: Function, unit: SourceFile, gated: _GatedOp, config: Config
+) -> Iterator[RankCall]:
+    op = gated.op
+    if op.name not in unit.text(function.start_line, function.end_line):
+        return
+    for call, guards in calls_of(function.body):
+        if E.callee(call) != op.name or _is_other_hardware(call, function, unit, op, config):
+            continue
+        rank_call = _rank_call(call, guards, function, unit, gated)
+        if rank_call is not None:
+            yield rank_call
+
+
+def _is_other_hardware(
     call: E.Call, function: Function, unit: SourceFile, op: OpInfo, config: Config
 ) -> bool:
-    """Whether the name is certainly another hardware's op at this call: the file's own, or by where it comes from."""
-    own, here = config.hardware_of(op.unit.path), config.hardware_of(unit.path)
-    if own and here and own != here:
+    """Whether the name is certainly another hardware's op: by the file, or by its import."""
+    op_hardware = config.hardware_of(op.unit.path)
+    caller_hardware = config.hardware_of(unit.path)
+    if not op_hardware:
+        return False
+    if caller_hardware and op_hardware != caller_hardware:
         return True
-    known = {h.name for h in config.hardware}
-    sources = {
-        i.module.rsplit(".", 1)[-1] for i in nearest_imports(op.name, call.line, function, unit)
-    } & known
-    return bool(own and sources) and own not in sources
+    known = {kind.name for kind in config.hardware}
+    imports = nearest_imports(op.name, call.line, function, unit)
+    imported_from = {i.module.rsplit(".", 1)[-1] for i in imports} & known
+    return bool(imported_from) and op_hardware not in imported_from
 
 
-def _site(
+def _rank_call(
     call: E.Call,
     guards: tuple[E.Expr, ...],
     function: Function,
     unit: SourceFile,
-    op: OpInfo,
-    rank: int,
-    flag: int | None,
-) -> Site | None:
-    """A call whose argument in the rank's place is a rank. A call of another hardware's op has something else there."""
+    gated: _GatedOp,
+) -> RankCall | None:
+    """A call that passes a rank in the rank's place.
+
+    An op of the same name on other hardware may have something else there.
+    """
     if E.starred(call):
         return None
-    words = dict(call.keywords)
-    passed = words.get(op.params[-rank]) or _from_end(call, rank)
-    if passed is None or not is_rank(passed):
+    rank = _argument(call, gated.op, gated.rank)
+    if rank is None or not is_rank(rank):
         return None
-    given = (words.get(op.params[-flag]) or _from_end(call, flag)) if flag else None
-    pinned = any(kind_of(E.Name(n.rsplit(".", 1)[-1])) == TENSOR for g in guards for n in ranks(g))
-    return Site(function, unit, call, passed, kind_of(_origin(passed, function)), given, pinned)
+    flag = _argument(call, gated.op, gated.flag) if gated.flag else None
+    # A local such as `rank_id` has its kind from what it was set to.
+    kind = rank_kind(E.dotted(_origin(rank, function)) or "")
+    return RankCall(function, unit, call, rank, kind, flag, _is_pinned(guards))
+
+
+def _is_pinned(guards: tuple[E.Expr, ...]) -> bool:
+    """Whether the conditions ask a tensor-parallel rank."""
+    names = [name for guard in guards for name in compared_ranks(guard)]
+    return any(rank_kind(name) == TENSOR for name in names)
+
+
+def _argument(call: E.Call, op: OpInfo, place: int) -> E.Expr | None:
+    """What a call passes for the parameter at `place` from the end."""
+    by_keyword = dict(call.keywords).get(op.params[-place])
+    if by_keyword is not None:
+        return by_keyword
+    if call.keywords or len(call.args) < place:
+        return None
+    return call.args[-place]
 
 
 def _origin(rank: E.Expr, function: Function) -> E.Expr:
     """What a local name was set to, where that happened once."""
-    if not isinstance(rank, E.Name) or kind_of(rank):
+    if not isinstance(rank, E.Name) or rank_kind(rank.id):
         return rank
-    values = [
-        g.stmt.value
-        for g in guarded_statements(function.body)
-        if isinstance(g.stmt, Assign) and g.stmt.target == rank
-    ]
-    return values[0] if len(values) == 1 and values[0] is not None else rank
-
-
-def _from_end(call: E.Call, place: int) -> E.Expr | None:
-    return call.args[-place] if not call.keywords and len(call.args) >= place else None
+    values: list[E.Expr | None] = []
+    for guarded in guarded_statements(function.body):
+        if isinstance(guarded.stmt, Assign) and guarded.stmt.target == rank:
+            values.append(guarded.stmt.value)
+    if len(values) == 1 and values[0] is not None:
+        return values[0]
+    return rank

@@ -1,21 +1,18 @@
-"""From conventions to findings: positions as code, evidence with its lines, messages by key."""
+"""Shared by the rules about indices: positions written as code, and evidence with its lines."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from checks.core.finding import (
-    Confidence,
     Definition,
     Edit,
-    Evidence,
     Finding,
     Fix,
     Location,
     Message,
     Related,
-    Severity,
     Step,
 )
 from checks.domain.indices.conventions import Meeting
@@ -23,17 +20,35 @@ from checks.domain.indices.op_index import Library
 from checks.eval.symbolic.affine import Offset
 from checks.eval.symbolic.values import Access
 
-ID = "semantics.step-idx"
-
 
 def position(index: str, offset: Offset | int) -> str:
     """`step_idx - 1`: the position as code, without what both sides add to it."""
-    const = offset if isinstance(offset, int) else offset.const
-    return f"{index} {'+' if const > 0 else '-'} {abs(const)}" if const else index
+    const = _constant(offset)
+    if const == 0:
+        return index
+    sign = "+" if const > 0 else "-"
+    return f"{index} {sign} {abs(const)}"
 
 
-def at(access: Access) -> Location:
+def meaning(offset: Offset | int) -> str:
+    """`count`, `last` or `other`: what the index is, in a word that the templates translate."""
+    const = _constant(offset)
+    if const == -1:
+        return "count"
+    return "last" if const == 0 else "other"
+
+
+def _constant(offset: Offset | int) -> int:
+    return offset if isinstance(offset, int) else offset.const
+
+
+def access_location(access: Access) -> Location:
     return Location(access.path, access.first or access.line, access.line)
+
+
+def meeting_location(meeting: Meeting) -> Location:
+    """The lines on which the op addresses the buffer."""
+    return access_location(meeting.convention.access)
 
 
 def excerpt(library: Library, place: Location) -> str:
@@ -41,65 +56,60 @@ def excerpt(library: Library, place: Location) -> str:
     return unit.text(place.start_line, place.end_line) if unit else ""
 
 
-def stored(library: Library, writer: Meeting) -> Definition:
-    """Evidence: where a writer puts the last token."""
-    place = at(writer.convention.access)
-    value = position(writer.convention.index, writer.convention.offset)
-    return Definition(writer.buffer, place, value, excerpt(library, place))
-
-
-def expected(library: Library, reader: Meeting) -> Definition:
-    """Evidence: where a reader expects the last token."""
-    place = at(reader.convention.access)
-    value = position(reader.convention.index, reader.convention.offset)
-    return Definition(reader.buffer, place, value, excerpt(library, place))
+def last_position(library: Library, meeting: Meeting) -> Definition:
+    """Evidence: where a writer puts the last token, or where a reader expects it."""
+    place = meeting_location(meeting)
+    value = position(meeting.convention.index, meeting.convention.offset)
+    return Definition(meeting.buffer, place, value, excerpt(library, place))
 
 
 def step(library: Library, place: Location, key: str, **args: object) -> Step:
     return Step(place, excerpt(library, place), Message(key, args))
 
 
-def kind(offset: Offset | int) -> str:
-    """`count`, `last` or `other`: the meaning in one word, chosen in the templates."""
-    const = offset if isinstance(offset, int) else offset.const
-    return {-1: "count", 0: "last"}.get(const, "other")
+def call_sites(*meetings: Meeting) -> tuple[Related, ...]:
+    """Where ops get their buffers."""
+    places: list[Related] = []
+    for meeting in meetings:
+        args = {"op": meeting.facts.name, "buffer": meeting.buffer}
+        location = Location(meeting.site.path, meeting.site.line)
+        places.append(Related(location, Message("passed", args)))
+    return tuple(places)
 
 
-def nudge(library: Library, place: Location, delta: int) -> Fix | None:
-    """The line of `place` with a written `+ 1` or `- 1` taken away, where that moves its value by `delta`.
+def shift_fix(library: Library, place: Location, shift: int) -> Fix | None:
+    """`place` without a written `+ 1` or `- 1`, where that moves its value by `shift`.
 
-    Only a guess at the author's words: the review keeps it if the rule, run again, is satisfied by it.
+    Only a guess at the author's words: the review keeps it if the rule, run again, is satisfied by
+    it.
     """
-    extra = {-1: " + 1", 1: " - 1"}.get(delta)
-    line = excerpt(library, place)
-    if extra is None or place.start_line != place.end_line:
+    if place.start_line != place.end_line:
         return None
-    new = re.sub(re.escape(extra) + r"(?![\w.])", "", line)
-    return (
-        Fix((Edit(place.path, place.start_line, place.end_line, (new,)),)) if new != line else None
-    )
+    if shift == -1:
+        written = " + 1"
+    elif shift == 1:
+        written = " - 1"
+    else:
+        return None
+    line = excerpt(library, place)
+    shifted = re.sub(re.escape(written) + r"(?![\w.])", "", line)
+    if shifted == line:
+        return None
+    return Fix((Edit(place.path, place.start_line, place.end_line, (shifted,)),))
 
 
-def finding(
-    library: Library,
-    place: Location,
-    severity: Severity,
-    confidence: Confidence,
-    message: Message,
-    *,
-    symbol: str,
-    evidence: Iterable[Evidence] = (),
-    related: Iterable[Related] = (),
-) -> Finding:
-    subject = excerpt(library, place)
-    return Finding(
-        ID,
-        severity,
-        confidence,
-        place,
-        message,
-        symbol=symbol,
-        subject=subject,
-        evidence=tuple(evidence),
-        related=tuple(related),
-    )
+def without_repeats(findings: Iterable[Finding], *earlier: Iterable[Finding]) -> Iterator[Finding]:
+    """Those of `findings` whose line none of the `earlier` ones speaks about.
+
+    A line that is wrong is often noticed in several ways; people are told the one with the best
+    proof.
+    """
+    found = list(findings)
+    if not found:
+        return
+    places: set[Location] = set()
+    for group in earlier:
+        places.update(finding.location for finding in group)
+    for finding in found:
+        if finding.location not in places:
+            yield finding

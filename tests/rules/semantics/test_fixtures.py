@@ -7,17 +7,17 @@ import pytest
 from checks.eval.symbolic.affine import Offset
 from checks.eval.symbolic.interpret import Watch
 from checks.lang.source import parse
-from checks.rules.semantics._fixture_fill import Filled, filled
-from checks.rules.semantics._fixtures import uses
+from checks.rules.semantics._fixture_fill import FillExtent, fill_extent
+from checks.rules.semantics._fixtures import fixture_uses
 
 PARAMS = ("hist", "lens", "step_idx")
 BASE = Offset(-1, (("lens", 1),))
 
 
-def fill(code: str, base: Offset = BASE) -> Filled | None:
+def fill(code: str, base: Offset = BASE) -> FillExtent | None:
     unit = parse("tests/test_op.py", textwrap.dedent(code).encode())
-    (use,) = uses(unit, frozenset({"op"}), Watch(("step_idx",)))
-    return filled(use, PARAMS, "hist", "step_idx", base)
+    (use,) = fixture_uses(unit, frozenset({"op"}), Watch(("step_idx",)))
+    return fill_extent(use, PARAMS, "hist", "step_idx", base)
 
 
 LOCAL = """

@@ -1,0 +1,125 @@
+"""Where a parameter that its function ignores still matters: at a call, or in the op's copy."""
+
+from __future__ import annotations
+
+from checks.core.change import ChangeSet
+from checks.core.changed import ChangedFunction, body_code, code_without_comments, has_word
+from checks.core.config import Config
+from checks.core.finding import Location, Message, Related, Sibling
+from checks.domain.ops import OpInfo, Ops, arguments
+from checks.lang.ir.source_file import Function, Param, SourceFile
+from checks.rules.kernel._code_walks import calls_in_file
+
+
+def passing_call(
+    param: Param, changed: ChangedFunction, change: ChangeSet, config: Config
+) -> Related | None:
+    """The first place outside tests that still passes the parameter."""
+    if changed.python:
+        return _python_call(param, changed, change, config)
+    return _op_call(param, changed, change, config) or _cpp_call(param, changed)
+
+
+def _python_call(
+    param: Param, changed: ChangedFunction, change: ChangeSet, config: Config
+) -> Related | None:
+    head = changed.head
+    # A constructor is called by the name of its class.
+    name = head.owner if head.name == "__init__" else head.name
+    params = tuple(p.name for p in head.params if p.name not in ("self", "cls"))
+    for path in change.head.paths_containing(name, "python"):
+        unit = change.unit(path) if not config.is_test(path) else None
+        if unit is None:
+            continue
+        for _, call, _ in calls_in_file(name, unit):
+            if param.name in arguments(call, params):
+                return _passed_at(path, call.line)
+    return None
+
+
+def _op_call(
+    param: Param, changed: ChangedFunction, change: ChangeSet, config: Config
+) -> Related | None:
+    """A Python call of an op that the C++ function is behind."""
+    ops = Ops.of(change)
+    place = _place(param, changed.head)
+    for op in ops.of_function(changed.head):
+        if place >= len(op.params):
+            continue
+        for use in ops.calls(op.name):
+            if not config.is_test(use.unit.path) and op.params[place] in use.args:
+                return _passed_at(use.unit.path, use.call.line)
+    return None
+
+
+def _cpp_call(param: Param, changed: ChangedFunction) -> Related | None:
+    """The first call in its own file that passes a C++ function something for `param`."""
+    unit = changed.unit
+    place = _place(param, changed.head)
+    for _, call, _ in calls_in_file(changed.head.name, unit):
+        if len(call.args) > place:
+            return _passed_at(unit.path, call.args[place].line or call.line)
+    return None
+
+
+def _passed_at(path: str, line: int) -> Related:
+    return Related(Location(path, line), Message("passed", {}))
+
+
+def _place(param: Param, function: Function) -> int:
+    return [p.name for p in function.params].index(param.name)
+
+
+def honouring_copy(param: Param, changed: ChangedFunction, change: ChangeSet) -> Sibling | None:
+    """The same op on other hardware, where it reads what this one ignores."""
+    if changed.python or not _is_kernel_of_op(changed):
+        return None
+    ops = Ops.of(change)
+    place = _place(param, changed.head)
+    for own in ops.of_function(changed.head):
+        if place >= len(own.params):
+            continue
+        # A function may have its attributes before its inputs, which a registration lists first.
+        wanted = param.name if param.name in own.params else own.params[place]
+        for other in ops.named(own.name):
+            copy = _honouring(other, wanted, param, changed, change)
+            if copy is not None:
+                return copy
+    return None
+
+
+def _is_kernel_of_op(changed: ChangedFunction) -> bool:
+    return any(op.kernel.rsplit("::", 1)[-1] == changed.head.name for op in changed.unit.ops)
+
+
+def _honouring(
+    other: OpInfo, wanted: str, param: Param, changed: ChangedFunction, change: ChangeSet
+) -> Sibling | None:
+    """The line of another registration's function that reads the parameter."""
+    function = other.function
+    if function is None or function.path == changed.unit.path or wanted not in other.params:
+        return None
+    unit = change.unit(function.path)
+    if unit is None:
+        return None
+    params = {p.name for p in function.params}
+    if wanted in params:
+        name = wanted
+    elif param.name in params:
+        name = param.name
+    else:
+        return None
+    if not has_word(body_code(function, code_without_comments(unit, function)), name):
+        return None
+    line = _last_line_naming(name, function, unit)
+    message = Message("honours", {"name": name})
+    place = Location(unit.path, line)
+    return Sibling(place, function.name, "", message, unit.text(line).strip())
+
+
+def _last_line_naming(name: str, function: Function, unit: SourceFile) -> int:
+    """The last line of `function` that names `name`, where it most likely counts."""
+    for number in range(function.end_line, function.start_line, -1):
+        if has_word(unit.text(number), name):
+            return number
+    return function.start_line

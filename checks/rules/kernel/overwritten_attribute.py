@@ -1,0 +1,133 @@
+"""A constructor sets an attribute to something, and sets it again before anybody reads it.
+
+## What it does
+
+In `__init__`, on lines of the change: an assignment `self.a = ...` that a later line of the same
+constructor overwrites with another value, where no line in between names the attribute.
+
+## Why it matters
+
+PaddlePaddle/FastDeploy#5279 turned log probabilities on in a constructor of which a later line
+turns them off again.
+
+## Example
+
+```python
+self.logprobs = config.logprobs      # the change
+self.device = device
+self.logprobs = False                # was there before
+```
+
+## Known limits
+
+Values that only say that there is none yet (`None`, `[]`, `Thing()`) may be overwritten. What a
+method that is called in between reads is not seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from checks.core.change import ChangeSet
+from checks.core.changed import (
+    ChangedFunction,
+    changed_functions,
+    equal_code,
+    has_word,
+    names_in,
+)
+from checks.core.config import Config
+from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity
+from checks.lang.ir import expr as E
+from checks.lang.ir.stmt import Assign, GuardedStmt
+
+ID = "kernel.overwritten-attribute"
+
+
+def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
+    for changed in changed_functions(change, config):
+        if changed.python and changed.head.name == "__init__":
+            yield from _overwritten(changed)
+
+
+def _overwritten(changed: ChangedFunction) -> Iterator[Finding]:
+    writes = _attribute_writes(changed)
+    for later in changed.head.body:
+        if not isinstance(later, Assign):
+            continue
+        name = _own_attribute(later)
+        for guarded, first in writes.get(name, ()):
+            # In a loop, the value may be read in the next round.
+            if guarded.loops or not _is_overwritten(name, first, later, changed):
+                continue
+            yield _finding(name, first, later, changed)
+            break
+
+
+def _attribute_writes(changed: ChangedFunction) -> dict[str, list[tuple[GuardedStmt, Assign]]]:
+    """The assignments of each attribute of `self`, in order."""
+    writes: dict[str, list[tuple[GuardedStmt, Assign]]] = {}
+    for guarded in changed.statements:
+        stmt = guarded.stmt
+        if isinstance(stmt, Assign):
+            name = _own_attribute(stmt)
+            if name:
+                writes.setdefault(name, []).append((guarded, stmt))
+    return writes
+
+
+def _own_attribute(stmt: Assign) -> str:
+    """`a` of `self.a = value`; empty for anything else, such as a declaration without a value."""
+    match stmt:
+        case Assign(target=E.Attr(base=E.Name(id="self"), name=name), op="=", value=value):
+            return name if value is not None else ""
+    return ""
+
+
+def _is_overwritten(name: str, first: Assign, later: Assign, changed: ChangedFunction) -> bool:
+    """Whether nobody can have read what `first` sets before `later` replaces it.
+
+    The change wrote one of the two.
+    """
+    if first.end_line >= later.line:
+        return False
+    if _is_empty(first.value) or equal_code(first.value, later.value):
+        return False
+    first_touched = changed.touched(first.line, first.end_line)
+    if not first_touched and not changed.touched(later.line, later.end_line):
+        return False
+    if name in names_in(later.value):
+        return False
+    return not _is_named_between(name, first, later, changed)
+
+
+def _is_empty(value: E.Expr | None) -> bool:
+    """A value that only says that there is none yet."""
+    match value:
+        case None | E.Const() | E.Sequence(items=()) | E.Mapping(items=()):
+            return True
+        case E.Call(args=(), keywords=()):
+            return True
+    return False
+
+
+def _is_named_between(name: str, first: Assign, later: Assign, changed: ChangedFunction) -> bool:
+    start, end = first.end_line + 1, later.line - 1
+    return start <= end and has_word(changed.unit.text(start, end), name)
+
+
+def _finding(name: str, first: Assign, later: Assign, changed: ChangedFunction) -> Finding:
+    # Another expression may build on the first value in a way that is not seen here.
+    is_constant = isinstance(later.value, E.Const)
+    place = Location(changed.unit.path, first.line, first.end_line)
+    value = changed.unit.text(later.line).strip()
+    return Finding(
+        rule=ID,
+        severity=Severity.BUG if is_constant else Severity.QUESTION,
+        confidence=Confidence.HIGH if is_constant else Confidence.MEDIUM,
+        location=Location(changed.unit.path, later.line, later.end_line),
+        message=Message("overridden", {"name": f"self.{name}", "at": place, "value": value}),
+        symbol=changed.head.qualname,
+        subject=name,
+        related=(Related(place, Message("set-before", {})),),
+    )
