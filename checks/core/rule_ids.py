@@ -9,7 +9,28 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 # The id of today -> the id before.
-FORMER: dict[str, str] = {}
+FORMER: dict[str, str] = {
+    "sync.kind-only-attribute": "sync.key",
+    "sync.lost-comma": "sync.signature",
+    "sync.lost-dimension": "sync.key",
+    "sync.lost-writer": "sync.key",
+    "sync.method-replacement": "sync.signature",
+    "sync.missing-allocation": "sync.key",
+    "sync.missing-from-reset": "sync.key",
+    "sync.never-updated": "sync.key",
+    "sync.op-declaration": "sync.op",
+    "sync.op-drift": "sync.op",
+    "sync.op-registration": "sync.op",
+    "sync.platform-only-import": "sync.signature",
+    "sync.platform-only-key": "sync.key",
+    "sync.readonly-field": "sync.key",
+    "sync.removed-field": "sync.key",
+    "sync.renamed-attribute": "sync.key",
+    "sync.return-arity": "sync.signature",
+    "sync.stale-constant": "sync.op",
+    "sync.unchecked-none": "sync.signature",
+    "sync.unregistered-op": "sync.op",
+}
 
 
 def former_id(rule: str) -> str:

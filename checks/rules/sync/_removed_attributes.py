@@ -1,0 +1,110 @@
+"""Attributes that a class lost, and code that reads them through the name its objects go by."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Confidence, Finding, Location, Message, Severity, Step
+from checks.core.tree import Match
+from checks.domain.keys import changed_python, sets_somehow
+from checks.lang.ir.source_file import Class, SourceFile
+from checks.rules.sync._classes import (
+    attributes_of,
+    class_place,
+    fields_of,
+    methods_of,
+    object_name,
+)
+from checks.rules.sync._source import product_lines
+
+_ANSWERS_FOR_ANY_NAME = ("__getattr", "__dict__", "setattr(self")
+
+
+def find_read_attributes(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
+    """`forward_meta.x` where this change took `x` out of `ForwardMeta` and nothing sets any `x` now."""
+    for old_unit, unit in changed_python(change, config):
+        if old_unit is None:
+            continue
+        old_classes = {cls.name: cls for cls in old_unit.classes}
+        for cls in unit.classes:
+            old_class = old_classes.get(cls.name)
+            if old_class is None or _is_unchanged(old_class, old_unit, cls, unit):
+                continue
+            text = unit.text(cls.start_line, cls.end_line)
+            if any(word in text for word in _ANSWERS_FOR_ANY_NAME):
+                continue
+            removed = attributes_of(old_class, old_unit) - attributes_of(cls, unit)
+            for name in sorted(removed):
+                reads = _reads(name, cls, change, config)
+                finding = _finding(name, reads, cls, unit, change, rule) if reads else None
+                if finding is not None:
+                    yield finding
+
+
+def _is_unchanged(old_class: Class, old_unit: SourceFile, cls: Class, unit: SourceFile) -> bool:
+    """Whether the class reads as it did, and lost no field or method that goes by its name."""
+    old_text = old_unit.text(old_class.start_line, old_class.end_line)
+    if old_text != unit.text(cls.start_line, cls.end_line):
+        return False
+    # Two classes of one name in a file share what is found by the name.
+    old_members = set(fields_of(old_class, old_unit)) | methods_of(old_class, old_unit)
+    return old_members <= set(fields_of(cls, unit)) | methods_of(cls, unit)
+
+
+def _reads(name: str, cls: Class, change: ChangeSet, config: Config) -> list[Match]:
+    """The lines that read the attribute from an object of the class; none where anything sets it."""
+    holder = object_name(cls)
+    # A name of one word (`request`) may be anything.
+    if "_" not in holder:
+        return []
+    # Asked for the holder first: its lines are the same for all that the class lost, so that the
+    # tree is searched once, and most of what is lost is read nowhere.
+    if not any(f"{holder}.{name}" in line.text for line in change.head.find(holder, "python")):
+        return []
+    lines = product_lines(name, change, config)
+    if any(sets_somehow(name, line.text) or f"def {name}" in line.text for line in lines):
+        return []
+    read = re.compile(rf"^[^#]*\b{holder}\.{name}\b")
+    reads: list[Match] = []
+    for line in lines:
+        asks_first = "hasattr" in line.text or "getattr" in line.text
+        if read.match(line.text) and not asks_first:
+            reads.append(line)
+    return reads
+
+
+def _finding(
+    name: str, reads: list[Match], cls: Class, unit: SourceFile, change: ChangeSet, rule: str
+) -> Finding | None:
+    """The finding at the first read; None where that stands in no function."""
+    first = reads[0]
+    reader = change.unit(first.path)
+    function = reader.function_at(first.line) if reader is not None else None
+    if function is None:
+        return None
+    similar = difflib.get_close_matches(name, sorted(attributes_of(cls, unit)), 1, 0.7)
+    args = {
+        "name": name,
+        "type": cls.name,
+        "at": class_place(cls, unit),
+        "near": similar[0] if similar else "",
+        "more": len(reads) - 1,
+    }
+    steps = [
+        Step(Location(line.path, line.line), line.text.strip(), Message("read-here"))
+        for line in reads
+    ]
+    return Finding(
+        rule=rule,
+        severity=Severity.BUG,
+        confidence=Confidence.HIGH,
+        location=Location(first.path, first.line),
+        message=Message("lost", args),
+        symbol=function.qualname,
+        subject=f"{cls.name} {name}",
+        evidence=tuple(steps),
+    )

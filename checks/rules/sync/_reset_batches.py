@@ -1,0 +1,182 @@
+"""Fields that a batch allocates, and methods that go through fields of that shape but not all of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Finding, Location
+from checks.domain.keys import Use, changed_python, uses
+from checks.lang.ir import expr as E
+from checks.lang.ir.source_file import Class, Function, SourceFile
+from checks.rules.sync._classes import methods_of
+from checks.rules.sync._reset_finding import make_finding
+from checks.rules.sync._source import function_text
+
+# A method goes through the batch when it names this many fields. A field may be missed in it where
+# this many others have its shape, and the method names this share of them.
+LEAST_FIELDS_NAMED = 8
+LEAST_SAME_SHAPE = 5
+LEAST_SHARE_NAMED = 0.85
+# A method that is new is asked about an old field already where it names half of them, if it also
+# names the field's neighbour.
+LEAST_SHARE_NAMED_BY_NEW_METHOD = 0.5
+_INIT = re.compile(r"_*init")
+
+
+@dataclass(frozen=True, slots=True)
+class BatchFields:
+    """The fields that a class allocates in its `__init__` or `_init_*`, in order."""
+
+    allocations: dict[str, Use]
+
+    def keys(self) -> list[str]:
+        return list(self.allocations)
+
+    def rows(self) -> dict[str, E.Expr]:
+        """The first dimension of each field that has one: `n` for `zeros([n, 1])`."""
+        rows: dict[str, E.Expr] = {}
+        for key, use in self.allocations.items():
+            first = _first_dimension(use.value)
+            if first is not None:
+                rows[key] = first
+        return rows
+
+    def twin(self, key: str, words: set[str]) -> str | None:
+        """The field of `words` allocated right beside `key` whose words hold those of `key`, or lie in them.
+
+        `preempted` is the twin of `last_preempted`.
+        """
+        keys = self.keys()
+        place = keys.index(key)
+        own_words = set(key.split("_"))
+        for neighbour in keys[max(0, place - 1) : place + 2]:
+            if neighbour == key or neighbour not in words:
+                continue
+            other_words = set(neighbour.split("_"))
+            if own_words <= other_words or other_words <= own_words:
+                return neighbour
+        return None
+
+    def nearest_above(self, key: str, words: set[str]) -> str:
+        """The last field of `words` that is allocated before `key`, or empty."""
+        keys = self.keys()
+        for earlier in reversed(keys[: keys.index(key)]):
+            if earlier in words:
+                return earlier
+        return ""
+
+
+def find_batch_methods(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
+    """One finding for each method that leaves out fields, where a field or the method is new."""
+    for old_unit, unit in changed_python(change, config):
+        if old_unit is None:
+            continue
+        for cls in unit.classes:
+            old_methods = methods_of(cls, old_unit)
+            has_new_method = bool(methods_of(cls, unit) - old_methods)
+            # Where it is allocated as it was, and no method is new, no field is new either.
+            if not has_new_method and _init_texts(cls, old_unit) == _init_texts(cls, unit):
+                continue
+            batch = _batch_fields(cls, unit)
+            if len(batch.allocations) < LEAST_FIELDS_NAMED:
+                continue
+            old_keys = set(_batch_fields(cls, old_unit).allocations)
+            new_keys = set(batch.allocations) - old_keys if old_keys else set()
+            for method in unit.functions:
+                if method.owner != cls.name or _INIT.match(method.name):
+                    continue
+                is_new = method.name not in old_methods and bool(old_keys)
+                omitted = _omitted_keys(batch, new_keys, is_new, method, unit)
+                if omitted and method.clean:
+                    yield _finding(omitted, batch, method, cls, unit, rule)
+
+
+def _init_methods(cls: Class, unit: SourceFile) -> list[Function]:
+    return [f for f in unit.functions if f.owner == cls.name and _INIT.match(f.name)]
+
+
+def _init_texts(cls: Class, unit: SourceFile) -> list[str]:
+    return [function_text(method, unit) for method in _init_methods(cls, unit)]
+
+
+def _batch_fields(cls: Class, unit: SourceFile) -> BatchFields:
+    allocations: dict[str, Use] = {}
+    for method in _init_methods(cls, unit):
+        for use in uses(method):
+            if use.sets and use.holder == "self" and isinstance(use.value, E.Call):
+                allocations.setdefault(use.key, use)
+    return BatchFields(allocations)
+
+
+def _first_dimension(value: E.Expr | None) -> E.Expr | None:
+    """`n` of `full([n, 1], 0)`, `full(shape=[n], ...)`, `zeros([n, 1]).cpu()`."""
+    # Methods without arguments (`.cpu()`, `.pin_memory()`) do not alter the shape.
+    while isinstance(value, E.Call) and isinstance(value.func, E.Attr):
+        if value.args or value.keywords:
+            break
+        value = value.func.base
+    if not isinstance(value, E.Call):
+        return None
+    shape = dict(value.keywords).get("shape")
+    if shape is None and value.args:
+        shape = value.args[0]
+    if isinstance(shape, E.Sequence) and shape.items:
+        return shape.items[0]
+    return None
+
+
+def _omitted_keys(
+    batch: BatchFields, new_keys: set[str], is_new_method: bool, method: Function, unit: SourceFile
+) -> list[str]:
+    """The fields that `method` should name as well, by how many of their shape it names."""
+    if not new_keys and not is_new_method:
+        return []
+    words = set(re.findall(r"\w+", function_text(method, unit)))
+    if sum(key in words for key in batch.keys()) < LEAST_FIELDS_NAMED:
+        return []
+    rows = batch.rows()
+    omitted: list[str] = []
+    for key, first_dimension in rows.items():
+        same_shape = [k for k, r in rows.items() if r == first_dimension and k not in new_keys]
+        if key in words or len(same_shape) < LEAST_SAME_SHAPE:
+            continue
+        share_named = sum(k in words for k in same_shape) / len(same_shape)
+        if is_new_method:
+            has_twin = batch.twin(key, words) is not None
+            is_omitted = share_named >= LEAST_SHARE_NAMED_BY_NEW_METHOD and has_twin
+        else:
+            is_omitted = key in new_keys and share_named >= LEAST_SHARE_NAMED
+        if is_omitted:
+            omitted.append(key)
+    return omitted
+
+
+def _finding(
+    omitted: list[str],
+    batch: BatchFields,
+    method: Function,
+    cls: Class,
+    unit: SourceFile,
+    rule: str,
+) -> Finding:
+    """Reported at the line of the method that names the field beside the first omitted one."""
+    words = set(re.findall(r"\w+", function_text(method, unit)))
+    first = omitted[0]
+    neighbour = batch.twin(first, words) or batch.nearest_above(first, words)
+    listed = [neighbour] if neighbour else []
+    place = Location(unit.path, _line_naming(neighbour, method, unit))
+    field_line = batch.allocations[first].line
+    return make_finding(omitted, listed, method, place, cls, unit, field_line, rule)
+
+
+def _line_naming(word: str, method: Function, unit: SourceFile) -> int:
+    """The first line of the method with `word`, or its first line where `word` is empty or not there."""
+    if word:
+        for line in range(method.start_line, method.end_line + 1):
+            if re.search(rf"\b{word}\b", unit.lines[line - 1]):
+                return line
+    return method.start_line
