@@ -1,1 +1,3 @@
-"""Copies that must move together: runners, ops, signatures and keys, across hardware and languages."""
+"""Copies that must move together: runners, ops, signatures and keys, across hardware and
+languages.
+"""

@@ -26,7 +26,9 @@ class CallSite:
 
 
 def calls_to_check(change: ChangeSet, config: Config) -> list[CallSite]:
-    """Calls on lines of the change, and calls of every Python function that now takes or needs other arguments."""
+    """Calls on lines of the change, and calls of every Python function that now takes or needs
+    other arguments.
+    """
     return change.memo(calls_to_check, lambda: list(_calls_to_check(change, config)))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -27,8 +26,8 @@ _ALLOCATORS = frozenset(
 class DeviceAlteration:
     """What a change did to one effect of `base`, which is `function` now.
 
-    `old` became `new` (None: it is gone), or gained the condition `guard`, or was `widened`: the same
-    value in a wider type.
+    `old` became `new` (None: it is gone), or gained the condition `guard`, or was `widened`: the
+    same value in a wider type.
     """
 
     function: Function
@@ -114,7 +113,9 @@ def _names_in(function: Function, effects: list[DeviceEffect]) -> set[str]:
 
 
 def _find_successor(old: DeviceEffect, candidates: list[DeviceEffect]) -> DeviceEffect | None:
-    """The new effect that took the place of a gone one: the most similar, of the same kind and key."""
+    """The new effect that took the place of a gone one: the most similar, of the same kind and
+    key.
+    """
     same = [c for c in candidates if c.kind == old.kind and c.key == old.key]
     if not same:
         return None

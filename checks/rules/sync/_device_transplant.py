@@ -1,4 +1,6 @@
-"""The change of a device op carried over to a copy, where its lines are the same but for the indentation."""
+"""The change of a device op carried over to a copy, where its lines are the same but for the
+indentation.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,8 @@ def transplant_all(copies: list[UnchangedCopy], change: ChangeSet) -> Fix | None
 def _transplant(copy: UnchangedCopy, change: ChangeSet) -> Edit | None:
     """The new lines in place of the copy's.
 
-    None where the statement went away or only came under a condition, where a name of the new form is
-    not known in the copy, or where the copy's lines differ from the old ones.
+    None where the statement went away or only came under a condition, where a name of the new form
+    is not known in the copy, or where the copy's lines differ from the old ones.
     """
     alteration, effect = copy.alteration, copy.effect
     old, new = alteration.old, alteration.new

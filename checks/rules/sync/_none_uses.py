@@ -53,10 +53,11 @@ def _passed_values(call: E.Call) -> list[E.Expr]:
 
 
 def unchecked_use(function: Function, name: str) -> int | None:
-    """The first line on which the parameter is opened, indexed or iterated, whatever the arguments are.
+    """The first line on which the parameter is opened, indexed or iterated, whatever the arguments
+    are.
 
-    None where there is none, or where an earlier condition or assignment mentions the parameter: the
-    code has looked at it.
+    None where there is none, or where an earlier condition or assignment mentions the parameter:
+    the code has looked at it.
     """
     for guarded in guarded_statements(function.body):
         stmt = guarded.stmt
@@ -80,7 +81,9 @@ def _is_asked_about(name: str, guarded: GuardedStmt) -> bool:
 
 
 def _first_use(name: str, stmt: Stmt) -> Literal["value", "check"] | None:
-    """What a statement does first with the name: open it as a value, or check it; None where neither."""
+    """What a statement does first with the name: open it as a value, or check it; None where
+    neither.
+    """
     for expr in expressions_of(stmt):
         for e in E.walk(expr):
             if _opens(e, name):
@@ -93,7 +96,9 @@ def _first_use(name: str, stmt: Stmt) -> Literal["value", "check"] | None:
 
 
 def _opens(e: E.Expr, name: str) -> bool:
-    """Whether an expression fails where `name` is None: `name.x`, `name[i]`, `len(name)`, `for x in name`."""
+    """Whether an expression fails where `name` is None: `name.x`, `name[i]`, `len(name)`, `for x
+    in name`.
+    """
     match e:
         case E.Attr(base=base) | E.Index(base=base):
             return base == E.Name(name)
@@ -138,10 +143,12 @@ def unchecked_use_through_calls(
 
 
 def _settles(name: str, stmt: Stmt) -> bool:
-    """Whether a statement binds the name again or looks at it, so that it may be something from here on."""
-    if isinstance(stmt, Assign | For) and stmt.target is not None:
-        if name in E.names(stmt.target):
-            return True
+    """Whether a statement binds the name again or looks at it, so that it may be something from
+    here on.
+    """
+    target = stmt.target if isinstance(stmt, Assign | For) else None
+    if target is not None and name in E.names(target):
+        return True
     return any(_is_checked_first(name, expr) for expr in expressions_of(stmt))
 
 
@@ -155,7 +162,9 @@ def _is_checked_first(name: str, expr: E.Expr) -> bool:
 
 
 def _may_leave_out(guard: E.Expr) -> bool:
-    """Whether a condition asks for a kind of value, or for another option: callers may not have it."""
+    """Whether a condition asks for a kind of value, or for another option: callers may not have
+    it.
+    """
     asks_kind = isinstance(guard, E.Call) and E.callee(guard) == "isinstance"
     return asks_kind or _asks_for_other_option(guard)
 
@@ -184,7 +193,9 @@ def _calls_passing(name: str, stmt: Stmt) -> list[E.Call]:
 def _use_in_callee(
     call: E.Call, name: str, target: Target, targets: Targets, most_calls: int
 ) -> Location | None:
-    """Where the function that `call` reaches uses what it gets for `name`; the first parameter decides."""
+    """Where the function that `call` reaches uses what it gets for `name`; the first parameter
+    decides.
+    """
     callee = targets.of(call, target.function, target.unit)
     if callee is None:
         return None

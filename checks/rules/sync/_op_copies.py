@@ -1,4 +1,6 @@
-"""Files that hold copies of one device op: by the ops they register and by name, whatever the hardware."""
+"""Files that hold copies of one device op: by the ops they register and by name, whatever the
+hardware.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ _MOST_FILES_OF_A_NAME = 8
 
 
 def find_copies(path: str, change: ChangeSet, config: Config) -> list[str]:
-    """The other C++ files that hold the op of `path`: its kernel, its wrapper, and its copies for other hardware.
+    """The other C++ files that hold the op of `path`: its kernel, its wrapper, and its copies for
+    other hardware.
 
     Files with the name of this one or registering its ops are near it, and those near them as well,
     because a wrapper knows its op only by name. The nearest come first.
@@ -81,5 +84,7 @@ def _files_registering(op_name: str, change: ChangeSet) -> Iterator[str]:
 
 
 def _may_register(line: str) -> bool:
-    """Whether a line can be the one that names an op in its registration; the name may stand alone on it."""
+    """Whether a line can be the one that names an op in its registration; the name may stand alone
+    on it.
+    """
     return bool(re.search(r"_(BUILD|REGISTER)_|^\s*\w+,?\)?\s*$", line))

@@ -48,7 +48,9 @@ class PlatformImports:
         return sorted(lacking - having)
 
     def _is_bound_otherwise(self, name: str) -> bool:
-        """Whether a function imports the name, or the file sets it where it is not imported: `name = None`."""
+        """Whether a function imports the name, or the file sets it where it is not imported: `name
+        = None`.
+        """
         for item in self.unit.imports:
             if (item.alias or item.name) == name and item.function:
                 return True
@@ -94,13 +96,16 @@ def _hardware_of(guard: str) -> list[str]:
 
 
 def _may_be(wanted: bool, test: ast.expr, hardware: str) -> bool:
-    """Whether a condition may come to `wanted` on `hardware`; what it asks besides may be anything."""
+    """Whether a condition may come to `wanted` on `hardware`; what it asks besides may be
+    anything.
+    """
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             return _may_be(not wanted, operand, hardware)
         case ast.BoolOp(op=op, values=values):
             possible = [_may_be(wanted, value, hardware) for value in values]
-            # `a and b` is true only where both are, and false where one of them is; `or` the other way.
+            # `a and b` is true only where both are, and false where one of them is; `or` the other
+            # way.
             needs_all = isinstance(op, ast.And) is wanted
             return all(possible) if needs_all else any(possible)
         case ast.Call(func=ast.Attribute(attr=name)) if name.startswith("is_"):

@@ -63,9 +63,9 @@ class FileBefore:
         for function in functions_matching(whole_word(*sorted(self.imports.by_name)), self.unit):
             for name, guards in self._calls_lacking(hardware, function):
                 is_same_function = function.qualname == site.function.qualname
-                if is_same_function and name != site.name:
-                    if {_subject(guard) for guard in guards} <= choices:
-                        return True
+                is_same_choice = {_subject(guard) for guard in guards} <= choices
+                if is_same_function and is_same_choice and name != site.name:
+                    return True
                 if any(topic in features for guard in guards for topic in topics(guard)):
                     return True
         return False

@@ -35,7 +35,8 @@ def find_passed_fields(change: ChangeSet, config: Config, rule: str) -> Iterator
         old_classes = {cls.name: cls for cls in old_unit.classes if is_record(cls)}
         for cls in unit.classes:
             old_class = old_classes.get(cls.name)
-            # What a class inherits is not known here, so its constructor may take more than its fields.
+            # What a class inherits is not known here, so its constructor may take more than its
+            # fields.
             if old_class is None or not is_record(cls) or set(cls.bases) - {"NamedTuple"}:
                 continue
             fields = fields_of(cls, unit)

@@ -25,7 +25,9 @@ _ANSWERS_FOR_ANY_NAME = ("__getattr", "__dict__", "setattr(self")
 
 
 def find_read_attributes(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
-    """`forward_meta.x` where this change took `x` out of `ForwardMeta` and nothing sets any `x` now."""
+    """`forward_meta.x` where this change took `x` out of `ForwardMeta` and nothing sets any `x`
+    now.
+    """
     for old_unit, unit in changed_python(change, config):
         if old_unit is None:
             continue

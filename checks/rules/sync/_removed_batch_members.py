@@ -26,7 +26,9 @@ class MemberUse:
 
 
 def find_used_members(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
-    """`self.batch["k"]` where `self.batch = Batch(...)` and no method of `Batch` sets `k` any more."""
+    """`self.batch["k"]` where `self.batch = Batch(...)` and no method of `Batch` sets `k` any
+    more.
+    """
     for old_unit, unit in changed_python(change, config):
         if old_unit is None:
             continue
@@ -91,7 +93,9 @@ def _used_members(cls: Class, removed: set[str], maker: SourceFile) -> dict[str,
 
 
 def _holders(cls: Class, maker: SourceFile) -> set[str]:
-    """The attributes to which `maker` assigns a new object of the class: `batch` in `self.batch = Batch()`."""
+    """The attributes to which `maker` assigns a new object of the class: `batch` in `self.batch =
+    Batch()`.
+    """
     holders: set[str] = set()
     for function in callers(cls.name, maker):
         for guarded in guarded_statements(function.body):

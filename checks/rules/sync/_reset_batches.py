@@ -1,4 +1,6 @@
-"""Fields that a batch allocates, and methods that go through fields of that shape but not all of them."""
+"""Fields that a batch allocates, and methods that go through fields of that shape but not all of
+them.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,8 @@ class BatchFields:
         return rows
 
     def twin(self, key: str, words: set[str]) -> str | None:
-        """The field of `words` allocated right beside `key` whose words hold those of `key`, or lie in them.
+        """The field of `words` allocated right beside `key` whose words hold those of `key`, or
+        lie in them.
 
         `preempted` is the twin of `last_preempted`.
         """
@@ -136,7 +139,7 @@ def _omitted_keys(
     if not new_keys and not is_new_method:
         return []
     words = set(re.findall(r"\w+", function_text(method, unit)))
-    if sum(key in words for key in batch.keys()) < LEAST_FIELDS_NAMED:
+    if sum(key in words for key in batch.allocations) < LEAST_FIELDS_NAMED:
         return []
     rows = batch.rows()
     omitted: list[str] = []
@@ -174,7 +177,9 @@ def _finding(
 
 
 def _line_naming(word: str, method: Function, unit: SourceFile) -> int:
-    """The first line of the method with `word`, or its first line where `word` is empty or not there."""
+    """The first line of the method with `word`, or its first line where `word` is empty or not
+    there.
+    """
     if word:
         for line in range(method.start_line, method.end_line + 1):
             if re.search(rf"\b{word}\b", unit.lines[line - 1]):

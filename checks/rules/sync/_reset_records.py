@@ -15,14 +15,17 @@ from checks.rules.sync._classes import fields_of, is_record, object_name
 from checks.rules.sync._reset_finding import make_finding
 from checks.rules.sync._source import function_text, whole_word
 
-# A function goes through a record when it sets this many of its fields, and names this share of them.
+# A function goes through a record when it sets this many of its fields, and names this share of
+# them.
 LEAST_FIELDS_SET = 3
 LEAST_SHARE_NAMED = 0.8
 _TYPES_WITHOUT_ROWS = frozenset({"object", "bool", "str", "int", "float"})
 
 
 def find_record_functions(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
-    """One finding for each function that rewrites a record but not the field which this change added."""
+    """One finding for each function that rewrites a record but not the field which this change
+    added.
+    """
     for old_unit, unit in changed_python(change, config):
         if old_unit is None:
             continue
@@ -37,7 +40,9 @@ def find_record_functions(change: ChangeSet, config: Config, rule: str) -> Itera
 
 
 def _new_fields(cls: Class, unit: SourceFile, old_fields: dict[str, int]) -> list[str]:
-    """The fields that came, without those that hold one number, flag, word or handle: they have no order."""
+    """The fields that came, without those that hold one number, flag, word or handle: they have no
+    order.
+    """
     new_fields: list[str] = []
     for constant in unit.constants:
         if constant.owner != cls.name or constant.kind != "field" or constant.name in old_fields:

@@ -1,4 +1,6 @@
-"""What the rules of this family ask of source: changed functions, their text, and where a word stands."""
+"""What the rules of this family ask of source: changed functions, their text, and where a word
+stands.
+"""
 
 from __future__ import annotations
 

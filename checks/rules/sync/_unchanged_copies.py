@@ -58,7 +58,9 @@ def find_unchanged_copies(change: ChangeSet, config: Config) -> Iterator[Unchang
 
 
 def _telling_alterations(change: ChangeSet, config: Config) -> Iterator[DeviceAlteration]:
-    """What the change altered in C++ functions outside tests, without what two functions share by chance."""
+    """What the change altered in C++ functions outside tests, without what two functions share by
+    chance.
+    """
     for base, head in change.changed_functions():
         if base is None or head is None:
             continue
@@ -72,7 +74,9 @@ def _telling_alterations(change: ChangeSet, config: Config) -> Iterator[DeviceAl
 
 
 def _is_telling(effect: DeviceEffect) -> bool:
-    """Whether two functions do not share an effect by chance, and it is no size that each hardware tunes."""
+    """Whether two functions do not share an effect by chance, and it is no size that each hardware
+    tunes.
+    """
     if isinstance(effect.key, E.Name) and _TUNED_SIZE.fullmatch(effect.key.id):
         return False
     return effect.symbol_count >= _LEAST_SYMBOLS and len(effect.names) >= _LEAST_NAMES
@@ -90,7 +94,9 @@ def _code(function: Function, unit: SourceFile | None) -> str:
 
 
 def _lines_read_as_before(alteration: DeviceAlteration, change: ChangeSet) -> bool:
-    """Whether the altered lines themselves are the same: a `case` of a `switch` whose subject changed."""
+    """Whether the altered lines themselves are the same: a `case` of a `switch` whose subject
+    changed.
+    """
     if alteration.new is None or alteration.guard is not None:
         return False
     old_unit = change.unit(alteration.base.path, Side.BASE)
@@ -110,7 +116,9 @@ def effect_code(unit: SourceFile, effect: DeviceEffect) -> str:
 def unchanged_copies_in(
     unit: SourceFile, alteration: DeviceAlteration, change: ChangeSet
 ) -> list[UnchangedCopy]:
-    """The places of `unit` that keep the old form; none where one of its functions has the new form."""
+    """The places of `unit` that keep the old form; none where one of its functions has the new
+    form.
+    """
     copies: list[UnchangedCopy] = []
     is_altered_file = unit.path == alteration.function.path
     for function in unit.functions:
@@ -141,7 +149,9 @@ def _has_new_form(effect: DeviceEffect, alteration: DeviceAlteration) -> bool:
 
 
 def _knows_parameters(function: Function, alteration: DeviceAlteration) -> bool:
-    """Whether `function` has every parameter that only the altered copy was given and the new form needs."""
+    """Whether `function` has every parameter that only the altered copy was given and the new form
+    needs.
+    """
     if alteration.new is None:
         return True
     needed = alteration.new.names
@@ -153,7 +163,9 @@ def _knows_parameters(function: Function, alteration: DeviceAlteration) -> bool:
 
 
 def _is_host_reference(copy: UnchangedCopy, change: ChangeSet) -> bool:
-    """Whether, in one file, the copy is the host's version of an altered kernel, or the other way round."""
+    """Whether, in one file, the copy is the host's version of an altered kernel, or the other way
+    round.
+    """
     altered = copy.alteration.function
     old_unit = base_unit(altered.path, change)
     if old_unit is None or _is_device_code(altered) == _is_device_code(copy.function):

@@ -7,8 +7,8 @@ every other read of it in the file asks for the kind first (`if self.method == "
 
 ## Why it matters
 
-PaddlePaddle/FastDeploy#7464 read `self.proposer.model_inputs` whatever the method, which only the MTP
-proposer has: `AttributeError` with every other method.
+PaddlePaddle/FastDeploy#7464 read `self.proposer.model_inputs` whatever the method, which only the
+MTP proposer has: `AttributeError` with every other method.
 
 ## Example
 
@@ -148,7 +148,9 @@ def _asks(
 
 
 def _kinds_without(read: HolderRead, change: ChangeSet) -> list[str]:
-    """The kinds of the holder that lack the attribute; none where all do, or its base class may have it."""
+    """The kinds of the holder that lack the attribute; none where all do, or its base class may
+    have it.
+    """
     family = "".join(word.title() for word in read.holder.split("_"))
     bases: list[tuple[Class, SourceFile]] = []
     kinds: list[tuple[Class, SourceFile]] = []

@@ -2,8 +2,8 @@
 
 ## What it does
 
-Reads the sizes with which changed files make the members of a batch (`zeros([n, 1])`). Where a member
-has fewer dimensions since this change, looks for code that still indexes it by more
+Reads the sizes with which changed files make the members of a batch (`zeros([n, 1])`). Where a
+member has fewer dimensions since this change, looks for code that still indexes it by more
 (`meta.lens[rows, 0]`).
 
 ## Why it matters
@@ -22,7 +22,8 @@ meta.lens[rows, 0]           # too many indices
 ## Known limits
 
 Only members that are made with a list of sizes are known, and only where all places of a file make
-them with as many. Hardware that makes the member itself, in a file of its own, is compared with that.
+them with as many. Hardware that makes the member itself, in a file of its own, is compared with
+that.
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ def sample(state):
 
 ## Known limits
 
-Keys are names in the text: one that is computed (`share_inputs[name]`) is not seen, neither where it
-is set nor where it is read.
+Keys are names in the text: one that is computed (`share_inputs[name]`) is not seen, neither where
+it is set nor where it is read.
 """
 
 from __future__ import annotations
@@ -75,7 +75,9 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
 
 
 def _keys_without_writer(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    """One finding for each key that was set before this change, is set nowhere now, and is still read."""
+    """One finding for each key that was set before this change, is set nowhere now, and is still
+    read.
+    """
     for key, holders in sorted(_keys_no_longer_set(change, config).items()):
         lines = product_lines(key, change, config)
         if any(sets_somehow(key, line.text) for line in lines):
@@ -101,7 +103,9 @@ def _keys_no_longer_set(change: ChangeSet, config: Config) -> dict[str, set[str]
 
 
 def _removed_lines(change: ChangeSet) -> dict[str, set[int]]:
-    """The lines of each file of the base that the change removed; a file may have been copied to several."""
+    """The lines of each file of the base that the change removed; a file may have been copied to
+    several.
+    """
     lines: dict[str, set[int]] = {}
     for file in change.files:
         if file.base_path is not None:
@@ -148,7 +152,9 @@ def _unwritten_finding(key: str, reads: list[KeyRead]) -> Finding:
 
 
 def _keys_filled_on_one_branch(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    """One finding for each key that a function stopped setting and that a call on one branch fills."""
+    """One finding for each key that a function stopped setting and that a call on one branch
+    fills.
+    """
     for base, head, unit in changed_python_functions(change, config):
         if base is None:
             continue

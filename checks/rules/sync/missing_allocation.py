@@ -20,9 +20,9 @@ share_inputs["last_preempted_idx"][:] = 0
 
 ## Known limits
 
-Runners are the files of a `[[family]]` of the configuration. Keys are names in the text: one that is
-computed (`share_inputs[name]`) is not seen. A key that is needed only for an option, on one hardware,
-or after asking whether it is there, is left out.
+Runners are the files of a `[[family]]` of the configuration. Keys are names in the text: one that
+is computed (`share_inputs[name]`) is not seen. A key that is needed only for an option, on one
+hardware, or after asking whether it is there, is left out.
 """
 
 from __future__ import annotations
@@ -89,7 +89,9 @@ def _newly_needed_keys(
 
 
 def _is_newly_needed(use: Use, function: Function, change: ChangeSet) -> bool:
-    """Whether the change made `function` need a key of a parameter, on all hardware and for no option."""
+    """Whether the change made `function` need a key of a parameter, on all hardware and for no
+    option.
+    """
     params = {p.name: p for p in function.params if p.name != "self"}
     if use.sets or use.holder not in params:
         return False
@@ -125,7 +127,9 @@ def _is_set_before(use: Use, function: Function) -> bool:
 def _runners_without_key(
     needed: NeededKey, runners: list[str], change: ChangeSet
 ) -> list[tuple[str, int]]:
-    """(runner, line of the last key of its own dict) of runners that need the key and never name it."""
+    """(runner, line of the last key of its own dict) of runners that need the key and never name
+    it.
+    """
     places: list[tuple[str, int]] = []
     for path in runners:
         data = change.head.read(path) or b""

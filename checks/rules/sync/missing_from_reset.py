@@ -1,10 +1,12 @@
-"""A function that goes through all fields of a record or batch (reset, swap, reorder) leaves one out.
+"""A function that goes through all fields of a record or batch (reset, swap, reorder) leaves one
+out.
 
 ## What it does
 
-Two cases. A field that this change added to a data class, and a function that rewrites at least four
-fifths of the other fields of such an object one by one. A field that a batch allocates, and a method
-that goes through the fields of that shape but not this one, where the field or the method is new.
+Two cases. A field that this change added to a data class, and a function that rewrites at least
+four fifths of the other fields of such an object one by one. A field that a batch allocates, and a
+method that goes through the fields of that shape but not this one, where the field or the method is
+new.
 
 ## Why it matters
 
@@ -28,8 +30,8 @@ class Batch:
 
 ## Known limits
 
-A field that is the same for all rows needs no swap, which its allocation does not tell. Functions are
-known by how many fields they name, not by what they do with them.
+A field that is the same for all rows needs no swap, which its allocation does not tell. Functions
+are known by how many fields they name, not by what they do with them.
 """
 
 from __future__ import annotations

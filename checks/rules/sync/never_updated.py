@@ -3,13 +3,13 @@
 ## What it does
 
 Finds keys that the runner of one hardware allocates since this change (`share_inputs["k"] =
-zeros(...)`). Where that hardware's code only hands the key to calls that leave it as it is, while an
-op that updates the key in place is called for other hardware alone, this is a question.
+zeros(...)`). Where that hardware's code only hands the key to calls that leave it as it is, while
+an op that updates the key in place is called for other hardware alone, this is a question.
 
 ## Why it matters
 
-PaddlePaddle/FastDeploy: the runner of one hardware got the arrays that a shared kernel reads, and not
-the op that fills them. The kernel then reads the initial values for ever.
+PaddlePaddle/FastDeploy: the runner of one hardware got the arrays that a shared kernel reads, and
+not the op that fills them. The kernel then reads the initial values for ever.
 
 ## Example
 
@@ -80,7 +80,9 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
 
 
 def _is_new_allocation(use: Use, path: str, change: ChangeSet) -> bool:
-    """Whether the change put the key into a dict, as a new array, and the file did not have it before."""
+    """Whether the change put the key into a dict, as a new array, and the file did not have it
+    before.
+    """
     if not use.sets or use.holder == "self" or not is_new_array(use.value):
         return False
     if not change.touches(path, use.line, use.line):
@@ -143,7 +145,9 @@ def _casts_constness_away(key: str, op: OpInfo) -> bool:
 def _runs_on(
     hardware: str, function: Function, unit: SourceFile, names: Names, config: Config
 ) -> bool:
-    """Whether `hardware` runs the function: its file or name says so, or no copy of it is for that hardware."""
+    """Whether `hardware` runs the function: its file or name says so, or no copy of it is for that
+    hardware.
+    """
     hardware_of_file = config.hardware_of(unit.path)
     hardware_of_name = set(function.name.split("_")) & names.hardware
     if hardware_of_file or hardware_of_name:
@@ -169,7 +173,9 @@ def _calls_with_key(key: str, function: Function) -> Iterator[tuple[str, int]]:
 
 
 def _updates(key: str, function: Function) -> bool:
-    """Whether `function` writes elements of the key, copies into it, or sets it to more than a new array."""
+    """Whether `function` writes elements of the key, copies into it, or sets it to more than a new
+    array.
+    """
     if any(_assigns_to_key(key, guarded.stmt) for guarded in guarded_statements(function.body)):
         return True
     for call, _ in calls_of(function.body):

@@ -2,9 +2,9 @@
 
 ## What it does
 
-Where the change altered the parameters of a C++ function, or wrote a declaration of one that is bound
-to Python, compares declaration and definition: number of parameters, and types that are known by
-name. Bindings (`m.def`) are compared with the number of parameters of the function they bind.
+Where the change altered the parameters of a C++ function, or wrote a declaration of one that is
+bound to Python, compares declaration and definition: number of parameters, and types that are known
+by name. Bindings (`m.def`) are compared with the number of parameters of the function they bind.
 
 ## Why it matters
 
@@ -126,7 +126,9 @@ def _cpp_files_naming(word: str, change: ChangeSet) -> Iterator[SourceFile]:
 def _only_definition(
     declaration: Declaration, unit: SourceFile, change: ChangeSet
 ) -> Function | None:
-    """The one definition that a declaration can mean: the only one of its name, in its folder or anywhere."""
+    """The one definition that a declaration can mean: the only one of its name, in its folder or
+    anywhere.
+    """
     name = _plain_name(declaration.name)
     definitions: list[Function] = []
     for other in _cpp_files_naming(name, change):
@@ -183,7 +185,9 @@ def _declaration_finding(
 
 
 def _binding_findings(unit: SourceFile, change: ChangeSet) -> Iterator[Finding]:
-    """Bindings that name another number of arguments than their function has, on lines of the change."""
+    """Bindings that name another number of arguments than their function has, on lines of the
+    change.
+    """
     for binding in unit.bindings:
         if not binding.function:
             continue

@@ -23,11 +23,11 @@ if (!save_each_rank && rank_id > 0) return;     // XPU copy: still the old gate
 ## Known limits
 
 Copies are found by the ops they register and by file name. A copy counts as behind only where it
-spells the old form with the same names; casts, namespaces and comments do not matter. A function that
-was written anew is not compared, nor is new code that no copy ever had. Whether the other hardware
-wants the change too is a question, never a bug. Where the change counts from an index (`step_idx`) in
-another way, the copy's own callers decide if it is right: the question is shown to the pedantic only,
-and `semantics.step-idx` has the word.
+spells the old form with the same names; casts, namespaces and comments do not matter. A function
+that was written anew is not compared, nor is new code that no copy ever had. Whether the other
+hardware wants the change too is a question, never a bug. Where the change counts from an index
+(`step_idx`) in another way, the copy's own callers decide if it is right: the question is shown to
+the pedantic only, and `semantics.step-idx` has the word.
 """
 
 from __future__ import annotations
@@ -121,7 +121,9 @@ def _is_pedantic(group: list[UnchangedCopy], config: Config) -> bool:
 
 
 def _counts_from_index(alteration: DeviceAlteration, config: Config) -> bool:
-    """Whether the change counts from an index in another way: each hardware's own callers decide on that."""
+    """Whether the change counts from an index in another way: each hardware's own callers decide
+    on that.
+    """
     old, new = alteration.old, alteration.new
     if new is None or new.names == old.names:
         return False
@@ -146,7 +148,9 @@ def _related(copy: UnchangedCopy, message_key: str) -> Related:
 def _copies_in_other_ops(
     group: list[UnchangedCopy], change: ChangeSet, config: Config
 ) -> list[UnchangedCopy]:
-    """Other ops that ask the same old condition, where they are few: they may be meant too, or have a reason."""
+    """Other ops that ask the same old condition, where they are few: they may be meant too, or
+    have a reason.
+    """
     conditions: dict[int, DeviceAlteration] = {}
     for copy in group:
         if copy.effect.kind == "branch":

@@ -23,8 +23,8 @@ PD_BUILD_STATIC_OP(count)
 
 ## Known limits
 
-Only registrations whose function stands in the same file are compared, and only types that are known
-by name. A registration that did not fit in the same way before the change is left alone.
+Only registrations whose function stands in the same file are compared, and only types that are
+known by name. A registration that did not fit in the same way before the change is left alone.
 """
 
 from __future__ import annotations
@@ -77,7 +77,9 @@ class JoinedNames:
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    """Every registration that the change wrote, or whose function it changed, and that does not fit."""
+    """Every registration that the change wrote, or whose function it changed, and that does not
+    fit.
+    """
     for unit, old_unit in changed_files(change, config, "cpp"):
         for op in unit.ops:
             function = _registered_function(op, unit)

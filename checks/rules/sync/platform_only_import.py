@@ -7,8 +7,8 @@ in some branches of a hardware switch (`if current_platform.is_cuda(): from ... 
 
 ## Why it matters
 
-In PaddlePaddle/FastDeploy `pre_and_post_process.py` imports its ops in such branches. A call outside
-of them raises `NameError` on the hardware whose branch lacks the name.
+In PaddlePaddle/FastDeploy `pre_and_post_process.py` imports its ops in such branches. A call
+outside of them raises `NameError` on the hardware whose branch lacks the name.
 
 ## Example
 
@@ -24,9 +24,9 @@ def prepare(x):
 
 ## Known limits
 
-Only hardware is named that could get to the call before: it did not lack another name on the way, and
-nothing refuses the feature there. What is used under an option that this hardware never has on cannot
-be told.
+Only hardware is named that could get to the call before: it did not lack another name on the way,
+and nothing refuses the feature there. What is used under an option that this hardware never has on
+cannot be told.
 """
 
 from __future__ import annotations
@@ -89,7 +89,9 @@ def _findings(change: ChangeSet, config: Config) -> Iterator[Finding]:
 
 
 def _is_unused(function: Function, unit: SourceFile) -> bool:
-    """Whether a private function stands there unused: its file names it nowhere else, or in comments alone."""
+    """Whether a private function stands there unused: its file names it nowhere else, or in
+    comments alone.
+    """
     if not re.match("_[^_]", function.name):
         return False
     return sum(function.name in line.partition("#")[0] for line in unit.lines) == 1

@@ -8,8 +8,8 @@ for the hardware, while every place of the file that makes them asks for it
 
 ## Why it matters
 
-PaddlePaddle/FastDeploy#6331 reset fields that exist only off CUDA. On CUDA this raised an exception,
-which was swallowed, so that the reset stopped half way.
+PaddlePaddle/FastDeploy#6331 reset fields that exist only off CUDA. On CUDA this raised an
+exception, which was swallowed, so that the reset stopped half way.
 
 ## Example
 
@@ -49,7 +49,9 @@ ID = "sync.platform-only-key"
 
 @dataclass(frozen=True, slots=True)
 class PlatformOnlyUse:
-    """A use on all hardware of a key that is set on some hardware only, and one place that sets it."""
+    """A use on all hardware of a key that is set on some hardware only, and one place that sets
+    it.
+    """
 
     use: Use
     setter: Use

@@ -2,8 +2,8 @@
 
 ## What it does
 
-Compares the classes of changed files before and after. A field of a data class or NamedTuple that is
-gone and that a call still passes; an attribute that is gone and still read through the name that
+Compares the classes of changed files before and after. A field of a data class or NamedTuple that
+is gone and that a call still passes; an attribute that is gone and still read through the name that
 objects of the class go by (`forward_meta.x` for `ForwardMeta`); a member of a batch class that no
 method sets any more and that a file which makes the class still asks for (`self.batch["k"]`).
 
@@ -24,8 +24,9 @@ ForwardMeta(routing_table=table)     # TypeError
 
 ## Known limits
 
-Keys are names in the text: one that is computed (`setattr`) is not seen. Classes that answer for any
-attribute (`__getattr__`) are left out, and so are attributes that anything in the tree still sets.
+Keys are names in the text: one that is computed (`setattr`) is not seen. Classes that answer for
+any attribute (`__getattr__`) are left out, and so are attributes that anything in the tree still
+sets.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
 ## What it does
 
-Finds attributes of `self` that the change renamed in the runner of one hardware: the same value went
-from `self.a` to `self.b`. Names the runners of other hardware that still give that value to `self.a`.
+Finds attributes of `self` that the change renamed in the runner of one hardware: the same value
+went from `self.a` to `self.b`. Names the runners of other hardware that still give that value to
+`self.a`.
 
 ## Why it matters
 
@@ -72,7 +73,9 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
 def _renamed_attributes(
     base: Function, head: Function, change: ChangeSet
 ) -> Iterator[tuple[str, AttributeValue]]:
-    """(old name, attribute) of each that has, on a line of the change, the value of one that is gone."""
+    """(old name, attribute) of each that has, on a line of the change, the value of one that is
+    gone.
+    """
     touched = [a for a in _attributes(head) if change.touches(head.path, a.line, a.line)]
     if not touched:
         return

@@ -7,8 +7,8 @@ assignments `a, b = f(...)` that still take apart another number.
 
 ## Why it matters
 
-In PaddlePaddle/FastDeploy `pre_process` returned one value more for the GPU runner; the Metax runner
-went on unpacking as many as before: `ValueError`.
+In PaddlePaddle/FastDeploy `pre_process` returned one value more for the GPU runner; the Metax
+runner went on unpacking as many as before: `ValueError`.
 
 ## Example
 
@@ -67,7 +67,9 @@ class Unpacking:
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    """One finding for each assignment that does not fit; a call that does not fit either is said once."""
+    """One finding for each assignment that does not fit; a call that does not fit either is said
+    once.
+    """
     findings = _findings(change, config)
     yield from one_per_line(findings, change, config, (signature, unchecked_none))
 
@@ -91,7 +93,9 @@ def _arity_changes(change: ChangeSet, config: Config) -> Iterator[ArityChange]:
 
 
 def _returned_values(function: Function) -> int | None:
-    """How many values every `return` of `function` gives; None where that is not the same number or not known."""
+    """How many values every `return` of `function` gives; None where that is not the same number
+    or not known.
+    """
     counts: set[int | None] = set()
     for guarded in guarded_statements(function.body):
         if isinstance(guarded.stmt, Return):
@@ -134,7 +138,9 @@ def _unpackings(name: str, change: ChangeSet, config: Config) -> Iterator[Unpack
 
 
 def _certainly_fails(unpacking: Unpacking, arity: ArityChange, change: ChangeSet) -> bool:
-    """Whether the assignment reaches the changed function and takes apart another number of values."""
+    """Whether the assignment reaches the changed function and takes apart another number of
+    values.
+    """
     if unpacking.count == arity.now:
         return False
     target = Targets.of_change(change).of(unpacking.call, unpacking.function, unpacking.unit)

@@ -1,16 +1,17 @@
-"""A function or op changed its parameters and a caller was left behind, or a new call does not fit.
+"""A function or op changed its parameters and a caller was left behind, or a new call does not
+fit.
 
 ## What it does
 
-For every Python function and device op whose parameters the change altered, looks at each call in the
-tree, and for every call that the change wrote, at what it reaches: missing, extra, renamed or unknown
-arguments are an error that will be raised.
+For every Python function and device op whose parameters the change altered, looks at each call in
+the tree, and for every call that the change wrote, at what it reaches: missing, extra, renamed or
+unknown arguments are an error that will be raised.
 
 ## Why it matters
 
-PaddlePaddle/FastDeploy#6493 dropped a parameter of `post_process`; the runner of one hardware went on
-passing it by name. #6069 gave an op a new input and three branches of one file, for other hardware,
-went on passing twelve.
+PaddlePaddle/FastDeploy#6493 dropped a parameter of `post_process`; the runner of one hardware went
+on passing it by name. #6069 gave an op a new input and three branches of one file, for other
+hardware, went on passing twelve.
 
 ## Example
 
@@ -23,9 +24,9 @@ post_process(output, state, line_break=13)    # another runner: TypeError
 ## Known limits
 
 A method is followed only from `self` and constructors only by name; what a decorator wraps, `*args`
-and calls in tests are left out (tests are `protocol.stale-fixture`'s). Ops of other hardware without
-a registration of their own are taken to share the signature that their call fitted before, unless
-their package names them itself. A call that did not fit before either is left out.
+and calls in tests are left out (tests are `protocol.stale-fixture`'s). Ops of other hardware
+without a registration of their own are taken to share the signature that their call fitted before,
+unless their package names them itself. A call that did not fit before either is left out.
 """
 
 from __future__ import annotations
@@ -77,7 +78,9 @@ def _python_findings(change: ChangeSet, config: Config) -> Iterator[Finding]:
 
 
 def _was_wrong_before(site: CallSite, change: ChangeSet, base_targets: Targets) -> bool:
-    """Whether the same call did not fit in the base either; a call that the change wrote was not there."""
+    """Whether the same call did not fit in the base either; a call that the change wrote was not
+    there.
+    """
     path = site.unit.path
     file = change.changed(path)
     old_path = file.base_path if file is not None and file.base_path else path
@@ -183,7 +186,8 @@ def _imported_ops(
 
 
 def _binds_no_op_of_tree(item: Import, unit: SourceFile, change: ChangeSet) -> bool:
-    """Whether an import binds a Python function of the module it names, or an op that comes from elsewhere.
+    """Whether an import binds a Python function of the module it names, or an op that comes from
+    elsewhere.
 
     The package of another hardware's ops may give a name to what it takes from another library.
     """

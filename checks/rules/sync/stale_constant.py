@@ -2,8 +2,8 @@
 
 ## What it does
 
-Finds numbers with a name (`MAX_INFER_SEED`, `kMaxSteps`) to which the change gave another value, and
-places outside tests that still give the same name the old value: on the hardware of the changed
+Finds numbers with a name (`MAX_INFER_SEED`, `kMaxSteps`) to which the change gave another value,
+and places outside tests that still give the same name the old value: on the hardware of the changed
 place, in code for all hardware, or in another hardware's copy of the same op.
 
 ## Why it matters
@@ -71,7 +71,9 @@ class ConstantChange:
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    """One question for each constant whose old value stays in a place that must agree with the changed one."""
+    """One question for each constant whose old value stays in a place that must agree with the
+    changed one.
+    """
     for constant_change in _constant_changes(change, config):
         stale_sites = list(_stale_sites(constant_change, change, config))
         if stale_sites:
@@ -102,7 +104,9 @@ def _sites_on(lines: set[int], unit: SourceFile) -> list[ConstantSite]:
 
 
 def _constant_sites(unit: SourceFile, lines: set[int]) -> Iterator[ConstantSite]:
-    """Definitions and class attributes of `unit`, and assignments in functions that hold one of `lines`."""
+    """Definitions and class attributes of `unit`, and assignments in functions that hold one of
+    `lines`.
+    """
     for constant in unit.constants:
         value = _number(constant.value)
         if value is not None and _CONSTANT_NAME.fullmatch(constant.name):
@@ -138,7 +142,9 @@ def _number(value: E.Expr | None) -> int | float | None:
 def _stale_sites(
     constant_change: ConstantChange, change: ChangeSet, config: Config
 ) -> Iterator[ConstantSite]:
-    """The places outside tests that give the same name the old value and must agree with the changed one."""
+    """The places outside tests that give the same name the old value and must agree with the
+    changed one.
+    """
     old = constant_change.old
     changed_path = constant_change.new.unit.path
     assignment = re.compile(rf"{old.name}\b\s*[=\s]\s*")
@@ -163,7 +169,8 @@ def _stale_sites(
 
 
 def _must_agree(path: str, changed_path: str, change: ChangeSet, config: Config) -> bool:
-    """Whether the file runs on the hardware of the changed one, or is another hardware's copy of the same op.
+    """Whether the file runs on the hardware of the changed one, or is another hardware's copy of
+    the same op.
 
     Other files of the same family (`[[family]]`) are `sync.model-runner`'s.
     """

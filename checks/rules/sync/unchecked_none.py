@@ -2,10 +2,10 @@
 
 ## What it does
 
-For calls that the change wrote, and calls of Python functions that now take or need other arguments,
-looks at each parameter with the default None that the call leaves out. Where the function, or one
-that it passes the parameter to, opens, indexes or iterates it without looking at it first, the call
-raises an exception.
+For calls that the change wrote, and calls of Python functions that now take or need other
+arguments, looks at each parameter with the default None that the call leaves out. Where the
+function, or one that it passes the parameter to, opens, indexes or iterates it without looking at
+it first, the call raises an exception.
 
 ## Why it matters
 

@@ -1,15 +1,16 @@
-"""Python newly imports a device op that nothing registers, or that is not bound as ops beside it are.
+"""Python newly imports a device op that nothing registers, or that is not bound as ops beside it
+are.
 
 ## What it does
 
 Looks at new imports from a package of ops (`from fastdeploy.ops.gpu import f`). Asks about a name
-that no C++ source holds, and about an op that is registered statically and bound nowhere while an op
-of the same folder with a similar name is bound with `m.def`.
+that no C++ source holds, and about an op that is registered statically and bound nowhere while an
+op of the same folder with a similar name is bound with `m.def`.
 
 ## Why it matters
 
-In PaddlePaddle/FastDeploy an op needs a kernel, a registration and a line in `cpp_extensions.cc`. An
-import without them fails when the module is loaded, or makes each call slower.
+In PaddlePaddle/FastDeploy an op needs a kernel, a registration and a line in `cpp_extensions.cc`.
+An import without them fails when the module is loaded, or makes each call slower.
 
 ## Example
 
@@ -19,8 +20,8 @@ from fastdeploy.ops.gpu import speculate_get_output     # new; its sibling get_o
 
 ## Known limits
 
-Ops that come into a package in another way (modules of Triton kernels, names that a package renames)
-are known from the files of that package alone.
+Ops that come into a package in another way (modules of Triton kernels, names that a package
+renames) are known from the files of that package alone.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ _LONGEST_IMPORT = 80
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    """One finding for each newly imported op that is registered nowhere, or not bound like its neighbours."""
+    """One finding for each newly imported op that is registered nowhere, or not bound like its
+    neighbours.
+    """
     ops = Ops.of(change)
     for unit, _ in changed_files(change, config, "python"):
         if not unit.path.endswith(".py"):
@@ -122,7 +125,9 @@ def _check(
 
 
 def _may_be_python(item: Import, unit: SourceFile, hits: tuple[Match, ...]) -> bool:
-    """Whether the name may be Python's own: a module, or something that the package defines or renames."""
+    """Whether the name may be Python's own: a module, or something that the package defines or
+    renames.
+    """
     package = "/".join(item.module.split(".")[-2:])
     for hit in hits:
         if f"{package}/{item.name}" in hit.path:
@@ -147,7 +152,9 @@ def _ops_of(hardware: str, name: str, ops: Ops, config: Config) -> list[OpInfo]:
 def _no_other_is_bound(
     item: Import, unit: SourceFile, ops: Ops, hardware: str, config: Config
 ) -> bool:
-    """Whether the file imports other ops from there and none of them is bound: they come in another way."""
+    """Whether the file imports other ops from there and none of them is bound: they come in
+    another way.
+    """
     others: list[OpInfo] = []
     for other in unit.imports:
         if other.module == item.module and other.name and other.name != item.name:
@@ -156,7 +163,9 @@ def _no_other_is_bound(
 
 
 def _bound_neighbour(op: OpInfo, ops: Ops, hardware: str, config: Config) -> OpInfo | None:
-    """A bound op of the same folder that shares the most of the words at the beginning of its name."""
+    """A bound op of the same folder that shares the most of the words at the beginning of its
+    name.
+    """
     folder = op.unit.path.rpartition("/")[0]
     words = op.name.split("_")
     for length in range(len(words) - 1, 1, -1):
