@@ -109,7 +109,9 @@ def _header_end(stmt: Stmt) -> int:
 
 
 def _is_own_call(call: E.Call, libraries: set[str]) -> bool:
-    """Whether a call is the project's own: no log line, builtin, dict method or library function."""
+    """Whether a call is the project's own: no log line, builtin, dict method or library
+    function.
+    """
     name = E.root(call.func)
     if isinstance(call.func, E.Name):
         return name not in BUILTINS

@@ -40,7 +40,9 @@ def missing_names(alteration: Alteration, function: Function, unit: SourceFile) 
 
 
 def _names_needed(form: E.Expr | None) -> set[str]:
-    """The names of a form, with the attributes of `self` and of what it holds, and keys in quotes."""
+    """The names of a form, with the attributes of `self` and of what it holds, and keys in
+    quotes.
+    """
     names: set[str] = set()
     if form is None:
         return names

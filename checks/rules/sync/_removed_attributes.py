@@ -58,7 +58,9 @@ def _is_unchanged(old_class: Class, old_unit: SourceFile, cls: Class, unit: Sour
 
 
 def _reads(name: str, cls: Class, change: ChangeSet, config: Config) -> list[Match]:
-    """The lines that read the attribute from an object of the class; none where anything sets it."""
+    """The lines that read the attribute from an object of the class; none where anything sets
+    it.
+    """
     holder = object_name(cls)
     # A name of one word (`request`) may be anything.
     if "_" not in holder:

@@ -95,7 +95,9 @@ def _rewriters(
 def _fields_rewritten(
     record: str, fields: set[str], function: Function, unit: SourceFile
 ) -> list[str]:
-    """The fields of `record` that `function` sets; empty where it does not go through all of them."""
+    """The fields of `record` that `function` sets; empty where it does not go through all of
+    them.
+    """
     text = function_text(function, unit)
     named, written = 0, []
     for field in sorted(fields):

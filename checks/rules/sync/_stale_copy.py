@@ -49,7 +49,9 @@ class StaleCopy:
 
 @dataclass(frozen=True, slots=True)
 class OldForm:
-    """An effect was recognised as the old form: the line that would change, and how sure that is."""
+    """An effect was recognised as the old form: the line that would change, and how sure that
+    is.
+    """
 
     line: int
     confidence: Confidence

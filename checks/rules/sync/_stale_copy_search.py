@@ -137,7 +137,9 @@ def _passes_keyword(source: bytes, keyword: str) -> bool:
 
 
 def _word_of_old_form(alteration: Alteration) -> str:
-    """The longest word that every file with the old form has: files without it need not be parsed."""
+    """The longest word that every file with the old form has: files without it need not be
+    parsed.
+    """
     old = alteration.old
     if isinstance(old.key, str) and old.key:
         return old.key

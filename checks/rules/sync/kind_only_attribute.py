@@ -105,7 +105,9 @@ def _questions_elsewhere(
 
 
 def _questions_in(guard: E.Expr) -> Iterator[Question]:
-    """The attributes of `self` that a condition compares with constants, and the constants' names."""
+    """The attributes of `self` that a condition compares with constants, and the constants'
+    names.
+    """
     for e in E.walk(guard):
         match e:
             case E.Binary(
@@ -130,7 +132,9 @@ def _constant_words(value: E.Expr) -> Iterator[str]:
 def _asks(
     read: HolderRead, function: Function, unit: SourceFile, questions: dict[Question, int]
 ) -> bool:
-    """Whether something above the read, its own line, or every call of the function asks as well."""
+    """Whether something above the read, its own line, or every call of the function asks as
+    well.
+    """
     words = {word for question in questions for word in question}
     above = unit.text(function.start_line, read.line).lower()
     if any(word in above for word in words) or _CONDITION.search(unit.text(read.line)):

@@ -71,7 +71,9 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
 def _newly_needed_keys(
     change: ChangeSet, config: Config, runner_globs: tuple[str, ...]
 ) -> Iterator[NeededKey]:
-    """Each new key of a shared file, at the use that runs most often: under the fewest conditions."""
+    """Each new key of a shared file, at the use that runs most often: under the fewest
+    conditions.
+    """
     needed_keys: dict[tuple[str, str], NeededKey] = {}
     for _, function, unit in changed_python_functions(change, config):
         if matches(function.path, runner_globs):

@@ -185,7 +185,9 @@ def _belongs_to(copy: StaleCopy, group: list[StaleCopy]) -> bool:
 
 
 def _aspect(copy: StaleCopy) -> Aspect:
-    """What the change altered, whichever function it did it in: the same keyword of the same call."""
+    """What the change altered, whichever function it did it in: the same keyword of the same
+    call.
+    """
     alteration = copy.alteration
     words = alteration.added, alteration.removed, alteration.changed
     new_form = alteration.new.form

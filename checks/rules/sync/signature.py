@@ -53,7 +53,9 @@ ID = "sync.signature"
 
 @dataclass(frozen=True, slots=True)
 class ImportedOps:
-    """The ops that an import may bind; `is_own` where they are of the very hardware that it names."""
+    """The ops that an import may bind; `is_own` where they are of the very hardware that it
+    names.
+    """
 
     ops: list[OpInfo]
     is_own: bool
