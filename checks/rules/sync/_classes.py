@@ -3,13 +3,44 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 
+from checks.core.change import ChangeSet
+from checks.core.config import Config
 from checks.core.finding import Definition, Location
 from checks.core.tree import word_regex
+from checks.domain.keys import changed_python
 from checks.lang.ir.source_file import Class, SourceFile
 from checks.rules.sync._source import code_line
 
 _SELF_ASSIGNMENT = re.compile(rf"{word_regex('self')}\.(\w+)\b[^=\n]*=[^=]")
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedClass:
+    """A class of a changed file that is in both trees: `old` in `old_unit`, and `cls` in `unit`."""
+
+    old: Class
+    old_unit: SourceFile
+    cls: Class
+    unit: SourceFile
+
+    @property
+    def is_record(self) -> bool:
+        """Whether the class was and is a data class or named tuple."""
+        return is_record(self.old) and is_record(self.cls)
+
+
+def changed_classes(change: ChangeSet, config: Config) -> Iterator[ChangedClass]:
+    """The classes of changed Python files outside tests that are in both trees."""
+    for old_unit, unit in changed_python(change, config):
+        if old_unit is None:
+            continue
+        old_classes = {cls.name: cls for cls in old_unit.classes}
+        for cls in unit.classes:
+            if cls.name in old_classes:
+                yield ChangedClass(old_classes[cls.name], old_unit, cls, unit)
 
 
 def fields_of(cls: Class, unit: SourceFile) -> dict[str, int]:

@@ -185,14 +185,24 @@ def _guarded_stores(comparison: FunctionComparison) -> Iterator[DeviceAlteration
     old_conditions = _conditions(comparison.before)
     for old in comparison.before:
         twins = stores.get(old.identity, [])
-        if len(twins) != 1 or not set(old.guards) <= set(twins[0].guards):
+        if len(twins) != 1:
             continue
-        new_guards = [g for g in twins[0].guards if g not in old.guards]
-        new_guards = [g for g in new_guards if g not in old_conditions]
-        if len(new_guards) == 1 and len(E.names(new_guards[0])) > 1:
-            yield DeviceAlteration(
-                comparison.head, comparison.base, old, twins[0], guard=new_guards[0]
-            )
+        guard = _only_new_guard(old, twins[0], old_conditions)
+        if guard is not None:
+            yield DeviceAlteration(comparison.head, comparison.base, old, twins[0], guard=guard)
+
+
+def _only_new_guard(
+    old: DeviceEffect, new: DeviceEffect, old_conditions: set[E.Expr]
+) -> E.Expr | None:
+    """The one condition that came to stand around an effect, which has all of its old ones."""
+    if not set(old.guards) <= set(new.guards):
+        return None
+    new_guards = [g for g in new.guards if g not in old_conditions]
+    # A condition of one name alone stands in many functions by chance.
+    if len(new_guards) != 1 or len(E.names(new_guards[0])) < 2:
+        return None
+    return new_guards[0]
 
 
 def _conditions(effects: list[DeviceEffect]) -> set[E.Expr]:

@@ -36,8 +36,7 @@ def _transplant(copy: UnchangedCopy, change: ChangeSet) -> Edit | None:
     after = change.unit(alteration.function.path)
     if before is None or after is None:
         return None
-    text = function_text(copy.function, copy.unit)
-    if not all(whole_word(name).search(text) for name in new.names):
+    if not _knows_names(copy, new.names):
         return None
     old_lines = before.text(old.line, old.end_line).split("\n")
     new_lines = after.text(new.line, new.end_line).split("\n")
@@ -49,6 +48,12 @@ def _transplant(copy: UnchangedCopy, change: ChangeSet) -> Edit | None:
     copy_indent, new_indent = _indentation(copy_lines[0]), _indentation(new_lines[0])
     lines = [copy_indent + line.rstrip("\r").removeprefix(new_indent) for line in new_lines]
     return Edit(copy.unit.path, effect.line, effect.end_line, tuple(lines))
+
+
+def _knows_names(copy: UnchangedCopy, names: set[str]) -> bool:
+    """Whether all names of the new form stand in the copy's function."""
+    text = function_text(copy.function, copy.unit)
+    return all(whole_word(name).search(text) for name in names)
 
 
 def _opens_block(lines: list[str]) -> bool:

@@ -57,26 +57,31 @@ class FileBefore:
 
     def _lacked_other_name(self, hardware: str, site: CallOnAllHardware) -> bool:
         choices = {_subject(guard) for guard in site.guards}
-        features = {topic for guard in site.guards for topic in topics(guard)}
-        if not self.imports.by_name:
-            return False
-        for function in functions_matching(whole_word(*sorted(self.imports.by_name)), self.unit):
-            for name, guards in self._calls_lacking(hardware, function):
-                is_same_function = function.qualname == site.function.qualname
-                is_same_choice = {_subject(guard) for guard in guards} <= choices
-                if is_same_function and is_same_choice and name != site.name:
-                    return True
-                if any(topic in features for guard in guards for topic in topics(guard)):
-                    return True
+        features = _topics_of(site.guards)
+        for lacking in self._calls_lacking(hardware):
+            if features & _topics_of(lacking.guards):
+                return True
+            if lacking.function.qualname != site.function.qualname or lacking.name == site.name:
+                continue
+            if {_subject(guard) for guard in lacking.guards} <= choices:
+                return True
         return False
 
-    def _calls_lacking(self, hardware: str, function: Function) -> Iterator[tuple[str, Guards]]:
-        """(name, conditions) of the calls of `function` that `hardware` had no name for."""
-        for call, guards in calls_of(function.body):
-            if not isinstance(call.func, E.Name):
-                continue
-            if hardware in self.imports.hardware_without(call.func.id, guards):
-                yield call.func.id, guards
+    def _calls_lacking(self, hardware: str) -> Iterator[CallOnAllHardware]:
+        """The calls of the file that `hardware` had no name for."""
+        if not self.imports.by_name:
+            return
+        any_name = whole_word(*sorted(self.imports.by_name))
+        for function in functions_matching(any_name, self.unit):
+            for call, guards in calls_of(function.body):
+                name = call.func.id if isinstance(call.func, E.Name) else ""
+                if hardware in self.imports.hardware_without(name, guards):
+                    yield CallOnAllHardware(name, guards, function, self.unit)
+
+
+def _topics_of(guards: Guards) -> set[str]:
+    """The words of the names in the conditions: what feature they switch."""
+    return {topic for guard in guards for topic in topics(guard)}
 
 
 def _calls_of_function(function: Function, unit: SourceFile) -> Iterator[tuple[Function, Guards]]:

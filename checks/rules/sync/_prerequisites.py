@@ -77,33 +77,25 @@ def has_word(source: bytes, word: str) -> bool:
     return word in BUILTINS or contains_word(source, word.encode())
 
 
-def imports_other_function(alteration: Alteration, unit: SourceFile, sibling: SourceFile) -> bool:
-    """Whether the two files import what is called from different modules: another hardware's op of
-    that name.
+def calls_something_else(alteration: Alteration, unit: SourceFile, sibling: SourceFile) -> bool:
+    """Whether the new call, made in the sibling, would reach another function that may not fit
+    it.
     """
     match alteration.kind, alteration.new.form:
         case "call", E.Call(func=E.Name(id=name)):
+            # Another hardware's op of the same name.
             ours, theirs = _modules_of(name, unit), _modules_of(name, sibling)
             return bool(ours) and bool(theirs) and ours.isdisjoint(theirs)
+        case _, E.Call(func=E.Attr(base=E.Name(id="self"), name=name)) as call:
+            # Where the sibling's own method lacks a parameter, that has to come first.
+            methods = sibling.named(name)
+            return not all(_takes_arguments(m, call, alteration.added) for m in methods)
         case _:
             return False
 
 
 def _modules_of(name: str, unit: SourceFile) -> set[str]:
     return {i.module for i in unit.imports if i.name and (i.alias or i.name) == name}
-
-
-def own_method_lacks_parameter(alteration: Alteration, sibling: SourceFile) -> bool:
-    """Whether the new call passes what the sibling's own method of that name does not take.
-
-    Then the method has to be changed first.
-    """
-    match alteration.new.form:
-        case E.Call(func=E.Attr(base=E.Name(id="self"), name=name)) as call:
-            for method in sibling.named(name):
-                if not _takes_arguments(method, call, alteration.added):
-                    return True
-    return False
 
 
 def _takes_arguments(method: Function, call: E.Call, keywords: tuple[str, ...]) -> bool:

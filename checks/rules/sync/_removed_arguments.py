@@ -10,12 +10,13 @@ from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Severity
 from checks.domain.call_targets import nearest_imports
-from checks.domain.keys import calling_files, changed_python
+from checks.domain.keys import calling_files
 from checks.domain.ops import callers, calls_of
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Class, Function, SourceFile
 from checks.lang.ir.stmt import unreached
-from checks.rules.sync._classes import class_definition, class_place, fields_of, is_record
+from checks.rules.sync._classes import changed_classes, class_definition, class_place, fields_of
+from checks.rules.sync._source import units_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,25 +30,20 @@ class PassedField:
 
 def find_passed_fields(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
     """One finding for each file that still passes fields which this change took out of a class."""
-    for old_unit, unit in changed_python(change, config):
-        if old_unit is None:
+    for changed in changed_classes(change, config):
+        # What a class inherits is not known: its constructor may take more than its own fields.
+        if not changed.is_record or set(changed.cls.bases) - {"NamedTuple"}:
             continue
-        old_classes = {cls.name: cls for cls in old_unit.classes if is_record(cls)}
-        for cls in unit.classes:
-            old_class = old_classes.get(cls.name)
-            # What a class inherits is not known here, so its constructor may take more than its
-            # fields.
-            if old_class is None or not is_record(cls) or set(cls.bases) - {"NamedTuple"}:
-                continue
-            fields = fields_of(cls, unit)
-            removed = [f for f in fields_of(old_class, old_unit) if f not in fields]
-            if not removed:
-                continue
-            for path in calling_files(cls.name, change, config):
-                caller = change.unit(path)
-                passed = _passed_fields(removed, cls, unit, caller) if caller is not None else []
-                if passed:
-                    yield _finding(passed, path, cls, unit, rule)
+        fields = fields_of(changed.cls, changed.unit)
+        old_fields = fields_of(changed.old, changed.old_unit)
+        removed = [field for field in old_fields if field not in fields]
+        if not removed:
+            continue
+        paths = calling_files(changed.cls.name, change, config)
+        for caller in units_at(paths, change):
+            passed = _passed_fields(removed, changed.cls, changed.unit, caller)
+            if passed:
+                yield _finding(passed, caller.path, changed.cls, changed.unit, rule)
 
 
 def _passed_fields(

@@ -10,10 +10,12 @@ from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Severity, Step
 from checks.core.tree import Match
-from checks.domain.keys import changed_python, sets_somehow
+from checks.domain.keys import sets_somehow
 from checks.lang.ir.source_file import Class, SourceFile
 from checks.rules.sync._classes import (
+    ChangedClass,
     attributes_of,
+    changed_classes,
     class_place,
     fields_of,
     methods_of,
@@ -28,33 +30,34 @@ def find_read_attributes(change: ChangeSet, config: Config, rule: str) -> Iterat
     """`forward_meta.x` where this change took `x` out of `ForwardMeta` and nothing sets any `x`
     now.
     """
-    for old_unit, unit in changed_python(change, config):
-        if old_unit is None:
+    for changed in changed_classes(change, config):
+        cls, unit = changed.cls, changed.unit
+        if _is_unchanged(changed) or _answers_for_any_name(cls, unit):
             continue
-        old_classes = {cls.name: cls for cls in old_unit.classes}
-        for cls in unit.classes:
-            old_class = old_classes.get(cls.name)
-            if old_class is None or _is_unchanged(old_class, old_unit, cls, unit):
-                continue
-            text = unit.text(cls.start_line, cls.end_line)
-            if any(word in text for word in _ANSWERS_FOR_ANY_NAME):
-                continue
-            removed = attributes_of(old_class, old_unit) - attributes_of(cls, unit)
-            for name in sorted(removed):
-                reads = _reads(name, cls, change, config)
-                finding = _finding(name, reads, cls, unit, change, rule) if reads else None
-                if finding is not None:
-                    yield finding
+        old_attributes = attributes_of(changed.old, changed.old_unit)
+        for name in sorted(old_attributes - attributes_of(cls, unit)):
+            reads = _reads(name, cls, change, config)
+            finding = _finding(name, reads, cls, unit, change, rule) if reads else None
+            if finding is not None:
+                yield finding
 
 
-def _is_unchanged(old_class: Class, old_unit: SourceFile, cls: Class, unit: SourceFile) -> bool:
+def _answers_for_any_name(cls: Class, unit: SourceFile) -> bool:
+    text = unit.text(cls.start_line, cls.end_line)
+    return any(word in text for word in _ANSWERS_FOR_ANY_NAME)
+
+
+def _is_unchanged(changed: ChangedClass) -> bool:
     """Whether the class reads as it did, and lost no field or method that goes by its name."""
-    old_text = old_unit.text(old_class.start_line, old_class.end_line)
-    if old_text != unit.text(cls.start_line, cls.end_line):
+    old, old_unit, cls, unit = changed.old, changed.old_unit, changed.cls, changed.unit
+    if old_unit.text(old.start_line, old.end_line) != unit.text(cls.start_line, cls.end_line):
         return False
     # Two classes of one name in a file share what is found by the name.
-    old_members = set(fields_of(old_class, old_unit)) | methods_of(old_class, old_unit)
-    return old_members <= set(fields_of(cls, unit)) | methods_of(cls, unit)
+    return _declared_names(old, old_unit) <= _declared_names(cls, unit)
+
+
+def _declared_names(cls: Class, unit: SourceFile) -> set[str]:
+    return set(fields_of(cls, unit)) | methods_of(cls, unit)
 
 
 def _reads(name: str, cls: Class, change: ChangeSet, config: Config) -> list[Match]:

@@ -8,13 +8,18 @@ from dataclasses import dataclass
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Finding, Location, Message, Related, Severity
-from checks.domain.keys import Use, asks_platform, calling_files, changed_python, looked_for, uses
+from checks.domain.keys import Use, asks_platform, calling_files, looked_for, uses
 from checks.domain.ops import callers
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Class, Function, SourceFile
 from checks.lang.ir.stmt import Assign, guarded_statements
-from checks.rules.sync._classes import class_definition, class_place
-from checks.rules.sync._source import function_text, functions_matching, whole_word
+from checks.rules.sync._classes import (
+    ChangedClass,
+    changed_classes,
+    class_definition,
+    class_place,
+)
+from checks.rules.sync._source import function_text, functions_matching, units_at, whole_word
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,43 +34,44 @@ def find_used_members(change: ChangeSet, config: Config, rule: str) -> Iterator[
     """`self.batch["k"]` where `self.batch = Batch(...)` and no method of `Batch` sets `k` any
     more.
     """
-    for old_unit, unit in changed_python(change, config):
-        if old_unit is None:
+    for changed in changed_classes(change, config):
+        cls, unit = changed.cls, changed.unit
+        old_names = [old_class.name for old_class in changed.old_unit.classes]
+        # What a class inherits is not known: it may have more than its own methods set.
+        if old_names.count(cls.name) != 1 or not set(cls.bases) <= {"object", "dict"}:
             continue
-        old_names = [cls.name for cls in old_unit.classes]
-        for cls in unit.classes:
-            # What a class inherits is not known, so that it may have more than its methods set.
-            if old_names.count(cls.name) != 1 or not set(cls.bases) <= {"object", "dict"}:
-                continue
-            removed = _removed_members(cls, old_unit, unit)
-            if not removed:
-                continue
-            for path in calling_files(cls.name, change, config):
-                maker = change.unit(path)
-                used = _used_members(cls, removed, maker) if maker is not None else {}
-                if used:
-                    yield _finding(used, path, cls, unit, rule)
+        removed = _removed_members(changed)
+        if not removed:
+            continue
+        for maker in units_at(calling_files(cls.name, change, config), change):
+            used = _used_members(cls, removed, maker)
+            if used:
+                yield _finding(used, maker.path, cls, unit, rule)
 
 
-def _removed_members(cls: Class, old_unit: SourceFile, unit: SourceFile) -> set[str]:
+def _removed_members(changed: ChangedClass) -> set[str]:
     """The fields, methods and attributes of `self` that the class had and has no more."""
-    methods = [f for f in unit.functions if f.owner == cls.name]
+    name, unit, old_unit = changed.cls.name, changed.unit, changed.old_unit
+    methods = [f for f in unit.functions if f.owner == name]
     texts = {function_text(method, unit) for method in methods}
-    removed = {c.name for c in old_unit.constants if c.owner == cls.name}
+    removed = _constants_of(name, old_unit)
     for old_method in old_unit.functions:
         # A method that reads as before has lost nothing.
-        if old_method.owner == cls.name and function_text(old_method, old_unit) not in texts:
+        if old_method.owner == name and function_text(old_method, old_unit) not in texts:
             removed.add(old_method.name)
             removed |= _members_set(old_method)
-    removed -= {c.name for c in unit.constants if c.owner == cls.name}
+    removed -= _constants_of(name, unit)
     removed -= {method.name for method in methods}
     if not removed:
         return removed
-    naming = functions_matching(whole_word(*sorted(removed)), unit)
-    for method in naming:
-        if method.owner == cls.name:
-            removed -= _members_set(method)
+    for function in functions_matching(whole_word(*sorted(removed)), unit):
+        if function.owner == name:
+            removed -= _members_set(function)
     return removed
+
+
+def _constants_of(class_name: str, unit: SourceFile) -> set[str]:
+    return {constant.name for constant in unit.constants if constant.owner == class_name}
 
 
 def _members_set(method: Function) -> set[str]:
@@ -85,9 +91,8 @@ def _used_members(cls: Class, removed: set[str], maker: SourceFile) -> dict[str,
     set_by_maker = {item.use.key for item in member_uses if item.use.sets}
     used: dict[str, MemberUse] = {}
     for item in member_uses:
-        if item.use.key in set_by_maker:
-            continue
-        if not looked_for(item.use) and not asks_platform(item.use.guards):
+        is_checked = looked_for(item.use) or asks_platform(item.use.guards)
+        if item.use.key not in set_by_maker and not is_checked:
             used.setdefault(item.use.key, item)
     return used
 

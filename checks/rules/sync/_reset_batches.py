@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Finding, Location
-from checks.domain.keys import Use, changed_python, uses
+from checks.domain.keys import Use, uses
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Class, Function, SourceFile
-from checks.rules.sync._classes import methods_of
+from checks.rules.sync._classes import ChangedClass, changed_classes, methods_of
 from checks.rules.sync._reset_finding import make_finding
 from checks.rules.sync._source import function_text
 
@@ -35,7 +35,8 @@ class BatchFields:
 
     allocations: dict[str, Use]
 
-    def keys(self) -> list[str]:
+    def names(self) -> list[str]:
+        """The fields in the order in which they are allocated."""
         return list(self.allocations)
 
     def rows(self) -> dict[str, E.Expr]:
@@ -53,7 +54,7 @@ class BatchFields:
 
         `preempted` is the twin of `last_preempted`.
         """
-        keys = self.keys()
+        keys = self.names()
         place = keys.index(key)
         own_words = set(key.split("_"))
         for neighbour in keys[max(0, place - 1) : place + 2]:
@@ -66,7 +67,7 @@ class BatchFields:
 
     def nearest_above(self, key: str, words: set[str]) -> str:
         """The last field of `words` that is allocated before `key`, or empty."""
-        keys = self.keys()
+        keys = self.names()
         for earlier in reversed(keys[: keys.index(key)]):
             if earlier in words:
                 return earlier
@@ -75,27 +76,33 @@ class BatchFields:
 
 def find_batch_methods(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
     """One finding for each method that leaves out fields, where a field or the method is new."""
-    for old_unit, unit in changed_python(change, config):
-        if old_unit is None:
+    for changed in changed_classes(change, config):
+        cls, unit = changed.cls, changed.unit
+        if not _may_leave_out(changed):
             continue
-        for cls in unit.classes:
-            old_methods = methods_of(cls, old_unit)
-            has_new_method = bool(methods_of(cls, unit) - old_methods)
-            # Where it is allocated as it was, and no method is new, no field is new either.
-            if not has_new_method and _init_texts(cls, old_unit) == _init_texts(cls, unit):
+        batch = _batch_fields(cls, unit)
+        old_keys = set(_batch_fields(changed.old, changed.old_unit).allocations)
+        if len(batch.allocations) < LEAST_FIELDS_NAMED or not old_keys:
+            continue
+        new_keys = set(batch.allocations) - old_keys
+        old_methods = methods_of(changed.old, changed.old_unit)
+        for method in unit.functions:
+            if method.owner != cls.name or _INIT.match(method.name):
                 continue
-            batch = _batch_fields(cls, unit)
-            if len(batch.allocations) < LEAST_FIELDS_NAMED:
-                continue
-            old_keys = set(_batch_fields(cls, old_unit).allocations)
-            new_keys = set(batch.allocations) - old_keys if old_keys else set()
-            for method in unit.functions:
-                if method.owner != cls.name or _INIT.match(method.name):
-                    continue
-                is_new = method.name not in old_methods and bool(old_keys)
-                omitted = _omitted_keys(batch, new_keys, is_new, method, unit)
-                if omitted and method.clean:
-                    yield _finding(omitted, batch, method, cls, unit, rule)
+            is_new = method.name not in old_methods
+            omitted = _omitted_keys(batch, new_keys, is_new, method, unit)
+            if omitted and method.clean:
+                yield _finding(omitted, batch, method, cls, unit, rule)
+
+
+def _may_leave_out(changed: ChangedClass) -> bool:
+    """Whether there is a new method, or there may be a new field: the fields are not made as
+    they were.
+    """
+    new_methods = methods_of(changed.cls, changed.unit)
+    if new_methods - methods_of(changed.old, changed.old_unit):
+        return True
+    return _init_texts(changed.old, changed.old_unit) != _init_texts(changed.cls, changed.unit)
 
 
 def _init_methods(cls: Class, unit: SourceFile) -> list[Function]:
@@ -139,23 +146,36 @@ def _omitted_keys(
     if not new_keys and not is_new_method:
         return []
     words = set(re.findall(r"\w+", function_text(method, unit)))
-    if sum(key in words for key in batch.allocations) < LEAST_FIELDS_NAMED:
+    named = [key for key in batch.names() if key in words]
+    if len(named) < LEAST_FIELDS_NAMED:
         return []
-    rows = batch.rows()
     omitted: list[str] = []
-    for key, first_dimension in rows.items():
-        same_shape = [k for k, r in rows.items() if r == first_dimension and k not in new_keys]
-        if key in words or len(same_shape) < LEAST_SAME_SHAPE:
+    for key in batch.rows():
+        share = _share_of_same_shape(key, batch, new_keys, words)
+        if key in words or share is None:
             continue
-        share_named = sum(k in words for k in same_shape) / len(same_shape)
         if is_new_method:
             has_twin = batch.twin(key, words) is not None
-            is_omitted = share_named >= LEAST_SHARE_NAMED_BY_NEW_METHOD and has_twin
+            is_omitted = has_twin and share >= LEAST_SHARE_NAMED_BY_NEW_METHOD
         else:
-            is_omitted = key in new_keys and share_named >= LEAST_SHARE_NAMED
+            is_omitted = key in new_keys and share >= LEAST_SHARE_NAMED
         if is_omitted:
             omitted.append(key)
     return omitted
+
+
+def _share_of_same_shape(
+    key: str, batch: BatchFields, new_keys: set[str], words: set[str]
+) -> float | None:
+    """How many of the older fields with as many rows stand in `words`; None where they are too
+    few.
+    """
+    rows = batch.rows()
+    same_shape = [k for k in rows if rows[k] == rows[key] and k not in new_keys]
+    if len(same_shape) < LEAST_SAME_SHAPE:
+        return None
+    named = [k for k in same_shape if k in words]
+    return len(named) / len(same_shape)
 
 
 def _finding(

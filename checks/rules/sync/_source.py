@@ -5,12 +5,13 @@ stands.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.tree import Match, word_regex
 from checks.lang.ir.source_file import Function, Import, SourceFile
+from checks.lang.source import language
 
 
 def changed_python_functions(
@@ -26,6 +27,23 @@ def changed_python_functions(
         unit = change.unit(head.path)
         if unit is not None:
             yield base, head, unit
+
+
+def changed_cpp_functions(change: ChangeSet, config: Config) -> Iterator[tuple[Function, Function]]:
+    """(base, head) of every altered C++ function outside tests that the parser could read whole."""
+    for base, head in change.changed_functions():
+        if base is None or head is None:
+            continue
+        if language(head.path) == "cpp" and not config.is_test(head.path) and head.clean:
+            yield base, head
+
+
+def units_at(paths: Iterable[str], change: ChangeSet) -> Iterator[SourceFile]:
+    """The files of the head at `paths`, parsed; what is no source that we read is left out."""
+    for path in paths:
+        unit = change.unit(path)
+        if unit is not None:
+            yield unit
 
 
 def function_text(function: Function, unit: SourceFile) -> str:

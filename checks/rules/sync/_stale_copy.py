@@ -156,7 +156,7 @@ def _recognise_old_values(
     effect: Effect, call: E.Call, old_call: E.Call, alteration: Alteration
 ) -> OldForm | None:
     """The call still passes a keyword with the value that the change altered or took out."""
-    if len(call.args) != len(old_call.args) or share_of_arguments(old_call, call) < _LEAST_SHARE:
+    if not _is_same_call(call, old_call):
         return None
     keywords = dict(call.keywords)
     for keyword, value in old_call.keywords:
@@ -168,26 +168,31 @@ def _recognise_old_values(
     return None
 
 
+def _is_same_call(call: E.Call, old_call: E.Call) -> bool:
+    """Whether the sibling's call passes most of what the changed function passed before."""
+    if len(call.args) != len(old_call.args):
+        return False
+    return share_of_arguments(old_call, call) >= _LEAST_SHARE
+
+
 def _recognise_lack(
     call: E.Call, old_call: E.Call, new_call: E.Call, alteration: Alteration
 ) -> OldForm | None:
     """The call lacks every keyword that came and passes most of the others."""
     keywords = dict(call.keywords)
-    if any(keyword in keywords for keyword in alteration.added):
-        return None
-    share = share_of_arguments(old_call, call)
-    if len(call.args) != len(old_call.args) or share < _LEAST_SHARE:
+    if not keywords.keys().isdisjoint(alteration.added) or not _is_same_call(call, old_call):
         return None
     common = [keyword for keyword, _ in old_call.keywords if keyword in keywords]
     if len(common) < min(_LEAST_KEYWORDS, len(old_call.keywords)):
         return None
     above, below = _keywords_around_added(new_call, alteration)
     # The new keyword came between two others; a call with neither of them is another variant.
-    has_neighbour = (above and above[-1] in keywords) or (below and below[0] in keywords)
-    if above and not has_neighbour:
+    neighbours = {*above[-1:], *below[:1]}
+    if above and keywords.keys().isdisjoint(neighbours):
         return None
     line = _line_after(above, keywords) or call.line
-    return OldForm(line, Confidence.HIGH if share >= _CERTAIN_SHARE else Confidence.MEDIUM)
+    is_certain = share_of_arguments(old_call, call) >= _CERTAIN_SHARE
+    return OldForm(line, Confidence.HIGH if is_certain else Confidence.MEDIUM)
 
 
 def _keywords_around_added(new_call: E.Call, alteration: Alteration) -> tuple[list[str], list[str]]:

@@ -13,7 +13,7 @@ from checks.domain.call_targets import Targets, misfit
 from checks.domain.hardware_reach import Readers
 from checks.domain.siblings import Names, counterparts
 from checks.lang.ir import expr as E
-from checks.lang.ir.source_file import SourceFile
+from checks.lang.ir.source_file import Function, SourceFile
 from checks.rules.sync._alterations import Alteration
 from checks.rules.sync._exemptions import (
     adapted_line,
@@ -22,12 +22,7 @@ from checks.rules.sync._exemptions import (
     nothing_reads_added,
     own_code_reads_removed,
 )
-from checks.rules.sync._prerequisites import (
-    has_word,
-    imports_other_function,
-    missing_names,
-    own_method_lacks_parameter,
-)
+from checks.rules.sync._prerequisites import calls_something_else, has_word, missing_names
 from checks.rules.sync._stale_copy import StaleCopy, stale_copies_in
 
 
@@ -60,18 +55,20 @@ class StaleCopySearch:
             sibling = self.change.unit(path) if has_word(source, word) else None
             if sibling is None:
                 continue
-            if own_method_lacks_parameter(alteration, sibling):
-                continue
-            if imports_other_function(alteration, unit, sibling):
+            if calls_something_else(alteration, unit, sibling):
                 continue
             if not most_have_it and self._lacks_feature(alteration, unit, sibling, source):
                 continue
             for function in counterparts(alteration.function, unit, sibling, self.names):
-                if not most_have_it and missing_names(alteration, function, sibling):
-                    continue
-                for copy in stale_copies_in(function, sibling, alteration):
-                    if not self._raises_anyway(copy) and not self._is_exempt(copy):
-                        yield copy
+                if most_have_it or not missing_names(alteration, function, sibling):
+                    yield from self._copies_to_report(function, sibling, alteration)
+
+    def _copies_to_report(
+        self, function: Function, sibling: SourceFile, alteration: Alteration
+    ) -> Iterator[StaleCopy]:
+        for copy in stale_copies_in(function, sibling, alteration):
+            if not self._raises_anyway(copy) and not self._is_exempt(copy):
+                yield copy
 
     def _most_pass_added(self, alteration: Alteration, word: str, paths: list[str]) -> bool:
         """Whether, after the change, more of the files that make this call pass the new keywords

@@ -12,11 +12,10 @@ from checks.core.finding import Location, Side
 from checks.domain.siblings import LEAST_CONTAINED, base_unit, containment
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
-from checks.lang.source import language
 from checks.rules.sync._device_alterations import DeviceAlteration, device_alterations
 from checks.rules.sync._device_effects import DeviceEffect, device_effects
 from checks.rules.sync._op_copies import find_copies
-from checks.rules.sync._source import function_text
+from checks.rules.sync._source import changed_cpp_functions, function_text, units_at
 
 # Effects of fewer names and constants, or of one name alone, are the same by chance.
 _LEAST_SYMBOLS = 3
@@ -48,25 +47,18 @@ def find_unchanged_copies(change: ChangeSet, config: Config) -> Iterator[Unchang
     """Every place that keeps the old form, in the files that hold copies of an altered op."""
     for alteration in _telling_alterations(change, config):
         path = alteration.function.path
-        for copy_path in (path, *find_copies(path, change, config)):
-            unit = change.unit(copy_path)
-            if unit is None:
-                continue
+        for unit in units_at([path, *find_copies(path, change, config)], change):
             for copy in unchanged_copies_in(unit, alteration, change):
-                if copy_path != path or _is_host_reference(copy, change):
+                if unit.path != path or _is_host_reference(copy, change):
                     yield copy
 
 
 def _telling_alterations(change: ChangeSet, config: Config) -> Iterator[DeviceAlteration]:
-    """What the change altered in C++ functions outside tests, without what two functions share by
-    chance.
+    """What the change altered in C++ functions outside tests, without what two functions share
+    by chance.
     """
-    for base, head in change.changed_functions():
-        if base is None or head is None:
-            continue
-        if language(head.path) != "cpp" or config.is_test(head.path):
-            continue
-        if not head.clean or not base.clean or _reads_as_before(base, head, change):
+    for base, head in changed_cpp_functions(change, config):
+        if not base.clean or _reads_as_before(base, head, change):
             continue
         for alteration in device_alterations(base, head):
             if _is_telling(alteration.old) and not _lines_read_as_before(alteration, change):

@@ -39,7 +39,7 @@ from checks.domain.ops import calls_of, statement_expressions
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Class, Function, SourceFile
 from checks.rules.sync._classes import attributes_of
-from checks.rules.sync._source import changed_python_functions, functions_matching
+from checks.rules.sync._source import changed_python_functions, functions_matching, units_at
 
 ID = "sync.kind-only-attribute"
 
@@ -139,16 +139,20 @@ def _asks(
     above = unit.text(function.start_line, read.line).lower()
     if any(word in above for word in words) or _CONDITION.search(unit.text(read.line)):
         return True
-    is_called = False
+    asked_by_calls = [_words_asked(guards) for guards in _guards_of_calls(function, unit)]
+    return bool(asked_by_calls) and all(words & asked for asked in asked_by_calls)
+
+
+def _guards_of_calls(function: Function, unit: SourceFile) -> Iterator[tuple[E.Expr, ...]]:
+    """The conditions around each call of the function in its file."""
     for caller in unit.functions:
         for call, guards in calls_of(caller.body):
-            if not E.callee(call).endswith(function.name):
-                continue
-            is_called = True
-            asked = {word for guard in guards for word in _constant_words(guard)}
-            if not words & asked:
-                return False
-    return is_called
+            if E.callee(call).endswith(function.name):
+                yield guards
+
+
+def _words_asked(guards: tuple[E.Expr, ...]) -> set[str]:
+    return {word for guard in guards for word in _constant_words(guard)}
 
 
 def _kinds_without(read: HolderRead, change: ChangeSet) -> list[str]:
@@ -156,20 +160,18 @@ def _kinds_without(read: HolderRead, change: ChangeSet) -> list[str]:
     have it.
     """
     family = "".join(word.title() for word in read.holder.split("_"))
-    bases: list[tuple[Class, SourceFile]] = []
-    kinds: list[tuple[Class, SourceFile]] = []
-    for path in sorted({h.path for h in change.head.find(family) if h.path.endswith(".py")}):
-        unit = change.unit(path)
-        if unit is None:
-            continue
+    paths = {hit.path for hit in change.head.find(family) if hit.path.endswith(".py")}
+    bases: list[bool] = []
+    kinds: list[tuple[str, bool]] = []
+    for unit in units_at(sorted(paths), change):
         for cls in unit.classes:
             if cls.name == family:
-                bases.append((cls, unit))
+                bases.append(_may_have(read.name, cls, unit))
             elif cls.bases == (family,):
-                kinds.append((cls, unit))
-    if len(bases) != 1 or _may_have(read.name, *bases[0]):
+                kinds.append((cls.name, _may_have(read.name, cls, unit)))
+    if bases != [False]:
         return []
-    lacking = sorted(cls.name for cls, unit in kinds if not _may_have(read.name, cls, unit))
+    lacking = sorted(name for name, may_have in kinds if not may_have)
     return lacking if len(lacking) < len(kinds) else []
 
 

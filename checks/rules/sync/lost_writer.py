@@ -53,6 +53,7 @@ from checks.rules.sync._source import (
     code_line,
     functions_matching,
     product_lines,
+    units_at,
     whole_word,
 )
 
@@ -123,10 +124,7 @@ def _sets_on_lines(lines: set[int], unit: SourceFile) -> Iterator[Use]:
 
 
 def _reads(key: str, holders: set[str], paths: list[str], change: ChangeSet) -> Iterator[KeyRead]:
-    for path in paths:
-        unit = change.unit(path)
-        if unit is None:
-            continue
+    for unit in units_at(paths, change):
         for function in functions_matching(whole_word(key), unit):
             for use in uses(function):
                 if use.key != key or use.holder not in holders or looked_for(use):
@@ -173,19 +171,22 @@ def _filling_call(
     """(a call on a branch that gets the key, a changed read of the key after that branch)."""
     calls = [g for g in guarded_statements(function.body) if g.guards and _passes_key(g, key)]
     for read in uses(function):
-        if read.key != key:
+        call = _first_call_on_branch(calls, read)
+        if read.key != key or call is None:
             continue
-        outside = [
-            call
-            for call in calls
-            if call.stmt.line < read.line and len(read.guards) < len(call.guards)
-        ]
-        if not outside or asks_platform(outside[0].guards) or looked_for(read):
+        if asks_platform(call.guards) or looked_for(read):
             continue
-        first = outside[0]
-        runs_after_branch = first.guards[: len(read.guards)] == read.guards
+        runs_after_branch = call.guards[: len(read.guards)] == read.guards
         if runs_after_branch and change.touches(function.path, read.line, read.line):
-            return first, read
+            return call, read
+    return None
+
+
+def _first_call_on_branch(calls: list[GuardedStmt], read: Use) -> GuardedStmt | None:
+    """The first call above the read that runs under more conditions."""
+    for call in calls:
+        if call.stmt.line < read.line and len(call.guards) > len(read.guards):
+            return call
     return None
 
 
@@ -201,10 +202,7 @@ def _passes_key(guarded: GuardedStmt, key: str) -> bool:
 def _is_allocated_everywhere(key: str, change: ChangeSet, config: Config) -> bool:
     """Whether all that the product sets the key to, anywhere, is a new array."""
     values: list[E.Expr | None] = []
-    for path in product_files(key, change, config):
-        unit = change.unit(path)
-        if unit is None:
-            continue
+    for unit in units_at(product_files(key, change, config), change):
         for function in functions_matching(whole_word(key), unit):
             values += [use.value for use in uses(function) if use.sets and use.key == key]
     return bool(values) and all(is_new_array(value) for value in values)

@@ -47,12 +47,23 @@ from checks.rules.sync._source import (
     code_line,
     function_text,
     functions_matching,
+    units_at,
 )
 
 ID = "sync.never-updated"
 
 # The GPU, and files of no hardware, are what the others are compared with.
 _REFERENCE_HARDWARE = ("", "gpu")
+
+
+@dataclass(frozen=True, slots=True)
+class KeyCalls:
+    """The calls that get a key: `own` where the hardware itself runs, `foreign` elsewhere, with
+    a place.
+    """
+
+    own: set[str]
+    foreign: dict[str, Location]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,33 +110,46 @@ def _update_elsewhere(
     key: str, hardware: str, names: Names, change: ChangeSet, config: Config
 ) -> ForeignUpdate | None:
     """The op that updates the key elsewhere; None where this hardware's own code may update it."""
-    own_calls: set[str] = set()
-    foreign_calls: dict[str, Location] = {}
-    for path in product_files(key, change, config):
-        unit = change.unit(path)
-        if unit is None:
+    calls = _calls_with_key(key, hardware, names, change, config)
+    if calls is None or not calls.own:
+        return None
+    # What a class holds is updated through its objects.
+    if any(name[:1].isupper() for name in calls.own):
+        return None
+    ops = Ops.of(change)
+    if any(_writes_on(hardware, key, op, config) for name in calls.own for op in ops.named(name)):
+        return None
+    for name, place in sorted(calls.foreign.items()):
+        if name in calls.own:
             continue
-        for function in functions_matching(re.compile(f'"{re.escape(key)}"'), unit):
+        if any(_updates_in_place(key, op) for op in ops.named(name)):
+            return ForeignUpdate(sorted(calls.own), name, place)
+    return None
+
+
+def _calls_with_key(
+    key: str, hardware: str, names: Names, change: ChangeSet, config: Config
+) -> KeyCalls | None:
+    """The calls of the product that get the key; None where code of the hardware itself updates
+    it.
+    """
+    calls = KeyCalls(set(), {})
+    in_quotes = re.compile(f'"{re.escape(key)}"')
+    for unit in units_at(product_files(key, change, config), change):
+        for function in functions_matching(in_quotes, unit):
             is_own = _runs_on(hardware, function, unit, names, config)
             if is_own and _updates(key, function):
                 return None
-            for name, line in _calls_with_key(key, function):
+            for name, line in _calls_passing(key, function):
                 if is_own:
-                    own_calls.add(name)
+                    calls.own.add(name)
                 else:
-                    foreign_calls.setdefault(name, Location(path, line))
-    # What a class holds is updated through its objects.
-    if not own_calls or any(name[:1].isupper() for name in own_calls):
-        return None
-    ops = Ops.of(change)
-    for name in own_calls:
-        for op in ops.named(name):
-            if config.hardware_of(op.unit.path) == hardware and _casts_constness_away(key, op):
-                return None
-    for name, place in sorted(foreign_calls.items()):
-        if name not in own_calls and any(_updates_in_place(key, op) for op in ops.named(name)):
-            return ForeignUpdate(sorted(own_calls), name, place)
-    return None
+                    calls.foreign.setdefault(name, Location(unit.path, line))
+    return calls
+
+
+def _writes_on(hardware: str, key: str, op: OpInfo, config: Config) -> bool:
+    return config.hardware_of(op.unit.path) == hardware and _casts_constness_away(key, op)
 
 
 def _updates_in_place(key: str, op: OpInfo) -> bool:
@@ -161,7 +185,7 @@ def _runs_on(
     return True
 
 
-def _calls_with_key(key: str, function: Function) -> Iterator[tuple[str, int]]:
+def _calls_passing(key: str, function: Function) -> Iterator[tuple[str, int]]:
     """(name, line) of each call that gets `x[key]`."""
     for call, _ in calls_of(function.body):
         # `zeros_like(x["k"])` asks for its shape alone.

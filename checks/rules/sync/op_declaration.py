@@ -35,9 +35,8 @@ from checks.core.changed import changed_files
 from checks.core.config import Config
 from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity
 from checks.lang.ir.source_file import Binding, Declaration, Function, SourceFile
-from checks.lang.source import language
 from checks.rules.sync._cpp_types import certainly_differ
-from checks.rules.sync._source import code_line
+from checks.rules.sync._source import changed_cpp_functions, code_line, units_at
 
 ID = "sync.op-declaration"
 
@@ -86,11 +85,7 @@ def _declarations_of_changed_functions(
     change: ChangeSet, config: Config
 ) -> Iterator[DeclarationPair]:
     """The declarations of every C++ function whose parameters the change altered."""
-    for base, head in change.changed_functions():
-        if base is None or head is None or language(head.path) != "cpp":
-            continue
-        if config.is_test(head.path) or not head.clean:
-            continue
+    for base, head in changed_cpp_functions(change, config):
         if [p.type for p in base.params] == [p.type for p in head.params]:
             continue
         for unit in _cpp_files_naming(head.name, change):
@@ -117,10 +112,7 @@ def _changed_declarations(change: ChangeSet, config: Config) -> Iterator[Declara
 
 
 def _cpp_files_naming(word: str, change: ChangeSet) -> Iterator[SourceFile]:
-    for path in sorted(change.head.paths_containing(word, "cpp")):
-        unit = change.unit(path)
-        if unit is not None:
-            yield unit
+    return units_at(sorted(change.head.paths_containing(word, "cpp")), change)
 
 
 def _only_definition(
@@ -189,18 +181,22 @@ def _binding_findings(unit: SourceFile, change: ChangeSet) -> Iterator[Finding]:
     change.
     """
     for binding in unit.bindings:
-        if not binding.function:
-            continue
         name = _plain_name(binding.function)
         declarations = [d for d in unit.declarations if _plain_name(d.name) == name]
-        spans = [(d.line, d.end_line) for d in declarations]
-        spans.append((binding.line, binding.end_line))
-        if not any(change.touches(unit.path, start, end) for start, end in spans):
+        if not name or not _is_binding_touched(binding, declarations, unit, change):
             continue
         counts = {len(d.params) for d in declarations}
         counts |= {len(f.params) for f in unit.named(name)}
         if binding.args and len(counts) == 1 and len(binding.args) not in counts:
             yield _binding_finding(binding, counts.pop(), unit)
+
+
+def _is_binding_touched(
+    binding: Binding, declarations: list[Declaration], unit: SourceFile, change: ChangeSet
+) -> bool:
+    """Whether the change wrote the binding, or a declaration of what it binds."""
+    places: list[Binding | Declaration] = [binding, *declarations]
+    return any(change.touches(unit.path, place.line, place.end_line) for place in places)
 
 
 def _binding_finding(binding: Binding, params: int, unit: SourceFile) -> Finding:

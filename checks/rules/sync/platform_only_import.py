@@ -70,22 +70,37 @@ def _findings(change: ChangeSet, config: Config) -> Iterator[Finding]:
             continue
         if imports.defines_for_hardware(head) or _is_unused(head, unit):
             continue
-        old_unit = base_unit(head.path, change)
-        before = FileBefore(old_unit, PlatformImports.of(old_unit)) if old_unit else None
+        before = _file_before(head.path, change)
         for call, guards in calls_of(head.body):
-            if not isinstance(call.func, E.Name):
+            name = call.func.id if isinstance(call.func, E.Name) else ""
+            if name not in imports.by_name or not change.touches(unit.path, call.line, call.line):
                 continue
-            if not change.touches(unit.path, call.line, call.line):
-                continue
-            site = CallOnAllHardware(call.func.id, guards, head, unit)
-            lacking: list[str] = []
-            for hardware in imports.hardware_without(site.name, guards):
-                if before is not None and before.kept_away(hardware, site):
-                    continue
-                if not refused(guards, hardware, change, config):
-                    lacking.append(hardware)
+            site = CallOnAllHardware(name, guards, head, unit)
+            lacking = _hardware_that_fails(site, imports, before, change, config)
             if lacking:
-                yield _finding(call, lacking, site, imports.by_name[site.name])
+                yield _finding(call, lacking, site, imports.by_name[name])
+
+
+def _file_before(path: str, change: ChangeSet) -> FileBefore | None:
+    old_unit = base_unit(path, change)
+    return FileBefore(old_unit, PlatformImports.of(old_unit)) if old_unit is not None else None
+
+
+def _hardware_that_fails(
+    site: CallOnAllHardware,
+    imports: PlatformImports,
+    before: FileBefore | None,
+    change: ChangeSet,
+    config: Config,
+) -> list[str]:
+    """The hardware that gets to the call and lacks its name."""
+    failing: list[str] = []
+    for hardware in imports.hardware_without(site.name, site.guards):
+        if before is not None and before.kept_away(hardware, site):
+            continue
+        if not refused(site.guards, hardware, change, config):
+            failing.append(hardware)
+    return failing
 
 
 def _is_unused(function: Function, unit: SourceFile) -> bool:

@@ -83,16 +83,16 @@ def _mentions_platform(unit: SourceFile) -> bool:
 
 def _new_uses(base: Function | None, head: Function, change: ChangeSet) -> list[Use]:
     """Uses on lines of the change, on all hardware, of keys that the base did not use so."""
-    needed: list[Use] = []
-    for use in uses(head):
-        if use.sets or not change.touches(head.path, use.line, use.line):
-            continue
-        if not asks_platform(use.guards) and not looked_for(use):
-            needed.append(use)
+    on_lines = [u for u in uses(head) if change.touches(head.path, u.line, u.line)]
+    needed = [u for u in on_lines if _is_needed_on_all_hardware(u)]
     if not needed or base is None:
         return needed
     known = {use.key for use in uses(base) if not asks_platform(use.guards)}
     return [use for use in needed if use.key not in known]
+
+
+def _is_needed_on_all_hardware(use: Use) -> bool:
+    return not use.sets and not asks_platform(use.guards) and not looked_for(use)
 
 
 def _platform_only_setter(key: str, reader: Function, unit: SourceFile) -> Use | None:
@@ -100,18 +100,20 @@ def _platform_only_setter(key: str, reader: Function, unit: SourceFile) -> Use |
     if _is_class_field(key, reader.owner, unit):
         return None
     setters = _setters(key, reader, unit)
-    if not setters:
+    if not setters or not all(_is_platform_only(use, function) for use, function in setters):
         return None
     platform_tests = {g for use, _ in setters for g in use.guards if hardware_alone(g)}
     for test in platform_tests:
         # `if is_cuda(): self.x = a` and `else: self.x = b` together set it everywhere.
         if negate(test) in platform_tests or _names_hardware_of(test, reader):
             return None
-    for use, function in setters:
-        asks = any(hardware_alone(guard) for guard in use.guards)
-        if not asks or _follows_refusal(use, function):
-            return None
     return setters[0][0]
+
+
+def _is_platform_only(use: Use, function: Function) -> bool:
+    """Whether the use runs on some hardware only, while its function runs on more."""
+    asks_hardware = any(hardware_alone(guard) for guard in use.guards)
+    return asks_hardware and not _follows_refusal(use, function)
 
 
 def _is_class_field(key: str, owner: str, unit: SourceFile) -> bool:

@@ -93,27 +93,31 @@ def _named_tuple_of(
     named_tuples = _named_tuple_names(change)
     if not named_tuples:
         return None
-    declarations: set[tuple[str, str]] = set()
-    for line in product_lines(field, change, config):
-        declaration = _FIELD.match(line.text)
-        if declaration is not None and declaration[1] == field:
-            declarations.add((declaration[2], line.path))
+    declarations = _declared_types(field, change, config)
     if not any(type_name in named_tuples for type_name, _ in declarations):
         return None
     classes: set[tuple[Class, str] | None] = set()
     for type_name, path in declarations:
         if type_name[:1].isupper():
             classes.add(_find_class(type_name, path, change))
-    if len(classes) != 1:
+    only_class = classes.pop() if len(classes) == 1 else None
+    if only_class is None:
         return None
-    found = classes.pop()
-    if found is None:
-        return None
-    cls, path = found
+    cls, path = only_class
     unit = change.unit(path)
     if unit is None or not any(b.rsplit(".", 1)[-1] == "NamedTuple" for b in cls.bases):
         return None
     return cls, unit
+
+
+def _declared_types(field: str, change: ChangeSet, config: Config) -> set[tuple[str, str]]:
+    """(name of the type, file) of each declaration `field: Type` in the product."""
+    types: set[tuple[str, str]] = set()
+    for line in product_lines(field, change, config):
+        declaration = _FIELD.match(line.text)
+        if declaration is not None and declaration[1] == field:
+            types.add((declaration[2], line.path))
+    return types
 
 
 def _named_tuple_names(change: ChangeSet) -> set[str]:
@@ -135,20 +139,19 @@ def _find_class(name: str, path: str, change: ChangeSet) -> tuple[Class, str] | 
     unit = change.unit(path)
     if unit is None:
         return None
-    for cls in unit.classes:
-        if cls.name == name:
-            return cls, path
+    own = unit.classes_named.get(name)
+    if own:
+        return own[0], path
     for item in unit.imports:
         if (item.alias or item.name) != name or not item.module:
             continue
         module_path = f"{item.module.replace('.', '/')}.py"
-        for prefix in ("", "python/", "src/"):
-            other = change.unit(prefix + module_path)
-            if other is None:
-                continue
-            for cls in other.classes:
-                if cls.name == item.name:
-                    return cls, prefix + module_path
+        # Packages stand at the root, or below one of these folders.
+        for candidate in (module_path, f"python/{module_path}", f"src/{module_path}"):
+            other = change.unit(candidate)
+            classes = other.classes_named.get(item.name) if other is not None else None
+            if classes:
+                return classes[0], candidate
     return None
 
 

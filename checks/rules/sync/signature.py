@@ -205,17 +205,25 @@ def _binds_no_op_of_tree(item: Import, unit: SourceFile, change: ChangeSet) -> b
 def _op_finding(site: CallSite, choices: list[ImportedOps], base_ops: Ops) -> Finding | None:
     """The finding about a call that fits none of the ops it may reach."""
     # A name may be bound by the hardware: a call that fits one op may be meant for that one alone.
-    if any(_fits(site.call, op) for choice in choices for op in choice.ops):
+    if any(_fits_one(site.call, choice.ops) for choice in choices):
         return None
     for choice in choices:
         if not choice.ops:
             continue
-        paths = {op.unit.path for op in choice.ops}
-        old_ops = [op for op in base_ops.named(choice.ops[0].name) if op.unit.path in paths]
-        fitted_before = any(_fits(site.call, op) for op in old_ops)
+        fitted_before = _fits_one(site.call, _ops_before(choice.ops, base_ops))
         if fitted_before or choice.is_own:
             return _make_op_finding(site, choice, fitted_before)
     return None
+
+
+def _ops_before(ops: list[OpInfo], base_ops: Ops) -> list[OpInfo]:
+    """The same ops, by name and file, as they were in the base."""
+    paths = {op.unit.path for op in ops}
+    return [op for op in base_ops.named(ops[0].name) if op.unit.path in paths]
+
+
+def _fits_one(call: E.Call, ops: list[OpInfo]) -> bool:
+    return any(_fits(call, op) for op in ops)
 
 
 def _fits(call: E.Call, op: OpInfo) -> bool:

@@ -33,12 +33,11 @@ from dataclasses import dataclass
 from checks.core.change import ChangeSet
 from checks.core.config import Config, matches
 from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity, Side
-from checks.core.tree import Match
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import SourceFile
 from checks.lang.ir.stmt import Assign, guarded_statements
 from checks.rules.sync._op_copies import find_copies
-from checks.rules.sync._source import code_line
+from checks.rules.sync._source import code_line, units_at
 
 ID = "sync.stale-constant"
 
@@ -86,16 +85,20 @@ def _constant_changes(change: ChangeSet, config: Config) -> Iterator[ConstantCha
             continue
         unit = change.unit(file.head_path)
         old_unit = change.unit(file.base_path, Side.BASE)
-        if unit is None or old_unit is None:
+        if unit is not None and old_unit is not None:
+            removed = _sites_on(file.base_lines(), old_unit)
+            added = _sites_on(file.head_lines(), unit)
+            yield from _pair_sites(removed, added)
+
+
+def _pair_sites(removed: list[ConstantSite], added: list[ConstantSite]) -> Iterator[ConstantChange]:
+    """The constants that one removed and one added line give different numbers."""
+    for old in removed:
+        new_sites = [site for site in added if site.name == old.name]
+        if len(new_sites) != 1 or _TUNED_SIZE.search(old.name):
             continue
-        removed = _sites_on(file.base_lines(), old_unit)
-        added = _sites_on(file.head_lines(), unit) if removed else []
-        for old in removed:
-            new_sites = [site for site in added if site.name == old.name]
-            if len(new_sites) != 1 or _TUNED_SIZE.search(old.name):
-                continue
-            if new_sites[0].value != old.value:
-                yield ConstantChange(old, new_sites[0])
+        if new_sites[0].value != old.value:
+            yield ConstantChange(old, new_sites[0])
 
 
 def _sites_on(lines: set[int], unit: SourceFile) -> list[ConstantSite]:
@@ -147,25 +150,31 @@ def _stale_sites(
     """
     old = constant_change.old
     changed_path = constant_change.new.unit.path
-    assignment = re.compile(rf"{old.name}\b\s*[=\s]\s*")
-    hits: dict[str, list[Match]] = {}
-    for hit in change.head.find(old.name):
-        if hit.path != changed_path and not config.is_test(hit.path):
-            hits.setdefault(hit.path, []).append(hit)
-    for path in sorted(hits):
-        if not any(assignment.search(hit.text) for hit in hits[path]):
+    lines_by_path = _lines_naming(old.name, change)
+    candidates: list[str] = []
+    for path in sorted(lines_by_path):
+        if path == changed_path or config.is_test(path):
             continue
-        if not _must_agree(path, changed_path, change, config):
-            continue
-        unit = change.unit(path)
-        if unit is None:
-            continue
+        if _must_agree(path, changed_path, change, config):
+            candidates.append(path)
+    for unit in units_at(candidates, change):
         if _sizes_a_struct(old.name, unit):
             return
-        lines = {hit.line for hit in hits[path]}
-        for site in _constant_sites(unit, lines):
+        for site in _constant_sites(unit, lines_by_path[unit.path]):
             if site.name == old.name and site.value == old.value:
                 yield site
+
+
+def _lines_naming(name: str, change: ChangeSet) -> dict[str, set[int]]:
+    """The lines with the name of each file that may assign it."""
+    assignment = re.compile(rf"{name}\b\s*[=\s]\s*")
+    lines: dict[str, set[int]] = {}
+    assigning: set[str] = set()
+    for hit in change.head.find(name):
+        lines.setdefault(hit.path, set()).add(hit.line)
+        if assignment.search(hit.text):
+            assigning.add(hit.path)
+    return {path: lines[path] for path in assigning}
 
 
 def _must_agree(path: str, changed_path: str, change: ChangeSet, config: Config) -> bool:

@@ -110,18 +110,24 @@ def _check(
     if not is_in_sources and _has_op_sources(change):
         return _absent_finding(item, unit, hardware)
     own = _ops_of(hardware, item.name, ops, config)
-    if not own or any(op.binding is not None or change.changed(op.unit.path) for op in own):
-        return None
-    registrations = [op.registration for op in own if op.registration is not None]
-    # The framework itself finds an op that is not registered statically.
-    if any("STATIC" not in registration.macro for registration in registrations):
-        return None
-    if _no_other_is_bound(item, unit, ops, hardware, config):
+    registration = _static_registration(own, change)
+    if registration is None or _no_other_is_bound(item, unit, ops, hardware, config):
         return None
     neighbour = _bound_neighbour(own[0], ops, hardware, config)
-    if neighbour is None or own[0].registration is None:
+    if neighbour is None:
         return None
-    return _unbound_finding(item, unit, own[0].registration, neighbour)
+    return _unbound_finding(item, unit, registration, neighbour)
+
+
+def _static_registration(own: list[OpInfo], change: ChangeSet) -> Op | None:
+    """The static registration of an op that nothing binds and whose files the change left alone."""
+    for op in own:
+        if op.binding is not None or change.changed(op.unit.path):
+            return None
+        # The framework itself finds an op that is not registered statically.
+        if op.registration is not None and "STATIC" not in op.registration.macro:
+            return None
+    return own[0].registration if own else None
 
 
 def _may_be_python(item: Import, unit: SourceFile, hits: tuple[Match, ...]) -> bool:
