@@ -46,47 +46,50 @@ from checks.domain.siblings import base_unit, paired_changes, sibling_files
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.rules.sync._alterations import Alteration, alterations
-from checks.rules.sync._effects import EnumTest
 from checks.rules.sync._prerequisites import asks_hardware, missing_names
 from checks.rules.sync._refactors import is_only_rerouted, is_refactor
 from checks.rules.sync._source import code_line
 from checks.rules.sync._stale_copy import StaleCopy
+from checks.rules.sync._stale_copy_groups import (
+    Aspect,
+    aspect_of,
+    group_copies,
+    one_per_statement,
+    prominence,
+)
 from checks.rules.sync._stale_copy_search import StaleCopySearch
-from checks.rules.sync._symbols import count_symbols
 from checks.rules.sync._transplant import differing_code, transplant
 from checks.rules.sync._why_unaffected import why_unaffected
 
 ID = "sync.model-runner"
 
 MOST_FINDINGS_A_FILE = 3
-_CONFIDENCES = list(Confidence)
 _REFERENCE_HARDWARE = ("", "gpu")
 
 # The stale copies of each sibling file.
 CopiesByPath: TypeAlias = dict[str, list[StaleCopy]]
-Aspect: TypeAlias = tuple[object, ...]
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
     """For each sibling file, one finding a changed aspect or function, the most certain ones.
 
-    1. What did the change alter, effect by effect, in a function that has copies? (`_alterations`)
-    2. Which alterations may concern a copy: not refactors, nor what asks for hardware?
-    (`_refactors`) 3. Where does a copy keep the old form, and is it wrong to?
-    (`_stale_copy_search`, `_exemptions`) 4. Why do the other siblings need nothing?
-    (`_why_unaffected`)
+    1. `_alterations`: what did the change alter, effect by effect, in a function that has copies?
+    2. `_refactors`: which of that may concern a copy? Not what means the same as before.
+    3. `_stale_copy_search`, `_stale_copy`: where does a copy still have the old form?
+       `_prerequisites`, `_exemptions`: does it have what the new form needs, and may it stay?
+    4. `_why_unaffected`: why do the other siblings need nothing?
     """
     search = StaleCopySearch.of(change, config)
     copies = _find_copies(search)
     # The siblings that need nothing are listed once for each aspect, with its first finding.
     explained: set[Aspect] = set()
     for _, copies_of_file in sorted(copies.items()):
-        groups = _group(_one_per_statement(copies_of_file))
+        groups = group_copies(one_per_statement(copies_of_file))
         for group in groups[:MOST_FINDINGS_A_FILE]:
-            main = min(group, key=_prominence)
+            main = min(group, key=prominence)
             unaffected: list[Sibling] = []
-            if _aspect(main) not in explained:
-                explained.add(_aspect(main))
+            if aspect_of(main) not in explained:
+                explained.add(aspect_of(main))
                 unaffected = list(_unaffected_siblings(main, copies, search))
             yield _finding(main, group, unaffected, search)
 
@@ -125,77 +128,6 @@ def _alterations_for_copies(
     return head.body.memo((ID, base.path, base.start_line), search)
 
 
-def _one_per_statement(copies: list[StaleCopy]) -> list[StaleCopy]:
-    """The best copy of each statement of a sibling file, in source order.
-
-    One statement may hold several (a call, and the value that the call is part of), and the changes
-    of several runners may speak of the same one.
-    """
-    best: dict[tuple[int, int], StaleCopy] = {}
-    for copy in copies:
-        span = copy.effect.start, copy.effect.end
-        if span not in best or _rank(copy) < _rank(best[span]):
-            best[span] = copy
-    return sorted(best.values(), key=lambda copy: copy.line)
-
-
-def _rank(copy: StaleCopy) -> tuple[int, int, int]:
-    """What is told of a statement first: the kind that says most, then certainty, then the smaller
-    form.
-    """
-    form = copy.effect.form
-    size = count_symbols(form) if not isinstance(form, EnumTest) else 0
-    return _kind_rank(copy.alteration), _CONFIDENCES.index(copy.confidence), size
-
-
-def _kind_rank(alteration: Alteration) -> int:
-    if alteration.kind == "enum":
-        return 0
-    if alteration.added:
-        return 1
-    return 2 if alteration.kind == "call" else 3
-
-
-def _prominence(copy: StaleCopy) -> tuple[int, int, int]:
-    """Which copy of a group its finding is reported at."""
-    return _CONFIDENCES.index(copy.confidence), _kind_rank(copy.alteration), copy.line
-
-
-def _group(copies: list[StaleCopy]) -> list[list[StaleCopy]]:
-    """Copies of one changed aspect, or of one function, together; the most certain groups first."""
-    groups: list[list[StaleCopy]] = []
-    for copy in copies:
-        group = next((g for g in groups if _belongs_to(copy, g)), None)
-        if group is None:
-            groups.append([copy])
-        else:
-            group.append(copy)
-
-    def certainty(group: list[StaleCopy]) -> tuple[int, int]:
-        return min(_CONFIDENCES.index(copy.confidence) for copy in group), group[0].line
-
-    return sorted(groups, key=certainty)
-
-
-def _belongs_to(copy: StaleCopy, group: list[StaleCopy]) -> bool:
-    for other in group:
-        if copy.function is other.function or _aspect(copy) == _aspect(other):
-            return True
-    return False
-
-
-def _aspect(copy: StaleCopy) -> Aspect:
-    """What the change altered, whichever function it did it in: the same keyword of the same
-    call.
-    """
-    alteration = copy.alteration
-    words = alteration.added, alteration.removed, alteration.changed
-    new_form = alteration.new.form
-    if alteration.kind == "call" or any(words):
-        return alteration.kind, alteration.old.key, words, None
-    return alteration.kind, alteration.old.key, words, new_form
-
-
 def _unaffected_siblings(
     main: StaleCopy, copies: CopiesByPath, search: StaleCopySearch
 ) -> Iterator[Sibling]:
@@ -206,7 +138,7 @@ def _unaffected_siblings(
         return
     for path in sibling_files(changed_path, search.change, search.config):
         stale = copies.get(path, [])
-        if not any(_aspect(copy) == _aspect(main) for copy in stale):
+        if not any(aspect_of(copy) == aspect_of(main) for copy in stale):
             yield why_unaffected(main.alteration, unit, path, search.names, search.readers)
 
 
