@@ -68,6 +68,7 @@ def alterations(
             continue
         successor = _find_successor(old, new_effects)
         if successor is not None:
+            # Each new effect takes the place of one gone effect.
             new_effects.remove(successor)
             found.append(_describe(head, old, successor))
     return found
@@ -116,8 +117,9 @@ def _share_kept(old: Effect, new: Effect) -> float:
 
 
 def share_of_arguments(call: E.Call, other: E.Call) -> float:
-    """The share of `call`'s arguments that `other` passes too: at the same place, or by the same
-    keyword.
+    """The share of `call`'s arguments that `other` passes too.
+
+    At the same place, or by the same keyword; from 0 to 1.
     """
     total = len(call.args) + len(call.keywords)
     if not total:

@@ -26,8 +26,9 @@ class CallSite:
 
 
 def calls_to_check(change: ChangeSet, config: Config) -> list[CallSite]:
-    """Calls on lines of the change, and calls of every Python function that now takes or needs
-    other arguments.
+    """Calls on lines of the change, and calls of functions whose callers may have to change.
+
+    Those are Python functions that take or need other arguments than before.
     """
     return change.memo(calls_to_check, lambda: list(_calls_to_check(change, config)))
 

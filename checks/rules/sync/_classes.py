@@ -49,8 +49,9 @@ def fields_of(cls: Class, unit: SourceFile) -> dict[str, int]:
 
 
 def is_record(cls: Class) -> bool:
-    """Whether the class is a data class or a named tuple: its fields are its constructor's
-    parameters.
+    """Whether the class is a data class or a named tuple.
+
+    Its fields are its constructor's parameters.
     """
     if any("dataclass" in decorator for decorator in cls.decorators):
         return True

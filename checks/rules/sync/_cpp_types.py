@@ -20,8 +20,9 @@ _KNOWN_TYPES = _FIXED_WIDTH | {
 
 
 def certainly_differ(left: str, right: str) -> bool:
-    """Whether two types are not the same; what is made of unknown types (an alias, a class) may
-    be.
+    """Whether two types are not the same.
+
+    What is made of unknown types (an alias, a class) may be the same.
     """
     plain_left, plain_right = _plain_type(left), _plain_type(right)
     if plain_left == plain_right:

@@ -56,6 +56,7 @@ def device_alterations(base: Function, head: Function) -> list[DeviceAlteration]
     for old in comparison.gone:
         successor = _find_successor(old, new_effects)
         if successor is not None:
+            # Each new effect takes the place of one gone effect.
             new_effects.remove(successor)
             if not comparison.means_the_same(old, successor) and not _allocates(old.form):
                 alterations.append(DeviceAlteration(head, base, old, successor))
@@ -113,8 +114,9 @@ def _names_in(function: Function, effects: list[DeviceEffect]) -> set[str]:
 
 
 def _find_successor(old: DeviceEffect, candidates: list[DeviceEffect]) -> DeviceEffect | None:
-    """The new effect that took the place of a gone one: the most similar, of the same kind and
-    key.
+    """The new effect that took the place of a gone one.
+
+    The most similar, of the same kind and key.
     """
     same = [c for c in candidates if c.kind == old.kind and c.key == old.key]
     if not same:

@@ -116,8 +116,9 @@ def _integer_bits(declaration: str) -> int:
 
 
 def normalise(expr: E.Expr) -> E.Expr:
-    """`expr` without casts, namespaces, template arguments and memory endings; `a > b` as `b <
-    a`.
+    """`expr` without casts, namespaces, template arguments and memory endings.
+
+    Also, `a > b` becomes `b < a`: copies write a bound either way.
     """
     return E.substitute(expr, _normal_form)
 

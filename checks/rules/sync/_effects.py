@@ -66,6 +66,7 @@ def effects(function: Function, unit: SourceFile) -> list[Effect]:
 
 
 def _effects(function: Function, unit: SourceFile) -> Iterator[Effect]:
+    # `import torch` binds the name of a library; `from x import f` binds a function of our own.
     libraries = {(i.alias or i.module).split(".")[0] for i in unit.imports if not i.name}
     for guarded, expressions in statement_expressions(function.body):
         yield from _effects_of(guarded, expressions, libraries)
@@ -109,8 +110,9 @@ def _header_end(stmt: Stmt) -> int:
 
 
 def _is_own_call(call: E.Call, libraries: set[str]) -> bool:
-    """Whether a call is the project's own: no log line, builtin, dict method or library
-    function.
+    """Whether a call is the project's own.
+
+    Log lines, builtins, methods of dicts and functions of libraries are not.
     """
     name = E.root(call.func)
     if isinstance(call.func, E.Name):

@@ -121,9 +121,7 @@ def nothing_reads_added(
 
 
 def own_code_reads_removed(alteration: Alteration, hardware: str, readers: Readers) -> bool:
-    """Whether the keywords that went are fields which the sibling's own hardware goes on
-    reading.
-    """
+    """Whether the keywords that went are fields that the sibling's hardware goes on reading."""
     call = alteration.old.form
     if not alteration.removed or alteration.added or not isinstance(call, E.Call):
         return False

@@ -64,6 +64,7 @@ def unchecked_use(function: Function, name: str) -> int | None:
         # A loop may run no times at all.
         if guarded.loops or _is_asked_about(name, guarded):
             return None
+        # Who leaves out the other option does not come here.
         if any(_asks_for_other_option(guard) for guard in guarded.guards):
             continue
         if isinstance(stmt, Assign) and stmt.target == E.Name(name):
@@ -81,8 +82,9 @@ def _is_asked_about(name: str, guarded: GuardedStmt) -> bool:
 
 
 def _first_use(name: str, stmt: Stmt) -> Literal["value", "check"] | None:
-    """What a statement does first with the name: open it as a value, or check it; None where
-    neither.
+    """What a statement does first with the name: open it as a value, or check it.
+
+    None where neither.
     """
     for expr in expressions_of(stmt):
         for e in E.walk(expr):
@@ -96,8 +98,9 @@ def _first_use(name: str, stmt: Stmt) -> Literal["value", "check"] | None:
 
 
 def _opens(e: E.Expr, name: str) -> bool:
-    """Whether an expression fails where `name` is None: `name.x`, `name[i]`, `len(name)`, `for x
-    in name`.
+    """Whether an expression fails where `name` is None.
+
+    That is `name.x`, `name[i]`, `len(name)`, `for x in name`.
     """
     match e:
         case E.Attr(base=base) | E.Index(base=base):
@@ -143,9 +146,7 @@ def unchecked_use_through_calls(
 
 
 def _settles(name: str, stmt: Stmt) -> bool:
-    """Whether a statement binds the name again or looks at it, so that it may be something from
-    here on.
-    """
+    """Whether a statement binds the name again or looks at it: from here on it may be something."""
     target = stmt.target if isinstance(stmt, Assign | For) else None
     if target is not None and name in E.names(target):
         return True
@@ -162,8 +163,9 @@ def _is_checked_first(name: str, expr: E.Expr) -> bool:
 
 
 def _may_leave_out(guard: E.Expr) -> bool:
-    """Whether a condition asks for a kind of value, or for another option: callers may not have
-    it.
+    """Whether a condition asks for a kind of value, or for another option.
+
+    Some callers never get to what is done under it.
     """
     asks_kind = isinstance(guard, E.Call) and E.callee(guard) == "isinstance"
     return asks_kind or _asks_for_other_option(guard)
@@ -193,8 +195,9 @@ def _calls_passing(name: str, stmt: Stmt) -> list[E.Call]:
 def _use_in_callee(
     call: E.Call, name: str, target: Target, targets: Targets, most_calls: int
 ) -> Location | None:
-    """Where the function that `call` reaches uses what it gets for `name`; the first parameter
-    decides.
+    """Where the function that `call` reaches uses what it gets for `name`.
+
+    The first parameter decides.
     """
     callee = targets.of(call, target.function, target.unit)
     if callee is None:

@@ -84,7 +84,8 @@ def _files_registering(op_name: str, change: ChangeSet) -> Iterator[str]:
 
 
 def _may_register(line: str) -> bool:
-    """Whether a line can be the one that names an op in its registration; the name may stand alone
-    on it.
+    """Whether a line can be the one that names an op in its registration.
+
+    The name may stand alone on it.
     """
     return bool(re.search(r"_(BUILD|REGISTER)_|^\s*\w+,?\)?\s*$", line))

@@ -23,6 +23,7 @@ class PlatformImports:
     def of(cls, unit: SourceFile) -> PlatformImports:
         by_name: dict[str, list[Import]] = {}
         for item in unit.imports:
+            # An import inside a function is that function's own affair.
             if item.name and not item.function:
                 by_name.setdefault(item.alias or item.name, []).append(item)
         guarded: dict[str, list[Import]] = {}
@@ -41,6 +42,7 @@ class PlatformImports:
             return []
         guards_with = {item.guard for item in items}
         guards_without: set[str] = set()
+        # The arms of the same switch are known from the other names that they import.
         for others in self.by_name.values():
             guards_without |= {item.guard for item in others} - guards_with
         having = {hardware for guard in guards_with for hardware in _hardware_of(guard)}
@@ -48,9 +50,7 @@ class PlatformImports:
         return sorted(lacking - having)
 
     def _is_bound_otherwise(self, name: str) -> bool:
-        """Whether a function imports the name, or the file sets it where it is not imported: `name
-        = None`.
-        """
+        """Whether a function imports the name, or the file sets it: `name = None`."""
         for item in self.unit.imports:
             if (item.alias or item.name) == name and item.function:
                 return True
@@ -96,8 +96,9 @@ def _hardware_of(guard: str) -> list[str]:
 
 
 def _may_be(wanted: bool, test: ast.expr, hardware: str) -> bool:
-    """Whether a condition may come to `wanted` on `hardware`; what it asks besides may be
-    anything.
+    """Whether a condition may come to `wanted` on `hardware`.
+
+    What it asks besides may be anything.
     """
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=operand):

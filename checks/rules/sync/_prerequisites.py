@@ -40,8 +40,9 @@ def missing_names(alteration: Alteration, function: Function, unit: SourceFile) 
 
 
 def _names_needed(form: E.Expr | None) -> set[str]:
-    """The names of a form, with the attributes of `self` and of what it holds, and keys in
-    quotes.
+    """The names that stand in a form.
+
+    With the attributes of `self` and of what it holds, and with keys in quotes.
     """
     names: set[str] = set()
     if form is None:
@@ -78,9 +79,7 @@ def has_word(source: bytes, word: str) -> bool:
 
 
 def calls_something_else(alteration: Alteration, unit: SourceFile, sibling: SourceFile) -> bool:
-    """Whether the new call, made in the sibling, would reach another function that may not fit
-    it.
-    """
+    """Whether the new call, made in the sibling, would reach another function."""
     match alteration.kind, alteration.new.form:
         case "call", E.Call(func=E.Name(id=name)):
             # Another hardware's op of the same name.

@@ -84,8 +84,9 @@ def _values_given(target: E.Expr, function: Function) -> list[E.Expr]:
 
 
 def _values_of_attribute(attribute: E.Expr, unit: SourceFile) -> list[E.Expr]:
-    """What `self.x` is assigned in the file, with the names of the function replaced by their
-    values.
+    """What `self.x` is assigned in the file.
+
+    The names of the function around it are replaced by their values.
     """
     path = re.escape(E.dotted(attribute) or "")
     assignment = re.compile(rf"{path}[\s\\)]*(?::[^=]*|[-+*/%@&|^<>]+)?=(?!=)")

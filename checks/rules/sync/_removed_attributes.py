@@ -27,8 +27,9 @@ _ANSWERS_FOR_ANY_NAME = ("__getattr", "__dict__", "setattr(self")
 
 
 def find_read_attributes(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
-    """`forward_meta.x` where this change took `x` out of `ForwardMeta` and nothing sets any `x`
-    now.
+    """`forward_meta.x` where `ForwardMeta` has no `x` any more.
+
+    This change took it out, and nothing in the tree sets any `x` now.
     """
     for changed in changed_classes(change, config):
         cls, unit = changed.cls, changed.unit
@@ -61,8 +62,9 @@ def _declared_names(cls: Class, unit: SourceFile) -> set[str]:
 
 
 def _reads(name: str, cls: Class, change: ChangeSet, config: Config) -> list[Match]:
-    """The lines that read the attribute from an object of the class; none where anything sets
-    it.
+    """The lines that read the attribute from an object of the class.
+
+    None where anything sets it.
     """
     holder = object_name(cls)
     # A name of one word (`request`) may be anything.
@@ -78,6 +80,7 @@ def _reads(name: str, cls: Class, change: ChangeSet, config: Config) -> list[Mat
     read = re.compile(rf"^[^#]*\b{holder}\.{name}\b")
     reads: list[Match] = []
     for line in lines:
+        # `hasattr(forward_meta, "x")` and its like are ready for objects without it.
         asks_first = "hasattr" in line.text or "getattr" in line.text
         if read.match(line.text) and not asks_first:
             reads.append(line)

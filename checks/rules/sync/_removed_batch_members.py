@@ -31,8 +31,9 @@ class MemberUse:
 
 
 def find_used_members(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
-    """`self.batch["k"]` where `self.batch = Batch(...)` and no method of `Batch` sets `k` any
-    more.
+    """`self.batch["k"]` where `Batch` sets no `k` any more.
+
+    The file makes the object itself: `self.batch = Batch(...)`.
     """
     for changed in changed_classes(change, config):
         cls, unit = changed.cls, changed.unit
@@ -98,8 +99,9 @@ def _used_members(cls: Class, removed: set[str], maker: SourceFile) -> dict[str,
 
 
 def _holders(cls: Class, maker: SourceFile) -> set[str]:
-    """The attributes to which `maker` assigns a new object of the class: `batch` in `self.batch =
-    Batch()`.
+    """The attributes to which `maker` assigns a new object of the class.
+
+    `batch` in `self.batch = Batch()`.
     """
     holders: set[str] = set()
     for function in callers(cls.name, maker):

@@ -96,8 +96,9 @@ def find_batch_methods(change: ChangeSet, config: Config, rule: str) -> Iterator
 
 
 def _may_leave_out(changed: ChangedClass) -> bool:
-    """Whether there is a new method, or there may be a new field: the fields are not made as
-    they were.
+    """Whether there is a new method, or there may be a new field.
+
+    A field may be new where the methods that allocate them read otherwise than before.
     """
     new_methods = methods_of(changed.cls, changed.unit)
     if new_methods - methods_of(changed.old, changed.old_unit):
@@ -118,6 +119,7 @@ def _batch_fields(cls: Class, unit: SourceFile) -> BatchFields:
     for method in _init_methods(cls, unit):
         for use in uses(method):
             if use.sets and use.holder == "self" and isinstance(use.value, E.Call):
+                # The first allocation counts: later ones replace an array by one of its shape.
                 allocations.setdefault(use.key, use)
     return BatchFields(allocations)
 
@@ -167,8 +169,9 @@ def _omitted_keys(
 def _share_of_same_shape(
     key: str, batch: BatchFields, new_keys: set[str], words: set[str]
 ) -> float | None:
-    """How many of the older fields with as many rows stand in `words`; None where they are too
-    few.
+    """How many of the older fields with as many rows stand in `words`.
+
+    None where they are too few.
     """
     rows = batch.rows()
     same_shape = [k for k in rows if rows[k] == rows[key] and k not in new_keys]
@@ -197,9 +200,7 @@ def _finding(
 
 
 def _line_naming(word: str, method: Function, unit: SourceFile) -> int:
-    """The first line of the method with `word`, or its first line where `word` is empty or not
-    there.
-    """
+    """The first line of the method with `word`, else its first line."""
     if word:
         for line in range(method.start_line, method.end_line + 1):
             if re.search(rf"\b{word}\b", unit.lines[line - 1]):

@@ -23,9 +23,7 @@ _TYPES_WITHOUT_ROWS = frozenset({"object", "bool", "str", "int", "float"})
 
 
 def find_record_functions(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
-    """One finding for each function that rewrites a record but not the field which this change
-    added.
-    """
+    """One finding for each function that rewrites a record, but not the field that came."""
     for changed in changed_classes(change, config):
         if not changed.is_record:
             continue
@@ -40,8 +38,9 @@ def find_record_functions(change: ChangeSet, config: Config, rule: str) -> Itera
 
 
 def _new_fields(cls: Class, unit: SourceFile, old_fields: set[str]) -> list[str]:
-    """The fields that came, without those that hold one number, flag, word or handle: they have
-    no order.
+    """The fields that came, without those that hold one number, flag, word or handle.
+
+    Those have no rows that could be in another order.
     """
     new_fields: list[str] = []
     for field in fields_of(cls, unit):
@@ -61,8 +60,9 @@ def _has_type_without_rows(name: str, cls: Class, unit: SourceFile) -> bool:
 def _files_naming_fields(
     cls: Class, fields: set[str], change: ChangeSet, config: Config
 ) -> Iterator[str]:
-    """The files that name enough fields of an object of the class: few do, and only those are
-    parsed.
+    """The files that name enough fields of an object of the class.
+
+    Few do, and only those are parsed.
     """
     record = object_name(cls)
     least = max(LEAST_FIELDS_SET, LEAST_SHARE_NAMED * len(fields))
@@ -80,9 +80,7 @@ def _rewriters(
     other: SourceFile,
     rule: str,
 ) -> Iterator[Finding]:
-    """The functions of a file that take an object of the class and go through its old fields
-    alone.
-    """
+    """The functions of a file that go through the old fields of such an object, and only those."""
     cls, unit = changed.cls, changed.unit
     record = object_name(cls)
     for function in other.functions:
@@ -98,8 +96,9 @@ def _rewriters(
 
 
 def _fields_rewritten(record: str, fields: set[str], text: str) -> list[str]:
-    """The fields of `record` that a function sets; empty where it does not go through all of
-    them.
+    """The fields of `record` that a function sets.
+
+    Empty where it does not go through all of them.
     """
     named, written = 0, []
     for field in sorted(fields):

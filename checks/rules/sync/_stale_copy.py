@@ -49,9 +49,7 @@ class StaleCopy:
 
 @dataclass(frozen=True, slots=True)
 class OldForm:
-    """An effect was recognised as the old form: the line that would change, and how sure that
-    is.
-    """
+    """An effect was recognised as the old form: `line` is the one that would change."""
 
     line: int
     confidence: Confidence
@@ -66,6 +64,7 @@ def stale_copies_in(
         for effect in effects(function, unit)
         if effect.kind == alteration.kind and effect.key == alteration.old.key
     ]
+    # A function with both forms has followed already, and keeps the old one for another case.
     if any(effect.form == alteration.new.form for effect in same_key):
         return
     if _knows_new_members(same_key, alteration):
@@ -205,8 +204,9 @@ def _keywords_around_added(new_call: E.Call, alteration: Alteration) -> tuple[li
 
 
 def _line_after(above: list[str], keywords: dict[str, E.Expr]) -> int:
-    """The line of the last of `above` that the call passes, where the new keyword would go in; 0
-    if none.
+    """The line of the last of `above` that the call passes, where the new keyword would go in.
+
+    0 if none.
     """
     for keyword in reversed(above):
         if keyword in keywords:

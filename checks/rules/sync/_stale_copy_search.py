@@ -57,6 +57,7 @@ class StaleCopySearch:
                 continue
             if calls_something_else(alteration, unit, sibling):
                 continue
+            # What most siblings have is no feature of one hardware: the others should get it.
             if not most_have_it and self._lacks_feature(alteration, unit, sibling, source):
                 continue
             for function in counterparts(alteration.function, unit, sibling, self.names):
@@ -71,9 +72,7 @@ class StaleCopySearch:
                 yield copy
 
     def _most_pass_added(self, alteration: Alteration, word: str, paths: list[str]) -> bool:
-        """Whether, after the change, more of the files that make this call pass the new keywords
-        than do not.
-        """
+        """Whether most files that make this call pass the new keywords, after the change."""
         if alteration.kind != "call" or not alteration.added or is_none_when_off(alteration):
             return False
         passing, lacking = 1, 0  # the changed file itself passes them
@@ -134,8 +133,9 @@ def _passes_keyword(source: bytes, keyword: str) -> bool:
 
 
 def _word_of_old_form(alteration: Alteration) -> str:
-    """The longest word that every file with the old form has: files without it need not be
-    parsed.
+    """The longest word that every file with the old form has.
+
+    Files without it need not be parsed.
     """
     old = alteration.old
     if isinstance(old.key, str) and old.key:

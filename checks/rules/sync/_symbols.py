@@ -21,8 +21,9 @@ def symbols(expr: E.Expr) -> Iterator[object]:
 
 
 def count_symbols(expr: E.Expr) -> int:
-    """How many names and constants there are: how much it takes for two to be the same by
-    chance.
+    """How many names and constants there are.
+
+    The more there are, the less two expressions are the same by chance.
     """
     return sum(1 for _ in symbols(expr))
 

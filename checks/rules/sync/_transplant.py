@@ -74,8 +74,9 @@ def _find_block(block: list[str], lines: list[str], expected: int) -> int | None
 def differing_code(
     alteration: Alteration, effect: Effect, unit: SourceFile, sibling: SourceFile
 ) -> str:
-    """The lines of `effect`'s statement that the new statement does not have, on one line, gaps as
-    `…`.
+    """The lines of `effect`'s statement that the new statement does not have.
+
+    On one line, with `…` for what is between them.
     """
     new_lines = {line.strip() for line in _lines(unit, alteration.new)}
     parts: list[str] = []

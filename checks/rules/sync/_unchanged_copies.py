@@ -54,9 +54,7 @@ def find_unchanged_copies(change: ChangeSet, config: Config) -> Iterator[Unchang
 
 
 def _telling_alterations(change: ChangeSet, config: Config) -> Iterator[DeviceAlteration]:
-    """What the change altered in C++ functions outside tests, without what two functions share
-    by chance.
-    """
+    """What the change altered in C++ functions, without what two functions share by chance."""
     for base, head in changed_cpp_functions(change, config):
         if not base.clean or _reads_as_before(base, head, change):
             continue
@@ -66,8 +64,9 @@ def _telling_alterations(change: ChangeSet, config: Config) -> Iterator[DeviceAl
 
 
 def _is_telling(effect: DeviceEffect) -> bool:
-    """Whether two functions do not share an effect by chance, and it is no size that each hardware
-    tunes.
+    """Whether two functions do not share an effect by chance.
+
+    A size that each hardware tunes for itself tells nothing.
     """
     if isinstance(effect.key, E.Name) and _TUNED_SIZE.fullmatch(effect.key.id):
         return False
@@ -86,8 +85,9 @@ def _code(function: Function, unit: SourceFile | None) -> str:
 
 
 def _lines_read_as_before(alteration: DeviceAlteration, change: ChangeSet) -> bool:
-    """Whether the altered lines themselves are the same: a `case` of a `switch` whose subject
-    changed.
+    """Whether the altered lines themselves are the same.
+
+    They are where only the subject of the `switch` around a `case` changed.
     """
     if alteration.new is None or alteration.guard is not None:
         return False
@@ -108,8 +108,9 @@ def effect_code(unit: SourceFile, effect: DeviceEffect) -> str:
 def unchanged_copies_in(
     unit: SourceFile, alteration: DeviceAlteration, change: ChangeSet
 ) -> list[UnchangedCopy]:
-    """The places of `unit` that keep the old form; none where one of its functions has the new
-    form.
+    """The places of `unit` that keep the old form.
+
+    None where one of its functions has the new form.
     """
     copies: list[UnchangedCopy] = []
     is_altered_file = unit.path == alteration.function.path
@@ -141,9 +142,7 @@ def _has_new_form(effect: DeviceEffect, alteration: DeviceAlteration) -> bool:
 
 
 def _knows_parameters(function: Function, alteration: DeviceAlteration) -> bool:
-    """Whether `function` has every parameter that only the altered copy was given and the new form
-    needs.
-    """
+    """Whether `function` has what the altered copy was given and the new form needs."""
     if alteration.new is None:
         return True
     needed = alteration.new.names
@@ -155,9 +154,7 @@ def _knows_parameters(function: Function, alteration: DeviceAlteration) -> bool:
 
 
 def _is_host_reference(copy: UnchangedCopy, change: ChangeSet) -> bool:
-    """Whether, in one file, the copy is the host's version of an altered kernel, or the other way
-    round.
-    """
+    """Whether one of the two is the host's version of the other, a kernel, in one file."""
     altered = copy.alteration.function
     old_unit = base_unit(altered.path, change)
     if old_unit is None or _is_device_code(altered) == _is_device_code(copy.function):

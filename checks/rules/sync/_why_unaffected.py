@@ -28,6 +28,7 @@ def why_unaffected(
     functions = counterparts(changed_function, unit, sibling, names)
     if not functions:
         return _without_function(changed_function, sibling, hardware, readers)
+    # The first function that tells a reason is the one to look at.
     for function in functions:
         reason = (
             _adapted(alteration, function, sibling, hardware, readers)

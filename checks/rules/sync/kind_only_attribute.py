@@ -94,6 +94,7 @@ def _questions_elsewhere(
         for other in _reads(function):
             if (other.holder, other.name) != (read.holder, read.name):
                 continue
+            # What the change wrote is no witness for how the file asks.
             if change.touches(unit.path, other.line, other.line):
                 continue
             questions = [q for guard in other.guards for q in _questions_in(guard)]
@@ -105,9 +106,7 @@ def _questions_elsewhere(
 
 
 def _questions_in(guard: E.Expr) -> Iterator[Question]:
-    """The attributes of `self` that a condition compares with constants, and the constants'
-    names.
-    """
+    """(attribute of `self`, constant it is compared with) for each comparison of a condition."""
     for e in E.walk(guard):
         match e:
             case E.Binary(
@@ -132,9 +131,7 @@ def _constant_words(value: E.Expr) -> Iterator[str]:
 def _asks(
     read: HolderRead, function: Function, unit: SourceFile, questions: dict[Question, int]
 ) -> bool:
-    """Whether something above the read, its own line, or every call of the function asks as
-    well.
-    """
+    """Whether something above the read, its own line, or every call of the function asks too."""
     words = {word for question in questions for word in question}
     above = unit.text(function.start_line, read.line).lower()
     if any(word in above for word in words) or _CONDITION.search(unit.text(read.line)):
@@ -156,8 +153,9 @@ def _words_asked(guards: tuple[E.Expr, ...]) -> set[str]:
 
 
 def _kinds_without(read: HolderRead, change: ChangeSet) -> list[str]:
-    """The kinds of the holder that lack the attribute; none where all do, or its base class may
-    have it.
+    """The kinds of the holder that lack the attribute.
+
+    None where all do, or its base class may have it.
     """
     family = "".join(word.title() for word in read.holder.split("_"))
     paths = {hit.path for hit in change.head.find(family) if hit.path.endswith(".py")}

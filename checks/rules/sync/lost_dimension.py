@@ -116,6 +116,7 @@ def _shapes(unit: SourceFile, keys: set[str]) -> dict[str, MemberShape]:
                 shapes.setdefault(shape.key, []).append(shape)
     agreed: dict[str, MemberShape] = {}
     for key, places in shapes.items():
+        # A file that makes the member in two shapes has cases that cannot be told apart here.
         if len({place.dimensions for place in places}) == 1:
             agreed[key] = min(places, key=lambda place: place.line)
     return agreed

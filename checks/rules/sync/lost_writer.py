@@ -76,9 +76,7 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
 
 
 def _keys_without_writer(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    """One finding for each key that was set before this change, is set nowhere now, and is still
-    read.
-    """
+    """One finding for each key that lost its last writer and is still read."""
     for key, holders in sorted(_keys_no_longer_set(change, config).items()):
         lines = product_lines(key, change, config)
         if any(sets_somehow(key, line.text) for line in lines):
@@ -98,14 +96,16 @@ def _keys_no_longer_set(change: ChangeSet, config: Config) -> dict[str, set[str]
             continue
         text = "\n".join(unit.lines)
         for use in _sets_on_lines(removed_lines.get(old_unit.path, set()), old_unit):
+            # An attribute of `self` that is gone is `sync.removed-field`'s.
             if use.holder != "self" and not sets_somehow(use.key, text):
                 keys.setdefault(use.key, set()).add(use.holder)
     return keys
 
 
 def _removed_lines(change: ChangeSet) -> dict[str, set[int]]:
-    """The lines of each file of the base that the change removed; a file may have been copied to
-    several.
+    """The lines of each file of the base that the change removed.
+
+    A file may have been copied to several.
     """
     lines: dict[str, set[int]] = {}
     for file in change.files:
@@ -150,9 +150,7 @@ def _unwritten_finding(key: str, reads: list[KeyRead]) -> Finding:
 
 
 def _keys_filled_on_one_branch(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    """One finding for each key that a function stopped setting and that a call on one branch
-    fills.
-    """
+    """One finding for each key that only a call on one branch of a function fills now."""
     for base, head, unit in changed_python_functions(change, config):
         if base is None:
             continue

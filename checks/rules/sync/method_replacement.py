@@ -92,6 +92,7 @@ def _replacements(method: Function, change: ChangeSet, config: Config) -> Iterat
             continue
         for function in functions_matching(whole_word("MethodType"), unit):
             for guarded in guarded_statements(function.body):
+                # A function of this name may be put into objects of many classes.
                 if not any(_is_instance_test(g, method.owner) for g in guarded.guards):
                     continue
                 name = (

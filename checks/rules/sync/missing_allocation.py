@@ -71,8 +71,9 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
 def _newly_needed_keys(
     change: ChangeSet, config: Config, runner_globs: tuple[str, ...]
 ) -> Iterator[NeededKey]:
-    """Each new key of a shared file, at the use that runs most often: under the fewest
-    conditions.
+    """Each new key of a shared file, at the use that runs most often.
+
+    That is the one under the fewest conditions.
     """
     needed_keys: dict[tuple[str, str], NeededKey] = {}
     for _, function, unit in changed_python_functions(change, config):
@@ -82,6 +83,7 @@ def _newly_needed_keys(
         for use in uses(function):
             if not _is_newly_needed(use, function, change):
                 continue
+            # The file needed the key before this change, or makes it itself.
             if _quotes_key(use.key, before) or _is_set_before(use, function):
                 continue
             best = needed_keys.get((function.path, use.key))
@@ -91,9 +93,7 @@ def _newly_needed_keys(
 
 
 def _is_newly_needed(use: Use, function: Function, change: ChangeSet) -> bool:
-    """Whether the change made `function` need a key of a parameter, on all hardware and for no
-    option.
-    """
+    """Whether the change made `function` need a key of a parameter, always and on all hardware."""
     params = {p.name: p for p in function.params if p.name != "self"}
     if use.sets or use.holder not in params:
         return False
@@ -129,8 +129,9 @@ def _is_set_before(use: Use, function: Function) -> bool:
 def _runners_without_key(
     needed: NeededKey, runners: list[str], change: ChangeSet
 ) -> list[tuple[str, int]]:
-    """(runner, line of the last key of its own dict) of runners that need the key and never name
-    it.
+    """The runners that need the key and never name it.
+
+    Each with the line of the last key of its own dict.
     """
     places: list[tuple[str, int]] = []
     for path in runners:

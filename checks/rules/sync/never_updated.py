@@ -58,8 +58,9 @@ _REFERENCE_HARDWARE = ("", "gpu")
 
 @dataclass(frozen=True, slots=True)
 class KeyCalls:
-    """The calls that get a key: `own` where the hardware itself runs, `foreign` elsewhere, with
-    a place.
+    """The calls that get a key.
+
+    `own` where the hardware itself runs, `foreign` elsewhere, with a place.
     """
 
     own: set[str]
@@ -91,9 +92,7 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
 
 
 def _is_new_allocation(use: Use, path: str, change: ChangeSet) -> bool:
-    """Whether the change put the key into a dict, as a new array, and the file did not have it
-    before.
-    """
+    """Whether the change put a new key into a dict, as a new array."""
     if not use.sets or use.holder == "self" or not is_new_array(use.value):
         return False
     if not change.touches(path, use.line, use.line):
@@ -130,8 +129,9 @@ def _update_elsewhere(
 def _calls_with_key(
     key: str, hardware: str, names: Names, change: ChangeSet, config: Config
 ) -> KeyCalls | None:
-    """The calls of the product that get the key; None where code of the hardware itself updates
-    it.
+    """The calls of the product that get the key.
+
+    None where code of the hardware itself updates it.
     """
     calls = KeyCalls(set(), {})
     in_quotes = re.compile(f'"{re.escape(key)}"')
@@ -169,8 +169,9 @@ def _casts_constness_away(key: str, op: OpInfo) -> bool:
 def _runs_on(
     hardware: str, function: Function, unit: SourceFile, names: Names, config: Config
 ) -> bool:
-    """Whether `hardware` runs the function: its file or name says so, or no copy of it is for that
-    hardware.
+    """Whether `hardware` runs the function.
+
+    Its file or name says so, or no copy of it is for that hardware.
     """
     hardware_of_file = config.hardware_of(unit.path)
     hardware_of_name = set(function.name.split("_")) & names.hardware
@@ -197,9 +198,7 @@ def _calls_passing(key: str, function: Function) -> Iterator[tuple[str, int]]:
 
 
 def _updates(key: str, function: Function) -> bool:
-    """Whether `function` writes elements of the key, copies into it, or sets it to more than a new
-    array.
-    """
+    """Whether `function` writes into the key, or sets it to more than a new array."""
     if any(_assigns_to_key(key, guarded.stmt) for guarded in guarded_statements(function.body)):
         return True
     for call, _ in calls_of(function.body):

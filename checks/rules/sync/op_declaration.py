@@ -118,13 +118,15 @@ def _cpp_files_naming(word: str, change: ChangeSet) -> Iterator[SourceFile]:
 def _only_definition(
     declaration: Declaration, unit: SourceFile, change: ChangeSet
 ) -> Function | None:
-    """The one definition that a declaration can mean: the only one of its name, in its folder or
-    anywhere.
+    """The one definition that a declaration can mean.
+
+    That is the only one of its name, in its folder or anywhere.
     """
     name = _plain_name(declaration.name)
     definitions: list[Function] = []
     for other in _cpp_files_naming(name, change):
         definitions += other.named(name)
+    # `custom_ops/gpu_ops` and `custom_ops/xpu_ops` are two libraries, with a `Match` each.
     folder = unit.path.split("/")[:2]
     near = [f for f in definitions if f.path.split("/")[:2] == folder] or definitions
     if len(near) != 1:
@@ -177,9 +179,7 @@ def _declaration_finding(
 
 
 def _binding_findings(unit: SourceFile, change: ChangeSet) -> Iterator[Finding]:
-    """Bindings that name another number of arguments than their function has, on lines of the
-    change.
-    """
+    """Bindings on lines of the change that name another number of arguments than they should."""
     for binding in unit.bindings:
         name = _plain_name(binding.function)
         declarations = [d for d in unit.declarations if _plain_name(d.name) == name]

@@ -78,6 +78,7 @@ def _finding(group: list[UnchangedCopy], change: ChangeSet, config: Config) -> F
     alterations = {id(copy.alteration) for copy in group}
     args = {**_message_args(main, change, config), "more": len(alterations) - 1}
     is_certain = max(copy.effect.symbol_count for copy in group) >= _MANY_SYMBOLS
+    # Two copies of one hardware (a kernel and its wrapper) are one question.
     related = [_related(copy, "also") for copy in _first_of_each_file(group, main_path)]
     for copy in _copies_in_other_ops(group, change, config):
         related.append(_related(copy, "elsewhere"))
@@ -121,8 +122,9 @@ def _is_pedantic(group: list[UnchangedCopy], config: Config) -> bool:
 
 
 def _counts_from_index(alteration: DeviceAlteration, config: Config) -> bool:
-    """Whether the change counts from an index in another way: each hardware's own callers decide
-    on that.
+    """Whether the change counts from an index in another way.
+
+    Each hardware's own callers decide on that.
     """
     old, new = alteration.old, alteration.new
     if new is None or new.names == old.names:
@@ -148,8 +150,9 @@ def _related(copy: UnchangedCopy, message_key: str) -> Related:
 def _copies_in_other_ops(
     group: list[UnchangedCopy], change: ChangeSet, config: Config
 ) -> list[UnchangedCopy]:
-    """Other ops that ask the same old condition, where they are few: they may be meant too, or
-    have a reason.
+    """Other ops that ask the same old condition, where they are few.
+
+    They may be meant too, or have a reason.
     """
     conditions: dict[int, DeviceAlteration] = {}
     for copy in group:

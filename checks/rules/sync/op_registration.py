@@ -77,9 +77,7 @@ class JoinedNames:
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    """Every registration that the change wrote, or whose function it changed, and that does not
-    fit.
-    """
+    """Every registration that does not fit, where the change touched it or its function."""
     for unit, old_unit in changed_files(change, config, "cpp"):
         for op in unit.ops:
             function = _registered_function(op, unit)

@@ -104,8 +104,9 @@ def _hardware_that_fails(
 
 
 def _is_unused(function: Function, unit: SourceFile) -> bool:
-    """Whether a private function stands there unused: its file names it nowhere else, or in
-    comments alone.
+    """Whether a private function stands there unused.
+
+    Its file names it nowhere else, or in comments alone.
     """
     if not re.match("_[^_]", function.name):
         return False

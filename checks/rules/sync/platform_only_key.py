@@ -49,9 +49,7 @@ ID = "sync.platform-only-key"
 
 @dataclass(frozen=True, slots=True)
 class PlatformOnlyUse:
-    """A use on all hardware of a key that is set on some hardware only, and one place that sets
-    it.
-    """
+    """A use, on all hardware, of a key that `setter` and its like set on some only."""
 
     use: Use
     setter: Use

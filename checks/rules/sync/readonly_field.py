@@ -78,6 +78,7 @@ def _readonly_assignments(
             continue
         match stmt.target:
             case E.Attr(base=E.Attr(base=holder, name=field), name=name):
+                # `self.x.name = value`: a field of `self` may hold anything.
                 if holder == E.Name("self"):
                     continue
                 named_tuple = _named_tuple_of(field, change, config)

@@ -73,9 +73,7 @@ def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
 def _renamed_attributes(
     base: Function, head: Function, change: ChangeSet
 ) -> Iterator[tuple[str, AttributeValue]]:
-    """(old name, attribute) of each that has, on a line of the change, the value of one that is
-    gone.
-    """
+    """(old name, attribute) of each that has the value of one that is gone."""
     touched = [a for a in _attributes(head) if change.touches(head.path, a.line, a.line)]
     if not touched:
         return
@@ -85,6 +83,7 @@ def _renamed_attributes(
     for name, attribute in sorted(after.items()):
         if name in before or attribute not in touched:
             continue
+        # Two attributes that had the value leave open which of them was renamed.
         old_names = [
             old.name
             for old in before.values()

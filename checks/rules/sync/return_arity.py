@@ -67,8 +67,9 @@ class Unpacking:
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    """One finding for each assignment that does not fit; a call that does not fit either is said
-    once.
+    """One finding for each assignment that does not fit.
+
+    Lines of which `signature` or `unchecked_none` speaks are left to them.
     """
     findings = _findings(change, config)
     yield from one_per_line(findings, change, config, (signature, unchecked_none))
@@ -93,8 +94,9 @@ def _arity_changes(change: ChangeSet, config: Config) -> Iterator[ArityChange]:
 
 
 def _returned_values(function: Function) -> int | None:
-    """How many values every `return` of `function` gives; None where that is not the same number
-    or not known.
+    """How many values every `return` of `function` gives.
+
+    None where that is not the same number or not known.
     """
     counts: set[int | None] = set()
     for guarded in guarded_statements(function.body):
@@ -138,9 +140,7 @@ def _unpackings(name: str, change: ChangeSet, config: Config) -> Iterator[Unpack
 
 
 def _certainly_fails(unpacking: Unpacking, arity: ArityChange, change: ChangeSet) -> bool:
-    """Whether the assignment reaches the changed function and takes apart another number of
-    values.
-    """
+    """Whether the assignment takes apart another number of values than the function returns."""
     if unpacking.count == arity.now:
         return False
     target = Targets.of_change(change).of(unpacking.call, unpacking.function, unpacking.unit)

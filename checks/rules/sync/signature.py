@@ -53,8 +53,9 @@ ID = "sync.signature"
 
 @dataclass(frozen=True, slots=True)
 class ImportedOps:
-    """The ops that an import may bind; `is_own` where they are of the very hardware that it
-    names.
+    """The ops that an import may bind.
+
+    `is_own` where they are of the very hardware that it names.
     """
 
     ops: list[OpInfo]
@@ -71,6 +72,7 @@ def _python_findings(change: ChangeSet, config: Config) -> Iterator[Finding]:
     targets = Targets.of_change(change)
     base_targets = Targets.of_change(change, Side.BASE)
     for site in calls_to_check(change, config):
+        # None where several functions may be meant, or the call goes out of the tree.
         target = targets.of(site.call, site.function, site.unit)
         wrong = misfit(site.call, target) if target is not None else None
         if target is None or wrong is None:
@@ -80,8 +82,9 @@ def _python_findings(change: ChangeSet, config: Config) -> Iterator[Finding]:
 
 
 def _was_wrong_before(site: CallSite, change: ChangeSet, base_targets: Targets) -> bool:
-    """Whether the same call did not fit in the base either; a call that the change wrote was not
-    there.
+    """Whether the same call did not fit in the base either.
+
+    A call that the change wrote was not there.
     """
     path = site.unit.path
     file = change.changed(path)

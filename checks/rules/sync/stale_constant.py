@@ -70,9 +70,7 @@ class ConstantChange:
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    """One question for each constant whose old value stays in a place that must agree with the
-    changed one.
-    """
+    """One question for each constant that has the old value in a place that must agree."""
     for constant_change in _constant_changes(change, config):
         stale_sites = list(_stale_sites(constant_change, change, config))
         if stale_sites:
@@ -107,8 +105,9 @@ def _sites_on(lines: set[int], unit: SourceFile) -> list[ConstantSite]:
 
 
 def _constant_sites(unit: SourceFile, lines: set[int]) -> Iterator[ConstantSite]:
-    """Definitions and class attributes of `unit`, and assignments in functions that hold one of
-    `lines`.
+    """The places that give a constant a number.
+
+    Definitions, class attributes, and assignments in functions that hold one of `lines`.
     """
     for constant in unit.constants:
         value = _number(constant.value)
@@ -145,9 +144,7 @@ def _number(value: E.Expr | None) -> int | float | None:
 def _stale_sites(
     constant_change: ConstantChange, change: ChangeSet, config: Config
 ) -> Iterator[ConstantSite]:
-    """The places outside tests that give the same name the old value and must agree with the
-    changed one.
-    """
+    """The places outside tests that still give the name the old value, and must agree."""
     old = constant_change.old
     changed_path = constant_change.new.unit.path
     lines_by_path = _lines_naming(old.name, change)
@@ -158,6 +155,7 @@ def _stale_sites(
         if _must_agree(path, changed_path, change, config):
             candidates.append(path)
     for unit in units_at(candidates, change):
+        # A constant that sizes a message anywhere is not asked about at all.
         if _sizes_a_struct(old.name, unit):
             return
         for site in _constant_sites(unit, lines_by_path[unit.path]):

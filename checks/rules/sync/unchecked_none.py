@@ -48,8 +48,9 @@ ID = "sync.unchecked-none"
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    """One finding for each call; where its arguments do not fit at all, `sync.signature` says
-    so.
+    """One finding for each call.
+
+    Where its arguments do not fit at all, `sync.signature` says so.
     """
     findings = _findings(change, config)
     yield from one_per_line(findings, change, config, (signature,))

@@ -48,9 +48,7 @@ _LONGEST_IMPORT = 80
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    """One finding for each newly imported op that is registered nowhere, or not bound like its
-    neighbours.
-    """
+    """One finding for each newly imported op that is not registered or bound as it should be."""
     ops = Ops.of(change)
     for unit, _ in changed_files(change, config, "python"):
         if not unit.path.endswith(".py"):
@@ -131,8 +129,9 @@ def _static_registration(own: list[OpInfo], change: ChangeSet) -> Op | None:
 
 
 def _may_be_python(item: Import, unit: SourceFile, hits: tuple[Match, ...]) -> bool:
-    """Whether the name may be Python's own: a module, or something that the package defines or
-    renames.
+    """Whether the name may be Python's own.
+
+    It may be a module, or something that the package defines or renames.
     """
     package = "/".join(item.module.split(".")[-2:])
     for hit in hits:
@@ -158,8 +157,9 @@ def _ops_of(hardware: str, name: str, ops: Ops, config: Config) -> list[OpInfo]:
 def _no_other_is_bound(
     item: Import, unit: SourceFile, ops: Ops, hardware: str, config: Config
 ) -> bool:
-    """Whether the file imports other ops from there and none of them is bound: they come in
-    another way.
+    """Whether the file imports other ops from there and none of them is bound.
+
+    Then they come in another way.
     """
     others: list[OpInfo] = []
     for other in unit.imports:
@@ -169,9 +169,7 @@ def _no_other_is_bound(
 
 
 def _bound_neighbour(op: OpInfo, ops: Ops, hardware: str, config: Config) -> OpInfo | None:
-    """A bound op of the same folder that shares the most of the words at the beginning of its
-    name.
-    """
+    """A bound op of the same folder whose name begins with the most of the same words."""
     folder = op.unit.path.rpartition("/")[0]
     words = op.name.split("_")
     for length in range(len(words) - 1, 1, -1):
