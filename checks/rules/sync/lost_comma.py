@@ -7,8 +7,8 @@ No array and no dict is indexed so; two arguments were meant.
 
 ## Why it matters
 
-In PaddlePaddle/FastDeploy, ops take long lists of arrays and names over many lines. A comma lost in
-one of them is valid Python, which fails when the line runs.
+PaddlePaddle/FastDeploy@12d4b4cb8 lost a comma in a list of arguments, so that a bool was indexed
+with two names; c62f6b4ea put it back.
 
 ## Example
 

@@ -8,8 +8,8 @@ member has fewer dimensions since this change, looks for code that still indexes
 
 ## Why it matters
 
-In PaddlePaddle/FastDeploy several arrays of `share_inputs` went from `[n, 1]` to `[n]`. Code that
-was left behind fails with an index error, on the hardware that still runs it.
+With PaddlePaddle/FastDeploy@d957ccd46 `seq_lens_decoder` has one dimension; the attention backends
+of Iluvatar and Metax went on indexing two, until 3345641f4 and 3cf7c6c28.
 
 ## Example
 

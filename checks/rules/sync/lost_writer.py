@@ -8,9 +8,8 @@ call on one of its branches fills it, while it is read after both branches, that
 
 ## Why it matters
 
-In PaddlePaddle/FastDeploy the arrays of `share_inputs` are made in one file, filled in another and
-read in a third. A key that is read and never set raises `KeyError`; one that only one branch fills
-silently keeps the value it was allocated with.
+Since PaddlePaddle/FastDeploy@4d71cd2f5 a function of the sampler returns a buffer on both of its
+branches that only the op of one branch fills: on the other it stays zero.
 
 ## Example
 

@@ -7,8 +7,8 @@ place (`x.forward = MethodType(other, x)` under `isinstance(x, Mlp)`) without th
 
 ## Why it matters
 
-In PaddlePaddle/FastDeploy the HPU runner replaces the `forward` of several layers by its own. A new
-parameter of the layer, passed by its caller, raises `TypeError` on that hardware.
+PaddlePaddle/FastDeploy@5cd17fd66 gave the `forward` of the MLP a parameter; what the HPU runner
+puts in its place took the rows alone, until ebe613ccc.
 
 ## Example
 

@@ -10,9 +10,8 @@ new.
 
 ## Why it matters
 
-In PaddlePaddle/FastDeploy's `InputBatch`, a field that `swap_states` or a reset forgets keeps the
-values of the request that had the row before. Nothing fails; one request is answered with the state
-of another.
+PaddlePaddle/FastDeploy@6d3fede24 added `max_reply_lens`, and `swap_states` moved `max_think_lens`
+alone: nothing fails, and after a reorder requests have each other's limit.
 
 ## Example
 

@@ -8,8 +8,8 @@ an op that updates the key in place is called for other hardware alone, this is 
 
 ## Why it matters
 
-PaddlePaddle/FastDeploy: the runner of one hardware got the arrays that a shared kernel reads, and
-not the op that fills them. The kernel then reads the initial values for ever.
+PaddlePaddle/FastDeploy@29495b2cf allocated `reasoning_status` on XPU and handed it to the op that
+verifies tokens, which then read the initial values; 5b1ce75d5 added the update.
 
 ## Example
 

@@ -7,8 +7,9 @@ in some branches of a hardware switch (`if current_platform.is_cuda(): from ... 
 
 ## Why it matters
 
-In PaddlePaddle/FastDeploy `pre_and_post_process.py` imports its ops in such branches. A call
-outside of them raises `NameError` on the hardware whose branch lacks the name.
+PaddlePaddle/FastDeploy@a09792e08 called `update_attn_mask_offsets` in a class that the runners of
+DCU and Iluvatar inherit, and whose import branches for them did not have it; d595e04ca added it for
+Iluvatar.
 
 ## Example
 

@@ -9,9 +9,8 @@ method sets any more and that a file which makes the class still asks for (`self
 
 ## Why it matters
 
-PaddlePaddle/FastDeploy took fields out of `ForwardMeta` and `InputBatch` several times, and the
-attention backends or runners of one hardware went on using them: `TypeError` or `AttributeError` on
-that hardware.
+PaddlePaddle/FastDeploy@97eee7567 took `prompt_ids` and `pre_ids` out of `InputBatch`; the runner of
+Metax went on writing into both, until 16a2a323e.
 
 ## Example
 

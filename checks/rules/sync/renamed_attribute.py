@@ -8,8 +8,8 @@ went from `self.a` to `self.b`. Names the runners of other hardware that still g
 
 ## Why it matters
 
-In PaddlePaddle/FastDeploy the runners are copies of one another, and shared code is moved between
-them. A value that has two names is read by the wrong one sooner or later.
+PaddlePaddle/FastDeploy@cf7934a4b renamed `speculative_method` in the GPU runner; the runners of
+GCU, HPU, Metax and XPU kept the old name for the same value. XPU followed in #7180.
 
 ## Example
 

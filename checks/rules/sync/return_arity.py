@@ -7,8 +7,8 @@ assignments `a, b = f(...)` that still take apart another number.
 
 ## Why it matters
 
-In PaddlePaddle/FastDeploy `pre_process` returned one value more for the GPU runner; the Metax
-runner went on unpacking as many as before: `ValueError`.
+Since PaddlePaddle/FastDeploy@0f718baaf `pre_process` returns seven values; the runner of Metax
+unpacked six, until e8e18cecc.
 
 ## Example
 

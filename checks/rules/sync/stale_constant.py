@@ -8,8 +8,8 @@ place, in code for all hardware, or in another hardware's copy of the same op.
 
 ## Why it matters
 
-In PaddlePaddle/FastDeploy the largest seed was lowered for one hardware, in its runner, while the
-sampler that this hardware shares with others went on drawing larger ones.
+PaddlePaddle/FastDeploy@427d0f508 lowered the largest seed to 32 bits in the runner of XPU; the
+sampler, which XPU runs too, kept the limit of 64 bits, until f36640f83.
 
 ## Example
 

@@ -9,8 +9,8 @@ it first, the call raises an exception.
 
 ## Why it matters
 
-In PaddlePaddle/FastDeploy a change gave the sampler a parameter `= None` that only the GPU runner
-passes; the runners of other hardware go on leaving it out and fail.
+Since PaddlePaddle/FastDeploy@5fc12eddf the sampler reads its `fd_config` at once; the runners of
+GCU and HPU built it without one: `AttributeError`. 74f33efdb passes it on HPU.
 
 ## Example
 
