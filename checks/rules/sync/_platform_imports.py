@@ -54,10 +54,9 @@ class PlatformImports:
         for item in self.unit.imports:
             if (item.alias or item.name) == name and item.function:
                 return True
-        for line in self.unit.lines:
-            if line[:1].isspace() and line.lstrip().startswith(f"{name} = "):
-                return True
-        return False
+        assignment = rf"^[ \t]+{re.escape(name)} = "
+        text = self.unit.text(1, len(self.unit.lines))
+        return re.search(assignment, text, re.MULTILINE) is not None
 
     def defines_for_hardware(self, function: Function) -> bool:
         """Whether the function is defined under a test of the hardware."""

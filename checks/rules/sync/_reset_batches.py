@@ -151,9 +151,10 @@ def _omitted_keys(
     named = [key for key in batch.names() if key in words]
     if len(named) < LEAST_FIELDS_NAMED:
         return []
+    rows = batch.rows()
     omitted: list[str] = []
-    for key in batch.rows():
-        share = _share_of_same_shape(key, batch, new_keys, words)
+    for key in rows:
+        share = _share_of_same_shape(key, rows, new_keys, words)
         if key in words or share is None:
             continue
         if is_new_method:
@@ -167,13 +168,12 @@ def _omitted_keys(
 
 
 def _share_of_same_shape(
-    key: str, batch: BatchFields, new_keys: set[str], words: set[str]
+    key: str, rows: dict[str, E.Expr], new_keys: set[str], words: set[str]
 ) -> float | None:
     """How many of the older fields with as many rows stand in `words`.
 
     None where they are too few.
     """
-    rows = batch.rows()
     same_shape = [k for k in rows if rows[k] == rows[key] and k not in new_keys]
     if len(same_shape) < LEAST_SAME_SHAPE:
         return None
