@@ -1,126 +1,146 @@
-"""Why a sibling that keeps the old form is right to: what makes a difference that needs nothing."""
+"""Why a sibling that keeps the old form is right to."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 
 from checks.core.change import ChangeSet
 from checks.domain.hardware_reach import Readers
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import Assign, guarded_statements
-from checks.rules.sync._effects import Alteration
+from checks.rules.sync._alterations import Alteration
 
-_SET = re.compile(r"\[[\"'](\w+)[\"']\]\s*=[^=]")
+_KEY_ASSIGNMENT = re.compile(r"\[[\"'](\w+)[\"']\]\s*=[^=]")
 
 
-def never_set(alteration: Alteration, unit: SourceFile, sibling: SourceFile) -> list[str]:
-    """The keys that the altered part needs, where the changed file fills them and the sibling's fills none of them."""
-    keys = {*_keys(alteration)}
-    ours, theirs = (
-        _set_in(u.text(1, len(u.lines))) if keys else frozenset() for u in (unit, sibling)
+def never_sets_keys(alteration: Alteration, unit: SourceFile, sibling: SourceFile) -> bool:
+    """Whether the altered part needs keys that the changed file sets and the sibling sets none of.
+
+    Where the two set no key in common, the sibling's dict is filled elsewhere, and this says
+    nothing.
+    """
+    needed = set(_keys_read(alteration))
+    if not needed:
+        return False
+    ours, theirs = _keys_set_in(unit), _keys_set_in(sibling)
+    return bool(ours & theirs) and bool(needed & ours) and not needed & theirs
+
+
+def _keys_set_in(unit: SourceFile) -> frozenset[str]:
+    # The same few files are asked about for one alteration after another.
+    return unit.memo(
+        _keys_set_in, lambda: frozenset(_KEY_ASSIGNMENT.findall("\n".join(unit.lines)))
     )
-    return sorted(keys & ours) if ours & theirs and not keys & theirs else []
 
 
-@lru_cache(16)
-def _set_in(text: str) -> frozenset[str]:
-    """The keys that get a value; the same few files are asked about for one alteration after another."""
-    return frozenset(_SET.findall(text))
+def _keys_read(alteration: Alteration) -> Iterator[str]:
+    """The keys that the new form reads; of a call, in the keywords that came or changed."""
+    form = alteration.new_expression()
+    if form is None:
+        return
+    keywords = {*alteration.added, *alteration.changed}
+    parts = [form]
+    if isinstance(form, E.Call) and keywords:
+        parts = [value for keyword, value in form.keywords if keyword in keywords]
+    for part in parts:
+        for e in E.walk(part):
+            match e:
+                case E.Index(indices=(E.Const(value=str() as key),)):
+                    yield key
+                case _:
+                    pass
 
 
-def adapted(alteration: Alteration, function: Function, change: ChangeSet) -> int:
-    """The line of the sibling's function on which this change gave what the old form reads another value, or 0."""
-    old, new = alteration.old.form, alteration.new.form
-    if isinstance(old, tuple) or isinstance(new, tuple):
+def adapted_line(alteration: Alteration, function: Function, change: ChangeSet) -> int:
+    """The line of the sibling's function on which this change itself gave another value to what the
+    old form reads and the new one does not; 0 where there is none.
+    """
+    old, new = alteration.old_expression(), alteration.new_expression()
+    if old is None or new is None:
         return 0
-    dropped = {*_places(old)} - {*_places(new)}
+    dropped = _place_names(old) - _place_names(new)
     for guarded in guarded_statements(function.body):
         stmt = guarded.stmt
-        if not isinstance(stmt, Assign) or _label(stmt.target) not in dropped:
+        if not isinstance(stmt, Assign) or _target_name(stmt.target) not in dropped:
             continue
         if change.touches(function.path, stmt.line, stmt.end_line):
             return stmt.line
     return 0
 
 
-def unread(
-    alteration: Alteration,
-    call: E.Call,
-    hardware: str,
-    readers: Readers,
-    at: tuple[Function, SourceFile],
-) -> bool:
-    """Whether nothing that the sibling's hardware runs reads the keywords that came."""
-    if not alteration.gained or alteration.lost or not hardware:
-        return False
-    if E.callee(call)[:1].isupper():
-        return all(readers.field_unread(k, hardware) for k in alteration.gained)
-    target = readers.targets.of(call, *at)
-    return target is not None and all(
-        readers.param_unread(target, k, hardware) for k in alteration.gained
-    )
-
-
-def may_be_none(alteration: Alteration) -> bool:
-    """Whether a keyword that came is None unless something is switched on: who does not pass it has it off."""
-    new = alteration.new.form
-    values = (
-        [v for k, v in new.keywords if k in alteration.gained] if isinstance(new, E.Call) else []
-    )
-    return any(isinstance(v, E.Ternary) and E.Const(None) in (v.then, v.orelse) for v in values)
-
-
-def still_read(alteration: Alteration, hardware: str, readers: Readers) -> bool:
-    """Whether the keywords that went are fields which the sibling's own hardware goes on reading."""
-    call = alteration.old.form
-    if (
-        not alteration.lost
-        or alteration.gained
-        or not isinstance(call, E.Call)
-        or not E.callee(call)[:1].isupper()
-    ):
-        return False
-    return any(readers.own_reads(k, hardware) for k in alteration.lost)
-
-
-def _keys(alteration: Alteration) -> Iterator[str]:
-    """The keys that the new form reads; of a call with keywords, in those that came or changed."""
-    form, words = alteration.new.form, {*alteration.gained, *alteration.altered}
-    parts = (
-        [v for k, v in form.keywords if k in words]
-        if isinstance(form, E.Call) and words
-        else [form]
-    )
-    for e in (e for part in parts if not isinstance(part, tuple) for e in E.walk(part)):
+def _place_names(form: E.Expr) -> set[str]:
+    """The attributes, keys and names that stand in `form`."""
+    names: set[str] = set()
+    for e in E.walk(form):
         match e:
-            case E.Index(indices=(E.Const(value=str() as key),)):
-                yield key
+            case E.Attr(name=name) | E.Name(id=name):
+                names.add(name)
+            case E.Const(value=str() as word):
+                names.add(word)
             case _:
                 pass
+    return names
 
 
-def _label(target: E.Expr) -> str:
+def _target_name(target: E.Expr) -> str:
+    """The key, attribute or name that an assignment is to; empty for anything else."""
     match target:
         case E.Index(indices=(E.Const(value=str() as key),)):
             return key
         case E.Index(base=base):
-            return _label(base)
+            return _target_name(base)
         case E.Attr(name=name) | E.Name(id=name):
             return name
         case _:
             return ""
 
 
-def _places(form: E.Expr) -> Iterator[str]:
-    """The attributes, keys and names that stand in `form`."""
-    for e in E.walk(form):
-        match e:
-            case E.Attr(name=name) | E.Name(id=name):
-                yield name
-            case E.Const(value=str() as word):
-                yield word
-            case _:
-                pass
+def nothing_reads_added(
+    alteration: Alteration,
+    call: E.Call,
+    function: Function,
+    unit: SourceFile,
+    hardware: str,
+    readers: Readers,
+) -> bool:
+    """Whether nothing that the sibling's hardware runs reads the keywords that came.
+
+    `call` is the sibling's, in `function` of `unit`.
+    """
+    if not alteration.only_adds or not hardware:
+        return False
+    # A class keeps its arguments as fields; a function uses its parameters itself.
+    if E.callee(call)[:1].isupper():
+        return all(readers.field_unread(keyword, hardware) for keyword in alteration.added)
+    target = readers.targets.of(call, function, unit)
+    if target is None:
+        return False
+    return all(readers.param_unread(target, keyword, hardware) for keyword in alteration.added)
+
+
+def own_code_reads_removed(alteration: Alteration, hardware: str, readers: Readers) -> bool:
+    """Whether the keywords that went are fields that the sibling's hardware goes on reading."""
+    call = alteration.old.form
+    if not alteration.removed or alteration.added or not isinstance(call, E.Call):
+        return False
+    if not E.callee(call)[:1].isupper():
+        return False
+    return any(readers.own_reads(keyword, hardware) for keyword in alteration.removed)
+
+
+def is_none_when_off(alteration: Alteration) -> bool:
+    """Whether a keyword that came is None unless something is switched on.
+
+    Who does not pass it has that switched off.
+    """
+    call = alteration.new.form
+    if not isinstance(call, E.Call):
+        return False
+    for keyword, value in call.keywords:
+        if keyword not in alteration.added or not isinstance(value, E.Ternary):
+            continue
+        if E.Const(None) in (value.then, value.orelse):
+            return True
+    return False

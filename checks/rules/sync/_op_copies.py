@@ -1,4 +1,6 @@
-"""Files that hold copies of one device op: by the ops they register and by name, whatever the hardware."""
+"""Files that hold copies of one device op: by the ops they register and by name, whatever the
+hardware.
+"""
 
 from __future__ import annotations
 
@@ -7,74 +9,83 @@ from collections.abc import Iterator
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
+from checks.lang.ir.source_file import group_by
 from checks.lang.source import CPP, language
 
-_SOURCES = tuple(sorted(CPP))
 _HEADERS = (".h", ".hpp", ".hxx", ".inl")
-_MOST_OPS = 6
+# How often the search goes on from what it found: from an op to its kernel, to that one's wrapper.
+_STEPS = 3
+_MOST_OPS_OF_A_FILE = 6
+_MOST_FILES_OF_A_NAME = 8
 
 
-def copies(path: str, change: ChangeSet, config: Config) -> tuple[str, ...]:
-    """The other C++ files that hold the op of `path`: its kernel, its wrapper, and its copies for other hardware.
+def find_copies(path: str, change: ChangeSet, config: Config) -> list[str]:
+    """The other C++ files that hold the op of `path`: its kernel, its wrapper, and its copies for
+    other hardware.
 
-    Two steps are taken: files with the name of this one or registering its ops, and the same again from those,
-    because a wrapper knows its op only by name.
+    Files with the name of this one or registering its ops are near it, and those near them as well,
+    because a wrapper knows its op only by name. The nearest come first.
     """
-    return change.memo(("sync.op.copies", path), lambda: tuple(_copies(path, change, config)))
+    # Asked again for each thing that a change altered in the file.
+    return change.memo((find_copies, path), lambda: _search(path, change, config))
 
 
-def _copies(path: str, change: ChangeSet, config: Config) -> Iterator[str]:
-    seen, level = {path}, [path]
-    for _ in range(3):
-        below: list[str] = []
+def _search(path: str, change: ChangeSet, config: Config) -> list[str]:
+    copies: list[str] = []
+    level = [path]
+    for _ in range(_STEPS):
+        next_level: list[str] = []
         for near in level:
-            for other in (*_same_name(near, change), *_same_op(near, change)):
-                if other not in seen and not config.is_test(other):
-                    seen.add(other)
-                    below.append(other)
-                    yield other
-        level = below
+            for other in (*_files_of_same_name(near, change), *_files_of_same_op(near, change)):
+                is_known = other == path or other in copies
+                if not is_known and not config.is_test(other):
+                    copies.append(other)
+                    next_level.append(other)
+        level = next_level
+    return copies
 
 
-def _same_name(path: str, change: ChangeSet) -> list[str]:
-    table: dict[str, list[str]] = change.memo("sync.op.names", lambda: _by_name(change))
-    return table.get(stem(path), [])
+def _files_of_same_name(path: str, change: ChangeSet) -> list[str]:
+    files_by_stem = change.memo((find_copies, "stems"), lambda: _files_by_stem(change))
+    files = files_by_stem.get(_stem(path), [])
+    return files if 1 < len(files) <= _MOST_FILES_OF_A_NAME else []
 
 
-def _by_name(change: ChangeSet) -> dict[str, list[str]]:
-    table: dict[str, list[str]] = {}
-    for path in change.head.paths():
-        if path.endswith(_SOURCES):
-            table.setdefault(stem(path), []).append(path)
-    return {name: paths for name, paths in table.items() if 1 < len(paths) <= 8}
+def _files_by_stem(change: ChangeSet) -> dict[str, list[str]]:
+    sources = [path for path in change.head.paths() if path.endswith(tuple(CPP))]
+    return group_by(sources, _stem)
 
 
-def stem(path: str) -> str:
+def _stem(path: str) -> str:
     """The file's name without its ending and without words that every copy may add."""
     name = path.rpartition("/")[2].partition(".")[0].lower()
     return re.sub(r"(_(kernel|wrapper|op|xpu|gpu|cuda))+$", "", name)
 
 
-def _same_op(path: str, change: ChangeSet) -> Iterator[str]:
-    unit = change.unit(path) if not path.endswith(_HEADERS) else None
-    for op in unit.ops[:_MOST_OPS] if unit is not None else ():
-        yield from registering(op.name, change)
+def _files_of_same_op(path: str, change: ChangeSet) -> Iterator[str]:
+    if path.endswith(_HEADERS):
+        return
+    unit = change.unit(path)
+    if unit is None:
+        return
+    for op in unit.ops[:_MOST_OPS_OF_A_FILE]:
+        yield from _files_registering(op.name, change)
 
 
-def registering(name: str, change: ChangeSet) -> tuple[str, ...]:
-    """The files that register the op `name`."""
-    return change.memo(("sync.op.registering", name), lambda: tuple(_registering(name, change)))
-
-
-def _registering(name: str, change: ChangeSet) -> Iterator[str]:
-    for path in sorted(
-        {h.path for h in change.head.find(name) if language(h.path) == "cpp" and _builds(h.text)}
-    ):
+def _files_registering(op_name: str, change: ChangeSet) -> Iterator[str]:
+    paths: set[str] = set()
+    for hit in change.head.find(op_name):
+        if language(hit.path) == "cpp" and _may_register(hit.text):
+            paths.add(hit.path)
+    for path in sorted(paths):
         unit = change.unit(path)
-        if unit is not None and any(op.name == name for op in unit.ops):
+        if unit is not None and any(op.name == op_name for op in unit.ops):
             yield path
 
 
-def _builds(text: str) -> bool:
-    """Whether a line can be the one that names an op in its registration, which may stand alone on it."""
-    return bool(re.search(r"_(BUILD|REGISTER)_|^\s*\w+,?\)?\s*$", text))
+def _may_register(line: str) -> bool:
+    """Whether a line can be the one that names an op in its registration.
+
+    The name may stand alone on it.
+    """
+    return bool(re.search(r"_(BUILD|REGISTER)_|^\s*\w+,?\)?\s*$", line))

@@ -1,30 +1,35 @@
-"""Where a sibling still has the form that a change altered."""
+"""Where a sibling still has the form that a change altered elsewhere."""
 
 from __future__ import annotations
 
-import builtins
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from checks.core.finding import Confidence, Location
-from checks.core.tree import contains_word
-from checks.domain.call_targets import assigned
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
-from checks.rules.sync._effects import Alteration, Effect, alike, member_name, weight
+from checks.rules.sync._alterations import Alteration, share_of_arguments
+from checks.rules.sync._effects import Effect, EnumTest, effects
+from checks.rules.sync._symbols import count_symbols
 
-_BUILTIN = frozenset(dir(builtins))
-LEAST_WEIGHT = 4
-LEAST_LOCAL = 6
-LEAST_WORDS = 3
-MOST_ALIKE = 0.6
-_Match = tuple[int, Confidence]
+# Forms of fewer names and constants are the same by chance; the values of local variables even more
+# so.
+_LEAST_SYMBOLS = 4
+_LEAST_SYMBOLS_OF_LOCAL = 6
+# Two calls are the same one where they share this many keywords (or all, of fewer) and this much of
+# their arguments.
+_LEAST_KEYWORDS = 3
+_LEAST_SHARE = 0.6
+_CERTAIN_SHARE = 0.8
 
 
 @dataclass(frozen=True, slots=True)
-class Lag:
-    """A place of a sibling that keeps the old form of `alteration`; `exact` where it is the very same statement."""
+class StaleCopy:
+    """A place of a sibling that keeps the old form of `alteration`.
+
+    `effect` is what the sibling does there, `line` the line that would change, and `is_exact` says
+    that the form is the very same.
+    """
 
     alteration: Alteration
     function: Function
@@ -32,7 +37,7 @@ class Lag:
     effect: Effect
     line: int
     confidence: Confidence
-    exact: bool
+    is_exact: bool
 
     @property
     def location(self) -> Location:
@@ -42,195 +47,168 @@ class Lag:
         return Location(self.unit.path, self.line)
 
 
-def lags(
-    alteration: Alteration, function: Function, unit: SourceFile, theirs: list[Effect]
-) -> Iterator[Lag]:
-    """The places in one function of a sibling that keep the old form; none where it has the new one already."""
-    same = [e for e in theirs if e.kind == alteration.kind and e.key == alteration.old.key]
-    if any(e.form == alteration.new.form for e in same):
+@dataclass(frozen=True, slots=True)
+class OldForm:
+    """An effect was recognised as the old form: `line` is the one that would change."""
+
+    line: int
+    confidence: Confidence
+
+
+def stale_copies_in(
+    function: Function, unit: SourceFile, alteration: Alteration
+) -> Iterator[StaleCopy]:
+    """The places of a sibling's function that keep the old form; none where it has the new one."""
+    same_key = [
+        effect
+        for effect in effects(function, unit)
+        if effect.kind == alteration.kind and effect.key == alteration.old.key
+    ]
+    # A function with both forms has followed already, and keeps the old one for another case.
+    if any(effect.form == alteration.new.form for effect in same_key):
         return
-    for effect in same:
-        found = _MATCH[alteration.kind](alteration, effect, same)
-        if found is not None:
-            line, confidence = found
-            yield Lag(
+    if _knows_new_members(same_key, alteration):
+        return
+    for effect in same_key:
+        old_form = _recognise(effect, alteration)
+        if old_form is not None:
+            is_exact = effect.form == alteration.old.form
+            yield StaleCopy(
                 alteration,
                 function,
                 unit,
                 effect,
-                line,
-                confidence,
-                effect.form == alteration.old.form,
+                old_form.line,
+                old_form.confidence,
+                is_exact,
             )
 
 
-def _value(alteration: Alteration, effect: Effect, _: list[Effect]) -> _Match | None:
-    """The same place is given the same value. A local table that gets other entries is part of a larger change."""
-    if (
-        effect.form != alteration.old.form
-        or isinstance(effect.form, tuple)
-        or isinstance(effect.key, str)
-    ):
-        return None
-    if isinstance(effect.key, E.Name) and isinstance(effect.form, E.Mapping | E.Sequence):
-        return None
-    local = isinstance(effect.key, E.Name)
-    strong = weight(effect.form) >= (LEAST_LOCAL if local else LEAST_WEIGHT)
-    if not strong and (local or effect.guards != alteration.old.guards):
-        return None
-    return effect.line, Confidence.HIGH if strong else Confidence.MEDIUM
+def _knows_new_members(same_enum: list[Effect], alteration: Alteration) -> bool:
+    """Whether another branch of the function on the same enum knows the members that came."""
+    if alteration.kind != "enum":
+        return False
+    known: set[str] = set()
+    for effect in same_enum:
+        if isinstance(effect.form, EnumTest):
+            known |= effect.form.member_names()
+    return not known.isdisjoint(alteration.added)
 
 
-def _branch(alteration: Alteration, effect: Effect, _: list[Effect]) -> _Match | None:
-    """The same condition decides."""
-    if (
-        effect.form != alteration.old.form
-        or isinstance(effect.form, tuple)
-        or weight(effect.form) < LEAST_WEIGHT
-    ):
+def _recognise(effect: Effect, alteration: Alteration) -> OldForm | None:
+    """Whether an effect, about the same as the altered one, is done in the old way."""
+    match effect.form, alteration.old.form, alteration.new.form:
+        case EnumTest() as test, EnumTest() as old_test, EnumTest():
+            return _recognise_enum(effect, test, old_test, alteration)
+        case E.Call() as call, E.Call() as old_call, E.Call() as new_call if effect.kind == "call":
+            return _recognise_call(effect, call, old_call, new_call, alteration)
+    if effect.form != alteration.old.form or isinstance(effect.form, EnumTest):
         return None
-    return effect.line, Confidence.MEDIUM
+    if effect.kind == "assign":
+        return _recognise_value(effect, effect.form, alteration)
+    if count_symbols(effect.form) < _LEAST_SYMBOLS:
+        return None
+    return OldForm(effect.line, Confidence.MEDIUM)
 
 
-def _enum(alteration: Alteration, effect: Effect, same: list[Effect]) -> _Match | None:
-    """A branch on the same enum knows some of the old members, and no branch of this function the new ones."""
-    old, form = alteration.old.form, effect.form
-    if not isinstance(old, tuple) or not isinstance(form, tuple) or not alteration.gained:
+def _recognise_value(effect: Effect, value: E.Expr, alteration: Alteration) -> OldForm | None:
+    """The same place is given the same value."""
+    is_local = isinstance(effect.key, E.Name)
+    # A local table that gets other entries is part of a larger change.
+    if is_local and isinstance(value, E.Mapping | E.Sequence):
         return None
-    known = {member_name(m) for e in same if isinstance(e.form, tuple) for m in e.form[1]}
-    if form[0] != old[0] or not form[1] <= old[1] or known & set(alteration.gained):
+    least = _LEAST_SYMBOLS_OF_LOCAL if is_local else _LEAST_SYMBOLS
+    if count_symbols(value) >= least:
+        return OldForm(effect.line, Confidence.HIGH)
+    if is_local or effect.guards != alteration.old.guards:
         return None
-    return effect.line, Confidence.MEDIUM if form == old else Confidence.LOW
+    return OldForm(effect.line, Confidence.MEDIUM)
 
 
-def _call(alteration: Alteration, effect: Effect, _: list[Effect]) -> _Match | None:
-    """The same call with the old arguments: without the keywords that came, or with the values that changed."""
-    old, new, call = alteration.old.form, alteration.new.form, effect.form
-    if not (
-        isinstance(old, E.Call) and isinstance(new, E.Call) and isinstance(call, E.Call)
-    ) or E.starred(call):
+def _recognise_enum(
+    effect: Effect, test: EnumTest, old_test: EnumTest, alteration: Alteration
+) -> OldForm | None:
+    """A branch on the same enum knows some of the old members."""
+    if not alteration.added or test.is_member != old_test.is_member:
         return None
-    theirs = dict(call.keywords)
-    if alteration.gained and not alteration.lost:
-        return _keywords(alteration, old, new, call)
-    changed = (*alteration.altered, *alteration.lost)
-    kept = [k for k, v in old.keywords if k in changed and theirs.get(k) == v]
-    if changed:
-        if not kept or alike(old, call) < MOST_ALIKE or len(call.args) != len(old.args):
-            return None
-        return theirs[
-            kept[0]
-        ].line or effect.line, Confidence.HIGH if call == old else Confidence.MEDIUM
-    if call == old and weight(call) >= LEAST_WEIGHT:
-        return effect.line, Confidence.HIGH
+    if not test.members <= old_test.members:
+        return None
+    return OldForm(effect.line, Confidence.MEDIUM if test == old_test else Confidence.LOW)
+
+
+def _recognise_call(
+    effect: Effect, call: E.Call, old_call: E.Call, new_call: E.Call, alteration: Alteration
+) -> OldForm | None:
+    """The same call with the old arguments."""
+    if E.starred(call):
+        return None
+    if alteration.only_adds:
+        return _recognise_lack(call, old_call, new_call, alteration)
+    if alteration.changed or alteration.removed:
+        return _recognise_old_values(effect, call, old_call, alteration)
+    if call == old_call and count_symbols(call) >= _LEAST_SYMBOLS:
+        return OldForm(effect.line, Confidence.HIGH)
     return None
 
 
-def _keywords(alteration: Alteration, old: E.Call, new: E.Call, call: E.Call) -> _Match | None:
-    """The call lacks every keyword that came and passes most of the others; its line is where they would go in."""
-    theirs, order = dict(call.keywords), [k for k, _ in new.keywords]
-    if any(k in theirs for k in alteration.gained) or len(call.args) != len(old.args):
+def _recognise_old_values(
+    effect: Effect, call: E.Call, old_call: E.Call, alteration: Alteration
+) -> OldForm | None:
+    """The call still passes a keyword with the value that the change altered or took out."""
+    if not _is_same_call(call, old_call):
         return None
-    common = [k for k, _ in old.keywords if k in theirs]
-    if len(common) < min(LEAST_WORDS, len(old.keywords)) or alike(old, call) < MOST_ALIKE:
-        return None
-    place = order.index(alteration.gained[0])
-    above = [k for k in order[:place] if k not in alteration.gained]
-    below = [k for k in order[place:] if k not in alteration.gained]
-    if above and above[-1] not in theirs and (not below or below[0] not in theirs):
-        return None
-    line = next((theirs[k].line for k in reversed(above) if k in theirs), 0) or call.line
-    return line, Confidence.HIGH if alike(old, call) >= 0.8 else Confidence.MEDIUM
+    keywords = dict(call.keywords)
+    for keyword, value in old_call.keywords:
+        is_altered = keyword in alteration.changed or keyword in alteration.removed
+        if is_altered and keywords.get(keyword) == value:
+            line = keywords[keyword].line or effect.line
+            is_exact = call == old_call
+            return OldForm(line, Confidence.HIGH if is_exact else Confidence.MEDIUM)
+    return None
 
 
-_MATCH = {"assign": _value, "branch": _branch, "enum": _enum, "call": _call}
-
-
-def lacking(alteration: Alteration, function: Function, unit: SourceFile, data: bytes) -> set[str]:
-    """What the new form needs and the sibling has nowhere: attributes, keys and functions of the runner in its file,
-    local variables in its function; everything in its function, where it stands in the changed file itself."""
-    wanted = _own(alteration.new) - _own(alteration.old)
-    if not wanted:
-        return wanted
-    local = assigned(alteration.function) | {p.name for p in alteration.function.params}
-    text = re.sub(r"([\"'])\w+\1", "", unit.text(function.start_line, function.end_line)).encode()
-    own = unit.text(function.start_line, function.end_line).encode()
-    there = own if unit.path == alteration.function.path else data
-    return {w for w in wanted if not _there(w, text if w in local else there)}
-
-
-def _there(wanted: str, data: bytes) -> bool:
-    """Whether a name, or a key in its quotes, stands in `data`."""
-    if wanted[0] in "\"'":
-        return any(f"{q}{wanted[1:-1]}{q}".encode() in data for q in "\"'")
-    return has_word(data, wanted)
-
-
-def _own(effect: Effect) -> set[str]:
-    found: set[str] = set()
-    for part in (p for form in forms(effect) for p in E.walk(form)):
-        match part:
-            case E.Attr(base=E.Name(id="self"), name=name):
-                found.add(name)
-            case E.Attr(base=E.Attr(base=E.Name(id="self"), name=holder), name=name) if (
-                not holder.endswith("config")
-            ):
-                found.add(name)
-            case E.Name(id=name) if name != "self":
-                found.add(name)
-            case E.Call(func=E.Attr(name=name)):
-                found.add(name)
-            case E.Index(indices=(E.Const(value=str() as key),)):
-                found.add(repr(key))
-            case _:
-                pass
-    return found
-
-
-def forms(effect: Effect) -> tuple[E.Expr, ...]:
-    """The form of an effect, where it is an expression."""
-    return () if isinstance(effect.form, tuple) else (effect.form,)
-
-
-def has_word(data: bytes, word: str) -> bool:
-    """Whether `word` stands in `data` as a whole word; a builtin is everywhere."""
-    return word in _BUILTIN or contains_word(data, word.encode())
-
-
-def other_callee(alteration: Alteration, unit: SourceFile, sibling: SourceFile) -> bool:
-    """Whether the two files import what is called from different modules: another hardware's op of the same name."""
-    new = alteration.new.form
-    if alteration.kind != "call" or not isinstance(new, E.Call) or not isinstance(new.func, E.Name):
+def _is_same_call(call: E.Call, old_call: E.Call) -> bool:
+    """Whether the sibling's call passes most of what the changed function passed before."""
+    if len(call.args) != len(old_call.args):
         return False
-    ours, theirs = (
-        {i.module for i in u.imports if (i.alias or i.name) == new.func.id and i.name}
-        for u in (unit, sibling)
-    )
-    return bool(ours) and bool(theirs) and not ours & theirs
+    return share_of_arguments(old_call, call) >= _LEAST_SHARE
 
 
-def method_differs(alteration: Alteration, sibling: SourceFile) -> bool:
-    """Whether the new call passes what the sibling's own method of that name does not take: the method goes first."""
-    new = alteration.new.form
-    if (
-        not isinstance(new, E.Call)
-        or not isinstance(new.func, E.Attr)
-        or new.func.base != E.Name("self")
-    ):
-        return False
-    for method in sibling.named(new.func.name):
-        params = [p for p in method.params if p.name != "self"]
-        open_ended = any(p.kind in ("args", "kwargs") for p in params)
-        fits = len(new.args) <= len(params) and set(alteration.gained) <= {p.name for p in params}
-        if not open_ended and not fits:
-            return True
-    return False
+def _recognise_lack(
+    call: E.Call, old_call: E.Call, new_call: E.Call, alteration: Alteration
+) -> OldForm | None:
+    """The call lacks every keyword that came and passes most of the others."""
+    keywords = dict(call.keywords)
+    if not keywords.keys().isdisjoint(alteration.added) or not _is_same_call(call, old_call):
+        return None
+    common = [keyword for keyword, _ in old_call.keywords if keyword in keywords]
+    if len(common) < min(_LEAST_KEYWORDS, len(old_call.keywords)):
+        return None
+    above, below = _keywords_around_added(new_call, alteration)
+    # The new keyword came between two others; a call with neither of them is another variant.
+    neighbours = {*above[-1:], *below[:1]}
+    if above and keywords.keys().isdisjoint(neighbours):
+        return None
+    line = _line_after(above, keywords) or call.line
+    is_certain = share_of_arguments(old_call, call) >= _CERTAIN_SHARE
+    return OldForm(line, Confidence.HIGH if is_certain else Confidence.MEDIUM)
 
 
-def hardware_only(alteration: Alteration) -> bool:
-    """Whether the old or the new form asks which hardware this is: `current_platform.is_cuda()`."""
-    conditions = (*forms(alteration.old), *forms(alteration.new), *alteration.new.guards)
-    asked = (p for f in conditions for p in E.walk(f) if isinstance(p, E.Call))
-    return any(
-        "platform" in (E.dotted(c.func) or "") and E.callee(c).startswith("is_") for c in asked
-    )
+def _keywords_around_added(new_call: E.Call, alteration: Alteration) -> tuple[list[str], list[str]]:
+    """The keywords above and below the first one that came, without those that came as well."""
+    order = [keyword for keyword, _ in new_call.keywords]
+    place = order.index(alteration.added[0])
+    above = [keyword for keyword in order[:place] if keyword not in alteration.added]
+    below = [keyword for keyword in order[place:] if keyword not in alteration.added]
+    return above, below
+
+
+def _line_after(above: list[str], keywords: dict[str, E.Expr]) -> int:
+    """The line of the last of `above` that the call passes, where the new keyword would go in.
+
+    0 if none.
+    """
+    for keyword in reversed(above):
+        if keyword in keywords:
+            return keywords[keyword].line
+    return 0

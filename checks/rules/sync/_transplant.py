@@ -1,4 +1,4 @@
-"""The edit of one statement, made on a copy of that statement elsewhere."""
+"""The change of one Python statement, made on a copy of that statement elsewhere."""
 
 from __future__ import annotations
 
@@ -6,74 +6,103 @@ import difflib
 
 from checks.core.finding import Edit
 from checks.lang.ir.source_file import SourceFile
-from checks.rules.sync._effects import Alteration, Effect
+from checks.rules.sync._alterations import Alteration
+from checks.rules.sync._effects import Effect
 
 
-def ported(
+def transplant(
     alteration: Alteration,
     effect: Effect,
-    before: SourceFile,
-    after: SourceFile,
+    old_unit: SourceFile,
+    unit: SourceFile,
     sibling: SourceFile,
-) -> tuple[Edit, ...] | None:
-    """What the change did to the lines of its statement, done to `effect`'s in `sibling`; None where a line that it
-    replaced, or the line above one that it added, is not there or there twice."""
-    old = _lines(before, alteration.old.start, alteration.old.end)
-    new = _lines(after, alteration.new.start, alteration.new.end)
-    own = _lines(sibling, effect.start, effect.end)
-    shift = _indent(own[0]) - _indent(new[0])
+) -> list[Edit] | None:
+    """What the change did to the lines of its statement, done to those of `effect` in `sibling`.
+
+    None where a line that it replaced, or the line above one that it added, is not there or is
+    there twice.
+    """
+    old_lines, new_lines = _lines(old_unit, alteration.old), _lines(unit, alteration.new)
+    own_lines = _lines(sibling, effect)
+    shift = _indentation(own_lines[0]) - _indentation(new_lines[0])
     edits: list[Edit] = []
-    for tag, i1, i2, j1, j2 in difflib.SequenceMatcher(
-        None, old, new, autojunk=False
-    ).get_opcodes():
+    matcher = difflib.SequenceMatcher(None, old_lines, new_lines, autojunk=False)
+    for tag, old_start, old_end, new_start, new_end in matcher.get_opcodes():
         if tag == "equal":
             continue
-        start, count = (i1, i2 - i1) if i2 > i1 else (i1 - 1, 1)
-        place = _find(old[start : start + count], own, exact=len(old) == len(own) and start)
-        if start < 0 or place is None:
+        is_insertion = old_start == old_end
+        if is_insertion:
+            # Put behind the line above, which stays.
+            old_start -= 1
+        if old_start < 0:
             return None
-        first = effect.start + place
-        kept = sibling.lines[first - 1 : first] if i2 == i1 else ()
-        lines = (
-            *(line.rstrip("\r") for line in kept),
-            *(_shifted(line, shift) for line in new[j1:j2]),
+        block = old_lines[old_start : max(old_end, old_start + 1)]
+        place = _find_block(
+            block, own_lines, old_start if _same_length(old_lines, own_lines) else -1
         )
-        edits.append(Edit(sibling.path, first, first + count - 1, lines))
-    return tuple(edits) or None
+        if place is None:
+            return None
+        lines = [_shift(line, shift) for line in new_lines[new_start:new_end]]
+        if is_insertion:
+            lines.insert(0, own_lines[place])
+        first = effect.start + place
+        edits.append(Edit(sibling.path, first, first + len(block) - 1, tuple(lines)))
+    return edits or None
 
 
-def old_part(alteration: Alteration, effect: Effect, after: SourceFile, sibling: SourceFile) -> str:
-    """The lines of `effect`'s statement that the new statement does not have, on one line, gaps marked."""
-    new = {line.strip() for line in _lines(after, alteration.new.start, alteration.new.end)}
+def _same_length(left: list[str], right: list[str]) -> bool:
+    return len(left) == len(right)
+
+
+def _find_block(block: list[str], lines: list[str], expected: int) -> int | None:
+    """Where `block` stands in `lines`, indentation aside; None where it is nowhere, or at several
+    places.
+
+    At several places, `expected` decides if it is one of them.
+    """
+    wanted = [line.strip() for line in block]
+    stripped = [line.strip() for line in lines]
+    places: list[int] = []
+    for start in range(len(stripped) - len(wanted) + 1):
+        if stripped[start : start + len(wanted)] == wanted:
+            places.append(start)
+    if expected in places:
+        return expected
+    return places[0] if len(places) == 1 else None
+
+
+def differing_code(
+    alteration: Alteration, effect: Effect, unit: SourceFile, sibling: SourceFile
+) -> str:
+    """The lines of `effect`'s statement that the new statement does not have.
+
+    On one line, with `…` for what is between them.
+    """
+    new_lines = {line.strip() for line in _lines(unit, alteration.new)}
     parts: list[str] = []
-    for line in (line.strip() for line in _lines(sibling, effect.start, effect.end)):
-        if line not in new and any(c.isalnum() for c in line):
-            parts.append(line)
+    for line in _lines(sibling, effect):
+        code = line.strip()
+        if code not in new_lines and any(char.isalnum() for char in code):
+            parts.append(code)
         elif parts and parts[-1] != "…":
             parts.append("…")
-    return " ".join(parts[:-1] if parts and parts[-1] == "…" else parts)
+    if parts and parts[-1] == "…":
+        parts.pop()
+    return " ".join(parts)
 
 
-def _lines(unit: SourceFile, start: int, end: int) -> list[str]:
-    return [line.rstrip("\r") for line in unit.lines[start - 1 : end]]
+def _lines(unit: SourceFile, effect: Effect) -> list[str]:
+    return [line.rstrip("\r") for line in unit.lines[effect.start - 1 : effect.end]]
 
 
-def _indent(line: str) -> int:
+def _indentation(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _shifted(line: str, shift: int) -> str:
+def _shift(line: str, columns: int) -> str:
+    """The line moved to the right, or to the left where `columns` is negative."""
     if not line.strip():
         return ""
-    return " " * shift + line if shift >= 0 else line[min(-shift, _indent(line)) :]
-
-
-def _find(block: list[str], lines: list[str], exact: int | bool) -> int | None:
-    """Where `block` stands in `lines`, indentation aside; at its own place where the statements are equally long."""
-    wanted, there = [b.strip() for b in block], [line.strip() for line in lines]
-    places = [
-        n for n in range(len(there) - len(wanted) + 1) if there[n : n + len(wanted)] == wanted
-    ]
-    if exact is not False and exact in places:
-        return int(exact)
-    return places[0] if len(places) == 1 else None
+    if columns >= 0:
+        return " " * columns + line
+    return line[min(-columns, _indentation(line)) :]

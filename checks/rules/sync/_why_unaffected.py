@@ -1,124 +1,137 @@
-"""Why a sibling that does not lag needs nothing."""
+"""Why a sibling that keeps no old form needs nothing."""
 
 from __future__ import annotations
 
 import re
 
-from checks.core.change import ChangeSet
-from checks.core.config import Config
 from checks.core.finding import Location, Message, Sibling
-from checks.domain import siblings as S
 from checks.domain.hardware_reach import Readers
+from checks.domain.siblings import Names, counterparts, sibling_files
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
-from checks.rules.sync._effects import Alteration, effects
-from checks.rules.sync._exemptions import adapted, unread
-from checks.rules.sync._stale_copy import lacking
+from checks.rules.sync._alterations import Alteration
+from checks.rules.sync._effects import Effect, EnumTest, effects
+from checks.rules.sync._exemptions import adapted_line, nothing_reads_added
+from checks.rules.sync._prerequisites import missing_names
+from checks.rules.sync._source import code_line, imports_from
 
 
-def verdict(
-    alteration: Alteration, unit: SourceFile, path: str, names: S.Names, readers: Readers
+def why_unaffected(
+    alteration: Alteration, unit: SourceFile, path: str, names: Names, readers: Readers
 ) -> Sibling:
-    """Where the sibling `path` was looked at for `alteration`, and why it needs nothing."""
-    change, config = readers.change, readers.config
-    function, hardware = alteration.function, config.hardware_of(path)
-    sibling = change.unit(path)
+    """Where the sibling file `path` was looked at for `alteration`, and why it needs nothing."""
+    changed_function = alteration.function
+    hardware = readers.config.hardware_of(path)
+    sibling = readers.change.unit(path)
     if sibling is None:
-        return Sibling(Location(path, 0), function.name, hardware, Message("unread"))
-    here = S.counterparts(function, unit, sibling, names)
-    if not here:
-        return _without(function, sibling, change, config)
-    for theirs in here:
-        found = _excused(alteration, theirs, sibling, readers) or _in_function(
-            alteration, theirs, sibling, hardware
+        return Sibling(Location(path, 0), changed_function.name, hardware, Message("unread"))
+    functions = counterparts(changed_function, unit, sibling, names)
+    if not functions:
+        return _without_function(changed_function, sibling, hardware, readers)
+    # The first function that tells a reason is the one to look at.
+    for function in functions:
+        reason = (
+            _adapted(alteration, function, sibling, hardware, readers)
+            or _not_read(alteration, function, sibling, hardware, readers)
+            or _other_form(alteration, function, sibling, hardware)
         )
-        if found is not None:
-            return found
-    own, data = here[0], change.head.read(path) or b""
-    missing = sorted(w.strip("'") for w in lacking(alteration, own, sibling, data))
-    why = (
-        Message("no-feature", {"missing": missing})
-        if missing
-        else Message("no-statement", {"function": own.name})
-    )
-    return Sibling(Location(path, own.start_line), own.qualname, hardware, why)
+        if reason is not None:
+            return reason
+    first = functions[0]
+    missing = sorted(name.strip("'") for name in missing_names(alteration, first, sibling))
+    if missing:
+        why = Message("no-feature", {"missing": missing})
+    else:
+        why = Message("no-statement", {"function": first.name})
+    return Sibling(Location(path, first.start_line), first.qualname, hardware, why)
 
 
-def _excused(
-    alteration: Alteration, theirs: Function, sibling: SourceFile, readers: Readers
+def _without_function(
+    function: Function, sibling: SourceFile, hardware: str, readers: Readers
+) -> Sibling:
+    """A sibling that has no such function of its own: it inherits it, or has none."""
+    args = {"function": function.name}
+    siblings = sibling_files(function.path, readers.change, readers.config)
+    for path in (function.path, *siblings):
+        imported = {item.alias or item.name for item in imports_from(path, sibling)}
+        for cls in sibling.classes:
+            for base in cls.bases:
+                if base in imported:
+                    place = Location(sibling.path, cls.start_line)
+                    why = Message("inherits", {**args, "parent": base})
+                    return Sibling(place, function.name, hardware, why)
+    line = sibling.classes[0].start_line if sibling.classes else 1
+    why = Message("no-function", args)
+    return Sibling(Location(sibling.path, line), function.name, hardware, why)
+
+
+def _adapted(
+    alteration: Alteration,
+    function: Function,
+    sibling: SourceFile,
+    hardware: str,
+    readers: Readers,
 ) -> Sibling | None:
-    """What this change adapted in another way, and what came for other hardware only."""
-    hardware = readers.config.hardware_of(sibling.path)
-    line = adapted(alteration, theirs, readers.change)
-    if line:
-        excerpt = sibling.lines[line - 1].strip()
-        return Sibling(
-            Location(sibling.path, line), theirs.qualname, hardware, Message("adapted"), excerpt
-        )
-    for call in (
-        e.form for e in effects(theirs, sibling) if e.kind == "call" and e.key == alteration.old.key
-    ):
-        if isinstance(call, E.Call) and unread(
-            alteration, call, hardware, readers, (theirs, sibling)
+    """What this change adapted in another way."""
+    line = adapted_line(alteration, function, readers.change)
+    if not line:
+        return None
+    place = Location(sibling.path, line)
+    excerpt = code_line(sibling, line)
+    return Sibling(place, function.qualname, hardware, Message("adapted"), excerpt)
+
+
+def _not_read(
+    alteration: Alteration,
+    function: Function,
+    sibling: SourceFile,
+    hardware: str,
+    readers: Readers,
+) -> Sibling | None:
+    """What came for other hardware only."""
+    for effect in effects(function, sibling):
+        call = effect.form
+        if effect.kind != "call" or effect.key != alteration.old.key:
+            continue
+        if isinstance(call, E.Call) and nothing_reads_added(
+            alteration, call, function, sibling, hardware, readers
         ):
-            why = Message("not-read", {"gained": list(alteration.gained)})
-            return Sibling(Location(sibling.path, call.line), theirs.qualname, hardware, why)
+            place = Location(sibling.path, call.line)
+            why = Message("not-read", {"gained": list(alteration.added)})
+            return Sibling(place, function.qualname, hardware, why)
     return None
 
 
-def _without(function: Function, sibling: SourceFile, change: ChangeSet, config: Config) -> Sibling:
-    """A sibling that has no such function: of its own, or at all."""
-    hardware, args = config.hardware_of(sibling.path), {"function": function.name}
-    for path in (function.path, *S.sibling_files(function.path, change, config)):
-        name = _base_in(path, sibling)
-        if name is not None:
-            line, parent = name
-            inherited = Message("inherits", {**args, "parent": parent})
-            return Sibling(Location(sibling.path, line), function.name, hardware, inherited)
-    line = next((c.start_line for c in sibling.classes), 1)
-    return Sibling(
-        Location(sibling.path, line), function.name, hardware, Message("no-function", args)
-    )
-
-
-def _base_in(path: str, sibling: SourceFile) -> tuple[int, str] | None:
-    """(line, base) of the class of `sibling` that extends one imported from the file `path`."""
-    module = path.removesuffix(".py").replace("/", ".")
-    names = {
-        i.alias or i.name
-        for i in sibling.imports
-        if i.module and module.endswith(i.module.lstrip("."))
-    }
-    return next(((c.start_line, b) for c in sibling.classes for b in c.bases if b in names), None)
-
-
-def _in_function(
-    alteration: Alteration, theirs: Function, sibling: SourceFile, hardware: str
+def _other_form(
+    alteration: Alteration, function: Function, sibling: SourceFile, hardware: str
 ) -> Sibling | None:
-    """The same place, call or branch in a form of its own, or in the new form."""
-    same = [
-        e
-        for e in effects(theirs, sibling)
-        if e.kind == alteration.kind and e.key == alteration.old.key
-    ]
-    if alteration.kind == "branch":
-        same = [e for e in same if e.form == alteration.new.form]
-    if not same:
+    """The same place, call or branch in the new form, or in a form of its own."""
+    same_key: list[Effect] = []
+    for effect in effects(function, sibling):
+        if effect.kind == alteration.kind and effect.key == alteration.old.key:
+            same_key.append(effect)
+    in_new_form = [effect for effect in same_key if _has_new_form(effect, alteration)]
+    if in_new_form:
+        effect, why = in_new_form[0], Message("has-new")
+    elif same_key and alteration.kind != "branch":
+        # All branches have the same key: one of another form is about something else.
+        effect, why = same_key[0], Message("own-form")
+    else:
         return None
-    new = [e for e in same if e.form == alteration.new.form or _gained(alteration, e.form)]
-    effect = (new or same)[0]
-    excerpt = re.sub(r"\s+", " ", sibling.lines[effect.line - 1].strip())
-    place = Location(sibling.path, effect.line)
-    return Sibling(
-        place, theirs.qualname, hardware, Message("has-new" if new else "own-form"), excerpt
-    )
+    excerpt = re.sub(r"\s+", " ", code_line(sibling, effect.line))
+    return Sibling(Location(sibling.path, effect.line), function.qualname, hardware, why, excerpt)
 
 
-def _gained(alteration: Alteration, form: object) -> bool:
-    if not alteration.gained:
+def _has_new_form(effect: Effect, alteration: Alteration) -> bool:
+    """Whether an effect is the new form, or has all that came."""
+    if effect.form == alteration.new.form:
+        return True
+    if not alteration.added:
         return False
-    if isinstance(form, E.Call):
-        return set(alteration.gained) <= {k for k, _ in form.keywords}
-    return isinstance(form, tuple) and set(alteration.gained) <= {
-        getattr(m, "name", None) for m in form[1]
-    }
+    match effect.form:
+        case E.Call(keywords=keywords):
+            return set(alteration.added) <= {keyword for keyword, _ in keywords}
+        case EnumTest() as test:
+            return set(alteration.added) <= test.member_names()
+        case _:
+            return False

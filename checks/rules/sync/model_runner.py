@@ -1,17 +1,19 @@
-"""A change altered one hardware's copy of a function, and the copies on other hardware keep the old form.
+"""A change altered one hardware's copy of a function, and the copies on other hardware keep the
+old form.
 
 ## What it does
 
-Pairs the files of a family (`[[family]]` of the configuration, else files whose paths differ only in the name of a
-hardware) and their functions (by name, else by how alike they read). Compares what a function does before and after
-the change: values assigned, arguments of calls, conditions, and the members of an enum that a branch knows. Where a
-sibling still does what the changed function did before, its lines are named; siblings that need nothing are listed
-with the reason.
+Pairs the files of a family (`[[family]]` of the configuration, else files whose paths differ only
+in the name of a hardware) and their functions (by name, else by how alike they read). Compares what
+a function does before and after the change: values assigned, arguments of calls, conditions, and
+the members of an enum that a branch knows. Where a sibling still does what the changed function did
+before, its lines are named; siblings that need nothing are listed with the reason.
 
 ## Why it matters
 
-PaddlePaddle/FastDeploy#7884 let the GPU runner use the width of top logprobs that was asked for; the Metax runner
-kept the same statement with its 20. #5399 passed a new field to `ModelOutputData` in two runners of three.
+PaddlePaddle/FastDeploy#7884 let the GPU runner use the width of top logprobs that was asked for;
+the Metax runner kept the same statement with its 20. #5399 passed a new field to `ModelOutputData`
+in two runners of three.
 
 ## Example
 
@@ -24,213 +26,212 @@ self.max_logprobs = max(wanted) if not self.speculative_decoding else 20
 
 ## Known limits
 
-What a change only adds (a new statement, a new method) has no old form to look for, and statements that it removed are
-not followed. A copy whose form differed before the change is left alone. What the new form needs and a sibling does
-not have at all (an attribute, a key) counts as a feature that is not there, unless most copies have it and it is never
-None. A sibling whose own value this change altered is taken to follow, and so is one on whose hardware nothing reads
-what came. A value that only got a name, or is reached through another object, is no alteration.
+What a change only adds (a new statement, a new method) has no old form to look for, and statements
+that it removed are not followed. A copy whose form differed before the change is left alone. What
+the new form needs and a sibling does not have at all (an attribute, a key) counts as a feature that
+is not there, unless most copies have it and it is never None. A sibling whose own value this change
+altered is taken to follow, and so is one on whose hardware nothing reads what came. A value that
+only got a name, or is reached through another object, is no alteration.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
 from checks.core.change import ChangeSet
 from checks.core.config import Config
 from checks.core.finding import Confidence, Edit, Finding, Fix, Location, Message, Severity, Sibling
-from checks.domain import siblings as S
-from checks.domain.call_targets import Targets
-from checks.domain.hardware_reach import Readers
+from checks.domain.siblings import base_unit, paired_changes, sibling_files
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
-from checks.rules.sync._effects import Alteration, alterations, weight
-from checks.rules.sync._refactors import means_the_same, moved_only
-from checks.rules.sync._search import Search
-from checks.rules.sync._stale_copy import Lag, hardware_only, lacking
-from checks.rules.sync._transplant import old_part, ported
-from checks.rules.sync._why_unaffected import verdict
+from checks.rules.sync._alterations import Alteration, alterations
+from checks.rules.sync._prerequisites import asks_hardware, missing_names
+from checks.rules.sync._refactors import is_only_rerouted, is_refactor
+from checks.rules.sync._source import code_line
+from checks.rules.sync._stale_copy import StaleCopy
+from checks.rules.sync._stale_copy_groups import (
+    Aspect,
+    aspect_of,
+    group_copies,
+    one_per_statement,
+    prominence,
+)
+from checks.rules.sync._stale_copy_search import StaleCopySearch
+from checks.rules.sync._transplant import differing_code, transplant
+from checks.rules.sync._why_unaffected import why_unaffected
 
 ID = "sync.model-runner"
-MOST_A_FILE = 3
-_ORDER = list(Confidence)
+
+MOST_FINDINGS_A_FILE = 3
+_REFERENCE_HARDWARE = ("", "gpu")
+
+# The stale copies of each sibling file.
+CopiesByPath: TypeAlias = dict[str, list[StaleCopy]]
 
 
 def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    yield from change.memo((ID, "findings"), lambda: tuple(_all(change, config)))
+    """For each sibling file, one finding a changed aspect or function, the most certain ones.
+
+    1. `_alterations`: what did the change alter, effect by effect, in a function that has copies?
+    2. `_refactors`: which of that may concern a copy? Not what means the same as before.
+    3. `_stale_copy_search`, `_stale_copy`: where does a copy still have the old form?
+       `_prerequisites`, `_exemptions`: does it have what the new form needs, and may it stay?
+    4. `_why_unaffected`: why do the other siblings need nothing?
+    """
+    search = StaleCopySearch.of(change, config)
+    copies = _find_copies(search)
+    # The siblings that need nothing are listed once for each aspect, with its first finding.
+    explained: set[Aspect] = set()
+    for _, copies_of_file in sorted(copies.items()):
+        groups = group_copies(one_per_statement(copies_of_file))
+        for group in groups[:MOST_FINDINGS_A_FILE]:
+            main = min(group, key=prominence)
+            unaffected: list[Sibling] = []
+            if aspect_of(main) not in explained:
+                explained.add(aspect_of(main))
+                unaffected = list(_unaffected_siblings(main, copies, search))
+            yield _finding(main, group, unaffected, search)
 
 
-def _all(change: ChangeSet, config: Config) -> Iterator[Finding]:
-    search = Search(
-        change, config, S.Names.of(config), Readers(change, config, Targets.of_change(change))
-    )
-    found: dict[str, list[Lag]] = {}
-    for old, new, paths in S.paired_changes(change, config):
-        before, unit = S.base_unit(new.path, change), change.unit(new.path)
-        if not paths or before is None or unit is None:
+def _find_copies(search: StaleCopySearch) -> CopiesByPath:
+    """All stale copies, by the file in which they are."""
+    change, config = search.change, search.config
+    copies: CopiesByPath = {}
+    for base, head, paths in paired_changes(change, config):
+        old_unit, unit = base_unit(head.path, change), change.unit(head.path)
+        if not paths or old_unit is None or unit is None:
             continue
-        for alteration in _meant(old, new, before, unit):
-            for lag in (
-                search.lags(alteration, unit, paths)
-                if not moved_only(alteration, change, config)
-                else ()
-            ):
-                found.setdefault(lag.unit.path, []).append(lag)
-    told: set[object] = set()
-    for _, items in sorted(found.items()):
-        for group in _groups(_distinct(items))[:MOST_A_FILE]:
-            yield _finding(group, found, search, told)
+        for alteration in _alterations_for_copies(base, head, old_unit, unit):
+            if is_only_rerouted(alteration, change, config):
+                continue
+            for copy in search.stale_copies(alteration, unit, paths):
+                copies.setdefault(copy.unit.path, []).append(copy)
+    return copies
 
 
-def _meant(old: Function, new: Function, before: SourceFile, unit: SourceFile) -> list[Alteration]:
-    """The alterations that may concern a copy; kept with the new function, as the rule runs again for each fix."""
+def _alterations_for_copies(
+    base: Function, head: Function, old_unit: SourceFile, unit: SourceFile
+) -> list[Alteration]:
+    """The alterations that may concern a copy."""
 
-    def found() -> list[Alteration]:
-        every = (a for a in alterations(old, new, before, unit) if not hardware_only(a))
-        return [a for a in every if not means_the_same(a, (old, before), (new, unit))]
+    def search() -> list[Alteration]:
+        relevant: list[Alteration] = []
+        for alteration in alterations(base, head, old_unit, unit):
+            if asks_hardware(alteration):
+                continue
+            if not is_refactor(alteration, base, old_unit, unit):
+                relevant.append(alteration)
+        return relevant
 
-    return new.body.memo((_meant, old.path, old.start_line), found)
-
-
-def _distinct(items: list[Lag]) -> list[Lag]:
-    """One lag for each statement of the sibling: what came to a call before its changed values, before the value that
-    the call is part of; and the most certain of what several runners' changes say."""
-    best: dict[tuple[int, int], Lag] = {}
-    for lag in items:
-        span = lag.effect.start, lag.effect.end
-        if span not in best or _rank(lag) < _rank(best[span]):
-            best[span] = lag
-    return sorted(best.values(), key=lambda lag: lag.line)
+    # Kept with the function: the rule runs again for each of its fixes, on trees that share it.
+    return head.body.memo((ID, base.path, base.start_line), search)
 
 
-def _rank(lag: Lag) -> tuple[int, int, int]:
-    kind = lag.alteration.kind
-    first = 0 if kind == "enum" else 1 if lag.alteration.gained else 2 if kind == "call" else 3
-    size = 0 if isinstance(lag.effect.form, tuple) else weight(lag.effect.form)
-    return first, _ORDER.index(lag.confidence), size
-
-
-def _groups(items: list[Lag]) -> list[list[Lag]]:
-    """Lags of one changed aspect, or of one function, together; the most certain groups first."""
-    groups: list[list[Lag]] = []
-    for lag in items:
-        for group in groups:
-            if any(lag.function is o.function or _aspect(lag) == _aspect(o) for o in group):
-                group.append(lag)
-                break
-        else:
-            groups.append([lag])
-    return sorted(groups, key=lambda g: (min(_ORDER.index(x.confidence) for x in g), g[0].line))
-
-
-def _aspect(lag: Lag) -> tuple[object, ...]:
-    alteration = lag.alteration
-    words = alteration.gained, alteration.lost, alteration.altered
-    form = None if alteration.kind == "call" or any(words) else alteration.new.form
-    return alteration.kind, alteration.old.key, words, form
+def _unaffected_siblings(
+    main: StaleCopy, copies: CopiesByPath, search: StaleCopySearch
+) -> Iterator[Sibling]:
+    """The siblings that need nothing for this change, each with the reason."""
+    changed_path = main.alteration.function.path
+    unit = search.change.unit(changed_path)
+    if unit is None:
+        return
+    for path in sibling_files(changed_path, search.change, search.config):
+        stale = copies.get(path, [])
+        if not any(aspect_of(copy) == aspect_of(main) for copy in stale):
+            yield why_unaffected(main.alteration, unit, path, search.names, search.readers)
 
 
 def _finding(
-    group: list[Lag], found: dict[str, list[Lag]], search: Search, told: set[object]
+    main: StaleCopy, group: list[StaleCopy], unaffected: list[Sibling], search: StaleCopySearch
 ) -> Finding:
-    first = min(group, key=lambda lag: (_ORDER.index(lag.confidence), _rank(lag)[0], lag.line))
-    exact = any(lag.exact and lag.confidence is Confidence.HIGH for lag in group)
-    evidence = [_lagging(lag, search) for lag in group]
-    if _aspect(first) not in told:
-        told.add(_aspect(first))
-        evidence += _others(first, found, search)
-    alone = not _leads(first, search)
+    is_certain = any(c.is_exact and c.confidence is Confidence.HIGH for c in group)
+    other_places = len({copy.location for copy in group}) - 1
+    kept = [_stale_sibling(copy, search) for copy in group]
+    added = " ".join(main.alteration.added)
     return Finding(
         rule=ID,
-        severity=Severity.SUGGESTION if exact else Severity.QUESTION,
-        confidence=first.confidence,
-        location=first.location,
-        message=_message(first, len({lag.location for lag in group}) - 1),
-        symbol=first.function.qualname,
-        subject=f"{first.alteration.kind} {_shown(first)} {' '.join(first.alteration.gained)}",
-        evidence=tuple(evidence),
+        severity=Severity.SUGGESTION if is_certain else Severity.QUESTION,
+        confidence=main.confidence,
+        location=main.location,
+        message=_message(main, other_places),
+        symbol=main.function.qualname,
+        subject=f"{main.alteration.kind} {_display_name(main)} {added}",
+        evidence=(*kept, *unaffected),
         fix=_fix(group, search.change),
-        pedantic=alone,
+        pedantic=not _others_follow(main, search),
     )
 
 
-def _leads(lag: Lag, search: Search) -> bool:
-    """Whether others follow the changed file: it is the GPU's or no hardware's, or one more copy was changed with it.
+def _others_follow(copy: StaleCopy, search: StaleCopySearch) -> bool:
+    """Whether the changed file leads: it is the GPU's or no hardware's, or another sibling was
+    changed with it.
 
     What one other hardware alone does differently is mostly what that hardware needs.
     """
-    path, change = lag.alteration.function.path, search.change
-    own = {*lag.alteration.function.name.split("_")} & search.names.hardware - {"gpu", "cuda"}
-    if search.config.hardware_of(path) in ("", "gpu") and not own:
+    path, change = copy.alteration.function.path, search.change
+    special_hardware = search.names.hardware - {"gpu", "cuda"}
+    is_special_function = not special_hardware.isdisjoint(copy.alteration.function.name.split("_"))
+    if search.config.hardware_of(path) in _REFERENCE_HARDWARE and not is_special_function:
         return True
-    return any(
-        change.changed(p) and p != lag.unit.path
-        for p in S.sibling_files(path, change, search.config)
-    )
+    for sibling in sibling_files(path, change, search.config):
+        if sibling != copy.unit.path and change.changed(sibling):
+            return True
+    return False
 
 
-def _message(lag: Lag, more: int) -> Message:
-    alteration = lag.alteration
+def _message(copy: StaleCopy, other_places: int) -> Message:
+    alteration = copy.alteration
     args = {
-        "function": lag.function.qualname,
-        "name": _shown(lag),
-        "gained": list(alteration.gained),
-        "kept": [*alteration.lost, *alteration.altered],
+        "function": copy.function.qualname,
+        "name": _display_name(copy),
+        "gained": list(alteration.added),
+        "kept": [*alteration.removed, *alteration.changed],
         "changed": Location(alteration.function.path, alteration.new.line),
-        "more": more,
+        "more": other_places,
     }
-    if alteration.kind == "call" and not (alteration.gained and not alteration.lost):
-        return Message("argument", args)
-    keys = {"assign": "value", "branch": "branch", "enum": "enum", "call": "keyword"}
+    if alteration.kind == "call":
+        return Message("keyword" if alteration.only_adds else "argument", args)
+    keys = {"assign": "value", "branch": "branch", "enum": "enum"}
     return Message(keys[alteration.kind], args)
 
 
-def _shown(lag: Lag) -> str:
+def _display_name(copy: StaleCopy) -> str:
     """The place, the function called, the enum, or the condition, as the sibling writes it."""
-    key = lag.effect.key
+    key, kind = copy.effect.key, copy.alteration.kind
     if isinstance(key, str) and key:
         return key
-    if lag.alteration.kind == "call" and not isinstance(key, str):
+    if kind == "call" and not isinstance(key, str):
         return E.dotted(key) or E.callee(E.Call(key))
-    line = lag.unit.lines[lag.effect.start - 1].strip()
-    return line.split(" = ")[0] if lag.alteration.kind == "assign" else line
+    line = code_line(copy.unit, copy.effect.start)
+    return line.split(" = ")[0] if kind == "assign" else line
 
 
-def _lagging(lag: Lag, search: Search) -> Sibling:
-    excerpt, after = (
-        lag.unit.lines[lag.line - 1].strip(),
-        search.change.unit(lag.alteration.function.path),
-    )
-    if lag.alteration.kind == "assign" and after is not None:
-        excerpt = old_part(lag.alteration, lag.effect, after, lag.unit) or excerpt
-    hardware = search.config.hardware_of(lag.unit.path)
-    return Sibling(lag.location, lag.function.qualname, hardware, Message("lags"), excerpt)
+def _stale_sibling(copy: StaleCopy, search: StaleCopySearch) -> Sibling:
+    """A stale copy as evidence."""
+    excerpt = code_line(copy.unit, copy.line)
+    unit = search.change.unit(copy.alteration.function.path)
+    if copy.alteration.kind == "assign" and unit is not None:
+        excerpt = differing_code(copy.alteration, copy.effect, unit, copy.unit) or excerpt
+    hardware = search.config.hardware_of(copy.unit.path)
+    return Sibling(copy.location, copy.function.qualname, hardware, Message("lags"), excerpt)
 
 
-def _others(lag: Lag, found: dict[str, list[Lag]], search: Search) -> Iterator[Sibling]:
-    """The siblings that need nothing for this change, each with the reason."""
-    alteration, change = lag.alteration, search.change
-    unit = change.unit(alteration.function.path)
-    for path in (
-        S.sibling_files(alteration.function.path, change, search.config) if unit is not None else ()
-    ):
-        behind = any(_aspect(other) == _aspect(lag) for other in found.get(path, []))
-        if not behind and unit is not None:
-            yield verdict(alteration, unit, path, search.names, search.readers)
-
-
-def _fix(group: list[Lag], change: ChangeSet) -> Fix | None:
+def _fix(group: list[StaleCopy], change: ChangeSet) -> Fix | None:
+    """The change carried over to every copy of the group; None where one of them cannot have it."""
     edits: list[Edit] = []
-    for lag in group:
-        path = lag.alteration.function.path
-        before, after, data = (
-            S.base_unit(path, change),
-            change.unit(path),
-            change.head.read(lag.unit.path) or b"",
-        )
-        if before is None or after is None or lacking(lag.alteration, lag.function, lag.unit, data):
+    for copy in group:
+        alteration = copy.alteration
+        path = alteration.function.path
+        old_unit, unit = base_unit(path, change), change.unit(path)
+        if old_unit is None or unit is None:
             return None
-        made = ported(lag.alteration, lag.effect, before, after, lag.unit)
-        if made is None or (lag.alteration.kind == "enum" and not lag.exact):
+        if missing_names(alteration, copy.function, copy.unit):
             return None
-        edits += made
+        if alteration.kind == "enum" and not copy.is_exact:
+            return None
+        edits_of_copy = transplant(alteration, copy.effect, old_unit, unit, copy.unit)
+        if edits_of_copy is None:
+            return None
+        edits += edits_of_copy
     return Fix(tuple(edits)) if edits else None

@@ -1,0 +1,120 @@
+"""Attributes that a class lost, and code that reads them through the name its objects go by."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Confidence, Finding, Location, Message, Severity, Step
+from checks.core.tree import Match
+from checks.domain.keys import sets_somehow
+from checks.lang.ir.source_file import Class, SourceFile
+from checks.rules.sync._classes import (
+    ChangedClass,
+    attributes_of,
+    changed_classes,
+    class_place,
+    fields_of,
+    methods_of,
+    object_name,
+)
+from checks.rules.sync._source import product_lines
+
+_ANSWERS_FOR_ANY_NAME = ("__getattr", "__dict__", "setattr(self")
+
+
+def find_read_attributes(change: ChangeSet, config: Config, rule: str) -> Iterator[Finding]:
+    """`forward_meta.x` where `ForwardMeta` has no `x` any more.
+
+    This change took it out, and nothing in the tree sets any `x` now.
+    """
+    for changed in changed_classes(change, config):
+        cls, unit = changed.cls, changed.unit
+        if _is_unchanged(changed) or _answers_for_any_name(cls, unit):
+            continue
+        old_attributes = attributes_of(changed.old, changed.old_unit)
+        for name in sorted(old_attributes - attributes_of(cls, unit)):
+            reads = _reads(name, cls, change, config)
+            finding = _finding(name, reads, cls, unit, change, rule) if reads else None
+            if finding is not None:
+                yield finding
+
+
+def _answers_for_any_name(cls: Class, unit: SourceFile) -> bool:
+    text = unit.text(cls.start_line, cls.end_line)
+    return any(word in text for word in _ANSWERS_FOR_ANY_NAME)
+
+
+def _is_unchanged(changed: ChangedClass) -> bool:
+    """Whether the class reads as it did, and lost no field or method that goes by its name."""
+    old, old_unit, cls, unit = changed.old, changed.old_unit, changed.cls, changed.unit
+    if old_unit.text(old.start_line, old.end_line) != unit.text(cls.start_line, cls.end_line):
+        return False
+    # Two classes of one name in a file share what is found by the name.
+    return _declared_names(old, old_unit) <= _declared_names(cls, unit)
+
+
+def _declared_names(cls: Class, unit: SourceFile) -> set[str]:
+    return set(fields_of(cls, unit)) | methods_of(cls, unit)
+
+
+def _reads(name: str, cls: Class, change: ChangeSet, config: Config) -> list[Match]:
+    """The lines that read the attribute from an object of the class.
+
+    None where anything sets it.
+    """
+    holder = object_name(cls)
+    # A name of one word (`request`) may be anything.
+    if "_" not in holder:
+        return []
+    # Asked for the holder first: its lines are the same for all that the class lost, so that the
+    # tree is searched once, and most of what is lost is read nowhere.
+    if not any(f"{holder}.{name}" in line.text for line in change.head.find(holder, "python")):
+        return []
+    lines = product_lines(name, change, config)
+    if any(sets_somehow(name, line.text) or f"def {name}" in line.text for line in lines):
+        return []
+    read = re.compile(rf"^[^#]*\b{holder}\.{name}\b")
+    reads: list[Match] = []
+    for line in lines:
+        # `hasattr(forward_meta, "x")` and its like are ready for objects without it.
+        asks_first = "hasattr" in line.text or "getattr" in line.text
+        if read.match(line.text) and not asks_first:
+            reads.append(line)
+    return reads
+
+
+def _finding(
+    name: str, reads: list[Match], cls: Class, unit: SourceFile, change: ChangeSet, rule: str
+) -> Finding | None:
+    """The finding at the first read; None where that stands in no function."""
+    first = reads[0]
+    reader = change.unit(first.path)
+    function = reader.function_at(first.line) if reader is not None else None
+    if function is None:
+        return None
+    similar = difflib.get_close_matches(name, sorted(attributes_of(cls, unit)), 1, 0.7)
+    args = {
+        "name": name,
+        "type": cls.name,
+        "at": class_place(cls, unit),
+        "near": similar[0] if similar else "",
+        "more": len(reads) - 1,
+    }
+    steps = [
+        Step(Location(line.path, line.line), line.text.strip(), Message("read-here"))
+        for line in reads
+    ]
+    return Finding(
+        rule=rule,
+        severity=Severity.BUG,
+        confidence=Confidence.HIGH,
+        location=Location(first.path, first.line),
+        message=Message("lost", args),
+        symbol=function.qualname,
+        subject=f"{cls.name} {name}",
+        evidence=tuple(steps),
+    )

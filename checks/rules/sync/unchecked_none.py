@@ -1,0 +1,104 @@
+"""A call leaves out an optional parameter, and its default None is used without a check.
+
+## What it does
+
+For calls that the change wrote, and calls of Python functions that now take or need other
+arguments, looks at each parameter with the default None that the call leaves out. Where the
+function, or one that it passes the parameter to, opens, indexes or iterates it without looking at
+it first, the call raises an exception.
+
+## Why it matters
+
+Since PaddlePaddle/FastDeploy@5fc12eddf the sampler reads its `fd_config` at once; the runners of
+GCU and HPU built it without one: `AttributeError`. 74f33efdb passes it on HPU.
+
+## Example
+
+```python
+class Sampler:
+    def __init__(self, config=None):
+        self.size = config.size        # new
+
+Sampler()                              # AttributeError
+```
+
+## Known limits
+
+What is used under another option (`if output.mask is not None`) or for a kind of value is left out,
+and so is what a loop uses, which may run no times. A parameter is followed through two calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from checks.core.change import ChangeSet
+from checks.core.config import Config
+from checks.core.finding import Confidence, Definition, Finding, Location, Message, Severity, Side
+from checks.domain.call_targets import Target, Targets, called, misfit
+from checks.domain.ops import arguments
+from checks.lang.ir import expr as E
+from checks.rules.sync import signature
+from checks.rules.sync._checked_calls import CallSite, calls_to_check
+from checks.rules.sync._line_priority import one_per_line
+from checks.rules.sync._none_uses import unchecked_use_through_calls
+from checks.rules.sync._source import code_line
+
+ID = "sync.unchecked-none"
+
+
+def run(change: ChangeSet, config: Config) -> Iterator[Finding]:
+    """One finding for each call.
+
+    Where its arguments do not fit at all, `sync.signature` says so.
+    """
+    findings = _findings(change, config)
+    yield from one_per_line(findings, change, config, (signature,))
+
+
+def _findings(change: ChangeSet, config: Config) -> Iterator[Finding]:
+    targets = Targets.of_change(change)
+    for site in calls_to_check(change, config):
+        if E.starred(site.call):
+            continue
+        target = targets.of(site.call, site.function, site.unit)
+        if target is None or misfit(site.call, target) is not None:
+            continue
+        passed = arguments(site.call, tuple(p.name for p in target.params))
+        for parameter in target.params:
+            if parameter.name in passed or parameter.default != E.Const(None):
+                continue
+            use = unchecked_use_through_calls(target, parameter.name, targets)
+            if use is not None and _is_new(use, parameter.name, target, change):
+                yield _finding(site, parameter.name, target, use, change)
+
+
+def _is_new(use: Location, name: str, target: Target, change: ChangeSet) -> bool:
+    """Whether the change wrote the use, or brought the parameter."""
+    if change.touches(use.path, use.start_line, use.end_line):
+        return True
+    file = change.changed(target.unit.path)
+    if file is None or not file.base_path:
+        return False
+    old_unit = change.unit(file.base_path, Side.BASE)
+    old_functions = old_unit.named(target.function.qualname) if old_unit is not None else []
+    had_parameter = any(p.name == name for function in old_functions for p in function.params)
+    return bool(old_functions) and not had_parameter
+
+
+def _finding(
+    site: CallSite, argument: str, target: Target, use: Location, change: ChangeSet
+) -> Finding:
+    name = called(target.function)
+    args = {"name": name, "argument": argument, "at": use, "given": 0, "wanted": 0}
+    code = code_line(change.unit(use.path), use.start_line)
+    return Finding(
+        rule=ID,
+        severity=Severity.BUG,
+        confidence=Confidence.HIGH,
+        location=Location(site.unit.path, site.call.line),
+        message=Message("none", args),
+        symbol=site.function.qualname,
+        subject=f"{name} {argument}",
+        evidence=(Definition(argument, use, "None", code),),
+    )
