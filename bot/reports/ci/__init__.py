@@ -19,7 +19,7 @@ from bot.reports.ci.phrasing import LEVELS, Level
 from bot.reports.ci.tasks import tasks
 from bot.reports.truncate import fit, size
 from checks.ci.report import CIReport
-from checks.ci.report_diff import Since
+from checks.ci.report_diff import ReportDiff
 
 # What GitHub takes in a comment is 65,536 characters; some room is left for the marks of ours.
 LARGEST = 65_000
@@ -30,7 +30,7 @@ class CIView:
     """A report, and what changed since the last one where that is known."""
 
     report: CIReport
-    since: Since | None = None
+    since: ReportDiff | None = None
 
 
 def render(view: CIView, output: str, language: str) -> str:
