@@ -16,7 +16,7 @@ from pathlib import Path
 from bot.kernels import confine
 from bot.kernels.package import Package, write
 from checks.kernelrun.events import LONGEST, Journal, parse
-from checks.kernelrun.judge import ProcessEnd, Standard, HarnessProcess, Tensors
+from checks.kernelrun.judge import HarnessProcess, ProcessEnd, Standard, Tensors
 from checks.kernelrun.tensors import TensorError, read
 
 _STARTING = 180.0

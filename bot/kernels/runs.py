@@ -11,7 +11,7 @@ from bot.kernels import confine
 from bot.kernels.package import Package
 from bot.kernels.process import Finished, Job, run
 from checks.kernelrun import trusted_files
-from checks.kernelrun.judge import Standard, HarnessProcess, Tensors, judge, merge_processes
+from checks.kernelrun.judge import HarnessProcess, Standard, Tensors, judge, merge_processes
 from checks.kernelrun.model import Case, Run
 
 Progress = Callable[[str, str, int, int], None]

@@ -14,7 +14,7 @@ from bot.reports.ci.phrasing import duration, name, state
 from bot.reports.kernelpairs import Report
 from bot.reports.kernelrun import name as case_name
 from checks.ci.model import CIRun, Job
-from checks.kernelrun.speed import MARGIN, Speedup, Ratio
+from checks.kernelrun.speed import MARGIN, Ratio, Speedup
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
+from bot.comment_text import size
 from bot.i18n.catalog import Catalog
 from bot.i18n.escape import Markdown, Plain
 from bot.redact import redact
@@ -17,7 +18,7 @@ from bot.reports.ci.extras import coverage, notes, past, predictions, since
 from bot.reports.ci.overview import opening, overview
 from bot.reports.ci.phrasing import LEVELS, Level
 from bot.reports.ci.tasks import tasks
-from bot.reports.truncate import fit, size
+from bot.reports.truncate import fit
 from checks.ci.report import CIReport
 from checks.ci.report_diff import ReportDiff
 
