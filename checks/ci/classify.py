@@ -1,6 +1,7 @@
 """A log through the rules of `rules.toml`: what they saw, and where.
 
-A rule's place in the file is its priority; of one rule the last match counts, since tools end with their verdict.
+A rule's place in the file is its priority. Of one rule the last match counts, because tools print their verdict at
+the end.
 """
 
 from __future__ import annotations
@@ -19,14 +20,17 @@ from typing import BinaryIO
 
 import numpy as np
 
-from checks.ci.literal_prefilter import LiteralTable, Hits, Ints
+from checks.ci.literal_prefilter import Hits, Ints, LiteralTable
 from checks.ci.log_blocks import blocks, clean_line, time_stamp
 from checks.ci.report import Category, LogLine
 
 
 class Origin(StrEnum):
-    """Where a rule's failure comes from if nothing else speaks. `SETUP`: infrastructure before the tests began, open
-    afterwards. `FOLLOWS`: usually the consequence of another failure. `OPEN`: the line alone does not tell."""
+    """Where a rule's failure comes from, if there is no other evidence.
+
+    `SETUP`: infrastructure before the tests began, open afterwards. `FOLLOWS`: usually the consequence of another
+    failure. `OPEN`: the line alone does not tell.
+    """
 
     INFRASTRUCTURE = "infrastructure"
     SETUP = "setup"
@@ -35,10 +39,17 @@ class Origin(StrEnum):
     OPEN = "open"
 
 
+# Of a rule none of whose literals is in the block.
+_NO_LINES: Ints = np.zeros(0, dtype=np.int64)
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`need`, `also`: literals, in lower case, of which one each must stand in the line. `unless` refuses what
-    `pattern` takes. `job`: the job died of it, whatever its tests said. `mark`: a fact of the log, no failure."""
+    """A rule of `rules.toml`.
+
+    `need`, `also`: literals in lower case; one of each must be in the line. `unless` refuses lines that `pattern`
+    takes. `job`: the job died of it, whatever its tests said. `mark`: a fact about the log, not a failure.
+    """
 
     name: str
     category: Category
@@ -52,10 +63,10 @@ class Rule:
 
     def match(self, line: str) -> re.Match[str] | None:
         """The match in a cleaned line, or None."""
-        found = self.pattern.search(line)
-        if found is None or (self.unless is not None and self.unless.search(line)):
+        match = self.pattern.search(line)
+        if match is not None and self.unless is not None and self.unless.search(line):
             return None
-        return found
+        return match
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +88,7 @@ class Scan:
 
     @property
     def top(self) -> Match | None:
+        """The match of the most important rule."""
         return self.matches[0] if self.matches else None
 
 
@@ -103,91 +115,132 @@ def _rule(raw: dict[str, object]) -> Rule:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _RuleLiterals:
+    """The numbers of a rule's literals in the prefilter: `need` and `also` of the rule."""
+
+    need: tuple[int, ...]
+    also: tuple[int, ...]
+
+
 @cache
-def _grams() -> tuple[LiteralTable, tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]]:
-    """The table of all literals, and for each rule the numbers of those in its `need` and its `also`."""
-    literals = {
-        literal: n
-        for n, literal in enumerate(dict.fromkeys(x for r in rules() for x in (*r.need, *r.also)))
-    }
-    numbers = (
-        (tuple(literals[x] for x in r.need), tuple(literals[x] for x in r.also)) for r in rules()
-    )
-    return LiteralTable(literals), tuple(numbers)
+def _prefilter() -> tuple[LiteralTable, tuple[_RuleLiterals, ...]]:
+    """The table of all literals, and the numbers of each rule's."""
+    numbers: dict[str, int] = {}
+    literals_of_rules = []
+    for rule in rules():
+        for literal in (*rule.need, *rule.also):
+            numbers.setdefault(literal, len(numbers))
+        need = tuple(numbers[literal] for literal in rule.need)
+        also = tuple(numbers[literal] for literal in rule.also)
+        literals_of_rules.append(_RuleLiterals(need, also))
+    return LiteralTable(numbers), tuple(literals_of_rules)
 
 
-def scan(stream: BinaryIO, within: tuple[datetime, datetime] | None = None) -> Scan:
-    """One pass over a log of any size. `within` keeps to lines with a time between the two (the failed step's)."""
-    found: dict[int, LogLine] = {}
+Times = tuple[datetime, datetime]
+
+
+def scan(stream: BinaryIO, within: Times | None = None) -> Scan:
+    """One pass over a log of any size. `within`: only lines whose time stamp is between the two (the failed step's)."""
+    last_matches: dict[int, LogLine] = {}
     lines = size = 0
     for block in blocks(stream):
-        for id, line in _in_block(block.data, block.first, within).items():
-            found[id] = line
+        last_matches |= _scan_block(block.data, block.first, within)
         lines = block.first + block.data.count(b"\n") - block.data.endswith(b"\n")
         size += len(block.data)
-    return _scan(found, lines, size)
-
-
-def _scan(found: dict[int, LogLine], lines: int, size: int) -> Scan:
-    taken = [Match(rules()[id], found[id]) for id in sorted(found)]
-    marks = {m.rule.name: m.line for m in taken if m.rule.mark}
-    return Scan(tuple(m for m in taken if not m.rule.mark), marks, lines, size)
+    return _make_scan(last_matches, lines, size)
 
 
 def scan_text(text: str) -> Scan:
-    """The same for a short text that is in memory: a test's traceback."""
+    """The same for a short text that is in memory, such as a test's traceback."""
     data = text.encode("utf-8", "replace") + b"\n"
-    found = _in_block(data, 1, None)
-    return _scan(found, data.count(b"\n"), len(data))
+    last_matches = _scan_block(data, 1, None)
+    return _make_scan(last_matches, data.count(b"\n"), len(data))
 
 
-def _in_block(
-    data: bytes, first: int, within: tuple[datetime, datetime] | None
-) -> dict[int, LogLine]:
-    """The last match of every rule in one block, searched from its end."""
-    hits = _grams()[0].hits(data.lower())
-    starts = [*hits.starts.tolist(), len(data)]
-    found: dict[int, LogLine] = {}
-    for index, position, places in _from_end(hits):
-        wanted = [place for place in places if place not in found]
-        if not wanted:
+def _make_scan(last_matches: dict[int, LogLine], lines: int, size: int) -> Scan:
+    matches: list[Match] = []
+    marks: dict[str, LogLine] = {}
+    for priority in sorted(last_matches):
+        rule, line = rules()[priority], last_matches[priority]
+        if rule.mark:
+            marks[rule.name] = line
+        else:
+            matches.append(Match(rule, line))
+    return Scan(tuple(matches), marks, lines, size)
+
+
+def _scan_block(data: bytes, first: int, within: Times | None) -> dict[int, LogLine]:
+    """The last line that each rule took in one block, by the rule's priority. `first` is the number of its first line.
+
+    The block is searched from its end, so that a rule which has matched need not be tried on earlier lines.
+    """
+    table, _ = _prefilter()
+    hits = table.hits(data.lower())
+    line_starts = [*hits.starts.tolist(), len(data)]
+    last_matches: dict[int, LogLine] = {}
+    for candidate in _candidates_from_end(hits):
+        open_rules = [n for n in candidate.rules if n not in last_matches]
+        if not open_rules:
             continue
-        raw = data[starts[index] : starts[index + 1]]
-        if (
-            within is not None
-            and (time := time_stamp(raw)) is not None
-            and not within[0] <= time <= within[1]
-        ):
+        start, end = line_starts[candidate.line], line_starts[candidate.line + 1]
+        raw = data[start:end]
+        if within is not None and not _is_within(raw, within):
             continue
-        line = clean_line(raw, position - starts[index])
-        for place in wanted:
-            if rules()[place].match(line) is not None:
-                found[place] = LogLine(first + index, line)
-    return found
+        line = clean_line(raw, candidate.position - start)
+        for priority in open_rules:
+            if rules()[priority].match(line) is not None:
+                last_matches[priority] = LogLine(first + candidate.line, line)
+    return last_matches
 
 
-def _from_end(hits: Hits) -> Iterator[tuple[int, int, list[int]]]:
-    """(line index, byte position, places of the rules to try) of every candidate line, the last one first."""
-    rows: list[Ints] = []
-    for place, (need, also) in enumerate(_grams()[1]):
-        there = [hits.at[n] for n in need if n in hits.at]
-        if not there:
-            continue
-        lines, first = np.unique(np.concatenate([lines for lines, _ in there]), return_index=True)
-        positions = np.concatenate([at for _, at in there])[first]
-        if also:
-            beside = [hits.at[n][0] for n in also if n in hits.at]
-            kept = (
-                np.isin(lines, np.concatenate(beside))
-                if beside
-                else np.zeros(len(lines), dtype=np.bool_)
-            )
-            lines, positions = lines[kept], positions[kept]
-        rows.append(np.stack((lines, positions, np.full(len(lines), place))))
-    if not rows:
-        return
-    table = np.concatenate(rows, axis=1)
-    table = table[:, np.argsort(table[0], kind="stable")[::-1]]
-    for line, group in groupby(zip(*table.tolist(), strict=True), key=itemgetter(0)):
-        found = list(group)
-        yield line, found[0][1], [place for _, _, place in found]
+def _is_within(raw: bytes, times: Times) -> bool:
+    """Whether a line's time is between the two. A line without a time is."""
+    time = time_stamp(raw)
+    return time is None or times[0] <= time <= times[1]
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A line on which the `rules` (by their priority) must be tried, as their literals stand in it.
+
+    `position` is the byte of a literal in the block: a line that is too long is cut around it.
+    """
+
+    line: int
+    position: int
+    rules: list[int]
+
+
+def _candidates_from_end(hits: Hits) -> Iterator[_Candidate]:
+    """The lines of a block that may match a rule, the last one first."""
+    _, literals_of_rules = _prefilter()
+    columns: list[Ints] = []
+    for priority, literals in enumerate(literals_of_rules):
+        lines, positions = _lines_of_rule(hits, literals)
+        columns.append(np.stack((lines, positions, np.full(len(lines), priority))))
+    table = np.concatenate(columns, axis=1)
+    from_end = np.argsort(table[0], kind="stable")[::-1]
+    rows = zip(*table[:, from_end].tolist(), strict=True)
+    for line, group in groupby(rows, key=itemgetter(0)):
+        rows_of_line = list(group)
+        position = rows_of_line[0][1]
+        yield _Candidate(line, position, [priority for _, _, priority in rows_of_line])
+
+
+def _lines_of_rule(hits: Hits, literals: _RuleLiterals) -> tuple[Ints, Ints]:
+    """The lines with a literal of `need`, and of `also` where the rule has these; and where in the block that is."""
+    found = [hits.at[number] for number in literals.need if number in hits.at]
+    if not found:
+        return _NO_LINES, _NO_LINES
+    all_lines = np.concatenate([lines for lines, _ in found])
+    all_positions = np.concatenate([positions for _, positions in found])
+    lines, first = np.unique(all_lines, return_index=True)
+    positions = all_positions[first]
+    if not literals.also:
+        return lines, positions
+    required = [hits.at[number][0] for number in literals.also if number in hits.at]
+    if not required:
+        return _NO_LINES, _NO_LINES
+    kept = np.isin(lines, np.concatenate(required))
+    return lines[kept], positions[kept]
