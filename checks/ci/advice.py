@@ -1,4 +1,6 @@
-"""What to do about a failure: suggestions with their place, what to look at, and whether to run it again."""
+"""What to do about a failure: suggestions with their place, what to look at, and whether to run it
+again.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,8 @@ _IN_FUNCTION = (Reason.FRAME_LINE, Reason.FRAME_FUNCTION, Reason.OP)
 def rerun(observed: ObservedFailure, cause: Cause, job: Job) -> Rerun:
     """Whether to run the job again.
 
-    Infrastructure is run again once. A number that was off only gets more samples, whatever its cause.
+    Infrastructure is run again once. A number that was off only gets more samples, whatever its
+    cause.
     """
     if observed.category is Category.NUMERICAL:
         return Rerun.SAMPLES
@@ -130,7 +133,9 @@ def _from_cause(case: AttributionInput, attribution: Attribution) -> Iterator[Su
 
 
 def related(case: AttributionInput, attribution: Attribution) -> tuple[Location, ...]:
-    """Places of the change that the cause names: those of confirmed predictions, and those of the links."""
+    """Places of the change that the cause names: those of confirmed predictions, and those of the
+    links.
+    """
     places: list[Location] = []
     for item in confirmed_by(case.observed, case.predictions.failures):
         places += [item.failure.raised_at, item.finding.location]

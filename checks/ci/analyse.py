@@ -1,7 +1,7 @@
 """From a collected run to its report: what failed in every job, why, and what to do.
 
-`analyse` is the whole. `signatures` is what a collector stores about other runs, so that their failures can be
-recognised again.
+`analyse` is the whole. `signatures` is what a collector stores about other runs, so that their
+failures can be recognised again.
 """
 
 from __future__ import annotations
@@ -29,16 +29,22 @@ _REQUIRED_FIRST = (Requirement.REQUIRED, Requirement.UNKNOWN, Requirement.OPTION
 
 @dataclass
 class CrashGuard:
-    """Runs a part of the analysis whose input comes from strangers. A crash there gives `fallback` and a note.
+    """Runs a part of the analysis whose input comes from strangers.
 
-    This is the one broad `except` of the analysis. A classifier that panicked once labelled real failures as flaky
-    (pytorch/test-infra PR 5611); what crashes here is reported as not analysed, which is unknown.
+    A crash there gives `fallback` and a note.
+
+    This is the one broad `except` of the analysis. A classifier that panicked once labelled real
+    failures as flaky (pytorch/test-infra PR 5611); what crashes here is reported as not analysed,
+    which is unknown.
     """
 
     notes: list[Message] = field(default_factory=list)
 
     def run(self, what: str, compute: Callable[[], T], fallback: Callable[[], T]) -> T:
-        """What `compute` gives, or `fallback` where it crashes. `what` names the part in the note."""
+        """What `compute` gives, or `fallback` where it crashes.
+
+        `what` names the part in the note.
+        """
         try:
             return compute()
         except Exception as error:
@@ -53,10 +59,12 @@ def analyse(
     findings: Iterable[Finding] = (),
     config: Config | None = None,
 ) -> CIReport:
-    """The report of `run`. Without `change` (the repository at base and head) no failure is linked to a change.
+    """The report of `run`.
 
-    `findings` are the review's: the failures it predicted are confirmed or refuted. Each log is read a few times at
-    most, one block at a time, and only the lines of failures are kept.
+    Without `change` (the repository at base and head) no failure is linked to a change.
+
+    `findings` are the review's: the failures it predicted are confirmed or refuted. Each log is
+    read a few times at most, one block at a time, and only the lines of failures are kept.
     """
     guard = CrashGuard()
     linker = ChangeLinker(change, config or Config()) if change is not None else None
@@ -82,7 +90,9 @@ def analyse(
 
 
 def signatures(log: BinaryIO) -> tuple[str, ...]:
-    """The signatures of the failures in a raw log, sorted; for `Past.signature` and `Attempt.signatures`."""
+    """The signatures of the failures in a raw log, sorted; for `Past.signature` and
+    `Attempt.signatures`.
+    """
     failures, _ = failures_in_log(log)
     return tuple(sorted({failure.signature for failure in failures} - {""}))
 
@@ -119,7 +129,9 @@ def _explain(
     predictions: Predictions,
     guard: CrashGuard,
 ) -> FailedJob:
-    """The job explained; where that crashes, without the change; where that crashes too, not at all."""
+    """The job explained; where that crashes, without the change; where that crashes too, not at
+    all.
+    """
 
     def explain_without_change() -> FailedJob:
         return guard.run(

@@ -1,7 +1,7 @@
 """Whose a failure is, with the evidence for it. What the evidence does not carry is unknown.
 
-The steps are tried in the order of how sure their kind of evidence is. Flaky and infrastructure need evidence of their
-own: that no link to the change was found is never a reason for either.
+The steps are tried in the order of how sure their kind of evidence is. Flaky and infrastructure
+need evidence of their own: that no link to the change was found is never a reason for either.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _LINK_ROOTS = {
 def attribute(case: AttributionInput) -> Attribution:
     """The cause of one failure.
 
-    That it follows from another failure of the job is decided afterwards, by `attribute_consequence`, because that
-    needs the causes of all of them.
+    That it follows from another failure of the job is decided afterwards, by
+    `attribute_consequence`, because that needs the causes of all of them.
     """
     steps = (
         _attribute_to_person,
@@ -57,7 +57,9 @@ def attribute(case: AttributionInput) -> Attribution:
 
 
 def attribute_without_log(case: AttributionInput) -> Attribution:
-    """The cause of a failed job of which nothing could be read. "No log" is never a reason to call it flaky."""
+    """The cause of a failed job of which nothing could be read. "No log" is never a reason to call
+    it flaky.
+    """
     job = case.job
     if job.conclusion is Conclusion.ACTION_REQUIRED:
         return _needs_approval(job, "")
@@ -153,8 +155,8 @@ def _attribute_to_baseline(case: AttributionInput) -> Attribution | None:
 def _attribute_by_history(case: AttributionInput) -> Attribution | None:
     """The base branch, or flakiness, by what other runs say.
 
-    Where the failure stands in code that the change altered, the evidence of both sides is shown and neither is
-    claimed.
+    Where the failure stands in code that the change altered, the evidence of both sides is shown
+    and neither is claimed.
     """
     strong_links = tuple(link for link in case.links if link.weight >= ENOUGH)
     on_base = earlier_runs.on_base(case.run, case.job, case.observed)
@@ -185,7 +187,8 @@ def _attribute_by_links(case: AttributionInput) -> Attribution | None:
     total = sum(link.weight for link in case.links)
     heaviest = max(case.links, key=lambda link: link.weight)
     best = heaviest.weight
-    # A lost connection usually follows from another failure, so that weak links alone do not explain it.
+    # A lost connection usually follows from another failure, so that weak links alone do not
+    # explain it.
     least_total = STRONG if case.observed.origin is Origin.FOLLOWS else ENOUGH
     if best < STRONG and (total < least_total or best < 3):
         return None

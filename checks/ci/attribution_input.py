@@ -28,8 +28,8 @@ class Attribution:
 class AttributionInput:
     """One failure with everything that may tell its cause.
 
-    `others` are the job's other failures. `server_death` is the log line in which a server was seen to die.
-    `linker` is None where the repository is not known.
+    `others` are the job's other failures. `server_death` is the log line in which a server was seen
+    to die. `linker` is None where the repository is not known.
     """
 
     run: CIRun
@@ -48,7 +48,9 @@ class AttributionInput:
 
     @cached_property
     def links(self) -> tuple[Evidence, ...]:
-        """What ties the failure to the change, the heaviest first; empty where the change is not known."""
+        """What ties the failure to the change, the heaviest first; empty where the change is not
+        known.
+        """
         if self.linker is None:
             return ()
         return self.linker.reasons(self.observed)

@@ -37,7 +37,10 @@ ENOUGH = 4
 FARTHEST = 3
 """Imports from the test to an altered file that still count as a link."""
 MOST_MODULES = 400
-"""The search through imports ends after this many modules. What it has not seen by then stays open."""
+"""The search through imports ends after this many modules.
+
+What it has not seen by then stays open.
+"""
 
 # Words of an error that may be names of this code: short ones are everywhere.
 _WORD = re.compile(r"\b[A-Za-z_]\w{5,60}\b")
@@ -50,7 +53,10 @@ _AT_PLACE = frozenset({Category.BUILD_ERROR, Category.LINT, Category.COLLECTION_
 
 @dataclass
 class ChangeLinker:
-    """Links failures to one change. What is derived from the change is computed once for all failures."""
+    """Links failures to one change.
+
+    What is derived from the change is computed once for all failures.
+    """
 
     change: ChangeSet
     config: Config
@@ -140,8 +146,8 @@ class ChangeLinker:
     def chain(self, path: str) -> tuple[str, ...] | None:
         """The shortest chain of imports from `path` to an altered product file.
 
-        None where nothing that `path` imports was altered. Empty where that is open: files outside Python were
-        altered, which imports do not show, or there were too many modules.
+        None where nothing that `path` imports was altered. Empty where that is open: files outside
+        Python were altered, which imports do not show, or there were too many modules.
         """
         if path not in self._chains:
             self._chains[path] = self._search(path)

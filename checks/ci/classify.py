@@ -1,26 +1,21 @@
 """A log through the rules of `rules.toml`: what they saw, and where.
 
-A rule's place in the file is its priority. Of one rule the last match counts, because tools print their verdict at
-the end.
+A rule's place in the file is its priority. Of one rule the last match counts, because tools print
+their verdict at the end.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from functools import cache
-from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
 from typing import BinaryIO
 
-import numpy as np
-
-from checks.ci.literal_prefilter import Hits, Ints, LiteralTable
+from checks.ci.line_prefilter import LinePrefilter
 from checks.ci.log_blocks import blocks, clean_line, time_stamp
 from checks.ci.report import Category, LogLine
 
@@ -28,8 +23,8 @@ from checks.ci.report import Category, LogLine
 class Origin(StrEnum):
     """Where a rule's failure comes from, if there is no other evidence.
 
-    `SETUP`: infrastructure before the tests began, open afterwards. `FOLLOWS`: usually the consequence of another
-    failure. `OPEN`: the line alone does not tell.
+    `SETUP`: infrastructure before the tests began, open afterwards. `FOLLOWS`: usually the
+    consequence of another failure. `OPEN`: the line alone does not tell.
     """
 
     INFRASTRUCTURE = "infrastructure"
@@ -39,16 +34,13 @@ class Origin(StrEnum):
     OPEN = "open"
 
 
-# Of a rule none of whose literals is in the block.
-_NO_LINES: Ints = np.zeros(0, dtype=np.int64)
-
-
 @dataclass(frozen=True, slots=True)
 class Rule:
     """A rule of `rules.toml`.
 
-    `need`, `also`: literals in lower case; one of each must be in the line. `unless` refuses lines that `pattern`
-    takes. `job`: the job died of it, whatever its tests said. `mark`: a fact about the log, not a failure.
+    `need`, `also`: literals in lower case; one of each must be in the line. `unless` refuses lines
+    that `pattern` takes. `job`: the job died of it, whatever its tests said. `mark`: a fact about
+    the log, not a failure.
     """
 
     name: str
@@ -79,7 +71,9 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What the rules saw: `matches` by priority, `marks` by name, the number of lines, and the size in bytes."""
+    """What the rules saw: `matches` by priority, `marks` by name, the number of lines, and the size
+    in bytes.
+    """
 
     matches: tuple[Match, ...]
     marks: dict[str, LogLine]
@@ -115,33 +109,19 @@ def _rule(raw: dict[str, object]) -> Rule:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _RuleLiterals:
-    """The numbers of a rule's literals in the prefilter: `need` and `also` of the rule."""
-
-    need: tuple[int, ...]
-    also: tuple[int, ...]
-
-
 @cache
-def _prefilter() -> tuple[LiteralTable, tuple[_RuleLiterals, ...]]:
-    """The table of all literals, and the numbers of each rule's."""
-    numbers: dict[str, int] = {}
-    literals_of_rules = []
-    for rule in rules():
-        for literal in (*rule.need, *rule.also):
-            numbers.setdefault(literal, len(numbers))
-        need = tuple(numbers[literal] for literal in rule.need)
-        also = tuple(numbers[literal] for literal in rule.also)
-        literals_of_rules.append(_RuleLiterals(need, also))
-    return LiteralTable(numbers), tuple(literals_of_rules)
+def _prefilter() -> LinePrefilter:
+    return LinePrefilter((rule.need, rule.also) for rule in rules())
 
 
 Times = tuple[datetime, datetime]
 
 
 def scan(stream: BinaryIO, within: Times | None = None) -> Scan:
-    """One pass over a log of any size. `within`: only lines whose time stamp is between the two (the failed step's)."""
+    """One pass over a log of any size.
+
+    `within`: only lines whose time stamp is between the two (the failed step's).
+    """
     last_matches: dict[int, LogLine] = {}
     lines = size = 0
     for block in blocks(stream):
@@ -171,23 +151,20 @@ def _make_scan(last_matches: dict[int, LogLine], lines: int, size: int) -> Scan:
 
 
 def _scan_block(data: bytes, first: int, within: Times | None) -> dict[int, LogLine]:
-    """The last line that each rule took in one block, by the rule's priority. `first` is the number of its first line.
+    """The last line that each rule took in one block, by the rule's priority.
 
-    The block is searched from its end, so that a rule which has matched need not be tried on earlier lines.
+    `first` is the number of the block's first line. The block is searched from its end, so that a
+    rule which has matched need not be tried on earlier lines.
     """
-    table, _ = _prefilter()
-    hits = table.hits(data.lower())
-    line_starts = [*hits.starts.tolist(), len(data)]
     last_matches: dict[int, LogLine] = {}
-    for candidate in _candidates_from_end(hits):
-        open_rules = [n for n in candidate.rules if n not in last_matches]
+    for candidate in _prefilter().candidates_from_end(data):
+        open_rules = [priority for priority in candidate.rules if priority not in last_matches]
         if not open_rules:
             continue
-        start, end = line_starts[candidate.line], line_starts[candidate.line + 1]
-        raw = data[start:end]
+        raw = data[candidate.start : candidate.end]
         if within is not None and not _is_within(raw, within):
             continue
-        line = clean_line(raw, candidate.position - start)
+        line = clean_line(raw, candidate.position - candidate.start)
         for priority in open_rules:
             if rules()[priority].match(line) is not None:
                 last_matches[priority] = LogLine(first + candidate.line, line)
@@ -195,52 +172,6 @@ def _scan_block(data: bytes, first: int, within: Times | None) -> dict[int, LogL
 
 
 def _is_within(raw: bytes, times: Times) -> bool:
-    """Whether a line's time is between the two. A line without a time is."""
+    """Whether a line's time is between the two. A line without a time counts as such."""
     time = time_stamp(raw)
     return time is None or times[0] <= time <= times[1]
-
-
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    """A line on which the `rules` (by their priority) must be tried, as their literals stand in it.
-
-    `position` is the byte of a literal in the block: a line that is too long is cut around it.
-    """
-
-    line: int
-    position: int
-    rules: list[int]
-
-
-def _candidates_from_end(hits: Hits) -> Iterator[_Candidate]:
-    """The lines of a block that may match a rule, the last one first."""
-    _, literals_of_rules = _prefilter()
-    columns: list[Ints] = []
-    for priority, literals in enumerate(literals_of_rules):
-        lines, positions = _lines_of_rule(hits, literals)
-        columns.append(np.stack((lines, positions, np.full(len(lines), priority))))
-    table = np.concatenate(columns, axis=1)
-    from_end = np.argsort(table[0], kind="stable")[::-1]
-    rows = zip(*table[:, from_end].tolist(), strict=True)
-    for line, group in groupby(rows, key=itemgetter(0)):
-        rows_of_line = list(group)
-        position = rows_of_line[0][1]
-        yield _Candidate(line, position, [priority for _, _, priority in rows_of_line])
-
-
-def _lines_of_rule(hits: Hits, literals: _RuleLiterals) -> tuple[Ints, Ints]:
-    """The lines with a literal of `need`, and of `also` where the rule has these; and where in the block that is."""
-    found = [hits.at[number] for number in literals.need if number in hits.at]
-    if not found:
-        return _NO_LINES, _NO_LINES
-    all_lines = np.concatenate([lines for lines, _ in found])
-    all_positions = np.concatenate([positions for _, positions in found])
-    lines, first = np.unique(all_lines, return_index=True)
-    positions = all_positions[first]
-    if not literals.also:
-        return lines, positions
-    required = [hits.at[number][0] for number in literals.also if number in hits.at]
-    if not required:
-        return _NO_LINES, _NO_LINES
-    kept = np.isin(lines, np.concatenate(required))
-    return lines[kept], positions[kept]

@@ -29,10 +29,11 @@ def attribute_consequence(
     attribution: Attribution,
     decided: Iterable[tuple[ObservedFailure, Attribution]],
 ) -> Attribution:
-    """The attribution, or `CONSEQUENCE` where the failure is a lost connection and its reason is known.
+    """The attribution, or `CONSEQUENCE` where the failure is a lost connection and its reason is
+    known.
 
-    The other side was seen to raise, or to die, or a failure of this change came first. `decided` are the
-    attributions of all failures of the job.
+    The other side was seen to raise, or to die, or a failure of this change came first. `decided`
+    are the attributions of all failures of the job.
     """
     lost_connection = case.observed.origin is Origin.FOLLOWS
     if not lost_connection or attribution.cause is not Cause.UNKNOWN:
@@ -69,7 +70,9 @@ def _follows_from_traceback(case: AttributionInput, server: ObservedFailure) -> 
 
 
 def _deadly_error(case: AttributionInput) -> str:
-    """The error that killed the other side, by another failure of the job or by the line in which it died."""
+    """The error that killed the other side, by another failure of the job or by the line in which
+    it died.
+    """
     for other in case.others:
         if other.category in _DEADLY:
             return other.error

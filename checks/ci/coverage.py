@@ -1,7 +1,8 @@
 """Patch coverage: which added lines the tests executed, and of which nobody knows.
 
-Unknown, never 100 %, are: CUDA and Triton code, which no coverage tool sees; files in no report; lines that only a
-report of another commit has; lines that the report of a job which died might have covered.
+Unknown, never 100 %, are: CUDA and Triton code, which no coverage tool sees; files in no report;
+lines that only a report of another commit has; lines that the report of a job which died might have
+covered.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ class _Report:
 class _Reports:
     """The reports by the commit they are of.
 
-    `current`: of this commit, or carried forward to it; `base`: of the base; `lost`: reports that should have come.
+    `current`: of this commit, or carried forward to it; `base`: of the base; `lost`: reports that
+    should have come.
     """
 
     current: tuple[_Report, ...]
@@ -146,8 +148,8 @@ def _is_product(file: FileChange, config: Config) -> bool:
 class _Patch:
     """The lines by this commit's own reports, and by those that are carried forward.
 
-    The latter know the file, but what they would say about it now is open. `report_lost`: a report did not come;
-    `job_died`: because its job did not end well.
+    The latter know the file, but what they would say about it now is open. `report_lost`: a report
+    did not come; `job_died`: because its job did not end well.
     """
 
     change: ChangeSet

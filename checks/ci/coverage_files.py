@@ -1,6 +1,7 @@
 """Coverage reports: Cobertura XML (coverage.py, gcovr) and lcov, streamed, as line counts by file.
 
-diff-cover reads the same formats, but runs git in the current folder; a test compares these numbers with its own.
+diff-cover reads the same formats, but runs git in the current folder; a test compares these numbers
+with its own.
 """
 
 from __future__ import annotations
@@ -76,7 +77,10 @@ class _CoberturaReader:
 
 
 def _full_name(name: str, sources: list[str]) -> str:
-    """`name` below the report's one source folder. With several, the report does not say which is meant."""
+    """`name` below the report's one source folder.
+
+    With several, the report does not say which is meant.
+    """
     if len(sources) != 1 or sources[0] in ("", "."):
         return name
     return f"{sources[0]}/{name}"

@@ -19,7 +19,9 @@ _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 def on_base(run: CIRun, job: Job, observed: ObservedFailure) -> tuple[Evidence, ...]:
-    """The same failure of the same job on the merge base, or on the base branch and not passed there since."""
+    """The same failure of the same job on the merge base, or on the base branch and not passed
+    there since.
+    """
     last_passed = _LONG_AGO
     for past in run.history:
         passed = past.where in _ON_BASE and past.conclusion is Conclusion.SUCCESS
@@ -28,14 +30,18 @@ def on_base(run: CIRun, job: Job, observed: ObservedFailure) -> tuple[Evidence, 
     own_commits = {run.revisions.merge_base, run.revisions.base} - {""}
     still_failing = []
     for past in _same_failures(run, job, observed):
-        if past.where is Where.MERGE_BASE or (past.where is Where.BASE and (past.commit in own_commits or past.date > last_passed)):
+        not_passed_since = past.commit in own_commits or past.date > last_passed
+        on_branch = past.where is Where.BASE and not_passed_since
+        if past.where is Where.MERGE_BASE or on_branch:
             still_failing.append(past)
     message = Message(Reason.ON_BASE, {"signature": observed.signature})
     return tuple(Evidence(message, past=past) for past in _newest_first(still_failing))
 
 
 def on_others(run: CIRun, job: Job, observed: ObservedFailure) -> tuple[Evidence, ...]:
-    """The same failure on at least two other pull requests by other authors, within the seven days before."""
+    """The same failure on at least two other pull requests by other authors, within the seven days
+    before.
+    """
     newest_by_pull: dict[int, Past] = {}
     for past in reversed(_newest_first(_same_failures(run, job, observed))):
         if _is_of_another(past, run) and timedelta(0) <= run.collected - past.date <= WINDOW:
@@ -55,9 +61,11 @@ def _is_of_another(past: Past, run: CIRun) -> bool:
 
 
 def passed_here(run: CIRun, job: Job, observed: ObservedFailure) -> tuple[Evidence, ...]:
-    """The same job or test passed on this very commit: in an earlier attempt, or another run of this pull request.
+    """The same job or test passed on this very commit: in an earlier attempt, or another run of
+    this pull request.
 
-    A run of the branch alone does not count: it has the head, but not what the head was merged with.
+    A run of the branch alone does not count: it has the head, but not what the head was merged
+    with.
     """
     evidence = []
     for attempt in job.attempts:

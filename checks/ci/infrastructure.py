@@ -13,7 +13,9 @@ from checks.core.finding import Confidence, Message
 
 
 def attribute_to_infrastructure(case: AttributionInput) -> Attribution | None:
-    """Infrastructure, where the log rule says so, or where preparation failed before any test began."""
+    """Infrastructure, where the log rule says so, or where preparation failed before any test
+    began.
+    """
     observed = case.observed
     category = str(observed.category)
     root = Message(Root.INFRASTRUCTURE, {**case.error, "category": category})

@@ -1,4 +1,6 @@
-"""Everything that can be read about one job: its JUnit files, its log, and what GitHub itself says about it."""
+"""Everything that can be read about one job: its JUnit files, its log, and what GitHub itself says
+about it.
+"""
 
 from __future__ import annotations
 
@@ -37,8 +39,8 @@ _LONGEST_OUTPUT = 20_000
 class JobReading:
     """What was read about one job.
 
-    `failures` are those of the whole job, then those of its tests; `marks` are facts of the log by name; `logged`
-    says whether there was any text at all.
+    `failures` are those of the whole job, then those of its tests; `marks` are facts of the log by
+    name; `logged` says whether there was any text at all.
     """
 
     failures: tuple[ObservedFailure, ...] = ()
@@ -77,7 +79,8 @@ def read_job(job: Job, files: Files) -> JobReading:
 def _merge_failures(
     tests: list[ObservedFailure], from_log: tuple[ObservedFailure, ...]
 ) -> tuple[ObservedFailure, ...]:
-    """The failures of the job itself, then the failed tests: of the JUnit files, or of the log where these have none.
+    """The failures of the job itself, then the failed tests: of the JUnit files, or of the log
+    where these have none.
 
     With structured results, a failure of the whole job counts only where the job died of it.
     """
@@ -94,7 +97,9 @@ def _merge_failures(
 
 
 def _observe_case(case: junit.FailedCase) -> ObservedFailure:
-    """A structured result with the output of other processes in the file (pytest's `junit_logging`)."""
+    """A structured result with the output of other processes in the file (pytest's
+    `junit_logging`).
+    """
     failure = observe_failed_test(case.test, case.message, case.text, structured=True)
     if not case.errors:
         return failure
@@ -166,7 +171,9 @@ def _times_of_failed_step(job: Job) -> tuple[datetime, datetime] | None:
 def _failures_by_check(
     job: Job, failures: tuple[ObservedFailure, ...]
 ) -> tuple[ObservedFailure, ...]:
-    """What the check says about itself where the log says nothing: its output, its name, its conclusion."""
+    """What the check says about itself where the log says nothing: its output, its name, its
+    conclusion.
+    """
     texts = [job.summary, *(_annotation_text(a) for a in job.annotations)]
     text = "\n".join(text for text in texts if text)[:_LONGEST_OUTPUT]
     top = scan_text(text).top if text else None

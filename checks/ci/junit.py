@@ -1,7 +1,8 @@
 """JUnit XML of any size: what failed, what passed, and what could not be read.
 
-The file is streamed, one test case at a time, and each case is interpreted by junitparser. Entities are refused
-(defusedxml). A file that ends early or is not well formed gives the cases before that place, and `problem` says so.
+The file is streamed, one test case at a time, and each case is interpreted by junitparser. Entities
+are refused (defusedxml). A file that ends early or is not well formed gives the cases before that
+place, and `problem` says so.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ LONGEST = 20_000
 class FailedCase:
     """A test that failed. `test` is pytest's node id, or `suite.name`.
 
-    `text` is its traceback, `message` the tool's summary, `errors` what was written to standard error.
+    `text` is its traceback, `message` the tool's summary, `errors` what was written to standard
+    error.
     """
 
     test: str
@@ -35,7 +37,9 @@ class FailedCase:
 
 @dataclass(frozen=True, slots=True)
 class JUnitResults:
-    """The failed cases in the file's order, and the ids of those that passed and of those that were skipped."""
+    """The failed cases in the file's order, and the ids of those that passed and of those that were
+    skipped.
+    """
 
     failed: tuple[FailedCase, ...]
     passed: frozenset[str]
@@ -68,7 +72,9 @@ def read(stream: BinaryIO) -> JUnitResults:
 
 
 class _Reader:
-    """Takes the elements of a JUnit file as they begin and end, and drops each test case that it has read."""
+    """Takes the elements of a JUnit file as they begin and end, and drops each test case that it
+    has read.
+    """
 
     def __init__(self) -> None:
         self.failed: list[FailedCase] = []
@@ -122,8 +128,8 @@ class _Reader:
 def node_id(classname: str, name: str, file: str = "") -> str:
     """pytest's node id, from what its JUnit file keeps of it.
 
-    `tests.a.test_b.TestC` and `test_d[1]` give `tests/a/test_b.py::TestC::test_d[1]`. Names by other tools stay as
-    they are.
+    `tests.a.test_b.TestC` and `test_d[1]` give `tests/a/test_b.py::TestC::test_d[1]`. Names by
+    other tools stay as they are.
     """
     parts = classname.split(".") if classname else []
     module_length = _module_length(parts, file)

@@ -1,4 +1,6 @@
-"""What a job's log shows to have failed: its tests, where pytest printed them, and what the log rules saw."""
+"""What a job's log shows to have failed: its tests, where pytest printed them, and what the log
+rules saw.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,10 @@ def lines_between(stream: BinaryIO, first: int, last: int) -> Iterator[LogLine]:
 def failures_in_log(
     stream: BinaryIO, within: tuple[datetime, datetime] | None = None
 ) -> tuple[tuple[ObservedFailure, ...], Scan]:
-    """What failed by the log alone, and what the rules saw. `within`: only lines of these times, the failed step's."""
+    """What failed by the log alone, and what the rules saw.
+
+    `within`: only lines of these times, the failed step's.
+    """
     scanned = scan(stream, within)
     tests = tuple(_failed_tests(stream, scanned))
     top = scanned.top
@@ -83,7 +88,9 @@ def _key_lines(around: tuple[LogLine, ...], scanned: Scan, key: LogLine) -> tupl
 
 
 def _failed_tests(stream: BinaryIO, scanned: Scan) -> Iterator[ObservedFailure]:
-    """pytest's own failures: the headings of its section FAILURES, with the node ids of its summary."""
+    """pytest's own failures: the headings of its section FAILURES, with the node ids of its
+    summary.
+    """
     mark = scanned.marks.get("pytest-failures")
     if mark is None:
         return

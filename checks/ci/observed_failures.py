@@ -23,7 +23,8 @@ _MASKS = (
     (re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?"), "#"),
     (re.compile(r"\s+"), " "),
 )
-# The expressions below see at most this much of a line: their time must not depend on a stranger's log.
+# The expressions below see at most this much of a line: their time must not depend on a stranger's
+# log.
 _LONGEST_LINE = 1200
 _LONGEST_ERROR = 1000
 _ERROR = re.compile(
@@ -44,8 +45,9 @@ _KEY_LINE = re.compile(
 class ObservedFailure:
     """A failed test, or the job itself (`test` empty).
 
-    `text` is its traceback, or the lines around the key line. `captured` is what other processes printed during the
-    test, such as a server's own traceback. `structured`: read from a JUnit file, not from the log.
+    `text` is its traceback, or the lines around the key line. `captured` is what other processes
+    printed during the test, such as a server's own traceback. `structured`: read from a JUnit file,
+    not from the log.
     """
 
     category: Category
@@ -62,7 +64,9 @@ class ObservedFailure:
 
     @property
     def signature(self) -> str:
-        """16 hex digits that are the same for the same failure elsewhere; empty where the error says too little."""
+        """16 hex digits that are the same for the same failure elsewhere; empty where the error
+        says too little.
+        """
         if not self.error:
             return ""
         subject = self.test
@@ -86,7 +90,8 @@ def observe_failed_test(
 ) -> ObservedFailure:
     """A failed test, classified by its own text.
 
-    `message` is the tool's summary of the failure; `lines` are those of `text` where it comes from a log.
+    `message` is the tool's summary of the failure; `lines` are those of `text` where it comes from
+    a log.
     """
     printed = text.split("\n")
     end = _start_of_captured(printed)
@@ -143,7 +148,8 @@ def crash_in_output(captured: tuple[str, ...]) -> ObservedFailure | None:
 def _error_of_test(message: str, traceback: str, top: Match | None) -> str:
     """The error as one sentence.
 
-    The last error of the traceback, else its last assertion, else the line that the rule took, else the summary.
+    The last error of the traceback, else its last assertion, else the line that the rule took, else
+    the summary.
     """
     summary = [line.strip() for line in message.split("\n")]
     last_lines_first = [line.strip() for line in reversed(traceback.split("\n"))]
@@ -162,7 +168,10 @@ def _error_of_test(message: str, traceback: str, top: Match | None) -> str:
 
 
 def key_lines(lines: tuple[LogLine, ...]) -> tuple[LogLine, ...]:
-    """The lines that tell what happened, in their order. Where there are too many, errors and the last lines stay."""
+    """The lines that tell what happened, in their order.
+
+    Where there are too many, errors and the last lines stay.
+    """
     candidates = [line for line in lines if _KEY_LINE.match(line.text)]
 
     def rank(index: int) -> tuple[bool, int]:

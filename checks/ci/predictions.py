@@ -33,7 +33,9 @@ class PredictedTest:
 
 @dataclass(frozen=True, slots=True)
 class Predictions:
-    """What the review said before the run: tests that will fail, and stored baselines that the change reaches."""
+    """What the review said before the run: tests that will fail, and stored baselines that the
+    change reaches.
+    """
 
     failures: tuple[PredictedTest, ...] = ()
     baselines: tuple[Finding, ...] = ()
@@ -56,8 +58,8 @@ def collect_predictions(findings: Iterable[Finding]) -> Predictions:
 class RecordComparison:
     """Logprob records from before and after the change, compared.
 
-    `verdict` is the comparator's. `safe`: the baseline may be recorded anew. `open`: neither that, nor are the values
-    shown to be wrong.
+    `verdict` is the comparator's. `safe`: the baseline may be recorded anew. `open`: neither that,
+    nor are the values shown to be wrong.
     """
 
     verdict: str
@@ -68,7 +70,9 @@ class RecordComparison:
 def baseline_evidence(
     observed: ObservedFailure, baselines: Iterable[Finding]
 ) -> tuple[Evidence, RecordComparison | None] | None:
-    """The finding that the change reaches the baseline of this test, as evidence, and what the records say."""
+    """The finding that the change reaches the baseline of this test, as evidence, and what the
+    records say.
+    """
     path = observed.test.split("::")[0]
     if not path:
         return None
@@ -135,7 +139,8 @@ def outcomes(
 ) -> Iterator[Prediction]:
     """What the run said of each prediction. `failed` holds the failed tests of each job id.
 
-    A test that failed with another error neither confirms nor refutes: the error seen may have come first.
+    A test that failed with another error neither confirms nor refutes: the error seen may have come
+    first.
     """
     for item in predictions:
         test = item.failure.test

@@ -9,7 +9,10 @@ from checks.ci.model import CIRun, Job, Status
 
 @dataclass(frozen=True, slots=True)
 class ReportDiff:
-    """Names of jobs by what became of them. `head` is the last report's commit where it was another one."""
+    """Names of jobs by what became of them.
+
+    `head` is the last report's commit where it was another one.
+    """
 
     head: str = ""
     failed: tuple[str, ...] = ()
@@ -21,8 +24,8 @@ class ReportDiff:
 def since(before: CIRun, now: CIRun) -> ReportDiff:
     """What changed from `before` to `now`.
 
-    `failed`: fails now and did not fail before; `passed`: failed before; `finished`: passes now and was not over
-    before; `started`: runs now and did not run before.
+    `failed`: fails now and did not fail before; `passed`: failed before; `finished`: passes now and
+    was not over before; `started`: runs now and did not run before.
     """
     earlier = {_key(job): job for job in before.jobs}
     failed, passed, finished, started = [], [], [], []

@@ -35,8 +35,8 @@ def is_setup(step: str) -> bool:
 def changes_to_setup(linker: ChangeLinker | None, text: str) -> tuple[Evidence, ...]:
     """What in the change may be why the preparation failed.
 
-    That is a changed script or list of dependencies, or a changed file that names a host which the log's `text` names
-    too. Empty also where the change is not known.
+    That is a changed script or list of dependencies, or a changed file that names a host which the
+    log's `text` names too. Empty also where the change is not known.
     """
     if linker is None:
         return ()

@@ -16,7 +16,8 @@ from checks.ci.report import Category, Cause, Evidence, FailedJob, Failure, LogL
 from checks.core.finding import Confidence, Message
 
 MOST_FAILURES = 50
-# Which failure speaks for the job: first what this change must mend, and what is not explained before what is excused.
+# Which failure speaks for the job: first what this change must mend, and what is not explained
+# before what is excused.
 _SPEAKS_FIRST = (
     Cause.THIS_PR,
     Cause.UNKNOWN,
@@ -129,7 +130,9 @@ def _classification(observed: ObservedFailure) -> Evidence:
 
 
 def _main_failure(failures: list[Failure], observed: tuple[ObservedFailure, ...]) -> Failure:
-    """The failure that speaks for the job: what killed the whole job, then by cause, then the surest."""
+    """The failure that speaks for the job: what killed the whole job, then by cause, then the
+    surest.
+    """
     deadly_rules = {failure.rule for failure in observed if failure.whole_job}
 
     def rank(failure: Failure) -> tuple[bool, int, int]:
@@ -143,7 +146,9 @@ def _main_failure(failures: list[Failure], observed: tuple[ObservedFailure, ...]
 
 
 def _lines_of_all(main: Failure, failures: list[Failure]) -> tuple[LogLine, ...]:
-    """Ten lines at most: of the main failure, then one of every other, each text once, in the log's order."""
+    """Ten lines at most: of the main failure, then one of every other, each text once, in the log's
+    order.
+    """
     lines = list(main.lines)
     for failure in failures:
         if failure is not main and failure.lines:

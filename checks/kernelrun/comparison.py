@@ -12,8 +12,10 @@ from checks.kernelrun.tensors import TensorError, difference
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An output whose bytes differ between base and head. `largest` is None where a difference has no size, and
-    `differing` where type or shape differ."""
+    """An output whose bytes differ between base and head.
+
+    `largest` is None where a difference has no size, and `differing` where type or shape differ.
+    """
 
     output: str
     differing: int | None
@@ -45,8 +47,11 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All pairs, in base's order and then head's. `apart` names the parts of the device key that differ: then there
-    are no pairs, because nothing can be said."""
+    """All pairs, in base's order and then head's.
+
+    `apart` names the parts of the device key that differ: then there are no pairs, because nothing
+    can be said.
+    """
 
     base: Run
     head: Run

@@ -1,5 +1,7 @@
-"""The journal of one harness process. The code under test ran in that process, so that any line may be a lie or
-garbage: what does not fit is left out, and nothing here says that an output is right.
+"""The journal of one harness process.
+
+The code under test ran in that process, so that any line may be a lie or garbage: what does not fit
+is left out, and nothing here says that an output is right.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ class CaseProgress:
 
 @dataclass
 class Journal:
-    """`cases` are those that a process with the reference announced, in order, with their tolerances."""
+    """`cases` are those that a process with the reference announced, in order, with their
+    tolerances.
+    """
 
     versions: dict[str, str] = field(default_factory=dict)
     device: dict[str, Any] = field(default_factory=dict)

@@ -1,4 +1,6 @@
-"""From a process's journal and its outputs to the status of each case, held against the reference's outputs."""
+"""From a process's journal and its outputs to the status of each case, held against the reference's
+outputs.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,10 @@ Tensors = Mapping[str, Tensor]
 
 @dataclass(frozen=True, slots=True)
 class ProcessEnd:
-    """How a process ended: by a signal, at the time limit (seconds), or with an exit code. `said` is the last line
-    that it wrote to its standard error."""
+    """How a process ended: by a signal, at the time limit (seconds), or with an exit code.
+
+    `said` is the last line that it wrote to its standard error.
+    """
 
     signal: int = 0
     limit: float = 0.0
@@ -26,8 +30,9 @@ class ProcessEnd:
 
 @dataclass(frozen=True, slots=True)
 class Standard:
-    """What an op's cases ask for: tolerances, reference outputs and sizes by case, and the bytes per second of a large
-    copy where it was measured. From a trusted process."""
+    """What an op's cases ask for: tolerances, reference outputs and sizes by case, and the bytes
+    per second of a large copy where it was measured. From a trusted process.
+    """
 
     cases: Mapping[str, Mapping[str, float]]
     expected: Mapping[str, Tensors]
@@ -40,7 +45,10 @@ class Standard:
 
 @dataclass(frozen=True, slots=True)
 class HarnessProcess:
-    """What one harness process left behind. A case whose output file could not be read is not in `outputs`."""
+    """What one harness process left behind.
+
+    A case whose output file could not be read is not in `outputs`.
+    """
 
     journal: Journal
     ending: ProcessEnd
@@ -163,8 +171,10 @@ def _form(tensor: Tensor) -> str:
 
 
 def merge_processes(runs: Sequence[tuple[Case, ...]]) -> Iterator[Case]:
-    """The cases of several processes of the same code as one: the worst status, all times, the first outputs, and
-    whether their bytes agree. All were judged by one law, so that each has the same cases."""
+    """The cases of several processes of the same code as one: the worst status, all times, the
+    first outputs, and whether their bytes agree. All were judged by one law, so that each has the
+    same cases.
+    """
     for same in zip(*runs, strict=True):
         worst = max(same, key=lambda c: list(Status).index(c.status))
         digests = {tuple((o.name, o.sha256) for o in c.outputs) for c in same if c.outputs}

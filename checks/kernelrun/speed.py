@@ -1,4 +1,7 @@
-"""Is one side slower? The ratio of medians with a bootstrap interval, and a verdict that keeps its distance."""
+"""Is one side slower?
+
+The ratio of medians with a bootstrap interval, and a verdict that keeps its distance.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,9 @@ from numpy.typing import NDArray
 from checks.kernelrun.model import Times
 
 MARGIN = 0.10
-"""A change of less than this, either way, gets no word: kernels of a few microseconds differed by up to 8% between
-processes of the same code on an H200."""
+"""A change of less than this, either way, gets no word: kernels of a few microseconds differed by
+up to 8% between processes of the same code on an H200.
+"""
 RESAMPLES = 2000
 CONFIDENCE = 0.99
 FEWEST = 5
@@ -48,10 +52,12 @@ class Ratio:
 
 
 def ratio(base: Times | None, head: Times | None) -> Ratio | None:
-    """Head over base, or None where times are missing, were taken differently, or mean nothing (the interpreter).
+    """Head over base, or None where times are missing, were taken differently, or mean nothing (the
+    interpreter).
 
-    Each process of head is held against one of base, in order. The interval covers those of all the pairs, because
-    processes of the very same code differ by more than the samples within one: what one pair alone shows is not shown.
+    Each process of head is held against one of base, in order. The interval covers those of all the
+    pairs, because processes of the very same code differ by more than the samples within one: what
+    one pair alone shows is not shown.
     """
     if base is None or head is None or base.how != head.how or base.how not in MEASURES:
         return None
@@ -64,7 +70,9 @@ def ratio(base: Times | None, head: Times | None) -> Ratio | None:
 
 
 def interval(base: Sequence[float], head: Sequence[float]) -> tuple[float, float]:
-    """The bootstrap interval (percentiles, 99%) of median(head) / median(base); the same for the same samples."""
+    """The bootstrap interval (percentiles, 99%) of median(head) / median(base); the same for the
+    same samples.
+    """
     random = np.random.default_rng(0)
     ratios = _medians(head, random) / _medians(base, random)
     outside = 50 * (1 - CONFIDENCE)

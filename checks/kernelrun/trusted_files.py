@@ -9,13 +9,17 @@ from pathlib import PurePosixPath
 
 PACKAGE = "kernels"
 HARNESS = (f"{PACKAGE}/cases/", f"{PACKAGE}/run/", f"{PACKAGE}/bench/")
-"""Folders that are always taken from the side that judges: the cases, the harness, and the measuring it uses."""
+"""Folders that are always taken from the side that judges: the cases, the harness, and the
+measuring it uses.
+"""
 
 Files = Mapping[str, bytes]
 
 
 def trusted_files(files: Files) -> dict[str, bytes]:
-    """The files that judge: the harness, each op's `reference.py`, and what a reference imports of the package."""
+    """The files that judge: the harness, each op's `reference.py`, and what a reference imports of
+    the package.
+    """
     found = {path for path in files if path.startswith(HARNESS)}
     left = [path for path in files if PurePosixPath(path).name == "reference.py"]
     while left:
@@ -61,7 +65,10 @@ def digest(files: Files) -> str:
 
 
 def _imports(path: str, source: bytes) -> Iterator[str]:
-    """Files of the package that a module may import. A package's `__init__` holds the op itself and is judged."""
+    """Files of the package that a module may import.
+
+    A package's `__init__` holds the op itself and is judged.
+    """
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
