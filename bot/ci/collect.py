@@ -1,4 +1,5 @@
-"""Everything about one pull request's CI, from GitHub into a folder that can be reported on offline.
+"""Everything about one pull request's CI, from GitHub into a folder that can be reported on
+offline.
 
 What cannot be read becomes a problem of the run. Only the pull request itself must be readable.
 """
@@ -13,12 +14,12 @@ from pathlib import Path
 
 from bot.ci import convert
 from bot.ci.convert import Execution
-from bot.ci.joblogs import Told, logged, noted
-from bot.ci.other_runs import Asked, Elsewhere
+from bot.ci.joblogs import LogFacts, read_logs, add_annotations
+from bot.ci.other_runs import HistoryQuery, OtherRuns
 from bot.ci.required import required
-from bot.ci.results import of_base, results
+from bot.ci.results import add_base_coverage, save_reports
 from bot.ci.source import Source
-from bot.ci.tolerant_fetch import Asking
+from bot.ci.tolerant_fetch import TolerantFetch
 from bot.errors import UserError
 from bot.github import GitHubError, RateLimited
 from bot.github.check import NAME
@@ -51,12 +52,12 @@ class _Jobs:
 def collect(source: Source, into: Path, now: datetime) -> CIRun:
     """Read the run and save it in `into`, which is new, empty, or an earlier run's folder.
 
-    `now` is the time that the report will give, UTC in whole seconds. Raises `UserError` where the folder holds
-    something else or the pull request cannot be read, and `Limited` where GitHub's limits are reached before the jobs
-    are known.
+    `now` is the time that the report will give, UTC in whole seconds. Raises `UserError` where the
+    folder holds something else or the pull request cannot be read, and `Limited` where GitHub's
+    limits are reached before the jobs are known.
     """
     prepare(into)
-    run = _collected(Asking(source), into, now)
+    run = _collected(TolerantFetch(source), into, now)
     (into / RUN).write_text(dump(run), "utf-8")
     return run
 
@@ -76,7 +77,7 @@ def prepare(into: Path) -> None:
         raise UserError("unwritable", path=str(into), reason=error.strerror) from error
 
 
-def _collected(asking: Asking, into: Path, now: datetime) -> CIRun:
+def _collected(asking: TolerantFetch, into: Path, now: datetime) -> CIRun:
     source = asking.source
     data = _pull(source)
     head, branch = data["head"]["sha"], data["base"]["ref"]
@@ -84,15 +85,15 @@ def _collected(asking: Asking, into: Path, now: datetime) -> CIRun:
     known = required(source.client, source.place, branch, head)
     if not known.whole:
         asking.problems.add(Problem.REQUIRED)
-    jobs, told = logged(asking, into, found.executions)
-    made = results(asking, into, (last for last, _ in found.executions), told.uploaded)
-    jobs = tuple(known.marked(noted(asking, [*(made.of(j) for j in jobs), *found.others])))
+    jobs, told = read_logs(asking, into, found.executions)
+    made = save_reports(asking, into, (last for last, _ in found.executions), told.uploaded)
+    jobs = tuple(known.marked(add_annotations(asking, [*(made.of(j) for j in jobs), *found.others])))
     revisions = _revisions(asking, data, told, head)
     if revisions.merge_base:
-        of_base(asking, into, revisions.merge_base, made)
+        add_base_coverage(asking, into, revisions.merge_base, made)
     past = _history(
         asking,
-        Asked(
+        HistoryQuery(
             failed=found.keys(j for j in jobs if j.failed),
             running=found.keys(j for j in jobs if j.status is not Status.COMPLETED),
             head=head,
@@ -125,7 +126,7 @@ def _pull(source: Source) -> Json:
     return data
 
 
-def _jobs(asking: Asking, head: str) -> _Jobs:
+def _jobs(asking: TolerantFetch, head: str) -> _Jobs:
     pages, path = asking.source.client.pages, asking.source.path
     every: list[Execution] = []
     others: list[Job] = []
@@ -151,7 +152,7 @@ def _jobs(asking: Asking, head: str) -> _Jobs:
     return _Jobs(tuple(convert.latest(every)), tuple(others))
 
 
-def _of_run(asking: Asking, run: Json) -> list[Json]:
+def _of_run(asking: TolerantFetch, run: Json) -> list[Json]:
     """The jobs of every attempt of a run."""
     path = f"{asking.source.path}/actions/runs/{run['id']}/jobs"
     return asking.listed(
@@ -159,8 +160,9 @@ def _of_run(asking: Asking, run: Json) -> list[Json]:
     )
 
 
-def _revisions(asking: Asking, data: Json, told: Told, head: str) -> Revisions:
-    """What CI merged is what its logs say: GitHub's own merge commit goes on with the base branch."""
+def _revisions(asking: TolerantFetch, data: Json, told: LogFacts, head: str) -> Revisions:
+    """What CI merged is what its logs say: GitHub's own merge commit goes on with the base branch.
+    """
     merge, base = "", str(data["base"]["sha"])
     if told.merged is not None and told.merged[1] == head:
         merge, base = told.merged[0], told.merged[2]
@@ -172,10 +174,10 @@ def _revisions(asking: Asking, data: Json, told: Told, head: str) -> Revisions:
     return Revisions(head, base, merge_base, merge)
 
 
-def _history(asking: Asking, asked: Asked) -> tuple[Past, ...]:
+def _history(asking: TolerantFetch, asked: HistoryQuery) -> tuple[Past, ...]:
     guard = CrashGuard()
     past: tuple[Past, ...] = asking.optional(
-        Problem.HISTORY, Elsewhere(asking.source, asked, guard).all, ()
+        Problem.HISTORY, OtherRuns(asking.source, asked, guard).all, ()
     )
     if guard.notes:
         asking.problems.add(Problem.HISTORY)

@@ -149,7 +149,7 @@ def statuses(found: Iterable[Json]) -> Iterator[Job]:
         )
 
 
-def annotated(one: Job, notes: Iterable[Mapping[str, Any]]) -> Job:
+def with_annotations(one: Job, notes: Iterable[Mapping[str, Any]]) -> Job:
     """`one` with what GitHub or the App says about lines."""
     made = tuple(
         Annotation(

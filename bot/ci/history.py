@@ -1,4 +1,5 @@
-"""Every verdict with its evidence, what became of it, and so how often verdicts of a kind were right.
+"""Every verdict with its evidence, what became of it, and so how often verdicts of a kind were
+right.
 
 Tables of ours in the service's database, or in an SQLite file for the command line.
 """
@@ -20,8 +21,8 @@ from checks.ci.report import Cause
 
 Json = dict[str, Any]
 PASSED, AGAIN, LATER = "rerun-passed", "rerun-failed", "later-commit-passed"
-# What an outcome says of a verdict. What is not here leaves it open: a job that passes on a later commit does not tell
-# whether the base branch or a machine was mended meanwhile.
+# What an outcome says of a verdict. What is not here leaves it open: a job that passes on a later
+# commit does not tell whether the base branch or a machine was mended meanwhile.
 _RIGHT = {
     (Cause.THIS_PR, LATER): True,
     (Cause.THIS_PR, PASSED): False,
@@ -85,8 +86,9 @@ class History:
         return load(text) if text is not None else None
 
     def looked(self, repo: str, number: int) -> tuple[str, float]:
-        """The head that the last report was on, and when it was looked at in seconds since 1970; empty and 0 before
-        the first."""
+        """The head that the last report was on, and when it was looked at in seconds since 1970;
+        empty and 0 before the first.
+        """
         asked = sa.select(_RUNS.c.head, _RUNS.c.at).where(
             _RUNS.c.repo == repo, _RUNS.c.number == number
         )
@@ -102,8 +104,10 @@ class History:
             put(connection, _RUNS, key, values)
 
     def record(self, run: CIRun, report: Mapping[str, Any]) -> None:
-        """Settle earlier verdicts by what this run shows, and add its own. `report` is the report as JSON. The same
-        run again changes nothing."""
+        """Settle earlier verdicts by what this run shows, and add its own.
+
+        `report` is the report as JSON. The same run again changes nothing.
+        """
         with self._engine.begin() as connection:
             _settle(connection, run, report)
             for failed in report["failed"]:
@@ -180,7 +184,10 @@ def _identity(failure: Json) -> str:
 
 
 def in_file(path: Path, *, new: bool) -> History:
-    """The history in an SQLite file, made where it is `new`. Raises `UserError` for what is none."""
+    """The history in an SQLite file, made where it is `new`.
+
+    Raises `UserError` for what is none.
+    """
     if not new and not path.is_file():
         raise UserError("ci-no-database", path=str(path))
     try:

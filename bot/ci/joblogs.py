@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bot.ci import convert
 from bot.ci.convert import Execution
-from bot.ci.tolerant_fetch import Asking
+from bot.ci.tolerant_fetch import TolerantFetch
 from bot.github import GitHubError, RateLimited
 from checks.ci.analyse import CrashGuard, signatures
 from checks.ci.message_keys import Problem
@@ -28,8 +28,10 @@ _STATES = {410: LogState.EXPIRED, 403: LogState.DENIED}
 
 
 @dataclass
-class Told:
-    """Facts that logs tell: the merge commit and the base that were checked out, and what each job uploaded."""
+class LogFacts:
+    """Facts that logs tell: the merge commit and the base that were checked out, and what each job
+    uploaded.
+    """
 
     merged: tuple[str, str, str] | None = None  # merge commit, head, base
     uploaded: dict[str, frozenset[int]] = field(default_factory=dict)
@@ -41,12 +43,14 @@ class Told:
             self.merged = (found[1].decode(), found[2].decode(), found[3].decode())
 
 
-def logged(
-    asking: Asking, into: Path, executions: Iterable[tuple[Execution, tuple[Execution, ...]]]
-) -> tuple[tuple[Job, ...], Told]:
-    """The workflow jobs; failed ones with their logs, saved in `into`, and the signatures of earlier attempts."""
+def read_logs(
+    asking: TolerantFetch, into: Path, executions: Iterable[tuple[Execution, tuple[Execution, ...]]]
+) -> tuple[tuple[Job, ...], LogFacts]:
+    """The workflow jobs; failed ones with their logs, saved in `into`, and the signatures of
+    earlier attempts.
+    """
     made: list[Job] = []
-    told = Told()
+    told = LogFacts()
     asked = again = 0
     for last, before in executions:
         job = convert.job(last, before)
@@ -62,7 +66,7 @@ def logged(
     return tuple(made), told
 
 
-def _with_log(asking: Asking, into: Path, job: Job, told: Told) -> Job:
+def _with_log(asking: TolerantFetch, into: Path, job: Job, told: LogFacts) -> Job:
     if asking.limited:
         asking.problems.add(Problem.LOGS)
         return replace(job, log_state=LogState.FAILED)
@@ -80,14 +84,17 @@ def _with_log(asking: Asking, into: Path, job: Job, told: Told) -> Job:
     return replace(job, log=path, log_state=LogState.PRESENT)
 
 
-def _attempt(asking: Asking, attempt: Attempt, execution: Execution) -> Attempt:
+def _attempt(asking: TolerantFetch, attempt: Attempt, execution: Execution) -> Attempt:
     log = asking.optional(Problem.LOGS, lambda: asking.source.log(int(execution.job["id"])), b"")
     found = CrashGuard().run("attempt", lambda: signatures(BytesIO(log)), tuple[str, ...])
     return replace(attempt, signatures=found)
 
 
-def noted(asking: Asking, jobs: Iterable[Job]) -> Iterator[Job]:
-    """The jobs; failed ones, the first `MOST_NOTES`, with their annotations. A job of Actions is a check run too."""
+def add_annotations(asking: TolerantFetch, jobs: Iterable[Job]) -> Iterator[Job]:
+    """The jobs; failed ones, the first `MOST_NOTES`, with their annotations.
+
+    A job of Actions is a check run too.
+    """
     asked = 0
     for job in jobs:
         if not job.failed or not job.id.isdecimal() or asked >= MOST_NOTES or asking.limited:
@@ -97,10 +104,10 @@ def noted(asking: Asking, jobs: Iterable[Job]) -> Iterator[Job]:
         yield _noted(asking, job)
 
 
-def _noted(asking: Asking, job: Job) -> Job:
+def _noted(asking: TolerantFetch, job: Job) -> Job:
     path = f"{asking.source.path}/check-runs/{job.id}/annotations"
     try:
-        return convert.annotated(job, asking.source.client.get(path))
+        return convert.with_annotations(job, asking.source.client.get(path))
     except GitHubError as error:
         asking.limited = isinstance(error, RateLimited)
         if error.status != 404:

@@ -1,4 +1,5 @@
-"""What the same jobs did elsewhere: on the base branch, and on other pull requests of the last seven days.
+"""What the same jobs did elsewhere: on the base branch, and on other pull requests of the last
+seven days.
 
 The number of requests is bounded: what is not read is not known, and never an excuse.
 """
@@ -32,7 +33,7 @@ Key = tuple[str, str]  # the workflow's file and the job's name
 
 
 @dataclass(frozen=True)
-class Asked:
+class HistoryQuery:
     """`failed` and `running`: jobs of this run whose past is asked for."""
 
     failed: frozenset[Key]
@@ -43,10 +44,10 @@ class Asked:
     now: datetime
 
 
-class Elsewhere:
+class OtherRuns:
     """Collects `Past` results, and counts what it asks for."""
 
-    def __init__(self, source: Source, asked: Asked, guard: CrashGuard) -> None:
+    def __init__(self, source: Source, asked: HistoryQuery, guard: CrashGuard) -> None:
         self._source = source
         self._asked = asked
         self._guard = guard

@@ -1,4 +1,6 @@
-"""Which checks a merge waits for: what GitHub says of those that reported, and the branch's rules for the others."""
+"""Which checks a merge waits for: what GitHub says of those that reported, and the branch's rules
+for the others.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +33,9 @@ _UNPROTECTED = ("branch not protected", "required status checks not enabled")
 
 @dataclass
 class Required:
-    """`ids`, `names`: of checks that reported, and whether each is required; `expected`: names that the branch's rules
-    require; `whole`: whether all of it could be read."""
+    """`ids`, `names`: of checks that reported, and whether each is required; `expected`: names that
+    the branch's rules require; `whole`: whether all of it could be read.
+    """
 
     ids: dict[str, bool] = field(default_factory=dict)
     names: dict[str, bool] = field(default_factory=dict)

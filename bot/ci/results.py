@@ -11,7 +11,7 @@ from pathlib import Path
 from bot.ci.archives import reports
 from bot.ci.convert import Execution
 from bot.ci.source import LARGEST_ARTIFACT
-from bot.ci.tolerant_fetch import Asking
+from bot.ci.tolerant_fetch import TolerantFetch
 from bot.github.client import Json
 from checks.ci.message_keys import Problem
 from checks.ci.model import Artifact, CoverageFile, Job
@@ -24,8 +24,10 @@ _COVERAGE = re.compile(r"(?i)cov")
 
 
 @dataclass
-class Results:
-    """What was saved: JUnit files by the id of their job, coverage files, and the list of all artifacts."""
+class SavedReports:
+    """What was saved: JUnit files by the id of their job, coverage files, and the list of all
+    artifacts.
+    """
 
     junit: dict[str, tuple[str, ...]] = field(default_factory=dict)
     coverage: list[CoverageFile] = field(default_factory=list)
@@ -36,17 +38,19 @@ class Results:
         return replace(job, junit=self.junit.get(job.id, ()))
 
 
-def results(
-    asking: Asking,
+def save_reports(
+    asking: TolerantFetch,
     into: Path,
     executions: Iterable[Execution],
     uploaded: Mapping[str, frozenset[int]],
-) -> Results:
-    """The reports of every run's artifacts, saved in `into`; `uploaded`: artifact ids that a job's log names."""
+) -> SavedReports:
+    """The reports of every run's artifacts, saved in `into`; `uploaded`: artifact ids that a job's
+    log names.
+    """
     by_run: dict[int, list[Json]] = {}
     for one in executions:
         by_run.setdefault(int(one.run["id"]), []).append(one.job)
-    made = Results()
+    made = SavedReports()
     for run, jobs in sorted(by_run.items()):
         for artifact in _listed(asking, run):
             made.artifacts.append(
@@ -63,8 +67,10 @@ def results(
     return made
 
 
-def of_base(asking: Asking, into: Path, commit: str, made: Results) -> None:
-    """Add the coverage files of the base's own runs: what the project had before, and which flags did not come now."""
+def add_base_coverage(asking: TolerantFetch, into: Path, commit: str, made: SavedReports) -> None:
+    """Add the coverage files of the base's own runs: what the project had before, and which flags
+    did not come now.
+    """
     runs: list[Json] = asking.optional(
         Problem.ARTIFACTS, lambda: asking.source.runs(head_sha=commit, per_page=30), []
     )
@@ -79,7 +85,7 @@ def of_base(asking: Asking, into: Path, commit: str, made: Results) -> None:
         _save(asking, into, "", artifact, commit, made)
 
 
-def _listed(asking: Asking, run: int) -> list[Json]:
+def _listed(asking: TolerantFetch, run: int) -> list[Json]:
     path = f"{asking.source.path}/actions/runs/{run}/artifacts"
     return asking.optional(
         Problem.ARTIFACTS, lambda: list(asking.source.client.pages(path, "artifacts")), []
@@ -92,8 +98,10 @@ def _wanted(artifact: Json) -> bool:
 
 
 def owner(artifact: Json, jobs: list[Json], uploaded: Mapping[str, frozenset[int]]) -> str | None:
-    """The id of the job that uploaded it: its log says so, or its name stands in the artifact's, or it is the only
-    one. None where that is not certain: results under a wrong job would be worse than none."""
+    """The id of the job that uploaded it: its log says so, or its name stands in the artifact's, or
+    it is the only one. None where that is not certain: results under a wrong job would be worse
+    than none.
+    """
     said = [j for j in jobs if artifact["id"] in uploaded.get(str(j["id"]), frozenset())]
     if not said and len(jobs) > 1:
         name = _plain(artifact["name"])
@@ -106,9 +114,11 @@ def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
-def _save(asking: Asking, into: Path, job: str, artifact: Json, commit: str, made: Results) -> None:
-    """Write the reports of one artifact; without a job, coverage alone. Those before a place where the archive is
-    refused stay."""
+def _save(asking: TolerantFetch, into: Path, job: str, artifact: Json, commit: str, made: SavedReports) -> None:
+    """Write the reports of one artifact; without a job, coverage alone.
+
+    Those before a place where the archive is refused stay.
+    """
 
     def save() -> None:
         archive = asking.source.artifact(int(artifact["id"]))

@@ -17,7 +17,10 @@ from checks.core.change import PullRequest
 
 
 class Folder:
-    """The files of a saved run. A path never leaves the folder: `load` refuses such names, links are not followed."""
+    """The files of a saved run.
+
+    A path never leaves the folder: `load` refuses such names, links are not followed.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path.resolve()
@@ -51,10 +54,11 @@ def reported(
     head: str | None = None,
     records: Sequence[str] = (),
 ) -> CIReport:
-    """The analysis, linked to the change where a repository was named; its revisions are the run's unless given.
+    """The analysis, linked to the change where a repository was named; its revisions are the run's
+    unless given.
 
-    `records` are files of logprob records before and after the change: their comparison answers what a baseline that
-    differs means.
+    `records` are files of logprob records before and after the change: their comparison answers
+    what a baseline that differs means.
     """
     if repo is None:
         if base is not None or head is not None or records:

@@ -15,8 +15,11 @@ from checks.ci.message_keys import Problem
 T = TypeVar("T")
 
 
-class Asking:
-    """One collection's requests. `limited`: GitHub's limits are reached, and nothing optional is asked any more."""
+class TolerantFetch:
+    """One collection's requests.
+
+    `limited`: GitHub's limits are reached, and nothing optional is asked any more.
+    """
 
     def __init__(self, source: Source) -> None:
         self.source = source

@@ -28,12 +28,14 @@ _MOST_LINES = 1000
 _WEIGHED = 1.0
 """Seconds between two looks at how much the process has written."""
 _MOST_LIMITS = 20
-"""How many times the limit of one case a whole process may take: lines in the journal are cheap to write."""
+"""How many times the limit of one case a whole process may take: lines in the journal are cheap to
+write.
+"""
 _SHELL_SIGNAL = 128
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class OpJob:
     """What to run. `limit` is in seconds, for one case; with `reference`, that too is written."""
 
     op: str
@@ -43,15 +45,18 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class OpResult:
     """What came of it; `law` only where the reference was asked for."""
 
     process: HarnessProcess
     law: Standard | None
 
 
-def run(job: Job, package: Package, tick: Callable[[], None]) -> Finished:
-    """Run the job on `package`. Nothing that the code does is an error here. `tick` is called while it runs."""
+def run(job: OpJob, package: Package, tick: Callable[[], None]) -> OpResult:
+    """Run the job on `package`.
+
+    Nothing that the code does is an error here. `tick` is called while it runs.
+    """
     with tempfile.TemporaryDirectory(prefix="specbot-kernels-", ignore_cleanup_errors=True) as name:
         folder = Path(name).resolve()
         work, out = folder / "work", folder / "out"
@@ -62,7 +67,7 @@ def run(job: Job, package: Package, tick: Callable[[], None]) -> Finished:
         return _finished(job, replace(ending, said=_last_line(folder)), out)
 
 
-def _start(job: Job, folder: Path) -> subprocess.Popen[bytes]:
+def _start(job: OpJob, folder: Path) -> subprocess.Popen[bytes]:
     command = [
         sys.executable,
         "-m",
@@ -89,10 +94,11 @@ def _start(job: Job, folder: Path) -> subprocess.Popen[bytes]:
 
 
 def _watch(
-    process: subprocess.Popen[bytes], job: Job, folder: Path, tick: Callable[[], None]
+    process: subprocess.Popen[bytes], job: OpJob, folder: Path, tick: Callable[[], None]
 ) -> ProcessEnd:
-    """Wait for the end, or bring it about: every case has `limit` seconds from the journal line that began it, and all
-    files in the folder together may be as large as one."""
+    """Wait for the end, or bring it about: every case has `limit` seconds from the journal line
+    that began it, and all files in the folder together may be as large as one.
+    """
     journal = folder / "out/events.jsonl"
     started = since = weighed = time.monotonic()
     lines, allowed = 0, _STARTING
@@ -120,7 +126,9 @@ def _watch(
 
 
 def _written(folder: Path) -> int:
-    """The sizes of all files in the folder, in bytes; holes count too, because who reads the files reads those."""
+    """The sizes of all files in the folder, in bytes; holes count too, because who reads the files
+    reads those.
+    """
     size = 0
     for parent, _, names in os.walk(folder):
         for name in names:
@@ -139,7 +147,9 @@ def _lines(journal: Path) -> int:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End the whole process group; in a PID namespace what left the group ends with its first process."""
+    """End the whole process group; in a PID namespace what left the group ends with its first
+    process.
+    """
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
@@ -153,14 +163,14 @@ def _ending(code: int) -> ProcessEnd:
     )
 
 
-def _finished(job: Job, ending: ProcessEnd, out: Path) -> Finished:
+def _finished(job: OpJob, ending: ProcessEnd, out: Path) -> OpResult:
     journal = _journal(out)
     outputs = _tensors(out / "outputs", journal.attempts)
     law = None
     if job.reference:
         expected = _tensors(out / "reference", journal.cases)
         law = Standard(journal.cases, expected, journal.lawless, journal.sizes, journal.bandwidth)
-    return Finished(HarnessProcess(journal, ending, outputs), law)
+    return OpResult(HarnessProcess(journal, ending, outputs), law)
 
 
 def _last_line(folder: Path) -> str:
@@ -197,7 +207,9 @@ def _tensors(folder: Path, cases: Mapping[str, object]) -> dict[str, Tensors]:
 
 
 def _regular(path: Path, most: int) -> bytes:
-    """The first `most` bytes of a file that is no link: code under test could point one at a file of ours."""
+    """The first `most` bytes of a file that is no link: code under test could point one at a file
+    of ours.
+    """
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     with os.fdopen(handle, "rb") as file:
         return file.read(most)

@@ -9,7 +9,7 @@ import bot
 from bot.errors import UserError
 from bot.kernels import confine
 from bot.kernels.package import Package
-from bot.kernels.process import Finished, Job, run
+from bot.kernels.process import OpResult, OpJob, run
 from checks.kernelrun import trusted_files
 from checks.kernelrun.judge import HarnessProcess, Standard, Tensors, judge, merge_processes
 from checks.kernelrun.model import Case, Run
@@ -19,7 +19,9 @@ Progress = Callable[[str, str, int, int], None]
 
 BASE, HEAD = "base", "head"
 TIMED = (BASE, HEAD, HEAD, BASE)
-"""Each side once before and once after the other, so that a machine that warms up or slows down hurts both alike."""
+"""Each side once before and once after the other, so that a machine that warms up or slows down
+hurts both alike.
+"""
 UNTIMED = (BASE, HEAD)
 """The interpreter's times mean nothing, so there is nothing to balance."""
 
@@ -44,7 +46,7 @@ class _Side:
     outputs: dict[str, Tensors] = field(default_factory=dict)  # by op and case: `op/case`
     bandwidths: list[float] = field(default_factory=list)  # one for each op, where it was measured
 
-    def note(self, finished: Finished) -> None:
+    def note(self, finished: OpResult) -> None:
         """Versions and device, from the first process that says them."""
         self.versions = self.versions or finished.process.journal.versions
         self.device = self.device or finished.process.journal.device
@@ -82,7 +84,7 @@ def alone(package: Package, plan: Plan, progress: Progress) -> Run:
     side = _Side(trusted_files.digest(package))
     for n, op in enumerate(plan.ops):
         finished = _one(
-            Job(op, plan.device, plan.limit, True), package, "", progress, n, len(plan.ops)
+            OpJob(op, plan.device, plan.limit, True), package, "", progress, n, len(plan.ops)
         )
         side.note(finished)
         side.add(op, finished.law or Standard({}, {}), [finished.process])
@@ -92,8 +94,9 @@ def alone(package: Package, plan: Plan, progress: Progress) -> Run:
 def against(
     base: Package, head: Package, judge_: Package, plan: Plan, progress: Progress
 ) -> tuple[Run, Run]:
-    """Both sides under one harness, `judge_`'s (which is `base` or `head`); the reference comes from that side too,
-    in a process that never loads the other's code."""
+    """Both sides under one harness, `judge_`'s (which is `base` or `head`); the reference comes
+    from that side too, in a process that never loads the other's code.
+    """
     packages = {
         BASE: trusted_files.with_harness_of(judge_, base),
         HEAD: trusted_files.with_harness_of(judge_, head),
@@ -107,7 +110,7 @@ def against(
         laws = Standard({}, {})
         for i, name in enumerate(order):
             first = name == judging and not done[name]
-            job = Job(op, plan.device, plan.limit, first)
+            job = OpJob(op, plan.device, plan.limit, first)
             finished = _one(
                 job, packages[name], name, progress, n * len(order) + i, len(order) * len(plan.ops)
             )
@@ -122,7 +125,7 @@ def against(
     return sides[BASE].run(plan), sides[HEAD].run(plan)
 
 
-def _one(job: Job, package: Package, side: str, progress: Progress, n: int, total: int) -> Finished:
+def _one(job: OpJob, package: Package, side: str, progress: Progress, n: int, total: int) -> OpResult:
     finished = run(job, package, lambda: progress(job.op, side, n + 1, total))
     if job.reference and finished.process.journal.no_device:
         raise UserError("kernels-no-device")

@@ -1,4 +1,6 @@
-"""`specbot logprobs accept` and `baselines`: a baseline moves on, and who moved it and why stays on record."""
+"""`specbot logprobs accept` and `baselines`: a baseline moves on, and who moved it and why stays on
+record.
+"""
 
 from __future__ import annotations
 
@@ -53,9 +55,10 @@ def accept(args: argparse.Namespace) -> int:
 
 
 def move(root: Path, record: str, said: dict[str, Any]) -> dict[str, Any]:
-    """Make the records of the file `record` the baseline in the store `root`; the line of its log, which has `said`:
-    `accepted` (when), `who`, `why` and `verdict`, and may have `order`. The same records again change nothing, and of
-    the same order the line is the one that was written."""
+    """Make the records of the file `record` the baseline in the store `root`; the line of its log,
+    which has `said`: `accepted` (when), `who`, `why` and `verdict`, and may have `order`. The same
+    records again change nothing, and of the same order the line is the one that was written.
+    """
     with unless_unwritable(root):
         root.mkdir(parents=True, exist_ok=True)
         with _alone(root):
@@ -140,7 +143,10 @@ class _Counted:
         self._ids: set[str] = set()
 
     def lines(self) -> Iterator[bytes]:
-        """The records' lines. Raises `UserError` for an id that comes twice and for a second key."""
+        """The records' lines.
+
+        Raises `UserError` for an id that comes twice and for a second key.
+        """
         for record in read_records(self.name):
             if record.id in self._ids:
                 raise UserError("accept-twice", path=self.name, id=record.id)
@@ -165,7 +171,8 @@ class _Counted:
 
 
 def _verdict(name: str | None) -> dict[str, str] | None:
-    """What the comparison said, and which report that was: its verdict and the digest of its JSON."""
+    """What the comparison said, and which report that was: its verdict and the digest of its JSON.
+    """
     if name is None:
         return None
     text = read_text(name)

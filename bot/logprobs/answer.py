@@ -1,4 +1,5 @@
-"""A review's question about logprob baselines, answered by records of before and after the change."""
+"""A review's question about logprob baselines, answered by records of before and after the change.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +15,12 @@ _WRONG = (Verdict.REGRESSION, Verdict.ACCEPTANCE_DROP, Verdict.TOKEN_DIVERGENCE)
 
 
 def answered(report: Report, base: str, head: str) -> Report:
-    """The report with the verdict on files `base` and `head` as evidence of each finding about a baseline.
+    """The report with the verdict on files `base` and `head` as evidence of each finding about a
+    baseline.
 
-    Where it is safe to record the baseline anew the finding asks nothing more; where values are wrong it is a bug; else
-    it stays what it was. Raises `UserError` for files that cannot be compared.
+    Where it is safe to record the baseline anew the finding asks nothing more; where values are
+    wrong it is a bug; else it stays what it was. Raises `UserError` for files that cannot be
+    compared.
     """
     outcome = compare(base, head)
     diff = RecordDiff(
