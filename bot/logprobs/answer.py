@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bot.logprobs.diff import compare
-from bot.reports import Report
+from bot.reports.report import Report
 from checks.core.finding import Confidence, Finding, Message, RecordDiff, Severity
 from checks.logprobs.compare import Outcome, Verdict
 from checks.rules.logprobs.baseline_affected import ID

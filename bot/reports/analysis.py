@@ -10,7 +10,8 @@ from typing import Any
 from bot.i18n.catalog import LANGUAGES, Catalog, place
 from bot.i18n.escape import Markdown, Plain
 from bot.i18n.templates import Escaped
-from bot.reports import Report, html, json_v1, markdown, terminal
+from bot.reports import html, json_v1, markdown, terminal
+from bot.reports.report import Report
 from bot.reports.blocks import Block, Code, Heading, Items, Picture, Table, Text
 from bot.reports.charts import Draw, stacked_bars
 from bot.reports.discussion import discussion

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from bot.i18n.catalog import Catalog, place
-from bot.reports import Report
+from bot.reports.report import Report
 from bot.reports.blocks import Block, Code, Folded, Heading, Items, Text
 from bot.reports.findings import detail, heading, table, technical
 from bot.reports.paste_blocks import pasted

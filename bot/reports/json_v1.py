@@ -12,7 +12,7 @@ from typing import Any
 
 import bot
 from bot.i18n.catalog import LANGUAGES, Catalog
-from bot.reports import Report
+from bot.reports.report import Report
 from checks.core.finding import Evidence, Finding, Message, RecordDiff, Sibling, Step
 
 VERSION = 1

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from bot.i18n.catalog import Catalog
-from bot.reports import Report
+from bot.reports.report import Report
 from checks.core.finding import Finding, Location, Severity, Side
 
 _SEVERITY = {

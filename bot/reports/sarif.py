@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import bot
 from bot.i18n.catalog import Catalog
-from bot.reports import Report
+from bot.reports.report import Report
 from checks.core.finding import Confidence, Finding, Location, Severity, Side
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bot.i18n.catalog import Catalog
-from bot.reports import Report
+from bot.reports.report import Report
 from bot.reports.blocks import Block, Items, Text
 from checks.domain.change_facts import Area, Facts, FileFact, FunctionFact
 

@@ -11,7 +11,7 @@ from unicodedata import category, east_asian_width
 
 from bot.i18n.catalog import Catalog
 from bot.i18n.escape import Plain, visible
-from bot.reports import Report
+from bot.reports.report import Report
 from bot.reports.blocks import Block, Code, Folded, Heading, Items, Picture, Table, Text
 from bot.reports.document import document
 
