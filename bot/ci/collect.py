@@ -14,7 +14,7 @@ from pathlib import Path
 
 from bot.ci import convert
 from bot.ci.convert import Execution
-from bot.ci.joblogs import LogFacts, read_logs, add_annotations
+from bot.ci.joblogs import LogFacts, add_annotations, read_logs
 from bot.ci.other_runs import HistoryQuery, OtherRuns
 from bot.ci.required import required
 from bot.ci.results import add_base_coverage, save_reports

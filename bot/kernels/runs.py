@@ -9,7 +9,7 @@ import bot
 from bot.errors import UserError
 from bot.kernels import confine
 from bot.kernels.package import Package
-from bot.kernels.process import OpResult, OpJob, run
+from bot.kernels.process import OpJob, OpResult, run
 from checks.kernelrun import trusted_files
 from checks.kernelrun.judge import HarnessProcess, Standard, Tensors, judge, merge_processes
 from checks.kernelrun.model import Case, Run

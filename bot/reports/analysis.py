@@ -1,4 +1,6 @@
-"""The analysis of a change as blocks: summary, motivation, steps, files, code, risks, impact, relations."""
+"""The analysis of a change as blocks: summary, motivation, steps, files, code, risks, impact,
+relations.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +13,10 @@ from bot.i18n.catalog import LANGUAGES, Catalog, place
 from bot.i18n.escape import Markdown, Plain
 from bot.i18n.templates import Escaped
 from bot.reports import html, json_v1, markdown, terminal
-from bot.reports.report import Report
 from bot.reports.blocks import Block, Code, Heading, Items, Picture, Table, Text
 from bot.reports.charts import Draw, stacked_bars
 from bot.reports.discussion import discussion
+from bot.reports.report import Report
 from bot.reports.summary import tag_names
 from checks.core.finding import Location, Message, Side
 from checks.summary import Analysis
@@ -35,7 +37,9 @@ class AnalysisReport:
 
 
 def render(view: AnalysisReport, output: str, language: str, draw: Draw = stacked_bars) -> str:
-    """The analysis as `terminal`, `markdown`, `html`, for which its picture is made by `draw`, or `json`."""
+    """The analysis as `terminal`, `markdown`, `html`, for which its picture is made by `draw`, or
+    `json`.
+    """
     if output == "json":
         return _json(view, language)
     if output == "html":
@@ -90,7 +94,10 @@ def title(view: AnalysisReport, words: Catalog) -> str:
 
 
 def document(view: AnalysisReport, words: Catalog, draw: Draw | None = None) -> Iterator[Block]:
-    """Everything, in reading order. Drawing takes a moment: the picture is made only where one says how to `draw`."""
+    """Everything, in reading order.
+
+    Drawing takes a moment: the picture is made only where one says how to `draw`.
+    """
     found = view.analysis
     yield from _summary(view, words)
     if not found.facts.files:

@@ -1,4 +1,7 @@
-"""The parts a written report is made of. Strings in them are already escaped for the output at hand."""
+"""The parts a written report is made of.
+
+Strings in them are already escaped for the output at hand.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +61,10 @@ class Folded:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A drawing, for outputs that show it; its numbers stand in a table beside it. `alt` says what it shows."""
+    """A drawing, for outputs that show it; its numbers stand in a table beside it.
+
+    `alt` says what it shows.
+    """
 
     svg: str
     alt: str

@@ -1,4 +1,6 @@
-"""The discussion of a pull request as blocks: quotes with their authors, and what this bot said beside them."""
+"""The discussion of a pull request as blocks: quotes with their authors, and what this bot said
+beside them.
+"""
 
 from __future__ import annotations
 

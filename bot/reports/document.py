@@ -117,7 +117,10 @@ def verdict_blocks(report: Report, words: Catalog) -> Iterator[Block]:
 
 
 def _quiet_rules(report: Report) -> list[str]:
-    """The rules that ran and found nothing. Conventions ran only where the pull request is known."""
+    """The rules that ran and found nothing.
+
+    Conventions ran only where the pull request is known.
+    """
     loud = {finding.rule for finding in report.review.findings}
     pull_known = report.review.change.pull.known
     quiet = []

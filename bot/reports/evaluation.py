@@ -116,7 +116,9 @@ def _rounded(values: Iterable[float], function: Any) -> float:
 
 
 def plot(score: Score, path: Path) -> None:
-    """Bars of labelled and found cases per rule, as an image in the format that the file's name says."""
+    """Bars of labelled and found cases per rule, as an image in the format that the file's name
+    says.
+    """
     try:
         import matplotlib as mpl
     except ImportError as error:

@@ -29,7 +29,8 @@ from checks.core.finding import Edit, Finding
 
 # GitHub refuses a body of 65,536 UTF-16 units or more; some room is left for its own marks.
 LARGEST = 65_000
-# Nobody reads a review with hundreds of comments, and each counts against GitHub's limits on writing.
+# Nobody reads a review with hundreds of comments, and each counts against GitHub's limits on
+# writing.
 MOST_COMMENTS = 40
 
 

@@ -1,4 +1,6 @@
-"""HTML: a report's blocks as the body of a page, and the page around them in one self-contained file."""
+"""HTML: a report's blocks as the body of a page, and the page around them in one self-contained
+file.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from bot.i18n.escape import Html, visible
 from bot.reports.blocks import Block, Code, Folded, Heading, Items, Picture, Table, Text
 
 PAGES = TEMPLATES / "pages"
-# Code spans of our own sentences. What is foreign has no backtick left, `Html` wrote it as an entity.
+# Code spans of our own sentences. What is foreign has no backtick left, `Html` wrote it as an
+# entity.
 _SPAN = re.compile(r"`([^`]+)`")
 _NOT_ANCHOR = re.compile(r"[^\w-]+")
 
@@ -24,7 +27,10 @@ def words_for(language: str) -> Catalog:
 
 
 def page(title: str, blocks: Iterable[Block], language: str) -> str:
-    """One file to attach or send: no script, no reference to another file or host. `title` is not yet escaped."""
+    """One file to attach or send: no script, no reference to another file or host.
+
+    `title` is not yet escaped.
+    """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -74,7 +80,8 @@ def write(block: Block) -> str:
         case Folded(title, blocks):
             return f"<details><summary>{_spans(title)}</summary>\n{body(blocks)}</details>"
         case Picture(svg, alt):
-            # As an image of its own: what it styles and names stays in it, and no policy has to allow inline styles.
+            # As an image of its own: what it styles and names stays in it, and no policy has to
+            # allow inline styles.
             data = base64.b64encode(svg.encode()).decode()
             return f'<figure tabindex="0"><img alt="{html.escape(alt)}" src="data:image/svg+xml;base64,{data}"></figure>'
 

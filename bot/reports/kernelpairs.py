@@ -19,7 +19,9 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A comparison, and whose harness judged it: `base`, `head`, or empty where two stored runs are compared."""
+    """A comparison, and whose harness judged it: `base`, `head`, or empty where two stored runs are
+    compared.
+    """
 
     by: str
     comparison: Comparison
@@ -36,7 +38,9 @@ class Report:
 
     @property
     def worse(self) -> bool:
-        """Whether a case of head got worse under any harness: head's own can convict head, but not clear it."""
+        """Whether a case of head got worse under any harness: head's own can convict head, but not
+        clear it.
+        """
         return any(judged.comparison.worse for judged in self.judged)
 
 

@@ -42,7 +42,10 @@ def reason_data(reason: Reason | None) -> dict[str, Any] | None:
 
 
 def reason_text(reason: Reason, words: Catalog) -> str:
-    """A reason as a sentence. A file of another version may have a key that has no sentence here: then the key."""
+    """A reason as a sentence.
+
+    A file of another version may have a key that has no sentence here: then the key.
+    """
     try:
         return words(f"kernelrun.reason-{reason.key}", **reason.args)
     except KeyError:
@@ -143,7 +146,9 @@ def _row(case: Case, words: Catalog) -> tuple[str, ...]:
 
 
 def _microseconds(times: Times | None) -> str:
-    """Median and interquartile range in microseconds; empty where nothing real was measured (interpreter)."""
+    """Median and interquartile range in microseconds; empty where nothing real was measured
+    (interpreter).
+    """
     if times is None or times.how not in MEASURES:
         return ""
     return f"{times.median * 1e6:.2f} us ({times.iqr * 1e6:.2f})"

@@ -18,8 +18,9 @@ from checks.logprobs.compare.tally import Places, place_names, quantile, ulps_te
 
 
 def render(outcome: Outcome, form: str, language: str) -> str:
-    """The whole document as `terminal`, `markdown` or `json`, ending in a newline; the same bytes for the same
-    outcome."""
+    """The whole document as `terminal`, `markdown` or `json`, ending in a newline; the same bytes
+    for the same outcome.
+    """
     if form == "json":
         return json.dumps(data(outcome), indent=1, ensure_ascii=False, sort_keys=True) + "\n"
     if form == "markdown":

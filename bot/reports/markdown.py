@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from bot.i18n.catalog import Catalog
 from bot.i18n.escape import Markdown, cell, fence
-from bot.reports.report import Report
 from bot.reports.blocks import Block, Code, Folded, Heading, Items, Picture, Table, Text
 from bot.reports.document import document
+from bot.reports.report import Report
 
 
 def render(report: Report, language: str) -> str:

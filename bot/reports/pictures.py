@@ -1,4 +1,6 @@
-"""The pictures of a pull request's tabs, each with its numbers as a table where the report has none of them."""
+"""The pictures of a pull request's tabs, each with its numbers as a table where the report has none
+of them.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,10 @@ class Push:
 
 
 def ci_timeline(run: CIRun, words: Catalog) -> Iterator[Block]:
-    """When each task waited and ran, in minutes since the first was asked for. Tasks that never began are left out."""
+    """When each task waited and ran, in minutes since the first was asked for.
+
+    Tasks that never began are left out.
+    """
     jobs = sorted(
         (j for j in run.jobs if j.started is not None), key=lambda j: (_begun(j), j.name)
     )[:_MOST_ROWS]
@@ -110,7 +115,9 @@ def _labelled(axes: Axes, labels: Sequence[str]) -> None:
 
 
 def kernel_ratios(report: Report, words: Catalog) -> Iterator[Block]:
-    """Head's time over base's for each case that has one, with its interval; the numbers stand in the report."""
+    """Head's time over base's for each case that has one, with its interval; the numbers stand in
+    the report.
+    """
     timed = [
         (case_name(p), p.ratio) for p in report.judged[0].comparison.pairs if p.ratio is not None
     ][:_MOST_ROWS]

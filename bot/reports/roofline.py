@@ -33,8 +33,9 @@ class _Point:
 
 
 def roofline(report: Report, words: Catalog) -> Iterator[Block]:
-    """Each right case's time over the bytes of its inputs and outputs, under the time that a copy of as many takes; a
-    sentence where the run does not say them, nothing where times mean nothing."""
+    """Each right case's time over the bytes of its inputs and outputs, under the time that a copy
+    of as many takes; a sentence where the run does not say them, nothing where times mean nothing.
+    """
     comparison = report.judged[0].comparison
     if comparison.apart or not comparison.timed:
         return
@@ -57,7 +58,9 @@ def roofline(report: Report, words: Catalog) -> Iterator[Block]:
 
 
 def _points(report: Report) -> Iterator[_Point]:
-    """The cases whose answers are right on both sides: the speed of a wrong one is not worth a word."""
+    """The cases whose answers are right on both sides: the speed of a wrong one is not worth a
+    word.
+    """
     for pair in report.judged[0].comparison.pairs:
         before, after = (_seconds(case) for case in (pair.base, pair.head))
         if before and after and pair.head is not None and pair.head.bytes:

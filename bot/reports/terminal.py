@@ -11,9 +11,9 @@ from unicodedata import category, east_asian_width
 
 from bot.i18n.catalog import Catalog
 from bot.i18n.escape import Plain, visible
-from bot.reports.report import Report
 from bot.reports.blocks import Block, Code, Folded, Heading, Items, Picture, Table, Text
 from bot.reports.document import document
+from bot.reports.report import Report
 
 _WIDEST = 110
 _RESET = "\x1b[0m"
@@ -128,8 +128,11 @@ def _columns(char: str) -> int:
 
 
 def wrap(line: str, width: int, first: str = "", rest: str = "") -> list[str]:
-    """`line` in lines of at most `width` columns. It breaks at blanks and beside wide characters, and a word that is
-    longer than a line stays whole, so that paths can be copied."""
+    """`line` in lines of at most `width` columns.
+
+    It breaks at blanks and beside wide characters, and a word that is longer than a line stays
+    whole, so that paths can be copied.
+    """
     lines: list[str] = []
     current, used, empty = first, width_of(first), True
     for word in _words(line):
@@ -144,8 +147,8 @@ def wrap(line: str, width: int, first: str = "", rest: str = "") -> list[str]:
     return lines
 
 
-# Text is broken at blanks and beside wide characters. What may not start a line in Chinese stays with the piece
-# before it, and an opening bracket with the one after it.
+# Text is broken at blanks and beside wide characters. What may not start a line in Chinese stays
+# with the piece before it, and an opening bracket with the one after it.
 _WIDE = r"\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef"
 _CLOSING = "，。；：、！？）」】"
 _PIECE = re.compile(rf"[（「【]*(?:[{_WIDE}]|[^\s{_WIDE}（「【]+)[{_CLOSING}]*\s*|[（「【]+|\s+")

@@ -1,5 +1,8 @@
-"""A report cut to a size. It is cut only between its parts: never inside a character, a code fence, a table row or
-a list item."""
+"""A report cut to a size.
+
+It is cut only between its parts: never inside a character, a code fence, a table row or a list
+item.
+"""
 
 from __future__ import annotations
 

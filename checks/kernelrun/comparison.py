@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from checks.kernelrun.model import WHOLE_OP, Case, Run, Status
-from checks.kernelrun.speed import Speedup, Ratio, ratio
+from checks.kernelrun.speed import Ratio, Speedup, ratio
 from checks.kernelrun.tensors import TensorError, difference
 
 

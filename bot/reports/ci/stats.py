@@ -50,9 +50,11 @@ def _totals(precisions: Sequence[Precision], kind: str) -> dict[str, Precision]:
 
 
 def _row(kind: str, name: str, total: Precision, words: Catalog) -> tuple[str, ...]:
-    if total.precision is None:
-        share = words("ci.stats-not-known")
-    else:
-        share = f"{total.precision:.1%}"
     counts = (str(total.verdicts), str(total.right), str(total.wrong))
-    return (words(f"ci.{kind}-{name}"), *counts, share)
+    return (words(f"ci.{kind}-{name}"), *counts, _share(total, words))
+
+
+def _share(total: Precision, words: Catalog) -> str:
+    if total.precision is None:
+        return words("ci.stats-not-known")
+    return f"{total.precision:.1%}"
