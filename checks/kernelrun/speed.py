@@ -48,25 +48,32 @@ class Ratio:
             return Speedup.SLOWER
         if self.high < 1 - MARGIN:
             return Speedup.FASTER
-        return Speedup.SAME if self.low >= 1 - MARGIN and self.high <= 1 + MARGIN else Speedup.OPEN
+        if self.low >= 1 - MARGIN and self.high <= 1 + MARGIN:
+            return Speedup.SAME
+        return Speedup.OPEN
 
 
 def ratio(base: Times | None, head: Times | None) -> Ratio | None:
-    """Head over base, or None where times are missing, were taken differently, or mean nothing (the
-    interpreter).
+    """Head over base. None where times are missing, were taken differently, or mean nothing.
 
-    Each process of head is held against one of base, in order. The interval covers those of all the
+    Each process of head is compared with one of base, in order. The interval covers those of all
     pairs, because processes of the very same code differ by more than the samples within one: what
-    one pair alone shows is not shown.
+    one pair alone shows is not proved.
     """
-    if base is None or head is None or base.how != head.how or base.how not in MEASURES:
+    if base is None or head is None:
+        return None
+    if base.how != head.how or base.how not in MEASURES:
         return None
     pairs = list(zip(base.processes, head.processes, strict=False))
-    if any(len(samples) < FEWEST for pair in pairs for samples in pair):
-        return None
-    spans = [interval(b, h) for b, h in pairs]
-    value = float(np.exp(np.mean([np.log(np.median(h) / np.median(b)) for b, h in pairs])))
-    return Ratio(value, min(low for low, _ in spans), max(high for _, high in spans))
+    for base_samples, head_samples in pairs:
+        if len(base_samples) < FEWEST or len(head_samples) < FEWEST:
+            return None
+    intervals = [interval(b, h) for b, h in pairs]
+    logs = [np.log(np.median(h) / np.median(b)) for b, h in pairs]
+    value = float(np.exp(np.mean(logs)))
+    low = min(low for low, _ in intervals)
+    high = max(high for _, high in intervals)
+    return Ratio(value, low, high)
 
 
 def interval(base: Sequence[float], head: Sequence[float]) -> tuple[float, float]:
