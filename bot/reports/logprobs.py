@@ -1,4 +1,5 @@
-"""The report of `specbot logprobs diff`: verdict, reasons, what the numbers prove, and the numbers."""
+"""The report of `specbot logprobs diff`: verdict, reasons, what the numbers prove, and the numbers.
+"""
 
 from __future__ import annotations
 
