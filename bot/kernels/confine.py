@@ -13,7 +13,6 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable
 from functools import cache
-from itertools import chain
 from pathlib import Path
 
 from checks.kernelrun.model import Confinement
@@ -25,9 +24,17 @@ _PROCESSES = 4096
 # What a process needs to find its libraries and its GPU. Everything else stays here: tokens,
 # proxies, agents.
 _PASSED = (
-    "PATH", "LANG", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER",
-    "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES", "CC",
-)  # fmt: skip
+    "PATH",
+    "LANG",
+    "LD_LIBRARY_PATH",
+    "CUDA_HOME",
+    "CUDA_PATH",
+    "CUDA_VISIBLE_DEVICES",
+    "CUDA_DEVICE_ORDER",
+    "NVIDIA_VISIBLE_DEVICES",
+    "NVIDIA_DRIVER_CAPABILITIES",
+    "CC",
+)
 _NO_NETWORK = ("unshare", "--user", "--map-current-user", "--net")
 # With a PID namespace whatever the code starts ends with it. A shell is its first process, because
 # the kernel sends that one no default-action signal: the process under test must be another, to die
@@ -62,11 +69,16 @@ def environment(home: Path) -> dict[str, str]:
 
 @cache
 def _strongest(device: str) -> int:
-    """Which of `_ways` to go: the first that works here, found by trying, because a kernel, a
-    container or a driver may refuse any of them.
+    """The index of the first of `_ways` that works here.
+
+    It is found by trying, which starts processes, because a kernel, a container or a driver may
+    refuse any of them.
     """
-    ways = _ways(Path(tempfile.gettempdir()))
-    return next(i for i, way in enumerate(ways) if not way or _works([*way, *_PROBES[device]]))
+    for index, way in enumerate(_ways(Path(tempfile.gettempdir()))):
+        is_last_resort = not way
+        if is_last_resort or _works([*way, *_PROBES[device]]):
+            return index
+    raise AssertionError("the last way needs nothing")
 
 
 def _works(command: list[str]) -> bool:
@@ -88,16 +100,17 @@ def hide(paths: Iterable[Path]) -> None:
 
 
 def _ways(folder: Path) -> list[list[str]]:
-    """From the strongest to none at all."""
-    own = str(folder)
-    masks = [
-        ["--tmpfs", str(p)] if p.is_dir() else ["--ro-bind", "/dev/null", str(p)] for p in _HIDDEN
-    ]
-    bwrap = [
-        "bwrap", "--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev", "--tmpfs", "/dev/shm", "--proc", "/proc",
-        *chain.from_iterable(masks), "--bind", own, own,
-        "--unshare-net", "--unshare-pid", "--unshare-ipc", "--die-with-parent", "--new-session",
-    ]  # fmt: skip
+    """The ways to confine a command, from the strongest to none at all."""
+    masks: list[str] = []
+    for path in _HIDDEN:
+        if path.is_dir():
+            masks += ["--tmpfs", str(path)]
+        else:
+            masks += ["--ro-bind", "/dev/null", str(path)]
+    bwrap = ["bwrap", "--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev", "--tmpfs", "/dev/shm"]
+    bwrap += ["--proc", "/proc", *masks, "--bind", str(folder), str(folder)]
+    bwrap += ["--unshare-net", "--unshare-pid", "--unshare-ipc"]
+    bwrap += ["--die-with-parent", "--new-session"]
     return [bwrap, list(_NO_ESCAPE), list(_NO_NETWORK), []]
 
 

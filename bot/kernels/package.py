@@ -32,16 +32,17 @@ def revisions(git: Git, base: str, head: str) -> tuple[Package, Package]:
     """The packages of two commits, read as git objects: no checkout, so no hook, filter or
     attribute of a hostile tree has a say. Links and submodules are left out.
     """
+    packages = []
     with Blobs(git) as blobs:
-        made = []
         for tree in trees(git, blobs, base, head):
-            paths = [
-                p
-                for p in tree.paths()
-                if p.startswith(f"{PACKAGE}/") and p.endswith(".py") and _harmless(p)
-            ]
-            made.append({path: tree.read(path) or b"" for path in paths})
-    return _usable(made[0], base), made[1]
+            package = {}
+            for path in tree.paths():
+                is_module = path.startswith(f"{PACKAGE}/") and path.endswith(".py")
+                if is_module and _harmless(path):
+                    package[path] = tree.read(path) or b""
+            packages.append(package)
+    base_package, head_package = packages
+    return _usable(base_package, base), head_package
 
 
 def _harmless(path: str) -> bool:

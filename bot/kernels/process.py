@@ -46,10 +46,10 @@ class OpJob:
 
 @dataclass(frozen=True, slots=True)
 class OpResult:
-    """What came of it; `law` only where the reference was asked for."""
+    """The process, and the standard to judge by where the reference was run too."""
 
     process: HarnessProcess
-    law: Standard | None
+    standard: Standard | None
 
 
 def run(job: OpJob, package: Package, tick: Callable[[], None]) -> OpResult:
@@ -64,7 +64,7 @@ def run(job: OpJob, package: Package, tick: Callable[[], None]) -> OpResult:
             new.mkdir()
         write(package, work)
         ending = _watch(_start(job, folder), job, folder, tick)
-        return _finished(job, replace(ending, said=_last_line(folder)), out)
+        return _result(job, replace(ending, said=_last_line(folder)), out)
 
 
 def _start(job: OpJob, folder: Path) -> subprocess.Popen[bytes]:
@@ -100,29 +100,27 @@ def _watch(
     that began it, and all files in the folder together may be as large as one.
     """
     journal = folder / "out/events.jsonl"
-    started = since = weighed = time.monotonic()
+    started = last_progress = last_weighed = time.monotonic()
     lines, allowed = 0, _STARTING
+    longest = _STARTING + _MOST_LIMITS * job.limit
     try:
         while process.poll() is None:
             time.sleep(_POLL)
             tick()
-            seen = _lines(journal)
-            if seen > lines:
-                lines, since, allowed = seen, time.monotonic(), job.limit
             now = time.monotonic()
-            if (
-                now - since > allowed
-                or now - started > _STARTING + _MOST_LIMITS * job.limit
-                or seen > _MOST_LINES
-            ):
+            lines_now = _lines(journal)
+            if lines_now > lines:
+                lines, last_progress, allowed = lines_now, now, job.limit
+            too_slow = now - last_progress > allowed or now - started > longest
+            if too_slow or lines_now > _MOST_LINES:
                 return ProcessEnd(limit=allowed)
-            if now - weighed > _WEIGHED:
-                weighed = now
+            if now - last_weighed > _WEIGHED:
+                last_weighed = now
                 if _written(folder) > confine.LARGEST_FILE:
                     return ProcessEnd(signal=int(signal.SIGXFSZ))
     finally:
         _kill(process)
-    return _ending(process.returncode)
+    return _process_end(process.returncode)
 
 
 def _written(folder: Path) -> int:
@@ -155,22 +153,29 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _ending(code: int) -> ProcessEnd:
+def _process_end(code: int) -> ProcessEnd:
     if code < 0:
         return ProcessEnd(signal=-code)
-    return (
-        ProcessEnd(signal=code - _SHELL_SIGNAL) if code > _SHELL_SIGNAL else ProcessEnd(code=code)
-    )
+    # The shell of `confine` says a signal of its child in this way.
+    if code > _SHELL_SIGNAL:
+        return ProcessEnd(signal=code - _SHELL_SIGNAL)
+    return ProcessEnd(code=code)
 
 
-def _finished(job: OpJob, ending: ProcessEnd, out: Path) -> OpResult:
+def _result(job: OpJob, ending: ProcessEnd, out: Path) -> OpResult:
     journal = _journal(out)
     outputs = _tensors(out / "outputs", journal.attempts)
-    law = None
-    if job.reference:
-        expected = _tensors(out / "reference", journal.cases)
-        law = Standard(journal.cases, expected, journal.lawless, journal.sizes, journal.bandwidth)
-    return OpResult(HarnessProcess(journal, ending, outputs), law)
+    process = HarnessProcess(journal, ending, outputs)
+    if not job.reference:
+        return OpResult(process, None)
+    standard = Standard(
+        cases=journal.cases,
+        expected=_tensors(out / "reference", journal.cases),
+        failed=journal.reference_failures,
+        sizes=journal.sizes,
+        bandwidth=journal.bandwidth,
+    )
+    return OpResult(process, standard)
 
 
 def _last_line(folder: Path) -> str:

@@ -43,7 +43,9 @@ class Journal:
     sizes: dict[str, int] = field(default_factory=dict)  # bytes of a case's inputs and outputs
     bandwidth: float | None = None  # bytes per second of a large copy
     attempts: dict[str, CaseProgress] = field(default_factory=dict)
-    lawless: dict[str, str] = field(default_factory=dict)  # case to why the reference failed
+    reference_failures: dict[str, str] = field(
+        default_factory=dict
+    )  # case to why the reference failed
     import_error: str | None = None
     no_device: bool = False
 
@@ -93,7 +95,7 @@ def _add_case_event(journal: Journal, kind: object, name: str, event: Mapping[st
     elif kind == "begin":
         journal.attempts[name] = CaseProgress("begun")
     elif kind == "reference-failed":
-        journal.lawless[name] = _error(event)
+        journal.reference_failures[name] = _error(event)
     elif isinstance(kind, str) and kind in _ENDS:
         how = event.get("how")
         journal.attempts[name] = CaseProgress(

@@ -32,7 +32,7 @@ def test_an_op_is_right_by_its_reference(op, tmp_path):
     )
     cases = judge(
         op,
-        Standard(journal.cases, expected, journal.lawless),
+        Standard(journal.cases, expected, journal.reference_failures),
         HarnessProcess(journal, ProcessEnd(), outputs),
     )
     assert len(cases) >= 2
