@@ -4,7 +4,7 @@ for the others.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from urllib.parse import quote
 
@@ -78,7 +78,7 @@ def required(client: Client, place: PullPlace, branch: str, head: str) -> Requir
     """
     known = Required()
     branch_path = f"branches/{quote(branch, safe='')}"
-    sources = (
+    sources: tuple[Callable[[], None], ...] = (
         lambda: _add_reported(client, place, head, known),
         lambda: _add_rules(client, f"/repos/{place.repository}/rules/{branch_path}", known),
         lambda: _add_protection(client, f"/repos/{place.repository}/{branch_path}", known),

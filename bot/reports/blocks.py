@@ -26,6 +26,8 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Items:
+    """A list."""
+
     items: tuple[str, ...]
     numbered: bool = False
 
@@ -38,9 +40,14 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
     def __post_init__(self) -> None:
-        used = [i for i in range(len(self.header)) if any(row[i] for row in self.rows)]
-        object.__setattr__(self, "header", tuple(self.header[i] for i in used))
-        object.__setattr__(self, "rows", tuple(tuple(row[i] for i in used) for row in self.rows))
+        used = []
+        for column in range(len(self.header)):
+            if any(row[column] for row in self.rows):
+                used.append(column)
+        rows = [tuple(row[column] for column in used) for row in self.rows]
+        # A frozen dataclass can only be changed in this way.
+        object.__setattr__(self, "header", tuple(self.header[column] for column in used))
+        object.__setattr__(self, "rows", tuple(rows))
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,8 +91,7 @@ class _Writer:
             yield self._coded(_aligned(row, widths))
 
     def _stacked(self, header: tuple[str, ...], rows: tuple[tuple[str, ...], ...]) -> Iterator[str]:
-        """Rows too wide for one line: all cells but the last on the first line, the last below it.
-        """
+        """Rows too wide for one line: all cells but the last on the first line, the last below it."""
         yield self._paint(" · ".join(h for h in header if h), _DIM)
         for row in rows:
             yield from self._wrap("  ".join(c for c in row[:-1] if c), "", "    ")
@@ -111,14 +110,15 @@ class _Writer:
 
 
 def _aligned(row: tuple[str, ...], widths: list[int]) -> str:
-    cells = (cell + " " * (w - width_of(cell)) for cell, w in zip(row, widths, strict=True))
+    cells = []
+    for cell, width in zip(row, widths, strict=True):
+        padding = " " * (width - width_of(cell))
+        cells.append(cell + padding)
     return "  ".join(cells).rstrip()
 
 
 def width_of(line: str) -> int:
     """How many columns a terminal gives to `line`."""
-    if line.isascii():
-        return len(line)
     return sum(_columns(c) for c in line)
 
 

@@ -28,7 +28,7 @@ class TensorError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """`dtype` as safetensors writes it (`F32`, `BF16`, `I64`...), row-major little-endian `data`."""
+    """Row-major little-endian `data`. `dtype` is as safetensors writes it: `F32`, `BF16`, `I64`."""
 
     dtype: str
     shape: tuple[int, ...]

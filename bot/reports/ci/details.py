@@ -11,7 +11,7 @@ from bot.reports.blocks import Block, Code, Folded, Heading, Items, Table, Text
 from bot.reports.ci.phrasing import Level, advice, cut, duration, links, message, name, root
 from checks.ci.message_keys import Reason
 from checks.ci.model import Past, Requirement
-from checks.ci.report import CIReport, Evidence, FailedJob, Failure, LogLine
+from checks.ci.report import CIReport, Evidence, FailedJob, Failure, LogLine, Suggestion
 
 _LONGEST = 240
 _MOST_RELATED = 8
@@ -156,7 +156,7 @@ def _numbered(line: LogLine) -> str:
 
 
 def _suggestions(failed: FailedJob, words: Catalog, level: Level) -> Iterator[Block]:
-    suggestions = []
+    suggestions: list[Suggestion] = []
     for failure in failed.failures[: level.failures]:
         suggestions += failure.suggestions
     lines = advice(suggestions, words)
