@@ -64,7 +64,7 @@ class AttributionInput:
 
 
 def unknown_cause(case: AttributionInput, evidence: tuple[Evidence, ...] = ()) -> Attribution:
-    """An unknown cause, with `evidence`, or else with the links to the change that were not enough."""
+    """An unknown cause, with `evidence`, or else with the links that were not enough."""
     is_number = case.observed.category is Category.NUMERICAL
     root = Message(Root.NUMERICAL if is_number else Root.UNKNOWN, case.error)
     return Attribution(Cause.UNKNOWN, Confidence.LOW, root, evidence or case.links)

@@ -1,4 +1,4 @@
-"""Failures that only follow from another one: the connection was lost because the other side died."""
+"""Failures that follow from another one: the connection was lost because the other side died."""
 
 from __future__ import annotations
 

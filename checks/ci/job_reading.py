@@ -107,7 +107,7 @@ def _observe_case(case: junit.FailedCase) -> ObservedFailure:
 
 
 def _with_log(test: ObservedFailure, logged: ObservedFailure) -> ObservedFailure:
-    """A structured result with the log's line numbers, and with what other processes printed there."""
+    """A structured result with the log's line numbers, and what other processes printed there."""
     return replace(test, lines=logged.lines, captured=logged.captured or test.captured)
 
 

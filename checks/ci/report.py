@@ -164,7 +164,7 @@ class FailedJob:
 
 
 class Outcome(StrEnum):
-    """Of a predicted failure: seen, not seen though the test ran, or the test was not seen to run."""
+    """Of a predicted failure: seen, not seen although the test ran, or the test did not run."""
 
     CONFIRMED = "confirmed"
     REFUTED = "refuted"
@@ -173,7 +173,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """A failure that the review predicted (`finding`: its fingerprint) and what the run said of it."""
+    """A predicted failure (`finding`: the fingerprint), and what the run said about it."""
 
     finding: str
     test: str
