@@ -1,4 +1,4 @@
-"""The report of `specbot logprobs diff`: verdict, reasons, what the numbers prove, and the numbers."""
+"""The report of `specbot logprobs diff`: verdict, reasons, what is proved, and the numbers."""
 
 from __future__ import annotations
 
@@ -83,14 +83,14 @@ def _spread(tally: Tally) -> str:
 def _examples(tally: Tally, words: Catalog) -> Iterator[Block]:
     worst = [*tally.examples.get("worst", ()), *tally.examples.get("rank", ())]
     if worst:
-        columns = ("request", "position", "token", "kind", "base", "head", "ulps")
+        header = _header(("request", "position", "token", "kind", "base", "head", "ulps"), words)
         yield Heading(2, words("comparison.heading-worst"))
-        yield Table(_header(columns, words), tuple(_worst(row, words) for row in worst))
+        yield Table(header, tuple(_worst(row, words) for row in worst))
     splits = tally.examples.get("split", ())
     if splits:
-        columns = ("request", "position", "kind", "base", "head", "gap")
+        header = _header(("request", "position", "kind", "base", "head", "gap"), words)
         yield Heading(2, words("comparison.heading-splits"))
-        yield Table(_header(columns, words), tuple(_split(row, words) for row in splits))
+        yield Table(header, tuple(_split(row, words) for row in splits))
 
 
 def _header(names: tuple[str, ...], words: Catalog) -> tuple[str, ...]:

@@ -91,7 +91,7 @@ class _Writer:
             yield self._coded(_aligned(row, widths))
 
     def _stacked(self, header: tuple[str, ...], rows: tuple[tuple[str, ...], ...]) -> Iterator[str]:
-        """Rows too wide for one line: all cells but the last on the first line, the last below it."""
+        """Rows too wide for one line: the last cell on a line of its own, below the others."""
         yield self._paint(" · ".join(h for h in header if h), _DIM)
         for row in rows:
             yield from self._wrap("  ".join(c for c in row[:-1] if c), "", "    ")

@@ -7,7 +7,7 @@ import pytest
 from bot.kernels import package
 from checks.kernelrun import trusted_files
 from checks.kernelrun.events import parse
-from checks.kernelrun.judge import ProcessEnd, Standard, HarnessProcess, judge
+from checks.kernelrun.judge import HarnessProcess, ProcessEnd, Standard, judge
 from checks.kernelrun.model import Status
 from checks.kernelrun.tensors import read
 from kernels import OPS

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checks.kernelrun.events import MOST_SAMPLES, parse
-from checks.kernelrun.judge import ProcessEnd, Standard, HarnessProcess, judge, merge_processes
+from checks.kernelrun.judge import HarnessProcess, ProcessEnd, Standard, judge, merge_processes
 from checks.kernelrun.model import WHOLE_OP, Status
 from checks.kernelrun.tensors import Tensor
 

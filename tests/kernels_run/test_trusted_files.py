@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from checks.kernelrun.trusted_files import digest, edited, trusted_files, ops, with_harness_of
+from checks.kernelrun.trusted_files import digest, edited, ops, trusted_files, with_harness_of
 
 FILES = {
     "kernels/__init__.py": b"OPS = ()",
