@@ -62,10 +62,10 @@ class Server:
                 async with asyncio.timeout(self.timeout):
                     return await self._once(payload)
             except (_Again, TimeoutError, httpx.RequestError) as error:
-                reason, wait = _reason(error), _FIRST_WAIT * 2**attempt
-                wish = error.wait if isinstance(error, _Again) and error.wait is not None else wait
+                reason = _reason(error)
+                wait = _wait(error, attempt)
             if attempt < self.retries:
-                await asyncio.sleep(min(max(wish, wait), _LONGEST_WAIT))
+                await asyncio.sleep(wait)
         raise UserError(
             "endpoint-silent", url=self.url, times=self.retries + 1, reason=self.hidden(reason)
         )
@@ -90,6 +90,14 @@ class Server:
                 "endpoint-refuses", url=self.url, status=status, said="" if said in status else said
             )
         return Refused(f"{status}: {said}" if said else status)
+
+
+def _wait(error: Exception, attempt: int) -> float:
+    """Seconds until the next attempt: they double each time, or more where the server asks."""
+    wait = _FIRST_WAIT * 2**attempt
+    if isinstance(error, _Again) and error.wait is not None:
+        wait = max(wait, error.wait)
+    return min(wait, _LONGEST_WAIT)
 
 
 def _merged(body: bytes) -> dict[str, Any]:
