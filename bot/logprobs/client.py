@@ -94,7 +94,7 @@ class Server:
 
 def _wait(error: Exception, attempt: int) -> float:
     """Seconds until the next attempt: they double each time, or more where the server asks."""
-    wait = _FIRST_WAIT * 2**attempt
+    wait: float = _FIRST_WAIT * 2**attempt
     if isinstance(error, _Again) and error.wait is not None:
         wait = max(wait, error.wait)
     return min(wait, _LONGEST_WAIT)
