@@ -44,8 +44,8 @@ def _base(args: argparse.Namespace) -> AbstractContextManager[str]:
 def compare(base: str, head: str, again: Sequence[str] = (), *, jobs: int = 1) -> Outcome:
     """The outcome of two files. Raises `UserError` for what cannot be read.
 
-    `again` are more runs of base, which say how far two runs are apart by themselves. `jobs` has no
-    effect: a second process never made it faster by as much as a third.
+    `again` are more runs of base, which say how far two runs are apart by themselves.
+    `jobs` has no effect: one process reads both files.
     """
     paths = [Path(name) for name in (base, head, *again)]
     for path in paths:
