@@ -20,7 +20,7 @@ _LCOV = re.compile(rb"(?m)^(?:TN:|SF:)")
 
 
 @dataclass(frozen=True)
-class Found:
+class ArchivedReport:
     """A report in an archive: `kind` is `junit` or `coverage`, `name` is safe as a file's name."""
 
     kind: str
@@ -28,11 +28,13 @@ class Found:
     data: bytes
 
 
-def reports(archive: bytes) -> Iterator[Found]:
-    """The JUnit and coverage files in a zip file, told by their content. Raises `BadArchive`: it is broken, or larger
-    than a report can be.
+def reports(archive: bytes) -> Iterator[ArchivedReport]:
+    """The JUnit and coverage files in a zip file, told by their content.
 
-    Names in it are never used as paths; links, encrypted members and names that lead elsewhere are left out.
+    Raises `BadArchive`: it is broken, or larger than a report can be.
+
+    Names in it are never used as paths; links, encrypted members and names that lead elsewhere are
+    left out.
     """
     left, files = LARGEST_ALL, 0
     with opened(archive, MOST_MEMBERS) as file:
@@ -45,7 +47,7 @@ def reports(archive: bytes) -> Iterator[Found]:
             files += 1
             if files > MOST_FILES:
                 raise BadArchive("files")
-            yield Found(kind, _safe(member.filename), data)
+            yield ArchivedReport(kind, _safe(member.filename), data)
 
 
 def _wanted(member: zipfile.ZipInfo) -> bool:

@@ -53,17 +53,19 @@ def pull(repository: str, data: Json, approved: bool | None) -> Pull:
     )
 
 
-def latest(found: Iterable[Execution]) -> Iterator[tuple[Execution, tuple[Execution, ...]]]:
-    """The last execution of every job with those before it.
+def latest(executions: Iterable[Execution]) -> Iterator[tuple[Execution, tuple[Execution, ...]]]:
+    """The last execution of every job, with those before it.
 
     A rerun of some jobs lists the others again, with their old times: that is no second execution.
     """
-    for _, group in groupby(sorted(found, key=lambda e: (e.key, e.order)), key=lambda e: e.key):
-        times: dict[tuple[Any, ...], Execution] = {}
-        for one in group:
-            started = one.job["started_at"]
-            times[(started, one.job["completed_at"]) if started else (one.job["id"],)] = one
-        *before, last = times.values()
+    in_order = sorted(executions, key=lambda execution: (execution.key, execution.order))
+    for _, group in groupby(in_order, key=lambda execution: execution.key):
+        distinct: dict[tuple[Any, ...], Execution] = {}
+        for execution in group:
+            started, completed = execution.job["started_at"], execution.job["completed_at"]
+            times = (started, completed) if started else (execution.job["id"],)
+            distinct[times] = execution
+        *before, last = distinct.values()
         yield last, tuple(before)
 
 
@@ -125,42 +127,42 @@ def check_run(data: Json) -> Job:
 
 
 def statuses(found: Iterable[Json]) -> Iterator[Job]:
-    """The newest status of every context; GitHub lists the newest first."""
-    seen: set[str] = set()
+    """The newest status of every context. GitHub lists the newest first."""
+    contexts: set[str] = set()
     for data in found:
-        name = data["context"]
-        if name in seen:
-            continue
-        seen.add(name)
-        pending = data["state"] == "pending"
-        made = _time(data["updated_at"])
-        yield Job(
-            id=f"status-{data['id']}",
-            name=name,
-            kind=Kind.STATUS,
-            status=Status.IN_PROGRESS if pending else Status.COMPLETED,
-            conclusion=Conclusion.NONE
-            if pending
-            else _STATE.get(data["state"], Conclusion.NEUTRAL),
-            queued=_time(data["created_at"]),
-            completed=None if pending else made,
-            summary=data["description"] or "",
-            url=data["target_url"] or "",
-        )
+        if data["context"] not in contexts:
+            contexts.add(data["context"])
+            yield _status_job(data)
 
 
-def annotated(one: Job, notes: Iterable[Mapping[str, Any]]) -> Job:
-    """`one` with what GitHub or the App says about lines."""
-    made = tuple(
-        Annotation(
-            n["annotation_level"] or "",
-            n["message"] or "",
-            _path(n["path"]),
-            int(n["start_line"] or 0),
-        )
-        for n in notes
+def _status_job(data: Json) -> Job:
+    if data["state"] == "pending":
+        status, conclusion, completed = Status.IN_PROGRESS, Conclusion.NONE, None
+    else:
+        status = Status.COMPLETED
+        conclusion = _STATE.get(data["state"], Conclusion.NEUTRAL)
+        completed = _time(data["updated_at"])
+    return Job(
+        id=f"status-{data['id']}",
+        name=data["context"],
+        kind=Kind.STATUS,
+        status=status,
+        conclusion=conclusion,
+        queued=_time(data["created_at"]),
+        completed=completed,
+        summary=data["description"] or "",
+        url=data["target_url"] or "",
     )
-    return replace(one, annotations=made)
+
+
+def with_annotations(job: Job, data: Iterable[Mapping[str, Any]]) -> Job:
+    """The job with what GitHub or the App says about lines."""
+    annotations = []
+    for item in data:
+        level, message = item["annotation_level"] or "", item["message"] or ""
+        line = int(item["start_line"] or 0)
+        annotations.append(Annotation(level, message, _path(item["path"]), line))
+    return replace(job, annotations=tuple(annotations))
 
 
 def _path(path: str | None) -> str:

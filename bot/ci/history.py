@@ -1,4 +1,5 @@
-"""Every verdict with its evidence, what became of it, and so how often verdicts of a kind were right.
+"""Every verdict with its evidence, what became of it, and so how often verdicts of a kind were
+right.
 
 Tables of ours in the service's database, or in an SQLite file for the command line.
 """
@@ -6,7 +7,6 @@ Tables of ours in the service's database, or in an SQLite file for the command l
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,13 @@ from bot.db.engine import create, put
 from bot.errors import UserError
 from checks.ci.folder import dump, load
 from checks.ci.model import CIRun, Conclusion, Job, Status
+from checks.ci.precision import Precision
 from checks.ci.report import Cause
 
 Json = dict[str, Any]
 PASSED, AGAIN, LATER = "rerun-passed", "rerun-failed", "later-commit-passed"
-# What an outcome says of a verdict. What is not here leaves it open: a job that passes on a later commit does not tell
-# whether the base branch or a machine was mended meanwhile.
+# What an outcome says of a verdict. What is not here leaves it open: a job that passes on a later
+# commit does not tell whether the base branch or a machine was mended meanwhile.
 _RIGHT = {
     (Cause.THIS_PR, LATER): True,
     (Cause.THIS_PR, PASSED): False,
@@ -38,23 +39,18 @@ _TABLES = sa.MetaData()
 _VERDICTS = sa.Table(
     "specbot_ci_verdicts",
     _TABLES,
-    *(
-        sa.Column(name, sa.String(size), primary_key=True)
-        for name, size in (
-            ("repo", 200),
-            ("head", 64),
-            ("workflow", 255),
-            ("job", 255),
-            ("failure", 64),
-        )
-    ),
+    sa.Column("repo", sa.String(200), primary_key=True),
+    sa.Column("head", sa.String(64), primary_key=True),
+    sa.Column("workflow", sa.String(255), primary_key=True),
+    sa.Column("job", sa.String(255), primary_key=True),
+    sa.Column("failure", sa.String(64), primary_key=True),
     sa.Column("number", sa.Integer, primary_key=True),
     sa.Column("test", sa.Text, nullable=False),
     sa.Column("error", sa.Text, nullable=False),
-    *(
-        sa.Column(name, sa.String(40), nullable=False)
-        for name in ("category", "cause", "confidence", "collected")
-    ),
+    sa.Column("category", sa.String(40), nullable=False),
+    sa.Column("cause", sa.String(40), nullable=False),
+    sa.Column("confidence", sa.String(40), nullable=False),
+    sa.Column("collected", sa.String(40), nullable=False),
     sa.Column("attempt", sa.Integer, nullable=False),
     sa.Column("evidence", sa.JSON, nullable=False),
     sa.Column("outcome", sa.String(40)),
@@ -70,33 +66,6 @@ _RUNS = sa.Table(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Precision:
-    """Verdicts of one category and cause: how many, and of those whose outcome tells, how many were right."""
-
-    category: str
-    cause: str
-    verdicts: int
-    right: int
-    wrong: int
-
-    @property
-    def precision(self) -> float | None:
-        """The share that was right; None where nothing is known yet."""
-        known = self.right + self.wrong
-        return self.right / known if known else None
-
-    def __add__(self, other: Precision) -> Precision:
-        """Both together, of what they have in common."""
-        return Precision(
-            category=self.category if self.category == other.category else "",
-            cause=self.cause if self.cause == other.cause else "",
-            verdicts=self.verdicts + other.verdicts,
-            right=self.right + other.right,
-            wrong=self.wrong + other.wrong,
-        )
-
-
 class History:
     """The tables, in the database of `engine`. Safe to use from several threads."""
 
@@ -106,20 +75,22 @@ class History:
 
     def last(self, repo: str, number: int) -> CIRun | None:
         """The run of the last report on a pull request."""
-        asked = sa.select(_RUNS.c.run).where(_RUNS.c.repo == repo, _RUNS.c.number == number)
+        query = sa.select(_RUNS.c.run).where(_RUNS.c.repo == repo, _RUNS.c.number == number)
         with self._engine.connect() as connection:
-            text = connection.execute(asked).scalar()
+            text = connection.execute(query).scalar()
         return load(text) if text is not None else None
 
     def looked(self, repo: str, number: int) -> tuple[str, float]:
-        """The head that the last report was on, and when it was looked at in seconds since 1970; empty and 0 before
-        the first."""
-        asked = sa.select(_RUNS.c.head, _RUNS.c.at).where(
-            _RUNS.c.repo == repo, _RUNS.c.number == number
-        )
+        """The head that the last report was on, and its time in seconds since 1970.
+
+        Empty and 0 before the first.
+        """
+        is_pull = sa.and_(_RUNS.c.repo == repo, _RUNS.c.number == number)
         with self._engine.connect() as connection:
-            row = connection.execute(asked).first()
-        return (str(row.head), float(row.at)) if row is not None else ("", 0.0)
+            row = connection.execute(sa.select(_RUNS.c.head, _RUNS.c.at).where(is_pull)).first()
+        if row is None:
+            return "", 0.0
+        return str(row.head), float(row.at)
 
     def reported(self, run: CIRun) -> None:
         """Keep the run as that of the last report."""
@@ -129,8 +100,10 @@ class History:
             put(connection, _RUNS, key, values)
 
     def record(self, run: CIRun, report: Mapping[str, Any]) -> None:
-        """Settle earlier verdicts by what this run shows, and add its own. `report` is the report as JSON. The same
-        run again changes nothing."""
+        """Settle earlier verdicts by what this run shows, and add its own.
+
+        `report` is the report as JSON. The same run again changes nothing.
+        """
         with self._engine.begin() as connection:
             _settle(connection, run, report)
             for failed in report["failed"]:
@@ -139,45 +112,56 @@ class History:
 
     def precisions(self) -> tuple[Precision, ...]:
         """All verdicts by category and cause."""
-        counts: dict[tuple[str, str], list[int]] = {}
-        asked = sa.select(_VERDICTS.c.category, _VERDICTS.c.cause, _VERDICTS.c.outcome)
+        totals: dict[tuple[str, str], Precision] = {}
+        query = sa.select(_VERDICTS.c.category, _VERDICTS.c.cause, _VERDICTS.c.outcome)
         with self._engine.connect() as connection:
-            for category, cause, outcome in connection.execute(asked):
-                count = counts.setdefault((category, cause), [0, 0, 0])
-                right = _RIGHT.get((Cause(cause), outcome or ""))
-                count[0] += 1
-                count[1] += right is True
-                count[2] += right is False
-        return tuple(Precision(*key, *count) for key, count in sorted(counts.items()))
+            for category, cause, outcome in connection.execute(query):
+                is_right = _RIGHT.get((Cause(cause), outcome or ""))
+                verdict = Precision(
+                    category, cause, 1, right=int(is_right is True), wrong=int(is_right is False)
+                )
+                key = (category, cause)
+                totals[key] = totals[key] + verdict if key in totals else verdict
+        return tuple(totals[key] for key in sorted(totals))
 
 
 def _settle(connection: sa.Connection, run: CIRun, report: Mapping[str, Any]) -> None:
-    jobs = {(j.workflow, j.name): j for j in run.jobs if j.status is Status.COMPLETED}
-    failing = {
-        (f["job"]["workflow"], f["job"]["name"], _identity(failure))
-        for f in report["failed"]
-        for failure in f["failures"]
-    }
-    here = sa.and_(_VERDICTS.c.repo == run.pull.repo, _VERDICTS.c.number == run.pull.number)
-    asked = sa.select(_VERDICTS).where(here, _VERDICTS.c.outcome.is_(None))
-    for row in connection.execute(asked).mappings().all():
-        job = jobs.get((row["workflow"], row["job"]))
-        again = (row["workflow"], row["job"], row["failure"]) in failing
-        outcome = _outcome(run, dict(row), job, again) if job is not None else None
-        if outcome is not None:
-            same = [
-                _VERDICTS.c[name] == row[name] for name in ("head", "workflow", "job", "failure")
-            ]
-            connection.execute(_VERDICTS.update().where(here, *same).values(outcome=outcome))
+    """Write the outcome of every open verdict on this pull request that the run decides."""
+    ended_jobs = {}
+    for job in run.jobs:
+        if job.status is Status.COMPLETED:
+            ended_jobs[job.workflow, job.name] = job
+    failing = set()
+    for failed in report["failed"]:
+        for failure in failed["failures"]:
+            failed_job = failed["job"]
+            failing.add((failed_job["workflow"], failed_job["name"], _identity(failure)))
+    is_pull = sa.and_(_VERDICTS.c.repo == run.pull.repo, _VERDICTS.c.number == run.pull.number)
+    open_verdicts = sa.select(_VERDICTS).where(is_pull, _VERDICTS.c.outcome.is_(None))
+    for row in connection.execute(open_verdicts).mappings().all():
+        ended = ended_jobs.get((row["workflow"], row["job"]))
+        if ended is None:
+            continue
+        fails_again = (row["workflow"], row["job"], row["failure"]) in failing
+        outcome = _outcome(run, dict(row), ended, fails_again)
+        if outcome is None:
+            continue
+        names = ("head", "workflow", "job", "failure")
+        is_verdict = [_VERDICTS.c[name] == row[name] for name in names]
+        update = _VERDICTS.update().where(is_pull, *is_verdict)
+        connection.execute(update.values(outcome=outcome))
 
 
-def _outcome(run: CIRun, row: Mapping[str, Any], job: Job, again: bool) -> str | None:
+def _outcome(run: CIRun, row: Mapping[str, Any], job: Job, fails_again: bool) -> str | None:
+    """What became of a verdict, or None where that is still open."""
     passed = job.conclusion is Conclusion.SUCCESS
-    if run.revisions.head == row["head"]:
-        if job.attempt <= row["attempt"]:
-            return None
-        return PASSED if passed else AGAIN if again else None
-    return LATER if passed else None
+    if run.revisions.head != row["head"]:
+        return LATER if passed else None
+    if job.attempt <= row["attempt"]:
+        return None
+    if passed:
+        return PASSED
+    return AGAIN if fails_again else None
 
 
 def _add(connection: sa.Connection, run: CIRun, job: Json, failure: Json) -> None:
@@ -190,15 +174,16 @@ def _add(connection: sa.Connection, run: CIRun, job: Json, failure: Json) -> Non
         "failure": _identity(failure),
     }
     values = {
-        name: failure[name]
-        for name in ("test", "error", "category", "cause", "confidence", "evidence")
+        "test": failure["test"],
+        "error": failure["error"],
+        "category": failure["category"],
+        "cause": failure["cause"],
+        "confidence": failure["confidence"],
+        "evidence": failure["evidence"],
+        "attempt": job["attempt"],
+        "collected": run.collected.isoformat(),
     }
-    put(
-        connection,
-        _VERDICTS,
-        key,
-        {**values, "attempt": job["attempt"], "collected": run.collected.isoformat()},
-    )
+    put(connection, _VERDICTS, key, values)
 
 
 def _identity(failure: Json) -> str:
@@ -207,7 +192,10 @@ def _identity(failure: Json) -> str:
 
 
 def in_file(path: Path, *, new: bool) -> History:
-    """The history in an SQLite file, made where it is `new`. Raises `UserError` for what is none."""
+    """The history in an SQLite file, made where it is `new`.
+
+    Raises `UserError` for what is none.
+    """
     if not new and not path.is_file():
         raise UserError("ci-no-database", path=str(path))
     try:

@@ -1,4 +1,4 @@
-"""Logs of failed jobs, and what else GitHub says of them."""
+"""Logs of failed jobs, and what else GitHub says about them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 
 from bot.ci import convert
 from bot.ci.convert import Execution
-from bot.ci.tolerant_fetch import Asking
+from bot.ci.tolerant_fetch import TolerantFetch
 from bot.github import GitHubError, RateLimited
-from checks.ci.analyse import Guard, signatures
+from checks.ci.analyse import CrashGuard, signatures
 from checks.ci.message_keys import Problem
 from checks.ci.model import Attempt, Job, LogState
 
@@ -24,85 +24,107 @@ _MERGED = re.compile(
 )
 # `actions/upload-artifact` ends with the id of what it uploaded.
 _UPLOADED = re.compile(rb"(?:Artifact ID is |/artifacts/)(\d{1,18})\b")
-_STATES = {410: LogState.EXPIRED, 403: LogState.DENIED}
+_EXPIRED = 410
+_STATES = {_EXPIRED: LogState.EXPIRED, 403: LogState.DENIED}
 
 
 @dataclass
-class Told:
-    """Facts that logs tell: the merge commit and the base that were checked out, and what each job uploaded."""
+class LogFacts:
+    """Facts that logs tell: what was checked out, and what each job uploaded.
 
-    merged: tuple[str, str, str] | None = None  # merge commit, head, base
+    `merged` are the merge commit, the head and the base; `uploaded` are ids of artifacts by job id.
+    """
+
+    merged: tuple[str, str, str] | None = None
     uploaded: dict[str, frozenset[int]] = field(default_factory=dict)
 
     def read(self, job: str, log: bytes) -> None:
-        self.uploaded[job] = frozenset(int(m[1]) for m in _UPLOADED.finditer(log))
-        found = _MERGED.search(log)
-        if found is not None and self.merged is None:
-            self.merged = (found[1].decode(), found[2].decode(), found[3].decode())
+        """Take the facts from the log of a job. Of several merges the first counts."""
+        self.uploaded[job] = frozenset(int(match[1]) for match in _UPLOADED.finditer(log))
+        match = _MERGED.search(log)
+        if match is not None and self.merged is None:
+            self.merged = (match[1].decode(), match[2].decode(), match[3].decode())
 
 
-def logged(
-    asking: Asking, into: Path, executions: Iterable[tuple[Execution, tuple[Execution, ...]]]
-) -> tuple[tuple[Job, ...], Told]:
-    """The workflow jobs; failed ones with their logs, saved in `into`, and the signatures of earlier attempts."""
-    made: list[Job] = []
-    told = Told()
-    asked = again = 0
+def read_logs(
+    fetch: TolerantFetch,
+    into: Path,
+    executions: Iterable[tuple[Execution, tuple[Execution, ...]]],
+) -> tuple[tuple[Job, ...], LogFacts]:
+    """The workflow jobs.
+
+    Failed ones have their log, saved in `into`, and signatures of attempts.
+    """
+    jobs: list[Job] = []
+    facts = LogFacts()
+    logs_left, attempt_logs_left = MOST_LOGS, MOST_ATTEMPT_LOGS
     for last, before in executions:
         job = convert.job(last, before)
-        if job.failed and job.runner and asked < MOST_LOGS:
-            asked += 1
-            job = _with_log(asking, into, job, told)
-        for n, (attempt, execution) in enumerate(zip(job.attempts, before, strict=True)):
-            if job.failed and attempt.conclusion.failed and again < MOST_ATTEMPT_LOGS:
-                again += 1
-                seen = _attempt(asking, attempt, execution)
-                job = replace(job, attempts=(*job.attempts[:n], seen, *job.attempts[n + 1 :]))
-        made.append(job)
-    return tuple(made), told
+        if job.failed and job.runner and logs_left > 0:
+            logs_left -= 1
+            job = _with_log(fetch, into, job, facts)
+        attempts = list(job.attempts)
+        for number, execution in enumerate(before):
+            attempt = attempts[number]
+            if job.failed and attempt.conclusion.failed and attempt_logs_left > 0:
+                attempt_logs_left -= 1
+                attempts[number] = _with_signatures(fetch, attempt, execution)
+        jobs.append(replace(job, attempts=tuple(attempts)))
+    return tuple(jobs), facts
 
 
-def _with_log(asking: Asking, into: Path, job: Job, told: Told) -> Job:
-    if asking.limited:
-        asking.problems.add(Problem.LOGS)
+def _with_log(fetch: TolerantFetch, into: Path, job: Job, facts: LogFacts) -> Job:
+    if fetch.limited:
+        fetch.problems.add(Problem.LOGS)
         return replace(job, log_state=LogState.FAILED)
     try:
-        data = asking.source.log(int(job.id))
+        data = fetch.source.log(int(job.id))
     except GitHubError as error:
-        asking.limited = isinstance(error, RateLimited)
-        if error.status != 410:
-            asking.problems.add(Problem.LOGS)
-        state = LogState.FAILED if asking.limited else _STATES.get(error.status, LogState.FAILED)
-        return replace(job, log_state=state)
+        return replace(job, log_state=_refused(fetch, error))
     path = f"logs/{job.id}.log"
     (into / path).write_bytes(data)
-    told.read(job.id, data)
+    facts.read(job.id, data)
     return replace(job, log=path, log_state=LogState.PRESENT)
 
 
-def _attempt(asking: Asking, attempt: Attempt, execution: Execution) -> Attempt:
-    log = asking.optional(Problem.LOGS, lambda: asking.source.log(int(execution.job["id"])), b"")
-    found = Guard().run("attempt", lambda: signatures(BytesIO(log)), tuple[str, ...])
+def _refused(fetch: TolerantFetch, error: GitHubError) -> LogState:
+    """Note that a log could not be read, and why. One that has expired is no problem of the run."""
+    fetch.limited = isinstance(error, RateLimited)
+    if error.status != _EXPIRED:
+        fetch.problems.add(Problem.LOGS)
+    if fetch.limited:
+        return LogState.FAILED
+    return _STATES.get(error.status, LogState.FAILED)
+
+
+def _with_signatures(fetch: TolerantFetch, attempt: Attempt, execution: Execution) -> Attempt:
+    job_id = int(execution.job["id"])
+    log = fetch.optional(Problem.LOGS, lambda: fetch.source.log(job_id), b"")
+    found = CrashGuard().run("attempt", lambda: signatures(BytesIO(log)), tuple[str, ...])
     return replace(attempt, signatures=found)
 
 
-def noted(asking: Asking, jobs: Iterable[Job]) -> Iterator[Job]:
-    """The jobs; failed ones, the first `MOST_NOTES`, with their annotations. A job of Actions is a check run too."""
-    asked = 0
+def add_annotations(fetch: TolerantFetch, jobs: Iterable[Job]) -> Iterator[Job]:
+    """The jobs. The first `MOST_NOTES` failed ones have their annotations.
+
+    A job of Actions is a check run too, of the same id.
+    """
+    requested = 0
     for job in jobs:
-        if not job.failed or not job.id.isdecimal() or asked >= MOST_NOTES or asking.limited:
+        has_annotations = job.failed and job.id.isdecimal()
+        if has_annotations and requested < MOST_NOTES and not fetch.limited:
+            requested += 1
+            yield _with_annotations(fetch, job)
+        else:
             yield job
-            continue
-        asked += 1
-        yield _noted(asking, job)
 
 
-def _noted(asking: Asking, job: Job) -> Job:
-    path = f"{asking.source.path}/check-runs/{job.id}/annotations"
+def _with_annotations(fetch: TolerantFetch, job: Job) -> Job:
+    path = f"{fetch.source.path}/check-runs/{job.id}/annotations"
     try:
-        return convert.annotated(job, asking.source.client.get(path))
+        return convert.with_annotations(job, fetch.source.client.get(path))
     except GitHubError as error:
-        asking.limited = isinstance(error, RateLimited)
+        fetch.limited = isinstance(error, RateLimited)
         if error.status != 404:
-            asking.problems.add(Problem.CHECKS)
+            fetch.problems.add(Problem.CHECKS)
         return job

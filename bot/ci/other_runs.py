@@ -1,4 +1,5 @@
-"""What the same jobs did elsewhere: on the base branch, and on other pull requests of the last seven days.
+"""What the same jobs did elsewhere: on the base branch, and on other pull requests of the last
+seven days.
 
 The number of requests is bounded: what is not read is not known, and never an excuse.
 """
@@ -15,11 +16,11 @@ from bot.ci.convert import Execution, job, time_of
 from bot.ci.source import Source, day
 from bot.github import GitHubError, RateLimited
 from bot.github.client import Json
-from checks.ci.analyse import Guard
+from checks.ci.analyse import CrashGuard
 from checks.ci.earlier_runs import WINDOW
-from checks.ci.log_failures import failures
+from checks.ci.log_failures import failures_in_log
 from checks.ci.model import Past, Where
-from checks.ci.observed_failures import Seen
+from checks.ci.observed_failures import ObservedFailure
 
 MOST_BASE_RUNS = 10
 MOST_OTHER_RUNS = 12
@@ -32,8 +33,8 @@ Key = tuple[str, str]  # the workflow's file and the job's name
 
 
 @dataclass(frozen=True)
-class Asked:
-    """`failed` and `running`: jobs of this run whose past is asked for."""
+class HistoryQuery:
+    """The jobs of this run whose results elsewhere are wanted, and where this run stands."""
 
     failed: frozenset[Key]
     running: frozenset[Key]
@@ -43,47 +44,57 @@ class Asked:
     now: datetime
 
 
-class Elsewhere:
-    """Collects `Past` results, and counts what it asks for."""
+class OtherRuns:
+    """Collects `Past` results, and limits how many requests that takes."""
 
-    def __init__(self, source: Source, asked: Asked, guard: Guard) -> None:
+    def __init__(self, source: Source, query: HistoryQuery, guard: CrashGuard) -> None:
         self._source = source
-        self._asked = asked
+        self._query = query
         self._guard = guard
-        self._logs = 0
-        self._since = day(asked.now - WINDOW)
+        self._logs_left = MOST_LOGS
+        self._since = day(query.now - WINDOW)
 
     def all(self) -> tuple[Past, ...]:
         """Everything, the base branch first. Raises `GitHubError`."""
-        if not (self._asked.failed or self._asked.running):
+        if not self._query.failed and not self._query.running:
             return ()
-        found = [*self._of_base(), *(self._of_others() if self._asked.failed else ())]
-        return tuple(
-            sorted(
-                found,
-                key=lambda p: (p.where, -p.date.timestamp(), p.job, p.test, p.signature, p.commit),
+        results = list(self._on_base())
+        if self._query.failed:
+            results += self._on_other_pulls()
+        results.sort(
+            key=lambda past: (
+                past.where,
+                -past.date.timestamp(),
+                past.job,
+                past.test,
+                past.signature,
+                past.commit,
             )
         )
+        return tuple(results)
 
-    def _of_base(self) -> Iterator[Past]:
-        asked, wanted = self._asked, self._asked.failed | self._asked.running
-        listed = self._source.runs(branch=asked.branch, created=f">={self._since}", per_page=100)
-        if asked.merge_base and not any(r["head_sha"] == asked.merge_base for r in listed):
-            listed += self._source.runs(head_sha=asked.merge_base, per_page=30)
-        runs = [r for r in listed if r["event"] in _OF_BASE and self._in_time(r)]
-        for run in islice(_ended(runs, wanted), MOST_BASE_RUNS):
-            where = Where.MERGE_BASE if run["head_sha"] == asked.merge_base else Where.BASE
+    def _on_base(self) -> Iterator[Past]:
+        query = self._query
+        wanted = query.failed | query.running
+        runs = self._source.runs(branch=query.branch, created=f">={self._since}", per_page=100)
+        has_merge_base = any(run["head_sha"] == query.merge_base for run in runs)
+        if query.merge_base and not has_merge_base:
+            runs += self._source.runs(head_sha=query.merge_base, per_page=30)
+        own_runs = [run for run in runs if run["event"] in _OF_BASE and self._in_time(run)]
+        for run in islice(_ended_runs(own_runs, wanted), MOST_BASE_RUNS):
+            is_merge_base = run["head_sha"] == query.merge_base
+            where = Where.MERGE_BASE if is_merge_base else Where.BASE
             for data in self._jobs(run, wanted):
                 yield from self._results(run, data, where)
 
-    def _of_others(self) -> Iterator[Past]:
-        asked = self._asked
-        listed = self._source.runs(
+    def _on_other_pulls(self) -> Iterator[Past]:
+        query = self._query
+        runs = self._source.runs(
             event="pull_request", status="failure", created=f">={self._since}", per_page=100
         )
-        runs = [r for r in listed if r["head_sha"] != asked.head and self._in_time(r)]
-        for run in islice(_ended(runs, asked.failed), MOST_OTHER_RUNS):
-            jobs = [j for j in self._jobs(run, asked.failed) if j["conclusion"] == "failure"]
+        other_runs = [run for run in runs if run["head_sha"] != query.head and self._in_time(run)]
+        for run in islice(_ended_runs(other_runs, query.failed), MOST_OTHER_RUNS):
+            jobs = [job for job in self._jobs(run, query.failed) if job["conclusion"] == "failure"]
             if not jobs:
                 continue
             pull = self._pull(str(run["head_sha"]))
@@ -94,48 +105,55 @@ class Elsewhere:
                 yield from self._results(run, data, Where.PULL, int(pull["number"]), author)
 
     def _in_time(self, run: Json) -> bool:
-        return self._asked.now - WINDOW <= time_of(run["created_at"]) <= self._asked.now
+        now = self._query.now
+        return now - WINDOW <= time_of(run["created_at"]) <= now
 
     def _jobs(self, run: Json, wanted: frozenset[Key]) -> list[Json]:
+        """The wanted jobs of a run that have ended."""
         path = f"{self._source.path}/actions/runs/{run['id']}/jobs"
-        listed = islice(self._source.client.pages(path, "jobs", filter="latest"), _MOST_JOBS)
-        return [
-            j for j in listed if (run["path"], j["name"]) in wanted and j["status"] == "completed"
-        ]
+        jobs = []
+        for data in islice(self._source.client.pages(path, "jobs", filter="latest"), _MOST_JOBS):
+            if (run["path"], data["name"]) in wanted and data["status"] == "completed":
+                jobs.append(data)
+        return jobs
 
     def _pull(self, commit: str) -> Json | None:
-        listed = self._source.client.get(f"{self._source.path}/commits/{commit}/pulls")
-        return next((p for p in listed if p["head"]["sha"] == commit), None)
+        """The pull request whose head is `commit`."""
+        for pull in self._source.client.get(f"{self._source.path}/commits/{commit}/pulls"):
+            if pull["head"]["sha"] == commit:
+                found: Json = pull
+                return found
+        return None
 
     def _results(
         self, run: Json, data: Json, where: Where, pull: int = 0, author: str = ""
     ) -> Iterator[Past]:
-        made = job(Execution(run, data), ())
-        seen = (
-            self._failures(data)
-            if made.failed and (run["path"], data["name"]) in self._asked.failed
-            else ()
-        )
-        for test, signature in dict.fromkeys((s.test, s.signature) for s in seen) or (("", ""),):
+        """A result for each failure of a job that failed here too; one result for any other job."""
+        result = job(Execution(run, data), ())
+        failures: tuple[ObservedFailure, ...] = ()
+        if result.failed and (run["path"], data["name"]) in self._query.failed:
+            failures = self._failures(data)
+        distinct = dict.fromkeys((failure.test, failure.signature) for failure in failures)
+        for test, signature in distinct or {("", ""): None}:
             yield Past(
                 where=where,
-                job=made.name,
+                job=result.name,
                 commit=run["head_sha"],
-                date=made.completed or time_of(run["created_at"]),
-                conclusion=made.conclusion,
-                workflow=made.workflow,
+                date=result.completed or time_of(run["created_at"]),
+                conclusion=result.conclusion,
+                workflow=result.workflow,
                 test=test,
                 signature=signature,
                 pull=pull,
                 author=author,
-                seconds=made.seconds,
-                url=made.url,
+                seconds=result.seconds,
+                url=result.url,
             )
 
-    def _failures(self, data: Json) -> tuple[Seen, ...]:
-        if self._logs >= MOST_LOGS:
+    def _failures(self, data: Json) -> tuple[ObservedFailure, ...]:
+        if self._logs_left <= 0:
             return ()
-        self._logs += 1
+        self._logs_left -= 1
         try:
             log = self._source.log(int(data["id"]))
         except RateLimited:
@@ -143,12 +161,14 @@ class Elsewhere:
         except GitHubError:
             return ()
         return self._guard.run(
-            "history", lambda: failures(BytesIO(log))[0][:MOST_FAILURES], tuple[Seen, ...]
+            "history",
+            lambda: failures_in_log(BytesIO(log))[0][:MOST_FAILURES],
+            tuple[ObservedFailure, ...],
         )
 
 
-def _ended(runs: Iterable[Json], wanted: frozenset[Key]) -> Iterator[Json]:
-    """Runs of a workflow that is asked for, each commit and workflow once, the newest first."""
+def _ended_runs(runs: Iterable[Json], wanted: frozenset[Key]) -> Iterator[Json]:
+    """Ended runs of the wanted workflows, the newest first, each commit and workflow once."""
     paths = {path for path, _ in wanted}
     seen: set[tuple[str, str]] = set()
     for run in sorted(runs, key=lambda r: (r["created_at"], r["id"]), reverse=True):

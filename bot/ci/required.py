@@ -1,10 +1,11 @@
-"""Which checks a merge waits for: what GitHub says of those that reported, and the branch's rules for the others."""
+"""Which checks a merge waits for: what GitHub says of those that reported, and the branch's rules
+for the others.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
 from urllib.parse import quote
 
 from bot.github import Client, GitHubError, RateLimited
@@ -16,7 +17,8 @@ _ROLLUP = """
 query ($owner: String!, $name: String!, $number: Int!, $after: String) {
   repository(owner: $owner, name: $name) { pullRequest(number: $number) {
     reviewDecision
-    commits(last: 1) { nodes { commit { oid statusCheckRollup { contexts(first: 100, after: $after) {
+    commits(last: 1) { nodes { commit { oid
+     statusCheckRollup { contexts(first: 100, after: $after) {
       nodes {
         __typename
         ... on CheckRun { databaseId name isRequired(pullRequestNumber: $number) }
@@ -31,8 +33,11 @@ _UNPROTECTED = ("branch not protected", "required status checks not enabled")
 
 @dataclass
 class Required:
-    """`ids`, `names`: of checks that reported, and whether each is required; `expected`: names that the branch's rules
-    require; `whole`: whether all of it could be read."""
+    """What is known of which checks are required.
+
+    `ids` and `names` are of checks that reported, and whether each is required; `expected` are
+    names that the branch's rules require; `whole` says whether all of it could be read.
+    """
 
     ids: dict[str, bool] = field(default_factory=dict)
     names: dict[str, bool] = field(default_factory=dict)
@@ -41,19 +46,21 @@ class Required:
     whole: bool = True
 
     def of(self, job: Job) -> Requirement:
-        """What is known of one job."""
-        known = self.ids.get(job.id, self.names.get(job.name))
-        if known or job.name in self.expected:
+        """Whether one job is required."""
+        reported = self.ids.get(job.id, self.names.get(job.name))
+        if reported or job.name in self.expected:
             return Requirement.REQUIRED
-        return Requirement.OPTIONAL if known is not None or self.whole else Requirement.UNKNOWN
+        if reported is None and not self.whole:
+            return Requirement.UNKNOWN
+        return Requirement.OPTIONAL
 
     def marked(self, jobs: Iterable[Job]) -> Iterator[Job]:
-        """The jobs with their requirement, then what is expected and never came."""
-        there = set()
+        """The jobs with their requirement, then those that are expected and never came."""
+        names = set()
         for job in jobs:
-            there.add(job.name)
+            names.add(job.name)
             yield replace(job, requirement=self.of(job))
-        for name in sorted(self.expected - there):
+        for name in sorted(self.expected - names):
             yield Job(
                 id=f"expected-{name}",
                 name=name,
@@ -65,62 +72,76 @@ class Required:
 
 
 def required(client: Client, place: PullPlace, branch: str, head: str) -> Required:
-    """Reads all three sources. What GitHub refuses leaves `whole` False; `Limited` goes up."""
-    found = Required()
-    rules = partial(_rules, client, place, branch), partial(_protection, client, place, branch)
-    for part in (partial(_reported, client, place, head), *rules):
+    """Read all three sources.
+
+    What GitHub refuses leaves `whole` False. `RateLimited` is not caught.
+    """
+    known = Required()
+    branch_path = f"branches/{quote(branch, safe='')}"
+    sources: tuple[Callable[[], None], ...] = (
+        lambda: _add_reported(client, place, head, known),
+        lambda: _add_rules(client, f"/repos/{place.repository}/rules/{branch_path}", known),
+        lambda: _add_protection(client, f"/repos/{place.repository}/{branch_path}", known),
+    )
+    for read in sources:
         try:
-            part(found)
+            read()
         except RateLimited:
             raise
         except GitHubError:
-            found.whole = False
-    return found
+            known.whole = False
+    return known
 
 
-def _reported(client: Client, place: PullPlace, head: str, found: Required) -> None:
+def _add_reported(client: Client, place: PullPlace, head: str, known: Required) -> None:
+    """What GitHub says about the checks that reported on the head."""
     after: str | None = None
     while True:
         data = client.graphql(_ROLLUP, place.variables | {"after": after})
         pull = data["repository"]["pullRequest"]
         decision = pull["reviewDecision"]
-        found.approved = None if decision is None else decision == "APPROVED"
-        commit = next((n["commit"] for n in pull["commits"]["nodes"]), None)
+        known.approved = None if decision is None else decision == "APPROVED"
+        nodes = pull["commits"]["nodes"]
+        commit = nodes[0]["commit"] if nodes else None
         if commit is None or commit["oid"] != head:
-            found.whole = False
+            known.whole = False
             return
         if commit["statusCheckRollup"] is None:
             return
         contexts = commit["statusCheckRollup"]["contexts"]
         for node in contexts["nodes"]:
-            _note(node, found)
+            _add_context(node, known)
         if not contexts["pageInfo"]["hasNextPage"]:
             return
         after = contexts["pageInfo"]["endCursor"]
 
 
-def _note(node: Json, found: Required) -> None:
-    needed = bool(node["isRequired"])
+def _add_context(node: Json, known: Required) -> None:
+    is_required = bool(node["isRequired"])
     if node["__typename"] == "CheckRun":
-        found.ids[str(node["databaseId"])] = needed
-    name = node["name"] if node["__typename"] == "CheckRun" else node["context"]
-    found.names[name] = found.names.get(name, False) or needed
+        known.ids[str(node["databaseId"])] = is_required
+        name = node["name"]
+    else:
+        name = node["context"]
+    known.names[name] = known.names.get(name, False) or is_required
 
 
-def _rules(client: Client, place: PullPlace, branch: str, found: Required) -> None:
-    path = f"/repos/{place.repository}/rules/branches/{quote(branch, safe='')}"
+def _add_rules(client: Client, path: str, known: Required) -> None:
+    """What the rule sets of the branch require."""
     for rule in client.pages(path):
         if rule["type"] == "required_status_checks":
             checks = rule["parameters"]["required_status_checks"]
-            found.expected |= {check["context"] for check in checks}
+            known.expected |= {check["context"] for check in checks}
 
 
-def _protection(client: Client, place: PullPlace, branch: str, found: Required) -> None:
-    path = f"/repos/{place.repository}/branches/{quote(branch, safe='')}/protection/required_status_checks"
+def _add_protection(client: Client, branch_path: str, known: Required) -> None:
+    """What the older branch protection requires."""
     try:
-        data = client.get(path)
+        data = client.get(f"{branch_path}/protection/required_status_checks")
     except GitHubError as error:
-        if error.status == 404 and any(word in str(error).lower() for word in _UNPROTECTED):
+        message = str(error).lower()
+        if error.status == 404 and any(text in message for text in _UNPROTECTED):
             return
         raise
-    found.expected |= {check["context"] for check in data["checks"]} | set(data["contexts"])
+    known.expected |= {check["context"] for check in data["checks"]}
+    known.expected |= set(data["contexts"])

@@ -1,9 +1,9 @@
-"""Whose an artifact is, and the reports in it as files of a saved run."""
+"""Which job an artifact is of, and the reports in it as files of a saved run."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -11,7 +11,7 @@ from pathlib import Path
 from bot.ci.archives import reports
 from bot.ci.convert import Execution
 from bot.ci.source import LARGEST_ARTIFACT
-from bot.ci.tolerant_fetch import Asking
+from bot.ci.tolerant_fetch import TolerantFetch
 from bot.github.client import Json
 from checks.ci.message_keys import Problem
 from checks.ci.model import Artifact, CoverageFile, Job
@@ -24,8 +24,10 @@ _COVERAGE = re.compile(r"(?i)cov")
 
 
 @dataclass
-class Results:
-    """What was saved: JUnit files by the id of their job, coverage files, and the list of all artifacts."""
+class SavedReports:
+    """What was saved: JUnit files by the id of their job, coverage files, and the list of all
+    artifacts.
+    """
 
     junit: dict[str, tuple[str, ...]] = field(default_factory=dict)
     coverage: list[CoverageFile] = field(default_factory=list)
@@ -36,20 +38,23 @@ class Results:
         return replace(job, junit=self.junit.get(job.id, ()))
 
 
-def results(
-    asking: Asking,
+def save_reports(
+    fetch: TolerantFetch,
     into: Path,
     executions: Iterable[Execution],
     uploaded: Mapping[str, frozenset[int]],
-) -> Results:
-    """The reports of every run's artifacts, saved in `into`; `uploaded`: artifact ids that a job's log names."""
-    by_run: dict[int, list[Json]] = {}
-    for one in executions:
-        by_run.setdefault(int(one.run["id"]), []).append(one.job)
-    made = Results()
-    for run, jobs in sorted(by_run.items()):
-        for artifact in _listed(asking, run):
-            made.artifacts.append(
+) -> SavedReports:
+    """Save the reports in the artifacts of every run in `into`.
+
+    `uploaded` are the ids of artifacts that a job's log names.
+    """
+    jobs_by_run: dict[int, list[Json]] = {}
+    for execution in executions:
+        jobs_by_run.setdefault(int(execution.run["id"]), []).append(execution.job)
+    saved = SavedReports()
+    for run, jobs in sorted(jobs_by_run.items()):
+        for artifact in _list_artifacts(fetch, run):
+            saved.artifacts.append(
                 Artifact(
                     artifact["name"],
                     artifact["size_in_bytes"],
@@ -57,71 +62,103 @@ def results(
                     expired=artifact["expired"],
                 )
             )
-            whose = owner(artifact, jobs, uploaded)
-            if whose is not None and _wanted(artifact) and len(made.artifacts) <= MOST_ARTIFACTS:
-                _save(asking, into, whose, artifact, jobs[0]["head_sha"], made)
-    return made
+            job = owner(artifact, jobs, uploaded)
+            too_many = len(saved.artifacts) > MOST_ARTIFACTS
+            if job is not None and _may_have_reports(artifact) and not too_many:
+                _save(fetch, into, job, artifact, jobs[0]["head_sha"], saved)
+    return saved
 
 
-def of_base(asking: Asking, into: Path, commit: str, made: Results) -> None:
-    """Add the coverage files of the base's own runs: what the project had before, and which flags did not come now."""
-    runs: list[Json] = asking.optional(
-        Problem.ARTIFACTS, lambda: asking.source.runs(head_sha=commit, per_page=30), []
+def add_base_coverage(fetch: TolerantFetch, into: Path, commit: str, saved: SavedReports) -> None:
+    """Add the coverage files of the base's own runs.
+
+    They say what the project had before, and which flags did not come now.
+    """
+    runs: list[Json] = fetch.optional(
+        Problem.ARTIFACTS, lambda: fetch.source.runs(head_sha=commit, per_page=30), []
     )
-    listed = (
-        a for run in runs if run["event"] != "pull_request" for a in _listed(asking, int(run["id"]))
+    flags = {file.flag for file in saved.coverage}
+    for artifact in islice(_coverage_artifacts(fetch, runs, flags), MOST_OF_BASE):
+        _save(fetch, into, "", artifact, commit, saved)
+
+
+def _coverage_artifacts(
+    fetch: TolerantFetch, runs: Iterable[Json], flags: set[str]
+) -> Iterator[Json]:
+    """The artifacts of the branch's own runs that may hold coverage, listed as they are needed."""
+    for run in runs:
+        if run["event"] == "pull_request":
+            continue
+        for artifact in _list_artifacts(fetch, int(run["id"])):
+            name = artifact["name"]
+            is_coverage = name in flags or _COVERAGE.search(name) is not None
+            if is_coverage and _may_have_reports(artifact):
+                yield artifact
+
+
+def _list_artifacts(fetch: TolerantFetch, run: int) -> list[Json]:
+    path = f"{fetch.source.path}/actions/runs/{run}/artifacts"
+    return fetch.optional(
+        Problem.ARTIFACTS, lambda: list(fetch.source.client.pages(path, "artifacts")), []
     )
-    flags = {file.flag for file in made.coverage}
-    wanted = (
-        a for a in listed if _wanted(a) and (a["name"] in flags or _COVERAGE.search(a["name"]))
-    )
-    for artifact in islice(wanted, MOST_OF_BASE):
-        _save(asking, into, "", artifact, commit, made)
 
 
-def _listed(asking: Asking, run: int) -> list[Json]:
-    path = f"{asking.source.path}/actions/runs/{run}/artifacts"
-    return asking.optional(
-        Problem.ARTIFACTS, lambda: list(asking.source.client.pages(path, "artifacts")), []
-    )
-
-
-def _wanted(artifact: Json) -> bool:
-    small = artifact["size_in_bytes"] <= LARGEST_ARTIFACT
-    return small and not artifact["expired"] and _TELLING.search(artifact["name"]) is not None
+def _may_have_reports(artifact: Json) -> bool:
+    if artifact["size_in_bytes"] > LARGEST_ARTIFACT or artifact["expired"]:
+        return False
+    return _TELLING.search(artifact["name"]) is not None
 
 
 def owner(artifact: Json, jobs: list[Json], uploaded: Mapping[str, frozenset[int]]) -> str | None:
-    """The id of the job that uploaded it: its log says so, or its name stands in the artifact's, or it is the only
-    one. None where that is not certain: results under a wrong job would be worse than none."""
-    said = [j for j in jobs if artifact["id"] in uploaded.get(str(j["id"]), frozenset())]
-    if not said and len(jobs) > 1:
-        name = _plain(artifact["name"])
-        said = [j for j in jobs if _plain(j["name"]) and f"-{_plain(j['name'])}-" in f"-{name}-"]
-    chosen = said or (jobs if len(jobs) == 1 else [])
-    return str(chosen[0]["id"]) if len(chosen) == 1 else None
+    """The id of the job that uploaded an artifact.
+
+    The job's log says so, or its name is in the artifact's, or it is the only job. None where that
+    is not certain: results under a wrong job would be worse than none.
+    """
+    candidates = [
+        job for job in jobs if artifact["id"] in uploaded.get(str(job["id"]), frozenset())
+    ]
+    if not candidates and len(jobs) == 1:
+        candidates = jobs
+    elif not candidates:
+        candidates = [job for job in jobs if _names_job(artifact["name"], job["name"])]
+    if len(candidates) != 1:
+        return None
+    return str(candidates[0]["id"])
 
 
-def _plain(name: str) -> str:
+def _names_job(artifact_name: str, job_name: str) -> bool:
+    """Whether the job's name is in the artifact's, as whole words."""
+    words = _words(job_name)
+    return bool(words) and f"-{words}-" in f"-{_words(artifact_name)}-"
+
+
+def _words(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
-def _save(asking: Asking, into: Path, job: str, artifact: Json, commit: str, made: Results) -> None:
-    """Write the reports of one artifact; without a job, coverage alone. Those before a place where the archive is
-    refused stay."""
+def _save(
+    fetch: TolerantFetch, into: Path, job: str, artifact: Json, commit: str, saved: SavedReports
+) -> None:
+    """Save the reports of one artifact; without a job, only coverage.
+
+    Where the archive is refused in the middle, the reports before that place stay.
+    """
 
     def save() -> None:
-        archive = asking.source.artifact(int(artifact["id"]))
-        for number, found in enumerate(reports(archive), 1):
-            if found.kind == "junit" and not job:
+        archive = fetch.source.artifact(int(artifact["id"]))
+        for number, report in enumerate(reports(archive), 1):
+            is_junit = report.kind == "junit"
+            if is_junit and not job:
                 continue
-            folder = f"junit/{job}" if found.kind == "junit" else "coverage"
-            path = f"{folder}/{artifact['id']}-{number}-{found.name}"
+            folder = f"junit/{job}" if is_junit else "coverage"
+            path = f"{folder}/{artifact['id']}-{number}-{report.name}"
             (into / folder).mkdir(parents=True, exist_ok=True)
-            (into / path).write_bytes(found.data)
-            if found.kind == "junit":
-                made.junit[job] = (*made.junit.get(job, ()), path)
+            (into / path).write_bytes(report.data)
+            if is_junit:
+                saved.junit[job] = (*saved.junit.get(job, ()), path)
             else:
-                made.coverage.append(CoverageFile(path, commit, flag=artifact["name"], job=job))
+                file = CoverageFile(path, commit, flag=artifact["name"], job=job)
+                saved.coverage.append(file)
 
-    asking.optional(Problem.ARTIFACTS, save, None)
+    fetch.optional(Problem.ARTIFACTS, save, None)

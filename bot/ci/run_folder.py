@@ -8,6 +8,7 @@ from typing import BinaryIO
 
 from bot.errors import UserError
 from bot.git import Git, resolve
+from bot.logprobs.answer import answered
 from bot.pipeline import open_change, run_review
 from checks.ci.analyse import analyse
 from checks.ci.folder import RUN, FolderError, load
@@ -17,7 +18,10 @@ from checks.core.change import PullRequest
 
 
 class Folder:
-    """The files of a saved run. A path never leaves the folder: `load` refuses such names, links are not followed."""
+    """The files of a saved run.
+
+    A path never leaves the folder: `load` refuses such names, links are not followed.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path.resolve()
@@ -25,8 +29,9 @@ class Folder:
     def open(self, name: str) -> BinaryIO | None:
         """The file `name` of the folder, None where there is no such regular file in it."""
         path = self.path / name
-        inside = path.resolve().is_relative_to(self.path)
-        return path.open("rb") if inside and path.is_file() else None
+        if not path.resolve().is_relative_to(self.path) or not path.is_file():
+            return None
+        return path.open("rb")
 
 
 def read(folder: Path) -> CIRun:
@@ -51,10 +56,11 @@ def reported(
     head: str | None = None,
     records: Sequence[str] = (),
 ) -> CIReport:
-    """The analysis, linked to the change where a repository was named; its revisions are the run's unless given.
+    """The analysis, linked to the change where a repository was named; its revisions are the run's
+    unless given.
 
-    `records` are files of logprob records before and after the change: their comparison answers what a baseline that
-    differs means.
+    `records` are files of logprob records before and after the change: their comparison answers
+    what a baseline that differs means.
     """
     if repo is None:
         if base is not None or head is not None or records:
@@ -67,8 +73,6 @@ def reported(
     with open_change(git, compared, PullRequest()) as change:
         report = run_review(change)
         if records:
-            from bot.logprobs.answer import answered
-
             report = answered(report, *records)
         review = report.review
         return analyse(saved, files, change, review.findings, review.config)

@@ -15,7 +15,8 @@ from bot.github.client import Cache, Json
 from bot.github.own_comments import PullPlace
 from bot.github.rate_limit import Pace
 
-# The first that is set gives the token. It is never an argument: those are seen by everybody on the machine.
+# The first that is set gives the token. It is never an argument: those are seen by everybody on the
+# machine.
 TOKENS = ("GITHUB_TOKEN", "GH_TOKEN")
 LARGEST_LOG = 200 << 20
 LARGEST_ARTIFACT = 100 << 20
@@ -35,7 +36,10 @@ class Source:
         return f"/repos/{self.place.repository}"
 
     def log(self, job: int) -> bytes:
-        """The raw log of a workflow job. Raises `GitHubError`, `Limited` where GitHub wants a pause."""
+        """The raw log of a workflow job.
+
+        Raises `GitHubError`, `Limited` where GitHub wants a pause.
+        """
         return self._again(
             lambda: download.job_log(self.api, self.token, self.place.repository, job, LARGEST_LOG)
         )

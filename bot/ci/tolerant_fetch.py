@@ -15,8 +15,11 @@ from checks.ci.message_keys import Problem
 T = TypeVar("T")
 
 
-class Asking:
-    """One collection's requests. `limited`: GitHub's limits are reached, and nothing optional is asked any more."""
+class TolerantFetch:
+    """The requests of one collection.
+
+    `limited`: GitHub's limits are reached, and nothing optional is requested any more.
+    """
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -26,7 +29,7 @@ class Asking:
     def listed(
         self, problem: Problem, pages: Callable[[], Iterator[Json]], most: int
     ) -> list[Json]:
-        """The first `most`. `Limited` goes up: without these there is no report."""
+        """The first `most` items. `RateLimited` is not caught: without these there is no report."""
         try:
             return list(islice(pages(), most))
         except RateLimited:
@@ -35,14 +38,14 @@ class Asking:
             self.problems.add(problem)
             return []
 
-    def optional(self, problem: Problem, make: Callable[[], T], otherwise: T) -> T:
-        """What `make` gives, `otherwise` where it is refused."""
-        try:
-            if not self.limited:
-                return make()
-        except RateLimited:
-            self.limited = True
-        except (GitHubError, BadArchive):
-            pass
+    def optional(self, problem: Problem, fetch: Callable[[], T], fallback: T) -> T:
+        """What `fetch` gives, or `fallback` where it is refused."""
+        if not self.limited:
+            try:
+                return fetch()
+            except RateLimited:
+                self.limited = True
+            except (GitHubError, BadArchive):
+                pass
         self.problems.add(problem)
-        return otherwise
+        return fallback

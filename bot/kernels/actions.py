@@ -52,8 +52,10 @@ def compare(args: argparse.Namespace) -> int:
 def pairs(
     git: Git, revisions: Range, planned: Callable[[Package], runs.Plan], progress: runs.Progress
 ) -> Report:
-    """Both revisions' kernels under base's harness, and under head's too where that is another. `planned` says what is
-    run of base's package."""
+    """Both revisions' kernels under base's harness, and under head's too where that is another.
+
+    `planned` says what is run of base's package.
+    """
     base, head = package.revisions(git, revisions.base, revisions.head)
     plan, edited = planned(base), trusted_files.edited(base, head)
     judged = [Judged("base", compare_runs(*runs.against(base, head, base, plan, progress)))]
@@ -68,7 +70,10 @@ def pairs(
 
 
 def diff(args: argparse.Namespace) -> int:
-    """Compare two folders of results. 1 if a case of the second got worse, 2 if they cannot be compared."""
+    """Compare two folders of results.
+
+    1 if a case of the second got worse, 2 if they cannot be compared.
+    """
     base, head = (results.load(Path(folder)) for folder in (args.base, args.head))
     comparison = compare_runs(base, head)
     report = Report(args.base, args.head, (Judged("", comparison),))
@@ -83,7 +88,9 @@ def _plan(args: argparse.Namespace, kernels: Package) -> runs.Plan:
 
 
 def _folder(name: str) -> Path:
-    """The folder to write to: made before the minutes that a run takes, not found to be impossible after them."""
+    """The folder to write to: made before the minutes that a run takes, not found to be impossible
+    after them.
+    """
     folder = Path(name)
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,6 @@
-"""How code under test is held: no token, no network where that can be had, limits on what it may take."""
+"""How code under test is held: no token, no network where that can be had, limits on what it may
+take.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,6 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable
 from functools import cache
-from itertools import chain
 from pathlib import Path
 
 from checks.kernelrun.model import Confinement
@@ -20,14 +21,24 @@ LARGEST_FILE = 1 << 30
 _PR_SET_PDEATHSIG = 1
 _MEMORY = 24 << 30
 _PROCESSES = 4096
-# What a process needs to find its libraries and its GPU. Everything else stays here: tokens, proxies, agents.
+# What a process needs to find its libraries and its GPU. Everything else stays here: tokens,
+# proxies, agents.
 _PASSED = (
-    "PATH", "LANG", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER",
-    "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES", "CC",
-)  # fmt: skip
+    "PATH",
+    "LANG",
+    "LD_LIBRARY_PATH",
+    "CUDA_HOME",
+    "CUDA_PATH",
+    "CUDA_VISIBLE_DEVICES",
+    "CUDA_DEVICE_ORDER",
+    "NVIDIA_VISIBLE_DEVICES",
+    "NVIDIA_DRIVER_CAPABILITIES",
+    "CC",
+)
 _NO_NETWORK = ("unshare", "--user", "--map-current-user", "--net")
-# With a PID namespace whatever the code starts ends with it. A shell is its first process, because the kernel sends
-# that one no default-action signal: the process under test must be another, to die of its own SIGSEGV.
+# With a PID namespace whatever the code starts ends with it. A shell is its first process, because
+# the kernel sends that one no default-action signal: the process under test must be another, to die
+# of its own SIGSEGV.
 _NO_ESCAPE = (*_NO_NETWORK, "--pid", "--fork", "--kill-child", "sh", "-c", '"$@"; exit "$?"', "sh")
 _HIDDEN: list[Path] = []
 # Whether a GPU answers in there: some sandboxes' drivers do not work in a PID namespace.
@@ -42,7 +53,8 @@ _PROBES = {
 
 
 def environment(home: Path) -> dict[str, str]:
-    """The whole environment of a process under test; its home and its temporary files are its own."""
+    """The whole environment of a process under test; its home and its temporary files are its own.
+    """
     kept = {name: os.environ[name] for name in _PASSED if name in os.environ}
     return kept | {
         "HOME": str(home),
@@ -57,10 +69,16 @@ def environment(home: Path) -> dict[str, str]:
 
 @cache
 def _strongest(device: str) -> int:
-    """Which of `_ways` to go: the first that works here, found by trying, because a kernel, a container or a driver
-    may refuse any of them."""
-    ways = _ways(Path(tempfile.gettempdir()))
-    return next(i for i, way in enumerate(ways) if not way or _works([*way, *_PROBES[device]]))
+    """The index of the first of `_ways` that works here.
+
+    It is found by trying, which starts processes, because a kernel, a container or a driver may
+    refuse any of them.
+    """
+    for index, way in enumerate(_ways(Path(tempfile.gettempdir()))):
+        is_last_resort = not way
+        if is_last_resort or _works([*way, *_PROBES[device]]):
+            return index
+    raise AssertionError("the last way needs nothing")
 
 
 def _works(command: list[str]) -> bool:
@@ -76,21 +94,23 @@ def prefix(device: str, folder: Path) -> list[str]:
 
 
 def hide(paths: Iterable[Path]) -> None:
-    """Let code under test see these files and folders as empty, where files can be confined at all."""
+    """Let code under test see these files and folders as empty, where files can be confined at all.
+    """
     _HIDDEN[:] = paths
 
 
 def _ways(folder: Path) -> list[list[str]]:
-    """From the strongest to none at all."""
-    own = str(folder)
-    masks = [
-        ["--tmpfs", str(p)] if p.is_dir() else ["--ro-bind", "/dev/null", str(p)] for p in _HIDDEN
-    ]
-    bwrap = [
-        "bwrap", "--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev", "--tmpfs", "/dev/shm", "--proc", "/proc",
-        *chain.from_iterable(masks), "--bind", own, own,
-        "--unshare-net", "--unshare-pid", "--unshare-ipc", "--die-with-parent", "--new-session",
-    ]  # fmt: skip
+    """The ways to confine a command, from the strongest to none at all."""
+    masks: list[str] = []
+    for path in _HIDDEN:
+        if path.is_dir():
+            masks += ["--tmpfs", str(path)]
+        else:
+            masks += ["--ro-bind", "/dev/null", str(path)]
+    bwrap = ["bwrap", "--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev", "--tmpfs", "/dev/shm"]
+    bwrap += ["--proc", "/proc", *masks, "--bind", str(folder), str(folder)]
+    bwrap += ["--unshare-net", "--unshare-pid", "--unshare-ipc"]
+    bwrap += ["--die-with-parent", "--new-session"]
     return [bwrap, list(_NO_ESCAPE), list(_NO_NETWORK), []]
 
 
@@ -103,13 +123,15 @@ def confinement(device: str) -> Confinement:
 
 def _limits(device: str) -> dict[str, int]:
     limits = {"file_bytes": LARGEST_FILE, "processes": _PROCESSES}
-    # CUDA reserves address space for the memory of every GPU: a limit on it would keep it from starting.
+    # CUDA reserves address space for the memory of every GPU: a limit on it would keep it from
+    # starting.
     return limits if device == "cuda" else limits | {"memory_bytes": _MEMORY}
 
 
 def limiter(device: str) -> Callable[[], None]:
-    """To be called in the new process before it becomes the command: sets the limits, none above the one in force,
-    and lets the process die with this one, even if this one is killed."""
+    """To be called in the new process before it becomes the command: sets the limits, none above
+    the one in force, and lets the process die with this one, even if this one is killed.
+    """
     wanted = _limits(device)
     kinds = {
         resource.RLIMIT_FSIZE: wanted["file_bytes"],

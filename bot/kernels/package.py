@@ -1,5 +1,7 @@
-"""A `kernels` package as bytes: the one installed with this program, or a revision's. Written out anew for every
-process, so that code under test never meets a file that earlier code under test could have touched.
+"""A `kernels` package as bytes: the one installed with this program, or a revision's.
+
+Written out anew for every process, so that code under test never meets a file that earlier code
+under test could have touched.
 """
 
 from __future__ import annotations
@@ -27,22 +29,27 @@ def installed() -> Package:
 
 
 def revisions(git: Git, base: str, head: str) -> tuple[Package, Package]:
-    """The packages of two commits, read as git objects: no checkout, so no hook, filter or attribute of a hostile
-    tree has a say. Links and submodules are left out."""
+    """The packages of two commits, read as git objects: no checkout, so no hook, filter or
+    attribute of a hostile tree has a say. Links and submodules are left out.
+    """
+    packages = []
     with Blobs(git) as blobs:
-        made = []
         for tree in trees(git, blobs, base, head):
-            paths = [
-                p
-                for p in tree.paths()
-                if p.startswith(f"{PACKAGE}/") and p.endswith(".py") and _harmless(p)
-            ]
-            made.append({path: tree.read(path) or b"" for path in paths})
-    return _usable(made[0], base), made[1]
+            package = {}
+            for path in tree.paths():
+                is_module = path.startswith(f"{PACKAGE}/") and path.endswith(".py")
+                if is_module and _harmless(path):
+                    package[path] = tree.read(path) or b""
+            packages.append(package)
+    base_package, head_package = packages
+    return _usable(base_package, base), head_package
 
 
 def _harmless(path: str) -> bool:
-    """Whether a tree's name stays within the folder that it is written to. Git itself makes no other one."""
+    """Whether a tree's name stays within the folder that it is written to.
+
+    Git itself makes no other one.
+    """
     return "\\" not in path and not any(part.lower() in _FORBIDDEN for part in path.split("/"))
 
 
@@ -58,7 +65,10 @@ def _usable(package: Package, where: str) -> Package:
 
 
 def write(package: Package, folder: Path) -> None:
-    """The package's files under `folder`. Raises `UserError` for names that no file system takes."""
+    """The package's files under `folder`.
+
+    Raises `UserError` for names that no file system takes.
+    """
     for name, data in package.items():
         path = folder / name
         try:

@@ -16,7 +16,7 @@ from pathlib import Path
 from bot.kernels import confine
 from bot.kernels.package import Package, write
 from checks.kernelrun.events import LONGEST, Journal, parse
-from checks.kernelrun.judge import Ending, Law, Process, Tensors
+from checks.kernelrun.judge import HarnessProcess, ProcessEnd, Standard, Tensors
 from checks.kernelrun.tensors import TensorError, read
 
 _STARTING = 180.0
@@ -28,12 +28,14 @@ _MOST_LINES = 1000
 _WEIGHED = 1.0
 """Seconds between two looks at how much the process has written."""
 _MOST_LIMITS = 20
-"""How many times the limit of one case a whole process may take: lines in the journal are cheap to write."""
+"""How many times the limit of one case a whole process may take: lines in the journal are cheap to
+write.
+"""
 _SHELL_SIGNAL = 128
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class OpJob:
     """What to run. `limit` is in seconds, for one case; with `reference`, that too is written."""
 
     op: str
@@ -43,15 +45,18 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
-    """What came of it; `law` only where the reference was asked for."""
+class OpResult:
+    """The process, and the standard to judge by where the reference was run too."""
 
-    process: Process
-    law: Law | None
+    process: HarnessProcess
+    standard: Standard | None
 
 
-def run(job: Job, package: Package, tick: Callable[[], None]) -> Finished:
-    """Run the job on `package`. Nothing that the code does is an error here. `tick` is called while it runs."""
+def run(job: OpJob, package: Package, tick: Callable[[], None]) -> OpResult:
+    """Run the job on `package`.
+
+    Nothing that the code does is an error here. `tick` is called while it runs.
+    """
     with tempfile.TemporaryDirectory(prefix="specbot-kernels-", ignore_cleanup_errors=True) as name:
         folder = Path(name).resolve()
         work, out = folder / "work", folder / "out"
@@ -59,10 +64,10 @@ def run(job: Job, package: Package, tick: Callable[[], None]) -> Finished:
             new.mkdir()
         write(package, work)
         ending = _watch(_start(job, folder), job, folder, tick)
-        return _finished(job, replace(ending, said=_last_line(folder)), out)
+        return _result(job, replace(ending, said=_last_line(folder)), out)
 
 
-def _start(job: Job, folder: Path) -> subprocess.Popen[bytes]:
+def _start(job: OpJob, folder: Path) -> subprocess.Popen[bytes]:
     command = [
         sys.executable,
         "-m",
@@ -89,38 +94,39 @@ def _start(job: Job, folder: Path) -> subprocess.Popen[bytes]:
 
 
 def _watch(
-    process: subprocess.Popen[bytes], job: Job, folder: Path, tick: Callable[[], None]
-) -> Ending:
-    """Wait for the end, or bring it about: every case has `limit` seconds from the journal line that began it, and all
-    files in the folder together may be as large as one."""
+    process: subprocess.Popen[bytes], job: OpJob, folder: Path, tick: Callable[[], None]
+) -> ProcessEnd:
+    """Wait for the end, or bring it about: every case has `limit` seconds from the journal line
+    that began it, and all files in the folder together may be as large as one.
+    """
     journal = folder / "out/events.jsonl"
-    started = since = weighed = time.monotonic()
+    started = last_progress = last_weighed = time.monotonic()
     lines, allowed = 0, _STARTING
+    longest = _STARTING + _MOST_LIMITS * job.limit
     try:
         while process.poll() is None:
             time.sleep(_POLL)
             tick()
-            seen = _lines(journal)
-            if seen > lines:
-                lines, since, allowed = seen, time.monotonic(), job.limit
             now = time.monotonic()
-            if (
-                now - since > allowed
-                or now - started > _STARTING + _MOST_LIMITS * job.limit
-                or seen > _MOST_LINES
-            ):
-                return Ending(limit=allowed)
-            if now - weighed > _WEIGHED:
-                weighed = now
+            lines_now = _lines(journal)
+            if lines_now > lines:
+                lines, last_progress, allowed = lines_now, now, job.limit
+            too_slow = now - last_progress > allowed or now - started > longest
+            if too_slow or lines_now > _MOST_LINES:
+                return ProcessEnd(limit=allowed)
+            if now - last_weighed > _WEIGHED:
+                last_weighed = now
                 if _written(folder) > confine.LARGEST_FILE:
-                    return Ending(signal=int(signal.SIGXFSZ))
+                    return ProcessEnd(signal=int(signal.SIGXFSZ))
     finally:
         _kill(process)
-    return _ending(process.returncode)
+    return _process_end(process.returncode)
 
 
 def _written(folder: Path) -> int:
-    """The sizes of all files in the folder, in bytes; holes count too, because who reads the files reads those."""
+    """The sizes of all files in the folder, in bytes; holes count too, because who reads the files
+    reads those.
+    """
     size = 0
     for parent, _, names in os.walk(folder):
         for name in names:
@@ -139,26 +145,37 @@ def _lines(journal: Path) -> int:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End the whole process group; in a PID namespace what left the group ends with its first process."""
+    """End the whole process group; in a PID namespace what left the group ends with its first
+    process.
+    """
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 
-def _ending(code: int) -> Ending:
+def _process_end(code: int) -> ProcessEnd:
     if code < 0:
-        return Ending(signal=-code)
-    return Ending(signal=code - _SHELL_SIGNAL) if code > _SHELL_SIGNAL else Ending(code=code)
+        return ProcessEnd(signal=-code)
+    # The shell of `confine` says a signal of its child in this way.
+    if code > _SHELL_SIGNAL:
+        return ProcessEnd(signal=code - _SHELL_SIGNAL)
+    return ProcessEnd(code=code)
 
 
-def _finished(job: Job, ending: Ending, out: Path) -> Finished:
+def _result(job: OpJob, ending: ProcessEnd, out: Path) -> OpResult:
     journal = _journal(out)
     outputs = _tensors(out / "outputs", journal.attempts)
-    law = None
-    if job.reference:
-        expected = _tensors(out / "reference", journal.cases)
-        law = Law(journal.cases, expected, journal.lawless, journal.sizes, journal.bandwidth)
-    return Finished(Process(journal, ending, outputs), law)
+    process = HarnessProcess(journal, ending, outputs)
+    if not job.reference:
+        return OpResult(process, None)
+    standard = Standard(
+        cases=journal.cases,
+        expected=_tensors(out / "reference", journal.cases),
+        failed=journal.reference_failures,
+        sizes=journal.sizes,
+        bandwidth=journal.bandwidth,
+    )
+    return OpResult(process, standard)
 
 
 def _last_line(folder: Path) -> str:
@@ -195,7 +212,9 @@ def _tensors(folder: Path, cases: Mapping[str, object]) -> dict[str, Tensors]:
 
 
 def _regular(path: Path, most: int) -> bytes:
-    """The first `most` bytes of a file that is no link: code under test could point one at a file of ours."""
+    """The first `most` bytes of a file that is no link: code under test could point one at a file
+    of ours.
+    """
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     with os.fdopen(handle, "rb") as file:
         return file.read(most)

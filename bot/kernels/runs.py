@@ -9,9 +9,9 @@ import bot
 from bot.errors import UserError
 from bot.kernels import confine
 from bot.kernels.package import Package
-from bot.kernels.process import Finished, Job, run
+from bot.kernels.process import OpJob, OpResult, run
 from checks.kernelrun import trusted_files
-from checks.kernelrun.judge import Law, Process, Tensors, judge, together
+from checks.kernelrun.judge import HarnessProcess, Standard, Tensors, judge, merge_processes
 from checks.kernelrun.model import Case, Run
 
 Progress = Callable[[str, str, int, int], None]
@@ -19,7 +19,9 @@ Progress = Callable[[str, str, int, int], None]
 
 BASE, HEAD = "base", "head"
 TIMED = (BASE, HEAD, HEAD, BASE)
-"""Each side once before and once after the other, so that a machine that warms up or slows down hurts both alike."""
+"""Each side once before and once after the other, so that a machine that warms up or slows down
+hurts both alike.
+"""
 UNTIMED = (BASE, HEAD)
 """The interpreter's times mean nothing, so there is nothing to balance."""
 
@@ -35,92 +37,118 @@ class Plan:
 
 @dataclass(slots=True)
 class _Side:
-    """What one side's processes gave, op after op."""
+    """What one side's processes gave, op after op.
+
+    `outputs` are by `op/case`; `bandwidths` has one number for each op where it was measured.
+    """
 
     harness: str
     versions: dict[str, str] = field(default_factory=dict)
     device: dict[str, object] = field(default_factory=dict)
     cases: list[Case] = field(default_factory=list)
-    outputs: dict[str, Tensors] = field(default_factory=dict)  # by op and case: `op/case`
-    bandwidths: list[float] = field(default_factory=list)  # one for each op, where it was measured
+    outputs: dict[str, Tensors] = field(default_factory=dict)
+    bandwidths: list[float] = field(default_factory=list)
 
-    def note(self, finished: Finished) -> None:
-        """Versions and device, from the first process that says them."""
-        self.versions = self.versions or finished.process.journal.versions
-        self.device = self.device or finished.process.journal.device
+    def note(self, result: OpResult) -> None:
+        """Take versions and device from the first process that says them."""
+        self.versions = self.versions or result.process.journal.versions
+        self.device = self.device or result.process.journal.device
 
-    def add(self, op: str, law_: Law, processes: Sequence[Process]) -> None:
-        """The op's cases, from one or more processes of this side."""
-        self.cases += together([judge(op, law_, p) for p in processes])
-        self.bandwidths += [] if law_.bandwidth is None else [law_.bandwidth]
+    def add(self, op: str, standard: Standard, processes: Sequence[HarnessProcess]) -> None:
+        """Add the op's cases, from one or more processes of this side."""
+        self.cases += merge_processes([judge(op, standard, process) for process in processes])
+        if standard.bandwidth is not None:
+            self.bandwidths.append(standard.bandwidth)
+        # The first process wins: its outputs are written last.
         for process in reversed(processes):
-            self.outputs |= {f"{op}/{case}": tensors for case, tensors in process.outputs.items()}
+            for case, tensors in process.outputs.items():
+                self.outputs[f"{op}/{case}"] = tensors
 
     def run(self, plan: Plan) -> Run:
-        """All of it. Only tensors that a case names are kept."""
-        tensors = {
-            f"{c.op}/{c.name}/{o.name}": self.outputs[f"{c.op}/{c.name}"][o.name]
-            for c in self.cases
-            for o in c.outputs
-        }
-        versions = {"specbot": bot.__version__} | self.versions
-        held, roof = confine.confinement(plan.device), max(self.bandwidths, default=None)
-        return Run(versions, self.device, self.harness, held, tuple(self.cases), tensors, roof)
+        """The whole run. Only tensors that a case names are kept."""
+        tensors = {}
+        for case in self.cases:
+            for output in case.outputs:
+                name = f"{case.op}/{case.name}"
+                tensors[f"{name}/{output.name}"] = self.outputs[name][output.name]
+        return Run(
+            versions={"specbot": bot.__version__} | self.versions,
+            device=self.device,
+            harness=self.harness,
+            confinement=confine.confinement(plan.device),
+            cases=tuple(self.cases),
+            tensors=tensors,
+            bandwidth=max(self.bandwidths, default=None),
+        )
 
 
 def chosen(package: Package, wanted: Sequence[str]) -> tuple[str, ...]:
-    """The ops to run: those asked for, or where none is all that the package has cases for."""
+    """The ops to run: the wanted ones, or all that the package has cases for.
+
+    Raises `UserError`.
+    """
     known = trusted_files.ops(package)
     for name in wanted:
         if name not in known:
             raise UserError("kernels-unknown-op", name=name, known=list(known))
-    return tuple(op for op in known if not wanted or op in wanted)
+    if not wanted:
+        return known
+    return tuple(op for op in known if op in wanted)
 
 
 def alone(package: Package, plan: Plan, progress: Progress) -> Run:
-    """Every op of one package, held against its own reference."""
+    """Run every op of one package, compared with its own reference."""
     side = _Side(trusted_files.digest(package))
-    for n, op in enumerate(plan.ops):
-        finished = _one(
-            Job(op, plan.device, plan.limit, True), package, "", progress, n, len(plan.ops)
-        )
-        side.note(finished)
-        side.add(op, finished.law or Law({}, {}), [finished.process])
+    for number, op in enumerate(plan.ops, 1):
+        job = OpJob(op, plan.device, plan.limit, True)
+        result = _run_op(job, package, _tick(progress, op, "", number, len(plan.ops)))
+        side.note(result)
+        side.add(op, result.standard or Standard({}, {}), [result.process])
     return side.run(plan)
 
 
 def against(
     base: Package, head: Package, judge_: Package, plan: Plan, progress: Progress
 ) -> tuple[Run, Run]:
-    """Both sides under one harness, `judge_`'s (which is `base` or `head`); the reference comes from that side too,
-    in a process that never loads the other's code."""
-    packages = {BASE: trusted_files.under(judge_, base), HEAD: trusted_files.under(judge_, head)}
+    """Run both sides under one harness, that of `judge_`, which is `base` or `head`.
+
+    The reference comes from that side too, in a process that never loads the other's code.
+    """
+    packages = {
+        BASE: trusted_files.with_harness_of(judge_, base),
+        HEAD: trusted_files.with_harness_of(judge_, head),
+    }
     judging = HEAD if judge_ is head else BASE
     digest = trusted_files.digest(packages[judging])
     sides = {BASE: _Side(digest), HEAD: _Side(digest)}
     order = TIMED if plan.device == "cuda" else UNTIMED
-    for n, op in enumerate(plan.ops):
-        done: dict[str, list[Process]] = {BASE: [], HEAD: []}
-        laws = Law({}, {})
-        for i, name in enumerate(order):
-            first = name == judging and not done[name]
-            job = Job(op, plan.device, plan.limit, first)
-            finished = _one(
-                job, packages[name], name, progress, n * len(order) + i, len(order) * len(plan.ops)
-            )
-            sides[name].note(finished)
-            done[name].append(finished.process)
-            laws = finished.law or laws
+    number = 0
+    for op in plan.ops:
+        processes: dict[str, list[HarnessProcess]] = {BASE: [], HEAD: []}
+        standard = Standard({}, {})
+        for name in order:
+            number += 1
+            with_reference = name == judging and not processes[name]
+            job = OpJob(op, plan.device, plan.limit, with_reference)
+            tick = _tick(progress, op, name, number, len(order) * len(plan.ops))
+            result = _run_op(job, packages[name], tick)
+            sides[name].note(result)
+            processes[name].append(result.process)
+            standard = result.standard or standard
         for name, side in sides.items():
-            side.add(op, laws, done[name])
-    # Both ran here; what the code under test says of the device is not asked.
+            side.add(op, standard, processes[name])
+    # Both ran here: what the code under test says about the device does not count.
     for side in sides.values():
         side.device, side.versions = sides[judging].device, sides[judging].versions
     return sides[BASE].run(plan), sides[HEAD].run(plan)
 
 
-def _one(job: Job, package: Package, side: str, progress: Progress, n: int, total: int) -> Finished:
-    finished = run(job, package, lambda: progress(job.op, side, n + 1, total))
-    if job.reference and finished.process.journal.no_device:
+def _tick(progress: Progress, op: str, side: str, number: int, total: int) -> Callable[[], None]:
+    return lambda: progress(op, side, number, total)
+
+
+def _run_op(job: OpJob, package: Package, tick: Callable[[], None]) -> OpResult:
+    result = run(job, package, tick)
+    if job.reference and result.process.journal.no_device:
         raise UserError("kernels-no-device")
-    return finished
+    return result

@@ -1,4 +1,6 @@
-"""`specbot logprobs accept` and `baselines`: a baseline moves on, and who moved it and why stays on record."""
+"""`specbot logprobs accept` and `baselines`: a baseline moves on, and who moved it and why stays on
+record.
+"""
 
 from __future__ import annotations
 
@@ -53,9 +55,10 @@ def accept(args: argparse.Namespace) -> int:
 
 
 def move(root: Path, record: str, said: dict[str, Any]) -> dict[str, Any]:
-    """Make the records of the file `record` the baseline in the store `root`; the line of its log, which has `said`:
-    `accepted` (when), `who`, `why` and `verdict`, and may have `order`. The same records again change nothing, and of
-    the same order the line is the one that was written."""
+    """Make the records of the file `record` the baseline in the store `root`; the line of its log,
+    which has `said`: `accepted` (when), `who`, `why` and `verdict`, and may have `order`. The same
+    records again change nothing, and of the same order the line is the one that was written.
+    """
     with unless_unwritable(root):
         root.mkdir(parents=True, exist_ok=True)
         with _alone(root):
@@ -69,24 +72,22 @@ def show(args: argparse.Namespace) -> int:
 
 
 def _lines(store: Store, words: Catalog) -> Iterator[str]:
-    there = baselines(store)
-    if not there:
+    in_store = baselines(store)
+    if not in_store:
         yield words("logprobs.baselines-none") + "\n"
-    for baseline in there:
+    for baseline in in_store:
         entry = baseline.entry
-        yield label(baseline.key) + "\n"
-        yield (
-            "  "
-            + words("logprobs.baseline-size", **{name: entry.get(name, 0) for name in _COUNTED})
-            + "\n"
+        counts = {name: entry.get(name, 0) for name in _COUNTED}
+        moved = words(
+            "logprobs.baseline-moved",
+            who=entry.get("who", ""),
+            why=entry.get("why", ""),
+            when=entry.get("accepted", ""),
+            verdict=(entry.get("verdict") or {}).get("verdict"),
         )
-        verdict = (entry.get("verdict") or {}).get("verdict")
-        who, why, when = (entry.get(name, "") for name in ("who", "why", "accepted"))
-        yield (
-            "  "
-            + words("logprobs.baseline-moved", who=who, why=why, when=when, verdict=verdict)
-            + "\n"
-        )
+        yield f"{label(baseline.key)}\n"
+        yield f"  {words('logprobs.baseline-size', **counts)}\n"
+        yield f"  {moved}\n"
         yield f"  {baseline.file}\n"
 
 
@@ -94,7 +95,10 @@ _COUNTED = ("requests", "tokens", "columns")
 
 
 def _move(root: Path, name: str, said: dict[str, Any]) -> dict[str, Any]:
-    """Write the records, then the line of the log that counts, then take the old records away."""
+    """Write the records, then the line of the log that counts, then remove the old records.
+
+    In this order a whole baseline is left wherever the process is killed.
+    """
     counted = _Counted(name)
     temporary = root / f".{os.getpid()}.jsonl"
     try:
@@ -104,8 +108,9 @@ def _move(root: Path, name: str, said: dict[str, Any]) -> dict[str, Any]:
         log = folder / LOG
         written = log.read_bytes() if log.exists() else b""
         entries = read_log(written, str(log))
-        old, new = (entries[-1]["new"] if entries else None), counted.digest.hexdigest()
-        moved = {
+        old = entries[-1]["new"] if entries else None
+        new = counted.digest.hexdigest()
+        entry = {
             "key": asdict(counted.only_key()),
             "old": old,
             "new": new,
@@ -113,18 +118,15 @@ def _move(root: Path, name: str, said: dict[str, Any]) -> dict[str, Any]:
             **said,
         }
         if old == new:
-            # Who was killed after moving it and asks again is told what they did.
-            return (
-                entries[-1]
-                if "order" in said and entries[-1].get("order") == said["order"]
-                else moved
-            )
+            # Who was killed after moving it and asks again gets the line that they wrote.
+            same_order = "order" in said and entries[-1].get("order") == said["order"]
+            return entries[-1] if same_order else entry
         temporary.replace(folder / f"{new}.jsonl")
-        whole = written[: written.rfind(b"\n") + 1]
-        write_chunks((whole, orjson.dumps(moved), b"\n"), str(log))
+        whole_lines = written[: written.rfind(b"\n") + 1]
+        write_chunks((whole_lines, orjson.dumps(entry), b"\n"), str(log))
         if old is not None:
             (folder / f"{old}.jsonl").unlink(missing_ok=True)
-        return moved
+        return entry
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -140,7 +142,10 @@ class _Counted:
         self._ids: set[str] = set()
 
     def lines(self) -> Iterator[bytes]:
-        """The records' lines. Raises `UserError` for an id that comes twice and for a second key."""
+        """The records' lines.
+
+        Raises `UserError` for an id that comes twice and for a second key.
+        """
         for record in read_records(self.name):
             if record.id in self._ids:
                 raise UserError("accept-twice", path=self.name, id=record.id)
@@ -165,7 +170,8 @@ class _Counted:
 
 
 def _verdict(name: str | None) -> dict[str, str] | None:
-    """What the comparison said, and which report that was: its verdict and the digest of its JSON."""
+    """What the comparison said, and which report that was: its verdict and the digest of its JSON.
+    """
     if name is None:
         return None
     text = read_text(name)

@@ -1,11 +1,12 @@
-"""A review's question about logprob baselines, answered by records of before and after the change."""
+"""A review's question about logprob baselines, answered by records of before and after the change.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from bot.logprobs.diff import compare
-from bot.reports import Report
+from bot.reports.report import Report
 from checks.core.finding import Confidence, Finding, Message, RecordDiff, Severity
 from checks.logprobs.compare import Outcome, Verdict
 from checks.rules.logprobs.baseline_affected import ID
@@ -14,30 +15,34 @@ _WRONG = (Verdict.REGRESSION, Verdict.ACCEPTANCE_DROP, Verdict.TOKEN_DIVERGENCE)
 
 
 def answered(report: Report, base: str, head: str) -> Report:
-    """The report with the verdict on files `base` and `head` as evidence of each finding about a baseline.
+    """The report with the verdict on files `base` and `head` as evidence of each finding about a
+    baseline.
 
-    Where it is safe to record the baseline anew the finding asks nothing more; where values are wrong it is a bug; else
-    it stays what it was. Raises `UserError` for files that cannot be compared.
+    Where it is safe to record the baseline anew the finding asks nothing more; where values are
+    wrong it is a bug; else it stays what it was. Raises `UserError` for files that cannot be
+    compared.
     """
     outcome = compare(base, head)
-    diff = RecordDiff(
-        base, head, str(outcome.verdict), outcome.safe, (*outcome.reasons, *outcome.causes)
-    )
-    found = report.review.findings
-    if not any(finding.rule == ID for finding in found):
-        return replace(report, notes=(*report.notes, Message("records", {"verdict": diff.verdict})))
-    changed = [
-        _told(finding, diff, outcome) if finding.rule == ID else finding for finding in found
-    ]
-    review = replace(report.review, findings=tuple(sorted(changed, key=lambda f: f.sort_key)))
+    messages = (*outcome.reasons, *outcome.causes)
+    diff = RecordDiff(base, head, str(outcome.verdict), outcome.safe, messages)
+    findings = report.review.findings
+    if not any(finding.rule == ID for finding in findings):
+        note = Message("records", {"verdict": diff.verdict})
+        return replace(report, notes=(*report.notes, note))
+    changed = []
+    for finding in findings:
+        changed.append(_answer(finding, diff, outcome) if finding.rule == ID else finding)
+    changed.sort(key=lambda finding: finding.sort_key)
+    review = replace(report.review, findings=tuple(changed))
     return replace(report, review=review)
 
 
-def _told(finding: Finding, diff: RecordDiff, outcome: Outcome) -> Finding:
-    told = replace(finding, evidence=(*finding.evidence, diff))
+def _answer(finding: Finding, diff: RecordDiff, outcome: Outcome) -> Finding:
+    """The finding with the comparison as evidence, and what follows from that."""
+    with_diff = replace(finding, evidence=(*finding.evidence, diff))
     if outcome.safe:
-        message = Message(told.message.key, {**told.message.args, "answered": True})
-        return replace(told, message=message, answered=True)
+        message = Message(finding.message.key, {**finding.message.args, "answered": True})
+        return replace(with_diff, message=message, answered=True)
     if outcome.verdict in _WRONG:
-        return replace(told, severity=Severity.BUG, confidence=Confidence.HIGH)
-    return told
+        return replace(with_diff, severity=Severity.BUG, confidence=Confidence.HIGH)
+    return with_diff

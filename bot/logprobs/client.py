@@ -1,4 +1,6 @@
-"""One request to an OpenAI-compatible server: asked again where that can help, and never where it cannot."""
+"""One request to an OpenAI-compatible server: asked again where that can help, and never where it
+cannot.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +37,11 @@ class _Again(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Where requests go. `timeout`: seconds for a whole answer; `retries`: how often one is asked again. `secret`:
-    the key, "" for none."""
+    """Where requests go.
+
+    `timeout`: seconds for a whole answer; `retries`: how often one is asked again. `secret`: the
+    key, "" for none.
+    """
 
     client: httpx.AsyncClient
     url: str
@@ -47,19 +52,20 @@ class Server:
     async def answer(self, payload: Mapping[str, Any]) -> dict[str, Any]:
         """The answer's JSON, its chunks put together where `payload` asks for a stream.
 
-        Raises `Refused` for what this request alone has brought on, `ResponseError` for an answer that can't be read,
-        and `UserError` where the server answers nobody. A connection that fails, a timeout, 429 and 5xx are asked
-        again, after a wait that doubles; another 4xx never is.
+        Raises `Refused` for what this request alone has brought on, `ResponseError` for an answer
+        that can't be read, and `UserError` where the server answers nobody. A connection that
+        fails, a timeout, 429 and 5xx are asked again, after a wait that doubles; another 4xx never
+        is.
         """
         for attempt in range(self.retries + 1):
             try:
                 async with asyncio.timeout(self.timeout):
                     return await self._once(payload)
             except (_Again, TimeoutError, httpx.RequestError) as error:
-                reason, wait = _reason(error), _FIRST_WAIT * 2**attempt
-                wish = error.wait if isinstance(error, _Again) and error.wait is not None else wait
+                reason = _reason(error)
+                wait = _wait(error, attempt)
             if attempt < self.retries:
-                await asyncio.sleep(min(max(wish, wait), _LONGEST_WAIT))
+                await asyncio.sleep(wait)
         raise UserError(
             "endpoint-silent", url=self.url, times=self.retries + 1, reason=self.hidden(reason)
         )
@@ -86,8 +92,19 @@ class Server:
         return Refused(f"{status}: {said}" if said else status)
 
 
+def _wait(error: Exception, attempt: int) -> float:
+    """Seconds until the next attempt: they double each time, or more where the server asks."""
+    wait: float = _FIRST_WAIT * 2**attempt
+    if isinstance(error, _Again) and error.wait is not None:
+        wait = max(wait, error.wait)
+    return min(wait, _LONGEST_WAIT)
+
+
 def _merged(body: bytes) -> dict[str, Any]:
-    """The streamed answer. One that breaks off, or ends in an error, is a server that went down: asked again."""
+    """The streamed answer.
+
+    One that breaks off, or ends in an error, is a server that went down: asked again.
+    """
     try:
         answer = merged(events(lines(body.decode("utf-8", "replace"))))
     except ResponseError as error:
@@ -102,7 +119,10 @@ def _merged(body: bytes) -> dict[str, Any]:
 
 
 def address(endpoint: str, api: str) -> str:
-    """The URL of an API: `endpoint` may end before /v1, with it, or with the whole path. Raises `UserError`."""
+    """The URL of an API: `endpoint` may end before /v1, with it, or with the whole path.
+
+    Raises `UserError`.
+    """
     try:
         url = httpx.URL(endpoint.rstrip("/"))
     except httpx.InvalidURL as error:

@@ -8,21 +8,29 @@ from pathlib import Path
 from typing import BinaryIO
 
 from bot.errors import UserError
-from checks.logprobs.jsonl import RecordError, lines, read
+from checks.logprobs.jsonl import RecordError, lines, parse, read
 from checks.logprobs.record import Record
 
 
 def read_records(name: str) -> Iterator[Record]:
-    """The records of file `name`, one at a time. Raises `UserError` with the line that is no record."""
+    """The records of file `name`, one at a time. Raises `UserError` with the line that is none."""
     with reading(name) as file:
         try:
             yield from read(lines(file))
         except RecordError as error:
-            raise told(error, name) from error
+            raise record_error(error, name) from error
 
 
-def told(error: RecordError, path: str | Path) -> UserError:
-    """What a person is told of a line that is no record."""
+def parse_line(path: Path, line: bytes, number: int) -> Record:
+    """The record in line `number` of file `path`. Raises `UserError`."""
+    try:
+        return parse(line, number)
+    except RecordError as error:
+        raise record_error(error, path) from error
+
+
+def record_error(error: RecordError, path: str | Path) -> UserError:
+    """The error for a line that is no record."""
     return UserError(f"record-{error.key}", path=str(path), line=error.line, **error.args_)
 
 

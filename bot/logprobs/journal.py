@@ -1,6 +1,8 @@
-"""The file that a recording grows: each line is on the disk before the next request is counted as done.
+"""The file that a recording grows: each line is on the disk before the next request is counted as
+done.
 
-A recording that was killed goes on where it stopped: complete lines are kept, a torn last line is dropped.
+A recording that was killed goes on where it stopped: complete lines are kept, a torn last line is
+dropped.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from bot.errors import UserError
-from bot.logprobs.files import told, unless_unwritable
+from bot.logprobs.files import record_error, unless_unwritable
 from checks.logprobs.jsonl import BEGINNING, LONGEST, RecordError, lines, parse, write
 from checks.logprobs.record import Record
 
@@ -33,7 +35,10 @@ class Journal:
         return set(self._places)
 
     def load(self) -> Iterator[Record]:
-        """The records that are there already. When all have been read, a torn last line is taken off the file."""
+        """The records that are there already.
+
+        When all have been read, a torn last line is taken off the file.
+        """
         place = 0
         for number, line in enumerate(lines(self._file), 1):
             if (
@@ -45,7 +50,7 @@ class Journal:
             try:
                 record = parse(line, number)
             except RecordError as error:
-                raise told(error, self.path) from error
+                raise record_error(error, self.path) from error
             yield record
             self._places[record.id] = place, len(line)
             place += len(line)
@@ -63,8 +68,9 @@ class Journal:
         self._places[record.id] = place, len(line)
 
     def sort(self, ids: Iterable[str]) -> None:
-        """Put the lines into the order of `ids`, all of which are there, in one step: answers come as they please, and
-        the same recording is the same file."""
+        """Put the lines into the order of `ids`, all of which are there, in one step: answers come
+        as they please, and the same recording is the same file.
+        """
         places = [self._places[id] for id in ids]
         if places == sorted(places):
             return
@@ -80,7 +86,7 @@ class Journal:
 
 
 @contextmanager
-def opened(name: str) -> Iterator[Journal]:
+def open_journal(name: str) -> Iterator[Journal]:
     """The journal in file `name`, which only one process may have open. Raises `UserError`."""
     path = Path(name).resolve()
     with unless_unwritable(path):

@@ -11,7 +11,10 @@ _WIDTH = 24
 
 
 class Progress:
-    """`done` of `total` requests, on standard error. Use as a context: the line is cleared at its end."""
+    """`done` of `total` requests, on standard error.
+
+    Use as a context: the line is cleared at its end.
+    """
 
     def __init__(self, words: Catalog, total: int, done: int) -> None:
         self._words = words

@@ -1,4 +1,6 @@
-"""The prompts of a recording: lines of text, or JSON lines with `prompt` or `messages` and perhaps an `id`."""
+"""The prompts of a recording: lines of text, or JSON lines with `prompt` or `messages` and perhaps
+an `id`.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,10 @@ from bot.files import read_text
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One request's. `field` is `prompt` or `messages`, as the API calls it; `value` its JSON value."""
+    """One request's.
+
+    `field` is `prompt` or `messages`, as the API calls it; `value` its JSON value.
+    """
 
     id: str
     field: str
@@ -21,7 +26,9 @@ class Prompt:
 
     @property
     def text(self) -> str:
-        """What a record calls the prompt: a text itself, anything else as compact JSON with sorted keys."""
+        """What a record calls the prompt: a text itself, anything else as compact JSON with sorted
+        keys.
+        """
         if isinstance(self.value, str):
             return self.value
         return orjson.dumps(self.value, option=orjson.OPT_SORT_KEYS).decode("utf-8")

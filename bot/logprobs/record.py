@@ -15,7 +15,7 @@ import httpx
 from bot.errors import UserError
 from bot.i18n.catalog import Catalog
 from bot.logprobs.client import Refused, Server, address
-from bot.logprobs.journal import Journal, opened
+from bot.logprobs.journal import Journal, open_journal
 from bot.logprobs.origin import origin, speculative
 from bot.logprobs.progress import Progress
 from bot.logprobs.prompts import Prompt, read_prompts
@@ -34,7 +34,7 @@ _SAMPLING = ("max_tokens", "temperature", "top_p", "top_k", "seed")
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class RecordingPlan:
     """What every request of a recording has in common."""
 
     model: str
@@ -74,7 +74,7 @@ class Asking:
 class _Run:
     """What the workers share; `failures` by request id."""
 
-    asking: Asking
+    asking: RecordingPlan
     server: Server
     journal: Journal
     waiting: Iterator[Prompt]
@@ -83,11 +83,13 @@ class _Run:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Record what is not recorded yet; `UserError` where a request was refused or the server is gone."""
+    """Record what is not recorded yet; `UserError` where a request was refused or the server is
+    gone.
+    """
     prompts = read_prompts(args.prompts, args.api)
     asking, words = _asking(args), Catalog(args.lang)
     url = address(args.endpoint, args.api)
-    with opened(args.output) as journal:
+    with open_journal(args.output) as journal:
         _resume(journal, prompts, asking)
         before = len(journal.done)
         failures = asyncio.run(_record(args, url, asking, journal, prompts))
@@ -104,14 +106,14 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _asking(args: argparse.Namespace) -> Asking:
+def _asking(args: argparse.Namespace) -> RecordingPlan:
     if args.steps and not args.stream:
         raise UserError("recording-steps")
     if args.stream and args.engine.lower() == "sglang":
         raise UserError("recording-sglang-stream")
     given = {name: getattr(args, name) for name in _SAMPLING} | {"top_logprobs": args.top_logprobs}
     sampling = {name: value for name, value in given.items() if value is not None}
-    return Asking(
+    return RecordingPlan(
         model=args.model,
         api=args.api,
         stream=args.stream,
@@ -123,8 +125,10 @@ def _asking(args: argparse.Namespace) -> Asking:
     )
 
 
-def _resume(journal: Journal, prompts: list[Prompt], asking: Asking) -> None:
-    """Refuse a file that another command has begun: what its records say is held against what ours would say."""
+def _resume(journal: Journal, prompts: list[Prompt], asking: RecordingPlan) -> None:
+    """Refuse a file that another command has begun: what its records say is held against what ours
+    would say.
+    """
     hashes = {prompt.id: prompt_hash(prompt.text) for prompt in prompts}
     for record in journal.load():
         spoken = record.speculative.items() >= asking.speculative.items()
@@ -141,9 +145,15 @@ def _resume(journal: Journal, prompts: list[Prompt], asking: Asking) -> None:
 
 
 async def _record(
-    args: argparse.Namespace, url: str, asking: Asking, journal: Journal, prompts: list[Prompt]
+    args: argparse.Namespace,
+    url: str,
+    asking: RecordingPlan,
+    journal: Journal,
+    prompts: list[Prompt],
 ) -> dict[str, str]:
-    """Record the prompts that are not in the journal; why those failed that the server refused, by id."""
+    """Record the prompts that are not in the journal; why those failed that the server refused, by
+    id.
+    """
     left = [prompt for prompt in prompts if prompt.id not in journal.done]
     limits = httpx.Limits(max_connections=args.concurrency)
     key = _key()

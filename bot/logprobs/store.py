@@ -1,8 +1,9 @@
 """The store of logprob baselines: a folder, or the same folder in a git revision (`git:REV:PATH`).
 
-A baseline has a folder of its own under the store, called by its key. In it stands `log.jsonl`, a line for each time
-it moved on (when, who, why, verdict, digests), and the records of the last line, in a file named by their digest. The
-line is what moves the baseline on: whatever is killed before or after it leaves a whole one.
+A baseline has a folder of its own under the store, called by its key. In it stands `log.jsonl`, a
+line for each time it moved on (when, who, why, verdict, digests), and the records of the last line,
+in a file named by their digest. The line is what moves the baseline on: whatever is killed before
+or after it leaves a whole one.
 """
 
 from __future__ import annotations
@@ -31,7 +32,10 @@ _NEAREST = 3
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """The newest records under a key. `entry` is the last line of its log, `moves` the number of lines."""
+    """The newest records under a key.
+
+    `entry` is the last line of its log, `moves` the number of lines.
+    """
 
     key: Key
     folder: str
@@ -152,7 +156,9 @@ def find(store: Store, key: Key) -> Baseline:
 
 @contextmanager
 def baseline_file(name: str, key: Key) -> Iterator[Path]:
-    """The file of records under `key` in the store that a person named, for as long as the context lasts."""
+    """The file of records under `key` in the store that a person named, for as long as the context
+    lasts.
+    """
     store = open_store(name)
     with tempfile.TemporaryDirectory(prefix="specbot-") as folder:
         yield store.fetched(find(store, key).file, Path(folder))
@@ -174,7 +180,9 @@ def label(key: Key) -> str:
 
 
 def folder_of(key: Key) -> str:
-    """The name of a key's folder: what a person can read of it, and a digest that tells it from every other."""
+    """The name of a key's folder: what a person can read of it, and a digest that tells it from
+    every other.
+    """
     readable = re.sub(r"[^A-Za-z0-9.]+", "-", label(key)).strip("-.")[:80]
     digest = hashlib.sha256(orjson.dumps(asdict(key), option=orjson.OPT_SORT_KEYS)).hexdigest()
     return f"{readable}-{digest[:8]}"
@@ -208,7 +216,9 @@ def _key(entry: dict[str, Any], folder: str) -> Key:
 
 
 def _distance(a: Key, b: Key) -> int:
-    """Fields that differ; the device counts twice, since another one is least likely to have been meant."""
+    """Fields that differ; the device counts twice, since another one is least likely to have been
+    meant.
+    """
     differing = [
         field.name for field in fields(Key) if getattr(a, field.name) != getattr(b, field.name)
     ]

@@ -1,4 +1,7 @@
-"""The parts a written report is made of. Strings in them are already escaped for the output at hand."""
+"""The parts a written report is made of.
+
+Strings in them are already escaped for the output at hand.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +26,8 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Items:
+    """A list."""
+
     items: tuple[str, ...]
     numbered: bool = False
 
@@ -35,9 +40,14 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
     def __post_init__(self) -> None:
-        used = [i for i in range(len(self.header)) if any(row[i] for row in self.rows)]
-        object.__setattr__(self, "header", tuple(self.header[i] for i in used))
-        object.__setattr__(self, "rows", tuple(tuple(row[i] for i in used) for row in self.rows))
+        used = []
+        for column in range(len(self.header)):
+            if any(row[column] for row in self.rows):
+                used.append(column)
+        rows = [tuple(row[column] for column in used) for row in self.rows]
+        # A frozen dataclass can only be changed in this way.
+        object.__setattr__(self, "header", tuple(self.header[column] for column in used))
+        object.__setattr__(self, "rows", tuple(rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +68,10 @@ class Folded:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A drawing, for outputs that show it; its numbers stand in a table beside it. `alt` says what it shows."""
+    """A drawing, for outputs that show it; its numbers stand in a table beside it.
+
+    `alt` says what it shows.
+    """
 
     svg: str
     alt: str

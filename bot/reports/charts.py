@@ -1,4 +1,7 @@
-"""Pictures as SVG, the same bytes for the same numbers. The numbers always stand in a table beside them."""
+"""Pictures as SVG, the same bytes for the same numbers.
+
+The numbers always stand in a table beside them.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,9 @@ _WINDOWS = "backend"
 
 
 def stacked_bars(labels: list[str], series: Series, most: float) -> str:
-    """An SVG element: horizontal bars, one a label from the top, each made of the series' values, to `most`."""
+    """An SVG element: horizontal bars, one a label from the top, each made of the series' values,
+    to `most`.
+    """
     from matplotlib.collections import PolyCollection
 
     size = 9.0, 0.9 + 0.34 * len(labels)
@@ -64,7 +69,10 @@ def stacked_bars(labels: list[str], series: Series, most: float) -> str:
 
 
 def _named(axes: Axes, labels: list[str], at: float) -> None:
-    """The labels beside their rows, to end `at` this part of the width. A tick would be five things to draw."""
+    """The labels beside their rows, to end `at` this part of the width.
+
+    A tick would be five things to draw.
+    """
     axes.set_yticks([])
     across = axes.get_yaxis_transform()
     for row, label in enumerate(labels):
@@ -76,9 +84,12 @@ def _named(axes: Axes, labels: list[str], at: float) -> None:
 def _place(
     labels: list[str], kinds: int, last: str, size: tuple[float, float]
 ) -> tuple[float, float, float, float]:
-    """Left, bottom, width and height of the axes in a figure of `size` inches, as parts of it. Around them there is
-    room for the labels, for half of the `last` number under them and for a legend of so many `kinds`; to have that
-    found out by drawing takes half as long as the whole picture."""
+    """Left, bottom, width and height of the axes in a figure of `size` inches, as parts of it.
+
+    Around them there is room for the labels, for half of the `last` number under them and for a
+    legend of so many `kinds`; to have that found out by drawing takes half as long as the whole
+    picture.
+    """
     wide, high = (_POINTS * inches for inches in size)
     widths = _widths(set(last).union(*labels))
     left = _MARGIN + max((sum(widths[c] for c in label) for label in labels), default=0.0) + _GAP
@@ -89,7 +100,10 @@ def _place(
 
 
 def _widths(letters: Iterable[str]) -> dict[str, float]:
-    """Of letters of medium size in a `drawing`, in points. Those of each text would be looked up again for each."""
+    """Of letters of medium size in a `drawing`, in points.
+
+    Those of each text would be looked up again for each.
+    """
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
@@ -106,8 +120,10 @@ def _box(row: int, left: float, right: float) -> list[tuple[float, float]]:
 
 @contextmanager
 def drawing(size: tuple[float, float], **given: Any) -> Iterator[Figure]:
-    """A figure of `size` inches, to be drawn and written inside the context; `given` is for `Figure`. It looks as it
-    does everywhere: a `matplotlibrc`, be it in the folder at hand, changes nothing."""
+    """A figure of `size` inches, to be drawn and written inside the context; `given` is for
+    `Figure`. It looks as it does everywhere: a `matplotlibrc`, be it in the folder at hand, changes
+    nothing.
+    """
     import matplotlib
     from matplotlib.figure import Figure
 

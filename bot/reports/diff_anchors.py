@@ -1,8 +1,9 @@
 """Where a comment may stand: GitHub takes only lines that its own view of the diff shows.
 
-That view has three lines of context; lines that were added or are context count in the head (`RIGHT`), removed lines
-in the base (`LEFT`), and a comment on several lines must keep within one hunk. One comment in a wrong place makes
-GitHub refuse the whole review, so what does not fit is not placed.
+That view has three lines of context; lines that were added or are context count in the head
+(`RIGHT`), removed lines in the base (`LEFT`), and a comment on several lines must keep within one
+hunk. One comment in a wrong place makes GitHub refuse the whole review, so what does not fit is not
+placed.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ _CONTEXT = 3
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """Lines `start`..`line` of `path`, both shown by the diff. `side` is GitHub's word: RIGHT or LEFT."""
+    """Lines `start`..`line` of `path`, both shown by the diff.
+
+    `side` is GitHub's word: RIGHT or LEFT.
+    """
 
     path: str
     start: int
@@ -27,7 +31,9 @@ class Anchor:
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """One hunk as GitHub shows it: the head lines from `first` to `last`, and the removed base lines in it."""
+    """One hunk as GitHub shows it: the head lines from `first` to `last`, and the removed base
+    lines in it.
+    """
 
     first: int
     last: int
@@ -50,7 +56,9 @@ class Anchors:
         return self._left(place)
 
     def of_edit(self, edit: Edit) -> Anchor | None:
-        """The exact lines of an edit: a suggestion replaces what it is anchored to, no more and no less."""
+        """The exact lines of an edit: a suggestion replaces what it is anchored to, no more and no
+        less.
+        """
         for shown in self.hunks(edit.path):
             if shown.first <= edit.start_line and edit.end_line <= shown.last:
                 return Anchor(edit.path, edit.start_line, edit.end_line, "RIGHT")
@@ -76,7 +84,9 @@ class Anchors:
         return None
 
     def hunks(self, path: str) -> tuple[_Shown, ...]:
-        """The hunks of `path` (its name in the head, or in the base when deleted) as GitHub shows them."""
+        """The hunks of `path` (its name in the head, or in the base when deleted) as GitHub shows
+        them.
+        """
         if path not in self._shown:
             file = self._change.changed(path)
             usable = file is not None and file.hunks and not file.binary and _has_a_name(path)

@@ -1,4 +1,6 @@
-"""The discussion of a pull request as blocks: quotes with their authors, and what this bot said beside them."""
+"""The discussion of a pull request as blocks: quotes with their authors, and what this bot said
+beside them.
+"""
 
 from __future__ import annotations
 
@@ -14,54 +16,48 @@ _MOST_TOPICS = 30
 _MOST_BESIDE = 4
 
 
-def discussion(told: Discussion, words: Catalog) -> Iterator[Block]:
+def discussion(found: Discussion, words: Catalog) -> Iterator[Block]:
     """Every topic, open ones first, then what became of our own findings."""
     yield Heading(2, words("analysis.heading-discussion"))
-    if not told.topics:
+    if not found.topics:
         yield Text(words("analysis.no-discussion"))
-    for topic in told.topics[:_MOST_TOPICS]:
+    for topic in found.topics[:_MOST_TOPICS]:
         yield Heading(3, _title(topic, words))
         yield Items(tuple(_lines(topic, words)))
-    if left := len(told.topics[_MOST_TOPICS:]):
-        yield Text(words("analysis.topics-left", count=left))
-    if told.posted:
-        yield Heading(
-            3,
-            words(
-                "analysis.posted", count=len(told.posted), acted=sum(p.acted for p in told.posted)
-            ),
-        )
-        yield Items(tuple(_posted(p, words) for p in told.posted))
+    left_out = len(found.topics) - _MOST_TOPICS
+    if left_out > 0:
+        yield Text(words("analysis.topics-left", count=left_out))
+    if found.posted:
+        acted = sum(posted.acted for posted in found.posted)
+        yield Heading(3, words("analysis.posted", count=len(found.posted), acted=acted))
+        yield Items(tuple(_posted(posted, words) for posted in found.posted))
 
 
 def _title(topic: Topic, words: Catalog) -> str:
-    about, stands = (
-        words(f"analysis.{key}") for key in (f"kind-{topic.kind}", f"topic-{topic.state}")
-    )
     return words(
         "analysis.topic",
         place=_link(topic.threads[0], words),
-        about=Escaped(about),
-        stands=Escaped(stands),
+        about=Escaped(words(f"analysis.kind-{topic.kind}")),
+        stands=Escaped(words(f"analysis.topic-{topic.state}")),
     )
 
 
 def _link(thread: Thread, words: Catalog) -> Escaped:
-    """Where the thread stands, leading to it on GitHub."""
-    where = (
-        words.style.code(place(Location(thread.path, thread.line)))
-        if thread.path
-        else words("analysis.no-line")
-    )
-    return Escaped(words.style.link(where, thread.url))
+    """Where the thread stands, as a link to it on GitHub."""
+    if thread.path:
+        text = words.style.code(place(Location(thread.path, thread.line)))
+    else:
+        text = words("analysis.no-line")
+    return Escaped(words.style.link(text, thread.url))
 
 
 def _lines(topic: Topic, words: Catalog) -> Iterator[str]:
     yield _quoted(topic.opening, words)
     if topic.conclusion is not None:
         yield _quoted(topic.conclusion, words)
-    if (count := len(topic.threads)) > 1:
-        yield words("analysis.topic-threads", count=count, people=list(topic.people))
+    if len(topic.threads) > 1:
+        people = list(topic.people)
+        yield words("analysis.topic-threads", count=len(topic.threads), people=people)
     for finding in topic.beside[:_MOST_BESIDE]:
         yield _beside(finding, words)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -23,57 +23,64 @@ def table(score: Score, words: Catalog) -> str:
 def _blocks(score: Score, words: Catalog) -> Iterator[Block]:
     yield Heading(2, words("eval.rules"))
     columns = ("rule", "labelled", "found", "recall", "reported", "on-clean")
-    rows = tuple((name, *_row(rule)) for name, rule in sorted(score.rules.items()))
-    yield Table(tuple(words(f"eval.column-{c}") for c in columns), rows)
-    yield Text(
-        words(
-            "eval.totals",
-            changes=len(score.seconds),
-            recall=f"{score.recall_high:.2f}"
-            if any(r.labelled_high for r in score.rules.values())
-            else "-",
-            clean=f"{score.bugs_per_clean:.2f}" if score.clean_changes else "-",
-            median=f"{score.median_findings:g}",
-            seconds=f"{median(score.seconds):.2f}" if score.seconds else "0",
-            slowest=f"{max(score.seconds, default=0):.2f}",
-            megabytes=f"{score.megabytes:.0f}",
-            errors=len(score.errors),
-        )
-    )
+    header = tuple(words(f"eval.column-{column}") for column in columns)
+    yield Table(header, tuple(_row(name, rule) for name, rule in sorted(score.rules.items())))
+    yield Text(_totals(score, words))
     if score.missed:
+        lines = [words("eval.miss", case=case, place=case.places[0]) for case in score.missed]
         yield Heading(3, words("eval.missed"))
-        yield Items(tuple(words("eval.miss", case=c, place=c.places[0]) for c in score.missed))
+        yield Items(tuple(lines))
     if score.false_alarms:
+        lines = []
+        for outcome, finding in score.false_alarms:
+            lines.append(words("eval.false-alarm", head=outcome.head, finding=finding))
         yield Heading(3, words("eval.false-alarms"))
-        yield Items(
-            tuple(words("eval.false-alarm", head=o.head, finding=f) for o, f in score.false_alarms)
-        )
+        yield Items(tuple(lines))
     if score.errors:
+        lines = []
+        for outcome in score.errors:
+            last_line = outcome.error.splitlines()[-1]
+            lines.append(words("eval.error", head=outcome.head, error=last_line))
         yield Heading(3, words("eval.errors"))
-        yield Items(
-            tuple(
-                words("eval.error", head=o.head, error=o.error.splitlines()[-1])
-                for o in score.errors
-            )
-        )
+        yield Items(tuple(lines))
 
 
-def _row(rule: RuleScore) -> tuple[str, ...]:
-    recall = f"{rule.found_high / rule.labelled_high:.2f}" if rule.labelled_high else "-"
-    return str(rule.labelled), str(rule.found), recall, str(rule.reported), str(rule.bugs_on_clean)
+def _totals(score: Score, words: Catalog) -> str:
+    has_high = any(rule.labelled_high for rule in score.rules.values())
+    return words(
+        "eval.totals",
+        changes=len(score.seconds),
+        recall=f"{score.recall_high:.2f}" if has_high else "-",
+        clean=f"{score.bugs_per_clean:.2f}" if score.clean_changes else "-",
+        median=f"{score.median_findings:g}",
+        seconds=f"{median(score.seconds):.2f}" if score.seconds else "0",
+        slowest=f"{max(score.seconds, default=0):.2f}",
+        megabytes=f"{score.megabytes:.0f}",
+        errors=len(score.errors),
+    )
+
+
+def _row(name: str, rule: RuleScore) -> tuple[str, ...]:
+    recall = "-"
+    if rule.labelled_high:
+        recall = f"{rule.found_high / rule.labelled_high:.2f}"
+    counts = str(rule.labelled), str(rule.found)
+    return name, *counts, recall, str(rule.reported), str(rule.bugs_on_clean)
 
 
 def summary(score: Score, outcomes: Collection[Outcome], *, labelled: bool) -> dict[str, Any]:
-    """The score as JSON-ready data. What needs labels is left out where there are none."""
-    severities = Counter(f.severity for o in outcomes for f in o.findings)
+    """The score as data for JSON. What needs labels is left out where there are none."""
+    severities = Counter(finding.severity for o in outcomes for finding in o.findings)
+    reported = {}
+    for name, rule in sorted(score.rules.items()):
+        if rule.reported:
+            reported[name] = rule.reported
     data: dict[str, Any] = {
         "changes": len(outcomes),
         "crashes": [{"head": o.head, "error": o.error} for o in score.errors],
         "findings": {
             "by_severity": dict(sorted(severities.items())),
-            "by_rule": {
-                name: rule.reported for name, rule in sorted(score.rules.items()) if rule.reported
-            },
+            "by_rule": reported,
             "per_change_median": score.median_findings,
             "per_change_most": max(score.findings_per_change, default=0),
         },
@@ -84,39 +91,64 @@ def summary(score: Score, outcomes: Collection[Outcome], *, labelled: bool) -> d
         },
     }
     if labelled:
-        data["recall_high_confidence"] = round(score.recall_high, 3)
-        data["bugs_per_clean_change"] = round(score.bugs_per_clean, 3)
-        data["rules"] = {
-            name: {
-                "labelled": rule.labelled, "found": rule.found, "labelled_high": rule.labelled_high,
-                "found_high": rule.found_high, "reported": rule.reported, "bugs_on_clean": rule.bugs_on_clean,
-            }
-            for name, rule in sorted(score.rules.items())
-        }  # fmt: skip
-        data["missed"] = [
-            {
-                "id": c.id,
-                "rule": c.rule,
-                "path": c.places[0].path,
-                "line": c.places[0].line,
-                "confidence": c.confidence,
-            }
-            for c in score.missed
-        ]
-        data["false_alarms"] = [
-            {"head": o.head, "rule": f.rule, "path": f.path, "line": f.line, "text": f.text}
-            for o, f in score.false_alarms
-        ]
+        data |= _labelled(score)
     return data
 
 
-def _rounded(values: Iterable[float], function: Any) -> float:
-    values = list(values)
+def _labelled(score: Score) -> dict[str, Any]:
+    """What is known only where changes have labels."""
+    missed = []
+    for case in score.missed:
+        place = case.places[0]
+        missed.append(
+            {
+                "id": case.id,
+                "rule": case.rule,
+                "path": place.path,
+                "line": place.line,
+                "confidence": case.confidence,
+            }
+        )
+    false_alarms = []
+    for outcome, finding in score.false_alarms:
+        false_alarms.append(
+            {
+                "head": outcome.head,
+                "rule": finding.rule,
+                "path": finding.path,
+                "line": finding.line,
+                "text": finding.text,
+            }
+        )
+    return {
+        "recall_high_confidence": round(score.recall_high, 3),
+        "bugs_per_clean_change": round(score.bugs_per_clean, 3),
+        "rules": {name: _rule_data(rule) for name, rule in sorted(score.rules.items())},
+        "missed": missed,
+        "false_alarms": false_alarms,
+    }
+
+
+def _rule_data(rule: RuleScore) -> dict[str, int]:
+    return {
+        "labelled": rule.labelled,
+        "found": rule.found,
+        "labelled_high": rule.labelled_high,
+        "found_high": rule.found_high,
+        "reported": rule.reported,
+        "bugs_on_clean": rule.bugs_on_clean,
+    }
+
+
+def _rounded(values: Sequence[float], function: Callable[[Sequence[float]], float]) -> float:
+    """A statistic to three places, 0 where there are no values."""
     return round(float(function(values)), 3) if values else 0.0
 
 
 def plot(score: Score, path: Path) -> None:
-    """Bars of labelled and found cases per rule, as an image in the format that the file's name says."""
+    """Bars of labelled and found cases per rule, as an image in the format that the file's name
+    says.
+    """
     try:
         import matplotlib as mpl
     except ImportError as error:

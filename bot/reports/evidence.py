@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby
+from typing import Any
 
 from bot.i18n.catalog import Catalog, place
 from bot.reports.blocks import Block, Code, Items, Table, Text
@@ -21,141 +23,131 @@ from checks.core.finding import (
 
 
 def evidence_blocks(finding: Finding, words: Catalog) -> Iterator[Block]:
-    """Every piece of evidence in the finding's order; runs of one kind share a table or a list."""
-    run: list[Evidence] = []
-    for piece in finding.evidence:
-        if run and type(run[0]) is not type(piece):
-            yield from _run(run, finding.rule, words)
-            run = []
-        run.append(piece)
-    if run:
-        yield from _run(run, finding.rule, words)
+    """Every piece of evidence in the finding's order.
+
+    Neighbours of one kind share a table or list.
+    """
+    for kind, group in groupby(finding.evidence, key=type):
+        yield from _group(kind, list(group), finding.rule, words)
 
 
-def _run(run: list[Evidence], rule: str, words: Catalog) -> Iterator[Block]:
-    first = run[0]
-    if isinstance(first, Counterexample):
-        for piece in run:
-            assert isinstance(piece, Counterexample)
+def _group(kind: type[Evidence], pieces: list[Any], rule: str, words: Catalog) -> Iterator[Block]:
+    """Pieces that are all of one `kind`."""
+    if kind is Counterexample:
+        for piece in pieces:
             yield from _counterexample(piece, words)
-    elif isinstance(first, PredictedFailure):
-        for piece in run:
-            assert isinstance(piece, PredictedFailure)
+    elif kind is PredictedFailure:
+        for piece in pieces:
             yield from _failure(piece, words)
-    elif isinstance(first, Sibling):
-        yield _siblings([p for p in run if isinstance(p, Sibling)], rule, words)
-    elif isinstance(first, Definition):
-        yield _definitions([p for p in run if isinstance(p, Definition)], words)
-    elif isinstance(first, KernelRun):
-        yield _kernel_runs([p for p in run if isinstance(p, KernelRun)], words)
-    elif isinstance(first, History):
-        yield _history([p for p in run if isinstance(p, History)], words)
-    elif isinstance(first, RecordDiff):
-        for piece in run:
-            assert isinstance(piece, RecordDiff)
+    elif kind is RecordDiff:
+        for piece in pieces:
             yield from _records(piece, words)
+    elif kind is Sibling:
+        yield _siblings(pieces, rule, words)
+    elif kind is Definition:
+        yield _definitions(pieces, words)
+    elif kind is KernelRun:
+        yield _kernel_runs(pieces, words)
+    elif kind is History:
+        yield _history(pieces, words)
     else:
-        yield from _steps([p for p in run if isinstance(p, Step)], rule, words)
+        yield from _steps(pieces, rule, words)
 
 
 def _counterexample(piece: Counterexample, words: Catalog) -> Iterator[Block]:
-    code = words.style.code
     yield Text(words("evidence.counterexample", expression=piece.expression))
     header = (words("evidence.field"), words("evidence.put-in"), words("evidence.comes-out"), "")
-    rows = tuple(
-        (
-            code(row.field),
-            _number(row.before, words),
-            _number(row.after, words),
-            "" if row.before == row.after else words("evidence.differs"),
-        )
-        for row in piece.rows
-    )
-    yield Table(header, rows)
+    rows = []
+    for row in piece.rows:
+        differs = "" if row.before == row.after else words("evidence.differs")
+        before, after = _number(row.before, words), _number(row.after, words)
+        rows.append((words.style.code(row.field), before, after, differs))
+    yield Table(header, tuple(rows))
     if piece.packed is not None:
         yield Text(words("evidence.packed", packed=piece.packed))
 
 
 def _number(value: int, words: Catalog) -> str:
     """Decimal, with the hexadecimal form where the bits are the point."""
-    return words.style.code(str(value) if 0 <= value < 10 else f"{value} ({value:#x})")
+    is_digit = 0 <= value < 10
+    return words.style.code(str(value) if is_digit else f"{value} ({value:#x})")
 
 
 def _failure(piece: PredictedFailure, words: Catalog) -> Iterator[Block]:
     yield Text(words("evidence.failure", test=piece.test))
-    items = [
+    items = (
         words("evidence.failure-fixture", place=piece.fixture),
         words("evidence.failure-value", expression=piece.expression, value=piece.value),
         words("evidence.failure-raises", exception=piece.exception, place=piece.raised_at),
-    ]
-    yield Items(tuple(items))
+    )
+    yield Items(items)
     if piece.trace:
         yield Code(piece.trace)
 
 
 def _siblings(pieces: list[Sibling], rule: str, words: Catalog) -> Table:
-    code = words.style.code
-    header = tuple(
-        words(f"evidence.{name}") for name in ("hardware", "place", "function", "source", "why")
-    )
-    rows = tuple(
-        (
-            words.style.prose(p.hardware),
-            code(place(p.location)),
-            code(p.function) if p.function else "",
-            code(p.excerpt) if p.excerpt else "",
-            words.message(rule, p.verdict),
+    columns = ("hardware", "place", "function", "source", "why")
+    rows = []
+    for piece in pieces:
+        row = (
+            words.style.prose(piece.hardware),
+            words.style.code(place(piece.location)),
+            _code_or_nothing(piece.function, words),
+            _code_or_nothing(piece.excerpt, words),
+            words.message(rule, piece.verdict),
         )
-        for p in pieces
-    )
-    return Table(header, rows)
+        rows.append(row)
+    return Table(_header(columns, words), tuple(rows))
 
 
 def _definitions(pieces: list[Definition], words: Catalog) -> Table:
+    columns = ("name", "value", "place", "source")
     code = words.style.code
-    header = (
-        words("evidence.name"),
-        words("evidence.value"),
-        words("evidence.place"),
-        words("evidence.source"),
-    )
-    rows = tuple(
-        (code(p.name), code(p.value), code(place(p.location)), code(p.excerpt) if p.excerpt else "")
-        for p in pieces
-    )
-    return Table(header, rows)
+    rows = []
+    for piece in pieces:
+        where = code(place(piece.location))
+        excerpt = _code_or_nothing(piece.excerpt, words)
+        rows.append((code(piece.name), code(piece.value), where, excerpt))
+    return Table(_header(columns, words), tuple(rows))
 
 
 def _kernel_runs(pieces: list[KernelRun], words: Catalog) -> Table:
-    names = ("case", "metric", "base", "head", "tolerance")
-    rows = tuple(
-        (
-            words.style.code(p.case),
-            words.style.prose(p.metric),
-            *(f"{number:g}" for number in (p.base, p.head, p.tolerance)),
-        )
-        for p in pieces
-    )
-    return Table(tuple(words(f"evidence.{name}") for name in names), rows)
+    columns = ("case", "metric", "base", "head", "tolerance")
+    rows = []
+    for piece in pieces:
+        case, metric = words.style.code(piece.case), words.style.prose(piece.metric)
+        numbers = (f"{piece.base:g}", f"{piece.head:g}", f"{piece.tolerance:g}")
+        rows.append((case, metric, *numbers))
+    return Table(_header(columns, words), tuple(rows))
+
+
+def _header(columns: tuple[str, ...], words: Catalog) -> tuple[str, ...]:
+    return tuple(words(f"evidence.{column}") for column in columns)
+
+
+def _code_or_nothing(text: str, words: Catalog) -> str:
+    return words.style.code(text) if text else ""
 
 
 def _history(pieces: list[History], words: Catalog) -> Items:
-    return Items(tuple(words("evidence.history", where=p.where, what=p.what) for p in pieces))
+    lines = [words("evidence.history", where=piece.where, what=piece.what) for piece in pieces]
+    return Items(tuple(lines))
 
 
 def _records(piece: RecordDiff, words: Catalog) -> Iterator[Block]:
-    yield Text(
-        words("comparison.evidence", base=piece.base, head=piece.head, verdict=piece.verdict)
-    )
-    verdict = words(f"comparison.verdict-{piece.verdict}", safe=piece.safe)
-    yield Items((verdict, *(words(f"comparison.{m.key}", **m.args) for m in piece.said)))
+    args = {"base": piece.base, "head": piece.head, "verdict": piece.verdict}
+    yield Text(words("comparison.evidence", **args))
+    lines = [words(f"comparison.verdict-{piece.verdict}", safe=piece.safe)]
+    for message in piece.said:
+        lines.append(words(f"comparison.{message.key}", **message.args))
+    yield Items(tuple(lines))
 
 
 def _steps(pieces: list[Step], rule: str, words: Catalog) -> Iterator[Block]:
     yield Text(words("evidence.steps"))
     lines = []
     for piece in pieces:
+        line = words("evidence.step", place=piece.location, excerpt=piece.excerpt)
         conclusion = words.message(rule, piece.conclusion)
-        shown = words("evidence.step", place=piece.location, excerpt=piece.excerpt)
-        lines.append(f"{shown} — {conclusion}" if conclusion else shown)
+        lines.append(f"{line} — {conclusion}" if conclusion else line)
     yield Items(tuple(lines), numbered=True)

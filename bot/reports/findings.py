@@ -12,30 +12,31 @@ from checks.core.finding import Edit, Finding, Severity
 
 
 def technical(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """What is about the code; conventions have a section of their own."""
+    """The findings about the code. Conventions have a section of their own."""
     return tuple(f for f in findings if f.severity is not Severity.CONVENTION)
 
 
 def table(findings: tuple[Finding, ...], words: Catalog) -> Table:
-    """One row a finding: level, place, what was seen."""
+    """One row for each finding: its level, its place, what was seen."""
     header = (words("report.level"), words("report.place"), words("report.seen"))
-    return Table(header, tuple(row(f, words) for f in findings))
+    return Table(header, tuple(row(finding, words) for finding in findings))
 
 
 def row(finding: Finding, words: Catalog) -> tuple[str, ...]:
-    seen = words.message(finding.rule, finding.message)
+    """The cells of one finding in `table`."""
+    level = words(f"report.severity-{finding.level}")
     where = words.style.code(place(finding.location))
-    return (
-        words(f"report.severity-{finding.level}"),
-        where,
-        f"{seen} {words.style.code(finding.rule)}",
-    )
+    seen = words.message(finding.rule, finding.message)
+    return level, where, f"{seen} {words.style.code(finding.rule)}"
 
 
 def detail(
     finding: Finding, change: ChangeSet, words: Catalog, *, patch: bool = True
 ) -> Iterator[Block]:
-    """A finding in full. With `patch` its fix is shown as a diff; a review comment shows a suggestion instead."""
+    """A finding in full.
+
+    With `patch`, its fix is shown as a diff; a review comment has a suggestion instead.
+    """
     yield Text(words.message(finding.rule, finding.message))
     why = words.detail(finding.rule, finding.message)
     if why:
@@ -51,38 +52,43 @@ def detail(
         yield Code(tuple(_diff(finding.fix.edits, change)), "diff")
     if finding.related:
         yield Text(words("report.related"))
-        yield Items(
-            tuple(
-                words("report.related-item", place=r.location)
-                + words.message(finding.rule, r.message)
-                for r in finding.related
-            )
-        )
+        yield Items(_related(finding, words))
     yield Text(words("report.about", rule=finding.rule, confidence=confidence(finding, words)))
 
 
+def _related(finding: Finding, words: Catalog) -> tuple[str, ...]:
+    lines = []
+    for related in finding.related:
+        where = words("report.related-item", place=related.location)
+        lines.append(where + words.message(finding.rule, related.message))
+    return tuple(lines)
+
+
 def confidence(finding: Finding, words: Catalog) -> str:
+    """How sure the finding is, in words."""
     return words(f"report.confidence-{finding.confidence}")
 
 
 def heading(finding: Finding, words: Catalog) -> Heading:
-    return Heading(
-        3,
-        f"{words(f'report.severity-{finding.level}')} {words.style.code(place(finding.location))}",
-        finding.level,
-    )
+    """The heading of a finding: its level and its place."""
+    level = words(f"report.severity-{finding.level}")
+    where = words.style.code(place(finding.location))
+    return Heading(3, f"{level} {where}", finding.level)
 
 
 def _diff(edits: tuple[Edit, ...], change: ChangeSet) -> Iterator[str]:
-    """The edits as a unified diff without context, in path and line order."""
-    seen = ""
+    """The edits as a unified diff without context, by path and line."""
+    path = ""
     for edit in sorted(edits, key=lambda e: (e.path, e.start_line)):
-        if edit.path != seen:
-            yield f"--- a/{edit.path}"
-            yield f"+++ b/{edit.path}"
-            seen = edit.path
-        data = change.head.read(edit.path) or b""
-        lines = data.decode("utf-8", "replace").split("\n")[edit.start_line - 1 : edit.end_line]
-        yield f"@@ -{edit.start_line},{len(lines)} +{edit.start_line},{len(edit.lines)} @@"
-        yield from (f"-{line.rstrip(chr(13))}" for line in lines)
-        yield from (f"+{line}" for line in edit.lines)
+        if edit.path != path:
+            path = edit.path
+            yield f"--- a/{path}"
+            yield f"+++ b/{path}"
+        data = change.head.read(path) or b""
+        all_lines = data.decode("utf-8", "replace").split("\n")
+        replaced = all_lines[edit.start_line - 1 : edit.end_line]
+        yield f"@@ -{edit.start_line},{len(replaced)} +{edit.start_line},{len(edit.lines)} @@"
+        for line in replaced:
+            yield "-" + line.rstrip("\r")
+        for line in edit.lines:
+            yield f"+{line}"

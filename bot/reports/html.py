@@ -1,4 +1,6 @@
-"""HTML: a report's blocks as the body of a page, and the page around them in one self-contained file."""
+"""HTML: a report's blocks as the body of a page, and the page around them in one self-contained
+file.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +10,16 @@ import re
 from collections.abc import Iterable
 from functools import cache
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
 from bot.i18n.catalog import TEMPLATES, Catalog
 from bot.i18n.escape import Html, visible
 from bot.reports.blocks import Block, Code, Folded, Heading, Items, Picture, Table, Text
 
 PAGES = TEMPLATES / "pages"
-# Code spans of our own sentences. What is foreign has no backtick left, `Html` wrote it as an entity.
+# Code spans of our own sentences. What is foreign has no backtick left, `Html` wrote it as an
+# entity.
 _SPAN = re.compile(r"`([^`]+)`")
 _NOT_ANCHOR = re.compile(r"[^\w-]+")
 
@@ -24,10 +30,10 @@ def words_for(language: str) -> Catalog:
 
 
 def page(title: str, blocks: Iterable[Block], language: str) -> str:
-    """One file to attach or send: no script, no reference to another file or host. `title` is not yet escaped."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    from markupsafe import Markup
+    """One file to attach or send: no script, no reference to another file or host.
 
+    `title` is not yet escaped.
+    """
     environment = Environment(
         loader=FileSystemLoader(PAGES), autoescape=True, undefined=StrictUndefined
     )
@@ -58,25 +64,24 @@ def write(block: Block) -> str:
             return "\n".join(_paragraph(part) for part in text.split("\n\n") if part.strip())
         case Items(items, numbered):
             tag = "ol" if numbered else "ul"
-            return f"<{tag}>{''.join(f'<li>{_spans(_lines(i))}</li>' for i in items)}</{tag}>"
+            lines_of_list = "".join(f"<li>{_spans(_lines(item))}</li>" for item in items)
+            return f"<{tag}>{lines_of_list}</{tag}>"
         case Table(header, rows):
-            head = "".join(f'<th scope="col">{_spans(h)}</th>' for h in header)
-            lines = (
-                "<tr>" + "".join(f"<td>{_spans(_lines(c))}</td>" for c in row) + "</tr>"
-                for row in rows
-            )
-            return (
-                f'<div class="wide" tabindex="0"><table><thead><tr>{head}</tr></thead>'
-                f"<tbody>{''.join(lines)}</tbody></table></div>"
-            )
+            head = "".join(f'<th scope="col">{_spans(cell)}</th>' for cell in header)
+            rows_html = "".join(_row(row) for row in rows)
+            table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows_html}</tbody></table>"
+            return f'<div class="wide" tabindex="0">{table}</div>'
         case Code(lines, language):
             return _code(lines, language)
         case Folded(title, blocks):
             return f"<details><summary>{_spans(title)}</summary>\n{body(blocks)}</details>"
         case Picture(svg, alt):
-            # As an image of its own: what it styles and names stays in it, and no policy has to allow inline styles.
+            # As an image of its own: what it styles and names stays in it, and no policy has to
+            # allow inline styles.
             data = base64.b64encode(svg.encode()).decode()
-            return f'<figure tabindex="0"><img alt="{html.escape(alt)}" src="data:image/svg+xml;base64,{data}"></figure>'
+            source = f"data:image/svg+xml;base64,{data}"
+            image = f'<img alt="{html.escape(alt)}" src="{source}">'
+            return f'<figure tabindex="0">{image}</figure>'
 
 
 def anchor(text: str) -> str:
@@ -85,23 +90,34 @@ def anchor(text: str) -> str:
     return html.escape(_NOT_ANCHOR.sub("-", plain).strip("-").lower() or "section")
 
 
+def _row(cells: tuple[str, ...]) -> str:
+    return "<tr>" + "".join(f"<td>{_spans(_lines(cell))}</td>" for cell in cells) + "</tr>"
+
+
 def _paragraph(text: str) -> str:
-    """A paragraph; `- ` at the start of lines makes a list."""
-    made: list[str] = []
+    """A paragraph. `- ` at the start of lines makes a list."""
+    parts: list[str] = []
     items: list[str] = []
+
+    def end_list() -> None:
+        if items:
+            parts.append(f"<ul>{''.join(items)}</ul>")
+            items.clear()
+
     for line in text.strip("\n").split("\n"):
         if line.startswith("- "):
             items.append(f"<li>{_spans(line[2:])}</li>")
-            continue
-        if items:
-            made.append(f"<ul>{''.join(items)}</ul>")
-            items = []
-        made.append(_spans(line))
-    if items:
-        made.append(f"<ul>{''.join(items)}</ul>")
-    if not any(part.startswith("<ul>") for part in made):
-        return f"<p>{'<br>'.join(made)}</p>"
-    return "".join(part if part.startswith("<ul>") else f"<p>{part}</p>" for part in made)
+        else:
+            end_list()
+            parts.append(_spans(line))
+    end_list()
+    if not any(_is_list(part) for part in parts):
+        return f"<p>{'<br>'.join(parts)}</p>"
+    return "".join(part if _is_list(part) else f"<p>{part}</p>" for part in parts)
+
+
+def _is_list(part: str) -> bool:
+    return part.startswith("<ul>")
 
 
 def _spans(text: str) -> str:
@@ -116,11 +132,12 @@ _DIFF = {"+": "ins", "-": "del", "@": "at"}
 
 
 def _code(lines: tuple[str, ...], language: str) -> str:
-    """A block of code; a diff has its added and removed lines marked."""
-    shown = [html.escape(visible(line, keep="\t")) for line in lines]
-    if language == "diff":
-        marked = (
-            f'<span class="{_DIFF.get(line[:1], "same")}">{line or " "}</span>' for line in shown
-        )
-        return f'<pre class="diff" tabindex="0"><code>{"".join(marked)}</code></pre>'
-    return f'<pre tabindex="0"><code>{chr(10).join(shown)}</code></pre>'
+    """A block of code. A diff has its added and removed lines marked."""
+    escaped = [html.escape(visible(line, keep="\t")) for line in lines]
+    if language != "diff":
+        return f'<pre tabindex="0"><code>{chr(10).join(escaped)}</code></pre>'
+    marked = []
+    for line in escaped:
+        kind = _DIFF.get(line[:1], "same")
+        marked.append(f'<span class="{kind}">{line or " "}</span>')
+    return f'<pre class="diff" tabindex="0"><code>{"".join(marked)}</code></pre>'

@@ -1,6 +1,7 @@
-"""The review as JSON of our own, version 1: `bot/reports/schema/review-1.json` describes it and is kept compatible.
+"""The review as JSON of our own, version 1.
 
-Sentences come in every language, with the key and arguments that they were made from.
+`bot/reports/schema/review-1.json` describes it, and it is kept compatible. Sentences come in every
+language, with the key and the arguments that they were made from.
 """
 
 from __future__ import annotations
@@ -12,20 +13,25 @@ from typing import Any
 
 import bot
 from bot.i18n.catalog import LANGUAGES, Catalog
-from bot.reports import Report
+from bot.reports.report import Report
 from checks.core.finding import Evidence, Finding, Message, RecordDiff, Sibling, Step
 
 VERSION = 1
+# The words of every language, by its name.
+Catalogs = Mapping[str, Catalog]
 
 
 def render(report: Report, language: str) -> str:
-    """The whole review; `language` is only noted, for all languages are in it."""
+    """The whole review. `language` is only noted, because all languages are in it."""
     return json.dumps(_data(report, language), ensure_ascii=False, indent=2) + "\n"
 
 
 def _data(report: Report, language: str) -> dict[str, Any]:
     review = report.review
-    voices = {name: Catalog(name) for name in LANGUAGES}
+    catalogs = {name: Catalog(name) for name in LANGUAGES}
+    not_analysed = []
+    for path, reason in review.not_analysed:
+        not_analysed.append({"path": _text(path), "reason": reason})
     return {
         "version": VERSION,
         "tool": {"name": "specbot", "version": bot.__version__},
@@ -37,16 +43,22 @@ def _data(report: Report, language: str) -> dict[str, Any]:
         "pull": plain(review.change.pull),
         "facts": plain(report.facts),
         "rules": list(report.rules),
-        "findings": [finding_data(f, voices) for f in review.findings],
-        "not_analysed": [{"path": _text(p), "reason": reason} for p, reason in review.not_analysed],
-        "notes": [n.key for n in report.notes],
+        "findings": [finding_data(finding, catalogs) for finding in review.findings],
+        "not_analysed": not_analysed,
+        "notes": [note.key for note in report.notes],
     }
 
 
-def finding_data(finding: Finding, voices: Mapping[str, Catalog]) -> dict[str, Any]:
+def finding_data(finding: Finding, catalogs: Catalogs) -> dict[str, Any]:
     """A finding with its sentences in every language."""
-    rule = finding.rule
-    made: dict[str, Any] = {
+    rule, message = finding.rule, finding.message
+    detail = {name: words.detail(rule, message) for name, words in catalogs.items()}
+    advice = {name: words.advice(rule, message) for name, words in catalogs.items()}
+    related = []
+    for item in finding.related:
+        sentence = _message(rule, item.message, catalogs)
+        related.append({"location": plain(item.location), "message": sentence})
+    return {
         "rule": rule,
         "severity": str(finding.severity),
         "confidence": str(finding.confidence),
@@ -55,51 +67,47 @@ def finding_data(finding: Finding, voices: Mapping[str, Catalog]) -> dict[str, A
         "fingerprint": finding.fingerprint,
         "unparsed": finding.unparsed,
         "answered": finding.answered,
-        "message": _message(rule, finding.message, voices),
+        "message": _message(rule, message, catalogs),
+        "detail": detail if any(detail.values()) else None,
+        "advice": advice if any(advice.values()) else None,
+        "evidence": [_evidence(rule, piece, catalogs) for piece in finding.evidence],
+        "fix": plain(finding.fix),
+        "related": related,
     }
-    for table in ("detail", "advice"):
-        said = {
-            name: getattr(words, table)(rule, finding.message) for name, words in voices.items()
-        }
-        made[table] = said if any(said.values()) else None
-    made["evidence"] = [_evidence(rule, e, voices) for e in finding.evidence]
-    made["fix"] = plain(finding.fix)
-    made["related"] = [
-        {"location": plain(r.location), "message": _message(rule, r.message, voices)}
-        for r in finding.related
-    ]
-    return made
 
 
-def _message(rule: str, message: Message, voices: Mapping[str, Catalog]) -> dict[str, Any]:
-    said = {name: words.message(rule, message) for name, words in voices.items()}
-    return {"key": message.key, "args": plain(message.args), **said}
+def _message(rule: str, message: Message, catalogs: Catalogs) -> dict[str, Any]:
+    sentences = {name: words.message(rule, message) for name, words in catalogs.items()}
+    return {"key": message.key, "args": plain(message.args), **sentences}
 
 
-def _evidence(rule: str, piece: Evidence, voices: Mapping[str, Catalog]) -> dict[str, Any]:
-    made = {"type": type(piece).__name__, **plain(piece)}
+def _evidence(rule: str, piece: Evidence, catalogs: Catalogs) -> dict[str, Any]:
+    data = {"type": type(piece).__name__, **plain(piece)}
     if isinstance(piece, Sibling):
-        made["verdict"] = _message(rule, piece.verdict, voices)
+        data["verdict"] = _message(rule, piece.verdict, catalogs)
     elif isinstance(piece, Step):
-        made["conclusion"] = _message(rule, piece.conclusion, voices)
+        data["conclusion"] = _message(rule, piece.conclusion, catalogs)
     elif isinstance(piece, RecordDiff):
-        made["said"] = [
-            {"key": m.key, "args": plain(m.args)}
-            | {name: words(f"comparison.{m.key}", **m.args) for name, words in voices.items()}
-            for m in piece.said
-        ]
-    return made
+        data["said"] = [_comparison_message(message, catalogs) for message in piece.said]
+    return data
+
+
+def _comparison_message(message: Message, catalogs: Catalogs) -> dict[str, Any]:
+    key = f"comparison.{message.key}"
+    sentences = {name: words(key, **message.args) for name, words in catalogs.items()}
+    return {"key": message.key, "args": plain(message.args), **sentences}
 
 
 def plain(value: Any) -> Any:
-    """Dataclasses as objects with the same names, tuples as arrays, everything else as JSON has it."""
+    """Dataclasses as objects with the same names, tuples as arrays, the rest as JSON has it."""
     if is_dataclass(value):
-        return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
-        return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        items = sorted(value, key=str) if isinstance(value, set | frozenset) else value
-        return [plain(item) for item in items]
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, set | frozenset):
+        return [plain(item) for item in sorted(value, key=str)]
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
     if isinstance(value, bool | int | float) or value is None:
         return value
     return _text(str(value))

@@ -1,10 +1,10 @@
-"""The report of `specbot logprobs diff`: verdict, reasons, what the numbers prove, and the numbers."""
+"""The report of `specbot logprobs diff`: verdict, reasons, what is proved, and the numbers."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from bot.i18n.catalog import Catalog
@@ -18,8 +18,9 @@ from checks.logprobs.compare.tally import Places, place_names, quantile, ulps_te
 
 
 def render(outcome: Outcome, form: str, language: str) -> str:
-    """The whole document as `terminal`, `markdown` or `json`, ending in a newline; the same bytes for the same
-    outcome."""
+    """The whole document as `terminal`, `markdown` or `json`, ending in a newline; the same bytes
+    for the same outcome.
+    """
     if form == "json":
         return json.dumps(data(outcome), indent=1, ensure_ascii=False, sort_keys=True) + "\n"
     if form == "markdown":
@@ -29,65 +30,67 @@ def render(outcome: Outcome, form: str, language: str) -> str:
 
 def blocks(outcome: Outcome, words: Catalog) -> Iterator[Block]:
     """What a person reads, the verdict first."""
+    tally = outcome.tally
     yield Heading(2, words("comparison.heading-verdict", verdict=str(outcome.verdict)))
     yield Text(words(f"comparison.verdict-{outcome.verdict}", safe=outcome.safe))
-    yield _items(outcome.reasons, words)
+    yield _messages(outcome.reasons, words)
     if outcome.causes:
         yield Heading(2, words("comparison.heading-causes"))
-        yield _items(outcome.causes, words)
-    tally = outcome.tally
+        yield _messages(outcome.causes, words)
     if tally.counts["rows"]:
         yield Heading(2, words("comparison.heading-numbers"))
         yield _numbers(outcome, words)
     yield from _examples(tally, words)
     yield from _acceptance(outcome, words)
-    if tally.counts["noise"] + tally.counts["unsure"] + tally.counts["over"]:
-        yield from _places(tally, words)
+    if any(tally.counts[kind] for kind in ("noise", "unsure", "over")):
+        yield from _by_place(tally, words)
     yield from _compared(tally, words)
 
 
-def _items(messages: tuple[Message, ...], words: Catalog) -> Items:
+def _messages(messages: tuple[Message, ...], words: Catalog) -> Items:
     return Items(tuple(words(f"comparison.{m.key}", **m.args) for m in messages))
 
 
 def _numbers(outcome: Outcome, words: Catalog) -> Table:
     counts = outcome.tally.counts
-    rows = [("requests", str(counts["pairs"]))]
-    rows += [
-        (name, str(counts[name]))
-        for name in ("rows", "equal", "reordered", "noise", "unsure", "over")
-    ]
-    rows += [("ulps", _spread(outcome.tally)), ("tolerance", f"{outcome.tolerance:.3g}")]
+    numbers = {"requests": str(counts["pairs"])}
+    for name in ("rows", "equal", "reordered", "noise", "unsure", "over"):
+        numbers[name] = str(counts[name])
+    numbers["ulps"] = _spread(outcome.tally)
+    numbers["tolerance"] = f"{outcome.tolerance:.3g}"
     if outcome.aa is not None:
-        rows += [("aa", _spread(outcome.aa)), ("aa-rows", str(outcome.aa.counts["rows"]))]
-    splits = ("near-tie", "drawn", "unknown")
-    parted = [str(counts[f"split-{name}"]) for name in splits] + [str(counts["requests-real"])]
-    rows.append(("splits", " / ".join(parted)))
+        numbers["aa"] = _spread(outcome.aa)
+        numbers["aa-rows"] = str(outcome.aa.counts["rows"])
+    splits = [counts[f"split-{kind}"] for kind in ("near-tie", "drawn", "unknown")]
+    splits.append(counts["requests-real"])
+    numbers["splits"] = " / ".join(str(count) for count in splits)
+    rows = []
+    for name, value in numbers.items():
+        if value != "0":
+            rows.append((words(f"comparison.numbers-{name}"), value))
     header = words("comparison.number"), words("comparison.value")
-    shown = tuple(
-        (words(f"comparison.numbers-{name}"), value) for name, value in rows if value != "0"
-    )
-    return Table(header, shown)
+    return Table(header, tuple(rows))
 
 
 def _spread(tally: Tally) -> str:
+    """The median, the 99th and the 99.9th percentile and the largest difference, in ulps."""
     shares = [quantile(tally.ulps, share) for share in (0.5, 0.99, 0.999)]
-    return " / ".join(ulps_text(min(value, tally.most)) for value in (*shares, tally.most))
+    # A quantile is the end of its bin, which may lie above the largest difference.
+    values = [min(value, tally.most) for value in (*shares, tally.most)]
+    return " / ".join(ulps_text(value) for value in values)
 
 
 def _examples(tally: Tally, words: Catalog) -> Iterator[Block]:
     worst = [*tally.examples.get("worst", ()), *tally.examples.get("rank", ())]
     if worst:
+        header = _header(("request", "position", "token", "kind", "base", "head", "ulps"), words)
         yield Heading(2, words("comparison.heading-worst"))
-        names = ("request", "position", "token", "kind", "base", "head", "ulps")
-        yield Table(_header(names, words), tuple(_worst(w, words) for w in worst))
+        yield Table(header, tuple(_worst(row, words) for row in worst))
     splits = tally.examples.get("split", ())
     if splits:
+        header = _header(("request", "position", "kind", "base", "head", "gap"), words)
         yield Heading(2, words("comparison.heading-splits"))
-        yield Table(
-            _header(("request", "position", "kind", "base", "head", "gap"), words),
-            tuple(_split(w, words) for w in splits),
-        )
+        yield Table(header, tuple(_split(row, words) for row in splits))
 
 
 def _header(names: tuple[str, ...], words: Catalog) -> tuple[str, ...]:
@@ -95,89 +98,109 @@ def _header(names: tuple[str, ...], words: Catalog) -> tuple[str, ...]:
 
 
 def _worst(worst: Worst, words: Catalog) -> tuple[str, ...]:
-    form = "{:.0f}" if worst.kind == "rank" else "{:.7g}"
-    values = (
-        "" if math.isnan(v) and worst.kind == "missing" else form.format(v)
-        for v in (worst.base, worst.head)
-    )
-    kind = words(f"comparison.kind-{worst.kind}")
-    ulps = "" if worst.kind == "rank" else ulps_text(worst.ulps)
+    is_rank = worst.kind == "rank"
+    form = "{:.0f}" if is_rank else "{:.7g}"
+    values = []
+    for value in (worst.base, worst.head):
+        is_missing = worst.kind == "missing" and math.isnan(value)
+        values.append("" if is_missing else form.format(value))
     return (
         words.style.code(worst.request),
         str(worst.position),
         str(worst.token),
-        kind,
+        words(f"comparison.kind-{worst.kind}"),
         *values,
-        ulps,
+        "" if is_rank else ulps_text(worst.ulps),
     )
 
 
 def _split(split: Worst, words: Catalog) -> tuple[str, ...]:
-    sides = (
-        "" if token < 0 and math.isnan(value) else f"{token} ({value:.6g})"
-        for token, value in ((split.chosen_base, split.base), (split.chosen_head, split.head))
+    return (
+        words.style.code(split.request),
+        str(split.position),
+        words(f"comparison.split-{split.kind}"),
+        _chosen(split.chosen_base, split.base),
+        _chosen(split.chosen_head, split.head),
+        "" if math.isnan(split.ulps) else ulps_text(split.ulps),
     )
-    gap = "" if math.isnan(split.ulps) else ulps_text(split.ulps)
-    kind = words(f"comparison.split-{split.kind}")
-    return words.style.code(split.request), str(split.position), kind, *sides, gap
+
+
+def _chosen(token: int, value: float) -> str:
+    """The token that a side chose, and its logprob; empty where the side had ended before."""
+    if token < 0 and math.isnan(value):
+        return ""
+    return f"{token} ({value:.6g})"
 
 
 def _acceptance(outcome: Outcome, words: Catalog) -> Iterator[Block]:
-    other = outcome.tally.counts["other-drafting"]
+    """How many drafted tokens were accepted, on both sides, where tokens were drafted."""
     decisions = outcome.acceptance
-    if not decisions or not (decisions[0].steps_base or decisions[0].steps_head):
+    if not decisions:
+        return
+    first = decisions[0]
+    if not first.steps_base and not first.steps_head:
         return
     yield Heading(2, words("comparison.heading-acceptance"))
-    first = decisions[0]
     yield Text(words("comparison.acceptance-steps", base=first.steps_base, head=first.steps_head))
-    if other:
-        yield Text(words("comparison.other-drafting", requests=other))
+    other_drafting = outcome.tally.counts["other-drafting"]
+    if other_drafting:
+        yield Text(words("comparison.other-drafting", requests=other_drafting))
+    columns = ("measure", "base", "head", "change", "interval", "judged")
     rows = tuple(_decision(place, decision, words) for place, decision in enumerate(decisions))
-    yield Table(_header(("measure", "base", "head", "change", "interval", "judged"), words), rows)
+    yield Table(_header(columns, words), rows)
 
 
 def _decision(place: int, decision: Decision, words: Catalog) -> tuple[str, ...]:
-    name = (
-        words("comparison.acceptance-place", place=place)
-        if place
-        else words("comparison.acceptance-length")
-    )
+    """A row: the length at place 0, then the share at each place of a step."""
+    if place:
+        name = words("comparison.acceptance-place", place=place)
+    else:
+        name = words("comparison.acceptance-length")
     change = interval = ""
     if decision.judged is not Judged.EQUAL:
         change = f"{100 * decision.change:+.1f}%"
-        interval = f"{100 * (decision.low - 1):+.1f}% … {100 * (decision.high - 1):+.1f}%"
+        low, high = 100 * (decision.low - 1), 100 * (decision.high - 1)
+        interval = f"{low:+.1f}% … {high:+.1f}%"
     judged = words(f"comparison.judged-{decision.judged}", more=decision.more)
     return name, f"{decision.base:.4g}", f"{decision.head:.4g}", change, interval, judged
 
 
-def _places(tally: Tally, words: Catalog) -> Iterator[Block]:
-    steps = [str(n) for n in range(len(tally.step_places.rows))]
+def _by_place(tally: Tally, words: Catalog) -> Iterator[Block]:
+    """Tables of the differences by position in the answer, and by place in a step."""
+    yield from _place_table("places", tally.places, place_names(), words)
+    steps = [str(number) for number in range(len(tally.step_places.rows))]
     steps[-1] += "-"
-    for name, places, labels in (
-        ("places", tally.places, place_names()),
-        ("step-places", tally.step_places, steps),
-    ):
-        rows = tuple(_place(label, places, n) for n, label in enumerate(labels) if places.rows[n])
-        if rows:
-            yield Heading(2, words(f"comparison.heading-{name}"))
-            yield Table(
-                _header(("position", "rows", "differ", "over", "mean", "most"), words), rows
-            )
+    yield from _place_table("step-places", tally.step_places, steps, words)
 
 
-def _place(label: str, places: Places, n: int) -> tuple[str, ...]:
-    counts = (str(int(part[n])) for part in (places.rows, places.differ, places.over))
-    return label, *counts, ulps_text(float(places.mean[n])), ulps_text(float(places.most[n]))
+def _place_table(
+    name: str, places: Places, labels: Sequence[str], words: Catalog
+) -> Iterator[Block]:
+    rows = []
+    for number, label in enumerate(labels):
+        if places.rows[number]:
+            rows.append(_place_row(label, places, number))
+    if rows:
+        columns = ("position", "rows", "differ", "over", "mean", "most")
+        yield Heading(2, words(f"comparison.heading-{name}"))
+        yield Table(_header(columns, words), tuple(rows))
+
+
+def _place_row(label: str, places: Places, number: int) -> tuple[str, ...]:
+    counts = (places.rows[number], places.differ[number], places.over[number])
+    mean, most = float(places.mean[number]), float(places.most[number])
+    return label, *(str(int(count)) for count in counts), ulps_text(mean), ulps_text(most)
 
 
 def _compared(tally: Tally, words: Catalog) -> Iterator[Block]:
-    lines = [
-        words("comparison.origin", field=field, base=base, head=head)
-        for field in sorted(ORIGIN)
-        for base, head in tally.said.get(field, ())
-    ]  # fmt: skip
+    """What the records come from, and requests that only one side has."""
+    lines = []
+    for field in sorted(ORIGIN):
+        for base, head in tally.said.get(field, ()):
+            lines.append(words("comparison.origin", field=field, base=base, head=head))
     for side in ("base", "head"):
-        if requests := tally.counts[f"only-{side}"]:
+        requests = tally.counts[f"only-{side}"]
+        if requests:
             names = tally.names.get(f"only-{side}", [])
             lines.append(words("comparison.only", side=side, requests=requests, names=names))
     if lines:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from bot.i18n.catalog import Catalog
 from bot.i18n.escape import Markdown, cell, fence
-from bot.reports import Report
 from bot.reports.blocks import Block, Code, Folded, Heading, Items, Picture, Table, Text
 from bot.reports.document import document
+from bot.reports.report import Report
 
 
 def render(report: Report, language: str) -> str:
@@ -17,6 +17,7 @@ def render(report: Report, language: str) -> str:
 
 
 def join(parts: Iterable[str]) -> str:
+    """A document of these parts, with blank lines between."""
     return "\n\n".join(parts) + "\n"
 
 
@@ -28,9 +29,7 @@ def write(block: Block) -> str:
         case Text(text):
             return text
         case Items(items, numbered):
-            return "\n".join(
-                f"{f'{n}.' if numbered else '-'} {_item(t)}" for n, t in enumerate(items, 1)
-            )
+            return "\n".join(_items(items, numbered))
         case Table(header, rows):
             lines = [_row(header), _row(("---",) * len(header)), *(_row(row) for row in rows)]
             return "\n".join(lines)
@@ -48,9 +47,14 @@ def written(blocks: Iterable[Block]) -> str:
     return join(write(b) for b in blocks if not isinstance(b, Picture))
 
 
-def _item(text: str) -> str:
-    return text.replace("\n", "\n   ")
+def _items(items: tuple[str, ...], numbered: bool) -> Iterator[str]:
+    for number, item in enumerate(items, 1):
+        lead = f"{number}." if numbered else "-"
+        # Indented, further lines stay in the item.
+        text = item.replace("\n", "\n   ")
+        yield f"{lead} {text}"
 
 
 def _row(cells: tuple[str, ...]) -> str:
-    return "| " + " | ".join(cell(" ".join(c.split("\n"))) for c in cells) + " |"
+    escaped = [cell(text.replace("\n", " ")) for text in cells]
+    return "| " + " | ".join(escaped) + " |"

@@ -11,7 +11,9 @@ from checks.rules.convention.proposal import Paste
 
 
 def pasted(value: Any, words: Catalog) -> str:
-    """`value`, a text or a `Paste`, in the language of `words`, as Markdown that nothing more is escaped in."""
+    """`value`, a text or a `Paste`, in the language of `words`, as Markdown that nothing more is
+    escaped in.
+    """
     if not isinstance(value, Paste):
         return str(value)
     return value.text(partial(_voice(words.language).message, "convention"))

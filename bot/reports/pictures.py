@@ -1,4 +1,6 @@
-"""The pictures of a pull request's tabs, each with its numbers as a table where the report has none of them."""
+"""The pictures of a pull request's tabs, each with its numbers as a table where the report has none
+of them.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from bot.reports.ci.phrasing import duration, name, state
 from bot.reports.kernelpairs import Report
 from bot.reports.kernelrun import name as case_name
 from checks.ci.model import CIRun, Job
-from checks.kernelrun.speed import MARGIN, Pace, Ratio
+from checks.kernelrun.speed import MARGIN, Ratio, Speedup
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +24,16 @@ if TYPE_CHECKING:
 _MOST_ROWS = 40
 _LONGEST_LABEL = 48
 _WAITED, _FINE, _BAD, _OTHER = "#8c959f", COLOURS[2], COLOURS[5], COLOURS[4]
-_PACE = {Pace.SLOWER: _BAD, Pace.FASTER: _FINE, Pace.SAME: _WAITED, Pace.OPEN: COLOURS[1]}
+_PACE = {
+    Speedup.SLOWER: _BAD,
+    Speedup.FASTER: _FINE,
+    Speedup.SAME: _WAITED,
+    Speedup.OPEN: COLOURS[1],
+}
+
+
+# The severities of `Push`, each with the colour and the marker of its line.
+_KINDS = {"bugs": (_BAD, "o"), "suggestions": (COLOURS[1], "s"), "questions": (COLOURS[3], "D")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,37 +47,37 @@ class Push:
 
 
 def ci_timeline(run: CIRun, words: Catalog) -> Iterator[Block]:
-    """When each task waited and ran, in minutes since the first was asked for. Tasks that never began are left out."""
-    jobs = sorted(
-        (j for j in run.jobs if j.started is not None), key=lambda j: (_begun(j), j.name)
-    )[:_MOST_ROWS]
+    """When each job waited and ran, in minutes since the first was asked for.
+
+    Jobs that never began are left out.
+    """
+    started = [job for job in run.jobs if job.started is not None]
+    jobs = sorted(started, key=lambda job: (_asked_for(job), job.name))[:_MOST_ROWS]
     if not jobs:
         return
-    first, plain = _begun(jobs[0]), Catalog(words.language)
-    spans = [
-        (_minutes(_begun(j), first), _minutes(j.started, first), _minutes(_ended(j, run), first))
-        for j in jobs
-    ]
+    first = _asked_for(jobs[0])
+    plain = Catalog(words.language)
+    asked_at = [_minutes(_asked_for(job), first) for job in jobs]
+    began_at = [_minutes(job.started, first) for job in jobs]
+    ended_at = [_minutes(_ended(job, run), first) for job in jobs]
+    waited = [begun - asked for asked, begun in zip(asked_at, began_at, strict=True)]
+    ran = [ended - begun for begun, ended in zip(began_at, ended_at, strict=True)]
+    rows = range(len(jobs))
     yield Heading(2, words("pages.heading-timeline"))
     with drawing((9, 1.0 + 0.28 * len(jobs)), layout="constrained") as figure:
         axes = figure.subplots()
-        rows = range(len(jobs))
-        waited = [begun - asked for asked, begun, _ in spans]
-        axes.barh(rows, waited, left=[s[0] for s in spans], color=_WAITED, height=0.35)
-        ran = [ended - begun for _, begun, ended in spans]
-        axes.barh(
-            rows, ran, left=[s[1] for s in spans], color=[_colour(j) for j in jobs], height=0.7
-        )
-        _labelled(axes, [name(j) for j in jobs])
+        axes.barh(rows, waited, left=asked_at, color=_WAITED, height=0.35)
+        axes.barh(rows, ran, left=began_at, color=[_colour(job) for job in jobs], height=0.7)
+        _label_rows(axes, [name(job) for job in jobs])
         axes.set_xlabel(plain("pages.picture-minutes"))
         svg = element(figure)
     yield Picture(svg, plain("pages.picture-timeline"))
     header = tuple(words(f"pages.timeline-{key}") for key in ("task", "waited", "ran", "state"))
-    table = Table(header, tuple(_task(j, run, words) for j in jobs))
+    table = Table(header, tuple(_job_row(job, run, words) for job in jobs))
     yield Folded(words("pages.picture-numbers"), (table,))
 
 
-def _begun(job: Job) -> datetime:
+def _asked_for(job: Job) -> datetime:
     """When it was asked for, as far as that is known."""
     assert job.started is not None
     return min(job.queued or job.started, job.started)
@@ -81,34 +92,39 @@ def _minutes(moment: datetime | None, first: datetime) -> float:
 
 
 def _colour(job: Job) -> str:
-    return _BAD if job.failed else _FINE if job.passed else _OTHER
+    if job.failed:
+        return _BAD
+    return _FINE if job.passed else _OTHER
 
 
-def _task(job: Job, run: CIRun, words: Catalog) -> tuple[str, ...]:
+def _job_row(job: Job, run: CIRun, words: Catalog) -> tuple[str, ...]:
     assert job.started is not None
-    waited, ran = job.started - _begun(job), _ended(job, run) - job.started
+    waited, ran = job.started - _asked_for(job), _ended(job, run) - job.started
     times = (duration(int(t.total_seconds()), words) for t in (waited, ran))
     return (words.style.code(name(job)), *times, state(job, words))
 
 
-def _labelled(axes: Axes, labels: Sequence[str]) -> None:
-    """One row a label, from the top."""
-    most = _LONGEST_LABEL
-    axes.set_yticks(
-        range(len(labels)),
-        [t if len(t) <= most else "…" + t[1 - most :] for t in labels],
-        parse_math=False,
-    )
+def _label_rows(axes: Axes, labels: Sequence[str]) -> None:
+    """A label for each row, from the top. Of a long one the end is shown."""
+    shown = []
+    for label in labels:
+        is_long = len(label) > _LONGEST_LABEL
+        shown.append("…" + label[1 - _LONGEST_LABEL :] if is_long else label)
+    axes.set_yticks(range(len(labels)), shown, parse_math=False)
     axes.tick_params(axis="y", labelsize="small")
     axes.set_ylim(len(labels) - 0.4, -0.6)
     axes.spines[["top", "right"]].set_visible(False)
 
 
 def kernel_ratios(report: Report, words: Catalog) -> Iterator[Block]:
-    """Head's time over base's for each case that has one, with its interval; the numbers stand in the report."""
-    timed = [
-        (case_name(p), p.ratio) for p in report.judged[0].comparison.pairs if p.ratio is not None
-    ][:_MOST_ROWS]
+    """Head's time over base's for each case that has one, with its interval; the numbers stand in
+    the report.
+    """
+    timed = []
+    for pair in report.judged[0].comparison.pairs:
+        if pair.ratio is not None:
+            timed.append((case_name(pair), pair.ratio))
+    timed = timed[:_MOST_ROWS]
     if not timed:
         return
     plain = Catalog(words.language)
@@ -119,7 +135,7 @@ def kernel_ratios(report: Report, words: Catalog) -> Iterator[Block]:
         axes.axvline(1, color=_WAITED, linewidth=1)
         for row, (_, ratio) in enumerate(timed):
             _interval(axes, row, ratio)
-        _labelled(axes, [label for label, _ in timed])
+        _label_rows(axes, [label for label, _ in timed])
         axes.set_xlabel(plain("pages.picture-ratio"))
         svg = element(figure)
     yield Picture(svg, plain("pages.picture-ratios", margin=f"{MARGIN:.0%}"))
@@ -134,41 +150,34 @@ def _interval(axes: Axes, row: int, ratio: Ratio) -> None:
 
 def findings_over_pushes(pushes: Sequence[Push], words: Catalog) -> Iterator[Block]:
     """How many findings of each severity every reviewed push had, the first push first."""
-    from matplotlib.ticker import MaxNLocator
-
-    plain = Catalog(words.language)
-    kinds = ("bugs", "suggestions", "questions")
     yield Heading(2, words("pages.heading-pushes"))
     if len(pushes) > 1:
-        with drawing((9, 2.6), layout="constrained") as figure:
-            axes = figure.subplots()
-            for kind, colour, mark in zip(
-                kinds, (_BAD, COLOURS[1], COLOURS[3]), "osD", strict=True
-            ):
-                counts = [getattr(p, kind) for p in pushes]
-                axes.plot(
-                    range(1, len(pushes) + 1),
-                    counts,
-                    marker=mark,
-                    color=colour,
-                    label=plain(f"pages.{kind}"),
-                )
-            axes.set_xticks(
-                range(1, len(pushes) + 1),
-                [p.head[:7] for p in pushes],
-                fontsize="small",
-                rotation=30,
-            )
-            axes.yaxis.set_major_locator(MaxNLocator(integer=True))
-            axes.set_ylim(bottom=0)
-            axes.spines[["top", "right"]].set_visible(False)
-            figure.legend(loc="outside upper center", ncols=3, frameon=False, fontsize="small")
-            svg = element(figure)
-        yield Picture(svg, plain("pages.picture-pushes"))
-    header = (words("pages.commit"), *(words(f"pages.{kind}") for kind in kinds))
-    yield Table(
-        header,
-        tuple(
-            (words.style.code(p.head[:12]), *(str(getattr(p, k)) for k in kinds)) for p in pushes
-        ),
-    )
+        plain = Catalog(words.language)
+        yield Picture(_draw_pushes(pushes, plain), plain("pages.picture-pushes"))
+    header = (words("pages.commit"), *(words(f"pages.{kind}") for kind in _KINDS))
+    rows = []
+    for push in pushes:
+        counts = [str(getattr(push, kind)) for kind in _KINDS]
+        rows.append((words.style.code(push.head[:12]), *counts))
+    yield Table(header, tuple(rows))
+
+
+def _draw_pushes(pushes: Sequence[Push], plain: Catalog) -> str:
+    """A line for each severity over the pushes, as an SVG element."""
+    # matplotlib takes long to import, and few pages have a picture.
+    from matplotlib.ticker import MaxNLocator
+
+    numbers = range(1, len(pushes) + 1)
+    heads = [push.head[:7] for push in pushes]
+    with drawing((9, 2.6), layout="constrained") as figure:
+        axes = figure.subplots()
+        for kind, (colour, marker) in _KINDS.items():
+            counts = [getattr(push, kind) for push in pushes]
+            label = plain(f"pages.{kind}")
+            axes.plot(numbers, counts, marker=marker, color=colour, label=label)
+        axes.set_xticks(numbers, heads, fontsize="small", rotation=30)
+        axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.set_ylim(bottom=0)
+        axes.spines[["top", "right"]].set_visible(False)
+        figure.legend(loc="outside upper center", ncols=3, frameon=False, fontsize="small")
+        return element(figure)

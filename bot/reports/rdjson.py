@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from bot.i18n.catalog import Catalog
-from bot.reports import Report
-from checks.core.finding import Finding, Location, Severity, Side
+from bot.reports.report import Report
+from checks.core.finding import Edit, Finding, Location, Severity, Side
 
 _SEVERITY = {
     Severity.BUG: "ERROR",
@@ -18,51 +18,53 @@ _SEVERITY = {
 
 
 def render(report: Report, language: str) -> str:
-    """The findings that have a place in the head tree; rdjson has no way to name one in the base."""
+    """The findings that have a place in the head tree: rdjson cannot name one in the base."""
     words = Catalog(language)
-    found = [f for f in report.review.findings if f.location.side is Side.HEAD and f.location.path]
+    diagnostics = []
+    for finding in report.review.findings:
+        if finding.location.side is Side.HEAD and finding.location.path:
+            diagnostics.append(_diagnostic(finding, words))
     result = {
         "source": {"name": "specbot"},
         "severity": "INFO",
-        "diagnostics": [_diagnostic(f, words) for f in found],
+        "diagnostics": diagnostics,
     }
     return json.dumps(result, ensure_ascii=False, indent=2) + "\n"
 
 
 def _diagnostic(finding: Finding, words: Catalog) -> dict[str, Any]:
-    message = [words.message(finding.rule, finding.message)]
-    message += filter(None, [words.advice(finding.rule, finding.message)])
+    message = words.message(finding.rule, finding.message)
+    advice = words.advice(finding.rule, finding.message)
     diagnostic: dict[str, Any] = {
-        "message": "\n".join(message),
+        "message": f"{message}\n{advice}" if advice else message,
         "location": _location(finding.location),
         "severity": _SEVERITY[finding.severity],
         "code": {"value": finding.rule},
     }
     if finding.fix is not None and finding.fix.verified:
-        diagnostic["suggestions"] = [
-            {
-                "range": {
-                    "start": {"line": e.start_line, "column": 1},
-                    "end": {"line": e.end_line + 1, "column": 1},
-                },
-                "text": "".join(f"{line}\n" for line in e.lines),
-            }
-            for e in finding.fix.edits
-            if e.path == finding.location.path
-        ]
-    related = [r for r in finding.related if r.location.side is Side.HEAD]
+        path = finding.location.path
+        own_edits = [edit for edit in finding.fix.edits if edit.path == path]
+        diagnostic["suggestions"] = [_suggestion(edit) for edit in own_edits]
+    related = []
+    for item in finding.related:
+        if item.location.side is Side.HEAD:
+            text = words.message(finding.rule, item.message)
+            related.append({"message": text, "location": _location(item.location)})
     if related:
-        diagnostic["related_locations"] = [
-            {"message": words.message(finding.rule, r.message), "location": _location(r.location)}
-            for r in related
-        ]
+        diagnostic["related_locations"] = related
     return diagnostic
+
+
+def _suggestion(edit: Edit) -> dict[str, Any]:
+    """An edit of whole lines: from the first column to the start of the line after."""
+    start = {"line": edit.start_line, "column": 1}
+    end = {"line": edit.end_line + 1, "column": 1}
+    text = "".join(f"{line}\n" for line in edit.lines)
+    return {"range": {"start": start, "end": end}, "text": text}
 
 
 def _location(place: Location) -> dict[str, Any]:
     if not place.start_line:
         return {"path": place.path}
-    return {
-        "path": place.path,
-        "range": {"start": {"line": place.start_line}, "end": {"line": place.end_line}},
-    }
+    start, end = {"line": place.start_line}, {"line": place.end_line}
+    return {"path": place.path, "range": {"start": start, "end": end}}

@@ -33,8 +33,9 @@ class _Point:
 
 
 def roofline(report: Report, words: Catalog) -> Iterator[Block]:
-    """Each right case's time over the bytes of its inputs and outputs, under the time that a copy of as many takes; a
-    sentence where the run does not say them, nothing where times mean nothing."""
+    """Each right case's time over the bytes of its inputs and outputs, under the time that a copy
+    of as many takes; a sentence where the run does not say them, nothing where times mean nothing.
+    """
     comparison = report.judged[0].comparison
     if comparison.apart or not comparison.timed:
         return
@@ -57,19 +58,20 @@ def roofline(report: Report, words: Catalog) -> Iterator[Block]:
 
 
 def _points(report: Report) -> Iterator[_Point]:
-    """The cases whose answers are right on both sides: the speed of a wrong one is not worth a word."""
+    """The cases that are right on both sides: the speed of a wrong answer is not worth a word."""
     for pair in report.judged[0].comparison.pairs:
-        before, after = (_seconds(case) for case in (pair.base, pair.head))
-        if before and after and pair.head is not None and pair.head.bytes:
+        if pair.head is None or not pair.head.bytes:
+            continue
+        before, after = _seconds(pair.base), _seconds(pair.head)
+        if before and after:
             yield _Point(case_name(pair), pair.head.bytes, before, after)
 
 
 def _seconds(case: Case | None) -> float | None:
-    return (
-        case.times.median
-        if case is not None and case.status is Status.OK and case.times is not None
-        else None
-    )
+    """The median time of a right case."""
+    if case is None or case.status is not Status.OK or case.times is None:
+        return None
+    return case.times.median
 
 
 def _draw(axes: Axes, points: list[_Point], roof: float, plain: Catalog) -> None:
@@ -79,11 +81,10 @@ def _draw(axes: Axes, points: list[_Point], roof: float, plain: Catalog) -> None
     ends = [min(sizes) / 2, max(sizes) * 2]
     axes.plot(ends, [1e6 * n / roof for n in ends], color=_ROOF, label=plain("pages.roofline-roof"))
     # Head is drawn inside of base, so that both show where they are equal.
-    for label, colour, area, times in (
-        ("base", COLOURS[4], 70, [p.base for p in points]),
-        ("head", COLOURS[0], 18, [p.head for p in points]),
-    ):
-        axes.scatter(sizes, [1e6 * t for t in times], s=area, color=colour, label=label, zorder=3)
+    base = [1e6 * point.base for point in points]
+    head = [1e6 * point.head for point in points]
+    axes.scatter(sizes, base, s=70, color=COLOURS[4], label="base", zorder=3)
+    axes.scatter(sizes, head, s=18, color=COLOURS[0], label="head", zorder=3)
     axes.set_xscale("log")
     axes.set_yscale("log")
     # `20 M` and `0.5`, where Matplotlib writes 2 × 10⁷ and 5 × 10⁻¹.
@@ -99,7 +100,8 @@ def _ticks(axis: Axis, ends: tuple[float, float], written: Formatter) -> None:
     """Numbers at 1, 2, 5 of each power of ten; at the powers alone where there are many."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if ends[1] < 200 * ends[0] else (1.0,)))
+    is_short = ends[1] < 200 * ends[0]
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if is_short else (1.0,)))
     axis.set_major_formatter(written)
     axis.set_minor_formatter(NullFormatter())
 

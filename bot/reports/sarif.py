@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 import bot
 from bot.i18n.catalog import Catalog
-from bot.reports import Report
-from checks.core.finding import Confidence, Finding, Location, Severity, Side
+from bot.reports.report import Report
+from checks.core.finding import Confidence, Finding, Fix, Location, Severity, Side
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVEL = {
@@ -22,63 +22,63 @@ _RANK = {Confidence.HIGH: 90.0, Confidence.MEDIUM: 60.0, Confidence.LOW: 30.0}
 
 
 def render(report: Report, language: str) -> str:
-    """The findings as one run. SARIF has one tree: a place in the base is said to be one in the message. What has no
-    place at all (a title, a description) is a notification, because code scanning refuses results without one."""
+    """The findings as one run.
+
+    SARIF has one tree: that a place is in the base is said in the message. What has no place at all
+    (a title, a description) is a notification, because code scanning refuses results without one.
+    """
     words = Catalog(language)
-    placed = [f for f in report.review.findings if f.location.path]
-    rules = sorted({f.rule for f in report.review.findings})
+    with_place = [finding for finding in report.review.findings if finding.location.path]
+    rules = sorted({finding.rule for finding in report.review.findings})
     run = {
         "tool": {"driver": _driver(rules, words)},
         "language": {"zh": "zh-CN", "en": "en-US"}[language],
         "columnKind": "utf16CodeUnits",
         "originalUriBaseIds": {"ROOT": {"description": {"text": words("report.root")}}},
         "invocations": [_invocation(report, words)],
-        "results": [_result(f, rules.index(f.rule), words) for f in placed],
+        "results": [_result(f, rules.index(f.rule), words) for f in with_place],
     }
     log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
     return json.dumps(log, ensure_ascii=False, indent=2) + "\n"
 
 
 def _driver(rules: list[str], words: Catalog) -> dict[str, Any]:
-    return {
-        "name": "specbot",
-        "semanticVersion": bot.__version__,
-        "rules": [
-            {"id": rule, "shortDescription": {"text": words.summary(rule)}} for rule in rules
-        ],
-    }
+    descriptions = []
+    for rule in rules:
+        descriptions.append({"id": rule, "shortDescription": {"text": words.summary(rule)}})
+    return {"name": "specbot", "semanticVersion": bot.__version__, "rules": descriptions}
 
 
 def _invocation(report: Report, words: Catalog) -> dict[str, Any]:
-    notes: list[dict[str, Any]] = [
-        {
-            "level": "warning",
-            "message": {
-                "text": words("report.not-analysed", path=path) + words(f"report.reason-{reason}")
-            },
-            "locations": [{"physicalLocation": _physical(Location(path, 0))}],
-        }
-        for path, reason in report.review.not_analysed
-    ]
-    notes += [
-        {
-            "level": _LEVEL[f.severity],
-            "message": {"text": _text(f, words)},
-            "associatedRule": {"id": f.rule},
-        }
-        for f in report.review.findings
-        if not f.location.path
-    ]
+    notifications = []
+    for path, reason in report.review.not_analysed:
+        text = words("report.not-analysed", path=path) + words(f"report.reason-{reason}")
+        notifications.append(
+            {
+                "level": "warning",
+                "message": {"text": text},
+                "locations": [_location(Location(path, 0))],
+            }
+        )
+    for finding in report.review.findings:
+        if not finding.location.path:
+            notifications.append(
+                {
+                    "level": _LEVEL[finding.severity],
+                    "message": {"text": _text(finding, words)},
+                    "associatedRule": {"id": finding.rule},
+                }
+            )
     invocation: dict[str, Any] = {"executionSuccessful": True}
-    if notes:
-        invocation["toolExecutionNotifications"] = notes
+    if notifications:
+        invocation["toolExecutionNotifications"] = notifications
     return invocation
 
 
-def _result(finding: Finding, index: int, words: Catalog) -> dict[str, Any]:
+def _result(finding: Finding, rule_index: int, words: Catalog) -> dict[str, Any]:
     result: dict[str, Any] = {
         "ruleId": finding.rule,
-        "ruleIndex": index,
+        "ruleIndex": rule_index,
         "level": _LEVEL[finding.severity],
         "rank": _RANK[finding.confidence],
         "message": {"text": _text(finding, words)},
@@ -87,49 +87,53 @@ def _result(finding: Finding, index: int, words: Catalog) -> dict[str, Any]:
         "properties": {"severity": str(finding.severity), "confidence": str(finding.confidence)},
     }
     if finding.answered:
-        result |= {
-            "kind": "informational",
-            "level": "none",
-        }  # SARIF 3.27.9: what is not a failure has no level
+        # SARIF 3.27.9: what is not a failure has no level.
+        result["kind"] = "informational"
+        result["level"] = "none"
     if finding.related:
-        result["relatedLocations"] = [
-            _location(r.location)
-            | {"id": n, "message": {"text": words.message(finding.rule, r.message)}}
-            for n, r in enumerate(finding.related, 1)
-        ]
-    fix = finding.fix
-    if fix is not None and fix.verified:
-        result["fixes"] = [_fix(finding, words)]
+        result["relatedLocations"] = _related(finding, words)
+    if finding.fix is not None and finding.fix.verified:
+        result["fixes"] = [_fix(finding.fix, words)]
     return result
 
 
+def _related(finding: Finding, words: Catalog) -> list[dict[str, Any]]:
+    locations = []
+    for number, related in enumerate(finding.related, 1):
+        text = words.message(finding.rule, related.message)
+        location = _location(related.location)
+        locations.append({**location, "id": number, "message": {"text": text}})
+    return locations
+
+
 def _text(finding: Finding, words: Catalog) -> str:
+    """What was seen, what to do about it, and that it is in the base where it is."""
     parts = [
         words.message(finding.rule, finding.message),
         words.advice(finding.rule, finding.message),
     ]
     if finding.location.side is Side.BASE:
         parts.append(words("report.in-base"))
-    return "\n\n".join(p for p in parts if p)
+    return "\n\n".join(part for part in parts if part)
 
 
 def _location(place: Location) -> dict[str, Any]:
-    return {"physicalLocation": _physical(place)}
-
-
-def _physical(place: Location) -> dict[str, Any]:
-    path = quote(place.path.encode("utf-8", "surrogateescape"), safe="/")
-    physical: dict[str, Any] = {"artifactLocation": {"uri": path, "uriBaseId": "ROOT"}}
+    physical: dict[str, Any] = {"artifactLocation": _artifact(place.path)}
     if place.start_line:
         physical["region"] = {"startLine": place.start_line, "endLine": place.end_line}
-    return physical
+    return {"physicalLocation": physical}
 
 
-def _fix(finding: Finding, words: Catalog) -> dict[str, Any]:
-    """Whole lines are replaced: from the first column to the start of the line after."""
-    assert finding.fix is not None
-    changes: dict[str, list[dict[str, Any]]] = {}
-    for edit in finding.fix.edits:
+def _artifact(path: str) -> dict[str, str]:
+    """A file as a relative URI: bytes that are no UTF-8 are percent-encoded too."""
+    uri = quote(path.encode("utf-8", "surrogateescape"), safe="/")
+    return {"uri": uri, "uriBaseId": "ROOT"}
+
+
+def _fix(fix: Fix, words: Catalog) -> dict[str, Any]:
+    """A fix that replaces whole lines: from the first column to the start of the line after."""
+    replacements: dict[str, list[dict[str, Any]]] = {}
+    for edit in fix.edits:
         region = {
             "startLine": edit.start_line,
             "startColumn": 1,
@@ -137,16 +141,9 @@ def _fix(finding: Finding, words: Catalog) -> dict[str, Any]:
             "endColumn": 1,
         }
         text = "".join(f"{line}\n" for line in edit.lines)
-        changes.setdefault(edit.path, []).append(
-            {"deletedRegion": region, "insertedContent": {"text": text}}
-        )
-    return {
-        "description": {"text": words("report.fix")},
-        "artifactChanges": [
-            {
-                "artifactLocation": _physical(Location(path, 0))["artifactLocation"],
-                "replacements": edits,
-            }
-            for path, edits in sorted(changes.items())
-        ],
-    }
+        replacement = {"deletedRegion": region, "insertedContent": {"text": text}}
+        replacements.setdefault(edit.path, []).append(replacement)
+    changes = []
+    for path in sorted(replacements):
+        changes.append({"artifactLocation": _artifact(path), "replacements": replacements[path]})
+    return {"description": {"text": words("report.fix")}, "artifactChanges": changes}

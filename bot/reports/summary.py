@@ -1,12 +1,15 @@
-"""The summary of a change: what it does, how far it reaches, and which parts it touches. Computed facts only."""
+"""The summary of a change: what it does, how far it reaches, and which parts it touches.
+
+It says computed facts only.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from bot.i18n.catalog import Catalog
-from bot.reports import Report
 from bot.reports.blocks import Block, Items, Text
+from bot.reports.report import Report
 from checks.domain.change_facts import Area, Facts, FileFact, FunctionFact
 
 # Lists longer than this end in "and n more": a summary is read at a glance.
@@ -18,46 +21,52 @@ _KINDS = ("source", "test", "e2e", "docs", "ci", "build", "other")
 
 def summary_blocks(report: Report, words: Catalog) -> Iterator[Block]:
     """The blocks of the summary section."""
-    facts, pull = report.facts, report.review.change.pull
+    facts = report.facts
     if not facts.files:
         yield Text(words("report.empty"))
         return
-    lines = [words("report.compared", base=_short(report, "base"), head=_short(report, "head"))]
-    if pull.known and pull.title:
-        lines.insert(0, words("report.title-line", title=pull.title))
-    counts = [
-        words(f"report.kind-{k}", count=len(facts.of_kind(k))) for k in _KINDS if facts.of_kind(k)
-    ]
-    lines.append(
-        words("report.size", files=len(facts.files), added=facts.added, removed=facts.removed)
-        + words("report.kinds", kinds=counts)
-    )
-    lines.append(words("report.range") + _areas(facts.areas, words))
-    tags = tag_names(facts, words)
-    if tags:
-        lines.append(words("report.tags", tags=tags))
-    yield Items(tuple(lines))
-    changes = dict(_changes(facts, words))
+    yield Items(tuple(_overview(report, words)))
+    changes = {}
+    for file in facts.files:
+        line = _file_line(facts, file, words)
+        if line:
+            changes[file.path] = line
     if changes:
         yield Text(words("report.what-changed"))
         yield Items(tuple(_largest(changes, facts, words)))
 
 
+def _overview(report: Report, words: Catalog) -> Iterator[str]:
+    """The lines about the change as a whole: title, commits, size, areas, tags."""
+    facts, change = report.facts, report.review.change
+    if change.pull.known and change.pull.title:
+        yield words("report.title-line", title=change.pull.title)
+    yield words("report.compared", base=change.base_rev[:12], head=change.head_rev[:12])
+    counts = []
+    for kind in _KINDS:
+        files = facts.of_kind(kind)
+        if files:
+            counts.append(words(f"report.kind-{kind}", count=len(files)))
+    size = words("report.size", files=len(facts.files), added=facts.added, removed=facts.removed)
+    yield size + words("report.kinds", kinds=counts)
+    yield words("report.range") + _areas(facts.areas, words)
+    tags = tag_names(facts, words)
+    if tags:
+        yield words("report.tags", tags=tags)
+
+
 def tag_names(facts: Facts, words: Catalog) -> list[str]:
     """The impact tags, as the engines write them."""
-    return [words(f"topics.{topic}") for topic in facts.topics] + [
-        h.upper() for h in facts.hardware
-    ]
-
-
-def _short(report: Report, side: str) -> str:
-    change = report.review.change
-    return (change.base_rev if side == "base" else change.head_rev)[:12]
+    topics = [words(f"topics.{topic}") for topic in facts.topics]
+    hardware = [name.upper() for name in facts.hardware]
+    return topics + hardware
 
 
 def _areas(areas: tuple[Area, ...], words: Catalog) -> str:
-    shown = [_area(area, words) for area in areas]
-    return words("report.comma").join(_cut(shown, _MOST_AREAS, words))
+    names = [_area(area, words) for area in areas[:_MOST_AREAS]]
+    if len(areas) > _MOST_AREAS:
+        names.append(words("report.more", count=len(areas) - _MOST_AREAS))
+    return words("report.comma").join(names)
 
 
 def _area(area: Area, words: Catalog) -> str:
@@ -69,68 +78,91 @@ def _area(area: Area, words: Catalog) -> str:
     return words(key, folder=folder, names=area.files, count=len(area.files))
 
 
-def _cut(lines: list[str], most: int, words: Catalog) -> list[str]:
-    """The first `most` lines, and one that counts the rest."""
-    if len(lines) <= most:
-        return lines
-    return [*lines[:most], words("report.more", count=len(lines) - most)]
-
-
 def _largest(changes: dict[str, str], facts: Facts, words: Catalog) -> Iterator[str]:
-    """The lines of the files that changed most, in path order, and a count of the rest."""
-    sizes = {f.path: f.added + f.removed for f in facts.files}
-    kept = sorted(changes, key=lambda path: (-sizes[path], path))[:_MOST_FILES]
-    yield from (line for path, line in changes.items() if path in kept)
-    if len(changes) > len(kept):
-        yield words("report.more", count=len(changes) - len(kept))
+    """The lines of the files that changed most, by path, and a count of the rest."""
+    sizes = {file.path: file.added + file.removed for file in facts.files}
+    by_size = sorted(changes, key=lambda path: (-sizes[path], path))
+    largest = by_size[:_MOST_FILES]
+    for path, line in changes.items():
+        if path in largest:
+            yield line
+    if len(changes) > len(largest):
+        yield words("report.more", count=len(changes) - len(largest))
 
 
-def _changes(facts: Facts, words: Catalog) -> Iterator[tuple[str, str]]:
-    """A line for each file: which functions, ops and constants changed in it."""
-    for file in facts.files:
-        if file.kind in ("test", "e2e"):
-            continue
-        parts = [*_file_parts(file, words), *_parts(facts, file, words)]
-        if parts:
-            head = words("report.file", path=file.path, added=file.added, removed=file.removed)
-            yield file.path, head + words("report.semicolon").join(parts)
+def _file_line(facts: Facts, file: FileFact, words: Catalog) -> str:
+    """Which functions, ops and constants changed in a file; empty where none did, and for tests."""
+    if file.kind in ("test", "e2e"):
+        return ""
+    parts = [
+        *_file_parts(file, words),
+        *_op_parts(facts, file, words),
+        *_function_parts(facts, file, words),
+        *_constant_parts(facts, file, words),
+    ]
+    if not parts:
+        return ""
+    head = words("report.file", path=file.path, added=file.added, removed=file.removed)
+    return head + words("report.semicolon").join(parts)
 
 
 def _file_parts(file: FileFact, words: Catalog) -> Iterator[str]:
     if file.status == "R":
         yield words("report.renamed", old=file.old_path)
-    elif file.status in "AD":
-        yield words("report.file-added" if file.status == "A" else "report.file-removed")
+    elif file.status == "A":
+        yield words("report.file-added")
+    elif file.status == "D":
+        yield words("report.file-removed")
     if file.binary:
         yield words("report.binary")
 
 
-def _parts(facts: Facts, file: FileFact, words: Catalog) -> Iterator[str]:
-    for op in (o for o in facts.ops if o.path == file.path):
-        yield words(f"report.op-{op.what}", name=op.name, gained=op.gained, lost=op.lost)
-    functions = [f for f in facts.functions if f.path == file.path]
-    for function in (f for f in functions if f.what == "signature"):
-        yield words(
-            "report.function-signature",
-            name=function.name,
-            gained=function.added_params,
-            lost=function.removed_params,
-        )
-    for function in (f for f in functions if f.what == "renamed"):
-        yield words("report.function-renamed", old=function.old_name, name=function.name)
+def _op_parts(facts: Facts, file: FileFact, words: Catalog) -> Iterator[str]:
+    for op in facts.ops:
+        if op.path == file.path:
+            yield words(f"report.op-{op.what}", name=op.name, gained=op.gained, lost=op.lost)
+
+
+def _function_parts(facts: Facts, file: FileFact, words: Catalog) -> Iterator[str]:
+    functions = [function for function in facts.functions if function.path == file.path]
+    for function in functions:
+        if function.what == "signature":
+            yield words(
+                "report.function-signature",
+                name=function.name,
+                gained=function.added_params,
+                lost=function.removed_params,
+            )
+    for function in functions:
+        if function.what == "renamed":
+            yield words("report.function-renamed", old=function.old_name, name=function.name)
     for what in ("added", "removed", "body"):
-        names = [f for f in functions if f.what == what]
-        if names and not (file.status in "AD" and what != "body" and len(names) > _MOST_NAMES):
-            yield _named(what, names, words)
-    for constant in (c for c in facts.constants if c.path == file.path and file.status not in "AD"):
-        key = "changed" if constant.old and constant.new else "added" if constant.new else "removed"
-        yield words(
-            f"report.constant-{key}", name=constant.name, old=constant.old, new=constant.new
-        )
+        same = [function for function in functions if function.what == what]
+        # All functions of a new or removed file are too many to list.
+        says_nothing = file.status in "AD" and what != "body" and len(same) > _MOST_NAMES
+        if same and not says_nothing:
+            yield _function_names(what, same, words)
 
 
-def _named(what: str, functions: list[FunctionFact], words: Catalog) -> str:
-    names = list(dict.fromkeys(f.name for f in functions))
+def _function_names(what: str, functions: list[FunctionFact], words: Catalog) -> str:
+    names = list(dict.fromkeys(function.name for function in functions))
+    text = words(f"report.function-{what}", names=names[:_MOST_NAMES])
     rest = len(names) - _MOST_NAMES
-    shown = words(f"report.function-{what}", names=names[:_MOST_NAMES])
-    return shown + words("report.and-more", count=rest) if rest > 0 else shown
+    if rest > 0:
+        text += words("report.and-more", count=rest)
+    return text
+
+
+def _constant_parts(facts: Facts, file: FileFact, words: Catalog) -> Iterator[str]:
+    if file.status in "AD":
+        return
+    for constant in facts.constants:
+        if constant.path != file.path:
+            continue
+        if constant.old and constant.new:
+            key = "report.constant-changed"
+        elif constant.new:
+            key = "report.constant-added"
+        else:
+            key = "report.constant-removed"
+        yield words(key, name=constant.name, old=constant.old, new=constant.new)

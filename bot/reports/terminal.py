@@ -11,9 +11,9 @@ from unicodedata import category, east_asian_width
 
 from bot.i18n.catalog import Catalog
 from bot.i18n.escape import Plain, visible
-from bot.reports import Report
 from bot.reports.blocks import Block, Code, Folded, Heading, Items, Picture, Table, Text
 from bot.reports.document import document
+from bot.reports.report import Report
 
 _WIDEST = 110
 _RESET = "\x1b[0m"
@@ -91,7 +91,7 @@ class _Writer:
             yield self._coded(_aligned(row, widths))
 
     def _stacked(self, header: tuple[str, ...], rows: tuple[tuple[str, ...], ...]) -> Iterator[str]:
-        """Rows too wide for one line: all cells but the last on the first line, the last below it."""
+        """Rows too wide for one line: the last cell on a line of its own, below the others."""
         yield self._paint(" · ".join(h for h in header if h), _DIM)
         for row in rows:
             yield from self._wrap("  ".join(c for c in row[:-1] if c), "", "    ")
@@ -110,14 +110,15 @@ class _Writer:
 
 
 def _aligned(row: tuple[str, ...], widths: list[int]) -> str:
-    cells = (cell + " " * (w - width_of(cell)) for cell, w in zip(row, widths, strict=True))
+    cells = []
+    for cell, width in zip(row, widths, strict=True):
+        padding = " " * (width - width_of(cell))
+        cells.append(cell + padding)
     return "  ".join(cells).rstrip()
 
 
 def width_of(line: str) -> int:
     """How many columns a terminal gives to `line`."""
-    if line.isascii():
-        return len(line)
     return sum(_columns(c) for c in line)
 
 
@@ -128,8 +129,11 @@ def _columns(char: str) -> int:
 
 
 def wrap(line: str, width: int, first: str = "", rest: str = "") -> list[str]:
-    """`line` in lines of at most `width` columns. It breaks at blanks and beside wide characters, and a word that is
-    longer than a line stays whole, so that paths can be copied."""
+    """`line` in lines of at most `width` columns.
+
+    It breaks at blanks and beside wide characters, and a word that is longer than a line stays
+    whole, so that paths can be copied.
+    """
     lines: list[str] = []
     current, used, empty = first, width_of(first), True
     for word in _words(line):
@@ -144,8 +148,8 @@ def wrap(line: str, width: int, first: str = "", rest: str = "") -> list[str]:
     return lines
 
 
-# Text is broken at blanks and beside wide characters. What may not start a line in Chinese stays with the piece
-# before it, and an opening bracket with the one after it.
+# Text is broken at blanks and beside wide characters. What may not start a line in Chinese stays
+# with the piece before it, and an opening bracket with the one after it.
 _WIDE = r"\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef"
 _CLOSING = "，。；：、！？）」】"
 _PIECE = re.compile(rf"[（「【]*(?:[{_WIDE}]|[^\s{_WIDE}（「【]+)[{_CLOSING}]*\s*|[（「【]+|\s+")

@@ -1,18 +1,21 @@
-"""What to do about a failure: suggestions with their place, what to look at, and whether to run it again."""
+"""What to do about a failure: suggestions with their place, what to look at, and whether to run it
+again.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checks.ci.attribution import Case, Verdict
+from checks.ci.attribution_input import Attribution, AttributionInput
 from checks.ci.message_keys import Advice, Reason, Root
 from checks.ci.model import Job
-from checks.ci.observed_failures import Seen
-from checks.ci.predictions import confirming
+from checks.ci.observed_failures import ObservedFailure
+from checks.ci.predictions import confirmed_by
 from checks.ci.report import Category, Cause, Rerun, Suggestion
 from checks.core.finding import Location, Message
 
 MOST = 8
+# Evidence whose location is a place of the change.
 _IN_CHANGE = frozenset(
     {
         Reason.FRAME_LINE,
@@ -23,11 +26,16 @@ _IN_CHANGE = frozenset(
         Reason.BASELINE,
     }
 )
+_IN_FUNCTION = (Reason.FRAME_LINE, Reason.FRAME_FUNCTION, Reason.OP)
 
 
-def rerun(seen: Seen, cause: Cause, job: Job) -> Rerun:
-    """Infrastructure is run again once; a number that was off only gets more samples, whatever its cause."""
-    if seen.category is Category.NUMERICAL:
+def rerun(observed: ObservedFailure, cause: Cause, job: Job) -> Rerun:
+    """Whether to run the job again.
+
+    Infrastructure is run again once. A number that was off only gets more samples, whatever its
+    cause.
+    """
+    if observed.category is Category.NUMERICAL:
         return Rerun.SAMPLES
     match cause:
         case Cause.INFRASTRUCTURE:
@@ -42,48 +50,55 @@ def rerun(seen: Seen, cause: Cause, job: Job) -> Rerun:
             return Rerun.ASK
 
 
-def suggestions(case: Case, verdict: Verdict) -> tuple[Suggestion, ...]:
-    """At most `MOST`, the surest first, each place once."""
-    found: dict[tuple[str, Location | None], Suggestion] = {}
-    for item in (
-        *_by_evidence(case, verdict),
-        *_by_category(case, verdict),
-        *_by_cause(case, verdict),
-    ):
-        found.setdefault((item.message.key, item.location), item)
-    chosen = tuple(found.values())[:MOST]
+def suggestions(case: AttributionInput, attribution: Attribution) -> tuple[Suggestion, ...]:
+    """At most `MOST` suggestions, the surest first, each of them once for a place."""
+    candidates = [
+        *_from_predictions(case),
+        *_from_evidence(attribution),
+        *_from_category(case, attribution),
+        *_from_cause(case, attribution),
+    ]
+    distinct: dict[tuple[str, Location | None], Suggestion] = {}
+    for suggestion in candidates:
+        distinct.setdefault((suggestion.message.key, suggestion.location), suggestion)
+    chosen = tuple(distinct.values())[:MOST]
     return chosen or (Suggestion(Message(Advice.READ_LOG)),)
 
 
-def _by_evidence(case: Case, verdict: Verdict) -> Iterator[Suggestion]:
-    for item in confirming(case.seen, case.foretold.failures):
+def _from_predictions(case: AttributionInput) -> Iterator[Suggestion]:
+    """Mend the fixtures that the review said would break."""
+    for item in confirmed_by(case.observed, case.predictions.failures):
         message = Message(Advice.UPDATE_FIXTURE, {"expression": item.failure.expression})
         yield Suggestion(message, item.failure.fixture)
-        for other in item.finding.related:
-            yield Suggestion(message, other.location)
-    if verdict.cause not in (Cause.THIS_PR, Cause.UNKNOWN):
+        for place in item.finding.related:
+            yield Suggestion(message, place.location)
+
+
+def _from_evidence(attribution: Attribution) -> Iterator[Suggestion]:
+    """Look at the places of the change that the evidence names."""
+    if attribution.cause not in (Cause.THIS_PR, Cause.UNKNOWN):
         return
-    for evidence in verdict.evidence:
-        function = evidence.message.args.get("function")
-        if evidence.message.key in (Reason.FRAME_LINE, Reason.FRAME_FUNCTION, Reason.OP):
-            yield Suggestion(Message(Advice.LOOK_AT, {"function": function}), evidence.location)
-        elif evidence.message.key == Reason.FRAME_FILE:
+    for evidence in attribution.evidence:
+        message = evidence.message
+        if message.key in _IN_FUNCTION:
+            args = {"function": message.args.get("function")}
+            yield Suggestion(Message(Advice.LOOK_AT, args), evidence.location)
+        elif message.key == Reason.FRAME_FILE:
             yield Suggestion(Message(Advice.LOOK_AT_FILE), evidence.location)
 
 
-def _by_category(case: Case, verdict: Verdict) -> Iterator[Suggestion]:
-    seen = case.seen
-    last = case.frames[-1] if case.frames else None
-    at = Location(last.path, last.line) if last is not None and last.known else None
-    match seen.category:
+def _from_category(case: AttributionInput, attribution: Attribution) -> Iterator[Suggestion]:
+    observed = case.observed
+    at = _place_of_error(case)
+    match observed.category:
         case Category.NUMERICAL:
-            safe = verdict.root.key == Root.BASELINE_SAFE
-            yield Suggestion(Message(Advice.RECORD_ANEW if safe else Advice.CHECK_BASELINE), at)
+            is_safe = attribution.root.key == Root.BASELINE_SAFE
+            yield Suggestion(Message(Advice.RECORD_ANEW if is_safe else Advice.CHECK_BASELINE), at)
             yield Suggestion(Message(Advice.NEVER_RERUN))
         case Category.BUILD_ERROR:
-            yield Suggestion(Message(Advice.FIX_BUILD, {"error": seen.error}), at)
+            yield Suggestion(Message(Advice.FIX_BUILD, {"error": observed.error}), at)
         case Category.LINT:
-            yield Suggestion(Message(Advice.FIX_LINT, {"rule": seen.rule}), at)
+            yield Suggestion(Message(Advice.FIX_LINT, {"rule": observed.rule}), at)
         case Category.COVERAGE_GATE:
             yield Suggestion(Message(Advice.ADD_TESTS))
         case Category.APPROVAL:
@@ -91,31 +106,41 @@ def _by_category(case: Case, verdict: Verdict) -> Iterator[Suggestion]:
         case Category.PR_TEMPLATE:
             yield Suggestion(Message(Advice.FILL_TEMPLATE))
         case Category.DEPENDENCY:
-            yield Suggestion(Message(Advice.FIX_DEPENDENCY, {"error": seen.error}))
+            yield Suggestion(Message(Advice.FIX_DEPENDENCY, {"error": observed.error}))
         case Category.RUNNER_UNHEALTHY | Category.RUNNER_LOST if case.job.runner:
             yield Suggestion(Message(Advice.CHECK_RUNNER, {"runner": case.job.runner}))
 
 
-def _by_cause(case: Case, verdict: Verdict) -> Iterator[Suggestion]:
-    match verdict.cause:
+def _place_of_error(case: AttributionInput) -> Location | None:
+    """The innermost frame, where that is a file of the repository."""
+    if not case.frames:
+        return None
+    innermost = case.frames[-1]
+    return Location(innermost.path, innermost.line) if innermost.known else None
+
+
+def _from_cause(case: AttributionInput, attribution: Attribution) -> Iterator[Suggestion]:
+    args = attribution.root.args
+    match attribution.cause:
         case Cause.CONSEQUENCE:
-            first = verdict.root.args.get("first") or verdict.root.args.get("needs", "")
+            first = args.get("first") or args.get("needs", "")
             yield Suggestion(Message(Advice.FIX_FIRST, {"first": first}))
         case Cause.BASE:
-            yield Suggestion(Message(Advice.WAIT_FOR_BASE, {"commit": verdict.root.args["commit"]}))
-        case Cause.INFRASTRUCTURE if rerun(case.seen, verdict.cause, case.job) is Rerun.ONCE:
-            yield Suggestion(Message(Advice.RERUN_ONCE))
+            yield Suggestion(Message(Advice.WAIT_FOR_BASE, {"commit": args["commit"]}))
+        case Cause.INFRASTRUCTURE:
+            if rerun(case.observed, attribution.cause, case.job) is Rerun.ONCE:
+                yield Suggestion(Message(Advice.RERUN_ONCE))
 
 
-def related(case: Case, verdict: Verdict) -> tuple[Location, ...]:
-    """Places of the change that the cause names: the prediction's way, and what the links point at."""
-    found: list[Location] = []
-    for item in confirming(case.seen, case.foretold.failures):
-        found += [item.failure.raised_at, item.finding.location]
-    found += [
-        e.location
-        for e in verdict.evidence
-        if e.location is not None and e.message.key in _IN_CHANGE
-    ]
-    exact = [place for place in found if place.start_line > 0]
-    return tuple(dict.fromkeys(exact or found))[:MOST]
+def related(case: AttributionInput, attribution: Attribution) -> tuple[Location, ...]:
+    """Places of the change that the cause names: those of confirmed predictions, and those of the
+    links.
+    """
+    places: list[Location] = []
+    for item in confirmed_by(case.observed, case.predictions.failures):
+        places += [item.failure.raised_at, item.finding.location]
+    for evidence in attribution.evidence:
+        if evidence.location is not None and evidence.message.key in _IN_CHANGE:
+            places.append(evidence.location)
+    with_line = [place for place in places if place.start_line > 0]
+    return tuple(dict.fromkeys(with_line or places))[:MOST]

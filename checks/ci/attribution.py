@@ -1,317 +1,222 @@
 """Whose a failure is, with the evidence for it. What the evidence does not carry is unknown.
 
-The order is that of how sure each kind of evidence is. Flaky and infrastructure are said only on evidence of their
-own, never because a link to the change was not found.
+The steps are tried in the order of how sure their kind of evidence is. Flaky and infrastructure
+need evidence of their own: that no link to the change was found is never a reason for either.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from functools import cached_property
 
 from checks.ci import earlier_runs
-from checks.ci.change_links import ENOUGH, STRONG, Linker
+from checks.ci.attribution_input import Attribution, AttributionInput, unknown_cause
+from checks.ci.change_links import ENOUGH, STRONG
 from checks.ci.classify import Origin
+from checks.ci.infrastructure import attribute_to_infrastructure, attribute_to_setup
 from checks.ci.message_keys import Reason, Root
-from checks.ci.model import CIRun, Conclusion, Job
-from checks.ci.observed_failures import Seen, crash
-from checks.ci.predictions import Foretold, confirming, reached
-from checks.ci.report import Category, Cause, Evidence, Frame
-from checks.ci.setup_steps import is_setup, touched
+from checks.ci.model import Conclusion, Job
+from checks.ci.predictions import baseline_evidence, confirmed_by
+from checks.ci.report import Category, Cause, Evidence
 from checks.core.finding import Confidence, Location, Message
 
-_DEAD = frozenset(
-    {
-        Category.DEVICE_ERROR,
-        Category.DEVICE_OOM,
-        Category.HOST_OOM,
-        Category.SIGNAL,
-        Category.HANG,
-        Category.RUNNER_UNHEALTHY,
-    }
-)
+_STOPPED = (Category.SKIPPED_NEED, Category.CANCELLED, Category.UNKNOWN)
+# A coverage gate that looks at the diff alone says so.
 _OF_DIFF = re.compile(r"(?i)\b(?:diff|patch)\b|is below")
+_NOWHERE = Location("", 0)
+_LINK_ROOTS = {
+    Reason.FRAME_LINE: Root.IN_CHANGED,
+    Reason.FRAME_FUNCTION: Root.IN_CHANGED,
+    Reason.FRAME_FILE: Root.IN_CHANGED_FILE,
+    Reason.COMPILER: Root.IN_CHANGED_FILE,
+    Reason.TEST_CHANGED: Root.TEST_CHANGED,
+    Reason.OP: Root.OP,
+}
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    cause: Cause
-    confidence: Confidence
-    root: Message
-    evidence: tuple[Evidence, ...] = ()
+def attribute(case: AttributionInput) -> Attribution:
+    """The cause of one failure.
 
-
-@dataclass(frozen=True)
-class Case:
-    """A failure among what else is known: the job's other failures, and the line in which a server was seen to die."""
-
-    run: CIRun
-    job: Job
-    seen: Seen
-    others: tuple[Seen, ...] = ()
-    died: Evidence | None = None
-    tests_ran: bool = False
-    linker: Linker | None = None
-    foretold: Foretold = field(default_factory=Foretold)
-
-    @property
-    def error(self) -> dict[str, str]:
-        return {"error": self.seen.error}
-
-    @cached_property
-    def links(self) -> tuple[Evidence, ...]:
-        """What ties the failure to the change, the heaviest first; nothing where the change is not known."""
-        return self.linker.reasons(self.seen) if self.linker is not None else ()
-
-    @property
-    def frames(self) -> tuple[Frame, ...]:
-        """The failure's frames, with the repository's paths where it is known."""
-        return self.linker.place(self.seen) if self.linker is not None else self.seen.frames
-
-
-def decide(case: Case) -> Verdict:
-    """The cause. `CONSEQUENCE` of another failure's cause is settled last, by `follow`."""
-    for step in (
-        _person,
-        _needs,
-        _predicted,
-        _baseline,
-        _by_history,
-        _linked,
-        _infrastructure,
-        _change_by_kind,
-    ):
-        verdict = step(case)
-        if verdict is not None:
-            return verdict
-    return _unknown(case, ())
-
-
-def _person(case: Case) -> Verdict | None:
-    if case.seen.category is Category.APPROVAL:
-        said = case.seen.error if case.seen.origin is Origin.PERSON else ""
-        return Verdict(
-            Cause.PERSON,
-            Confidence.HIGH,
-            Message(Root.APPROVAL, {"name": case.job.name, "said": said}),
-        )
-    if case.seen.category is Category.PR_TEMPLATE or case.seen.origin is Origin.PERSON:
-        return Verdict(
-            Cause.PERSON,
-            Confidence.HIGH,
-            Message(Root.PERSON, {"error": case.seen.error or case.job.name}),
-        )
-    return None
-
-
-def _needs(case: Case) -> Verdict | None:
-    """A job that waited for a failed one, or that was stopped when another failed."""
-    failed = [j for id in case.job.needs if (j := case.run.job(id)) is not None and j.failed]
-    if failed and case.seen.category in (
-        Category.SKIPPED_NEED,
-        Category.CANCELLED,
-        Category.UNKNOWN,
-    ):
-        reasons = tuple(Evidence(Message(Reason.NEED_FAILED, {"name": j.name})) for j in failed)
-        names = ", ".join(j.name for j in failed)
-        return Verdict(
-            Cause.CONSEQUENCE, Confidence.HIGH, Message(Root.NEED, {"needs": names}), reasons
-        )
-    if case.seen.category is Category.CANCELLED:
-        return Verdict(Cause.UNKNOWN, Confidence.LOW, Message(Root.CANCELLED))
-    return None
-
-
-def _predicted(case: Case) -> Verdict | None:
-    found = confirming(case.seen, case.foretold.failures)
-    if not found:
-        return None
-    first = found[0].failure
-    at = first.raised_at
-    args = {"test": first.test, "expression": first.expression, "value": first.value}
-    root = Message(
-        Root.PREDICTED,
-        {**args, "exception": case.seen.error, "path": at.path, "line": at.start_line},
+    That it follows from another failure of the job is decided afterwards, by
+    `attribute_consequence`, because that needs the causes of all of them.
+    """
+    steps = (
+        _attribute_to_person,
+        _attribute_to_needed_job,
+        _attribute_to_prediction,
+        _attribute_to_baseline,
+        _attribute_by_history,
+        _attribute_by_links,
+        attribute_to_infrastructure,
+        _attribute_to_diff_gate,
     )
-    kept = tuple(e for e in case.links if e.weight > 0)
-    return Verdict(Cause.THIS_PR, Confidence.HIGH, root, (*(p.evidence() for p in found), *kept))
+    for step in steps:
+        attribution = step(case)
+        if attribution is not None:
+            return attribution
+    return unknown_cause(case)
 
 
-def _baseline(case: Case) -> Verdict | None:
-    """A number that differs from a stored one which the change was shown to reach: meant or not, it comes from here."""
-    found = (
-        reached(case.seen, case.foretold.baselines)
-        if case.seen.category is Category.NUMERICAL
-        else None
-    )
-    if found is None or earlier_runs.on_base(case.run, case.job, case.seen):
-        return None
-    reason, diff = found
-    at = reason.location or Location("", 0)
-    args = {
-        **case.error,
-        "what": reason.message.args["what"],
-        "path": at.path,
-        "line": at.start_line,
-    }
-    if diff is None:
-        return Verdict(Cause.THIS_PR, Confidence.MEDIUM, Message(Root.BASELINE, args), (reason,))
-    compared = Evidence(Message(Reason.RECORDS, {"verdict": diff.verdict}))
-    root = Message(
-        Root.BASELINE_SAFE if diff.safe else Root.BASELINE_COMPARED,
-        {**args, "verdict": diff.verdict},
-    )
-    sure = Confidence.MEDIUM if diff.open else Confidence.HIGH
-    return Verdict(Cause.THIS_PR, sure, root, (reason, compared))
-
-
-def _by_history(case: Case) -> Verdict | None:
-    """The base branch or flakiness, unless the failure stands in what the change altered: then both are shown, and
-    neither is claimed."""
-    strong = tuple(e for e in case.links if e.weight >= ENOUGH)
-    base = earlier_runs.on_base(case.run, case.job, case.seen)
-    here = earlier_runs.passed_here(case.run, case.job, case.seen)
-    others = earlier_runs.on_others(case.run, case.job, case.seen)
-    if not (base or here or others):
-        return None
-    again = earlier_runs.repeated(case.job, case.seen)
-    if strong and (case.seen.category is Category.NUMERICAL or not base):
-        return _unknown(case, (*strong, *base, *here, *others, *again))
-    if base:
-        commit = base[0].past.commit if base[0].past else ""
-        return Verdict(
-            Cause.BASE,
-            Confidence.HIGH,
-            Message(Root.BASE, {**case.error, "commit": commit}),
-            (*base, *again),
-        )
-    if here:
-        root = Message(Root.FLAKY_RERUN, {**case.error, "attempts": len(here)})
-        return Verdict(Cause.FLAKY, Confidence.HIGH, root, (*here, *others))
-    root = Message(Root.FLAKY_OTHERS, {**case.error, "count": len(others)})
-    return Verdict(Cause.FLAKY, Confidence.MEDIUM, root, (*others, *again))
-
-
-def _linked(case: Case) -> Verdict | None:
-    links = case.links
-    best = max((e.weight for e in links), default=0)
-    total = sum(e.weight for e in links)
-    least = STRONG if case.seen.origin is Origin.FOLLOWS else ENOUGH
-    if case.seen.origin is Origin.INFRASTRUCTURE or (best < STRONG and (total < least or best < 3)):
-        return None
-    first = next(e for e in links if e.weight == best)
-    sure = (
-        Confidence.HIGH
-        if best > STRONG or (best == STRONG and total > STRONG)
-        else Confidence.MEDIUM
-    )
-    sure = sure if best >= ENOUGH else Confidence.LOW
-    return Verdict(Cause.THIS_PR, sure, _link_root(first, case), links)
-
-
-def _link_root(first: Evidence, case: Case) -> Message:
-    at = first.location or Location("", 0)
-    args = {**case.error, "path": at.path, "line": at.start_line, **first.message.args}
-    roots = {
-        Reason.FRAME_LINE: Root.IN_CHANGED,
-        Reason.FRAME_FUNCTION: Root.IN_CHANGED,
-        Reason.FRAME_FILE: Root.IN_CHANGED_FILE,
-        Reason.COMPILER: Root.IN_CHANGED_FILE,
-        Reason.TEST_CHANGED: Root.TEST_CHANGED,
-        Reason.OP: Root.OP,
-    }
-    return Message(roots.get(Reason(first.message.key), Root.LINKED), args)
-
-
-def _infrastructure(case: Case) -> Verdict | None:
-    seen = case.seen
-    if seen.origin is Origin.INFRASTRUCTURE:
-        root = Message(Root.INFRASTRUCTURE, {**case.error, "category": str(seen.category)})
-        return Verdict(
-            Cause.INFRASTRUCTURE, Confidence.HIGH, root, earlier_runs.repeated(case.job, seen)
-        )
-    if seen.origin is not Origin.SETUP or case.tests_ran:
-        return None
-    step = next((s for s in case.job.steps if s.conclusion.failed), None)
-    setup = step is not None and is_setup(step.name)
-    own = touched(case.linker, seen.text)
-    if own:
-        return _unknown(case, own)
-    if step is None or not (setup or case.linker is not None):
-        return None
-    evidence = (Evidence(Message(Reason.NO_STEP_RAN, {"step": step.name})),)
-    root = Message(Root.INFRASTRUCTURE, {**case.error, "category": str(seen.category)})
-    sure = Confidence.HIGH if setup and case.linker is not None else Confidence.MEDIUM
-    return Verdict(Cause.INFRASTRUCTURE, sure, root, evidence)
-
-
-def _change_by_kind(case: Case) -> Verdict | None:
-    """Gates that look at the diff alone."""
-    if case.seen.category is Category.COVERAGE_GATE and _OF_DIFF.search(case.seen.text):
-        return Verdict(Cause.THIS_PR, Confidence.MEDIUM, Message(Root.UNKNOWN, case.error))
-    return None
-
-
-def _unknown(case: Case, evidence: tuple[Evidence, ...]) -> Verdict:
-    key = Root.NUMERICAL if case.seen.category is Category.NUMERICAL else Root.UNKNOWN
-    return Verdict(Cause.UNKNOWN, Confidence.LOW, Message(key, case.error), evidence or case.links)
-
-
-def follow(case: Case, verdict: Verdict, decided: Iterable[tuple[Seen, Verdict]]) -> Verdict:
-    """`CONSEQUENCE` for a lost connection whose other side was seen to raise or die, or whose job has a failure of this
-    change that came first; else `verdict`."""
-    if case.seen.origin is not Origin.FOLLOWS or verdict.cause is not Cause.UNKNOWN:
-        return verdict
-    server = crash(case.seen.captured)
-    if server is not None:
-        links = case.linker.reasons(server) if case.linker else ()
-        sure = Confidence.HIGH if any(e.weight >= STRONG for e in links) else Confidence.MEDIUM
-        root = Message(Root.CONSEQUENCE, {**case.error, "first": server.error})
-        known = [f for f in (case.linker.place(server) if case.linker else ()) if f.known]
-        at = Location(known[-1].path, known[-1].line) if known else None
-        reason = Evidence(Message(Reason.FIRST, {"first": server.error}), at)
-        return Verdict(Cause.CONSEQUENCE, sure, root, (reason, *(e for e in links if e.weight > 0)))
-    dead = next((s for s in case.others if s.category in _DEAD), None)
-    first = dead.error if dead else case.died.line.text if case.died and case.died.line else ""
-    if first:
-        reason = case.died or Evidence(Message(Reason.FIRST, {"first": first}))
-        root = Message(Root.CONSEQUENCE, {**case.error, "first": first})
-        return Verdict(Cause.CONSEQUENCE, Confidence.MEDIUM, root, (reason, *verdict.evidence))
-    mine = (s for s, v in decided if v.cause is Cause.THIS_PR and s.test)
-    own = next(
-        (s for s in mine if s.category is not Category.NUMERICAL), None
-    )  # a number that is off kills no server
-    if own is None:
-        return verdict
-    root = Message(Root.CONSEQUENCE, {**case.error, "first": own.test})
-    reason = Evidence(Message(Reason.FIRST, {"first": own.test}))
-    return Verdict(Cause.CONSEQUENCE, Confidence.LOW, root, (reason, *verdict.evidence))
-
-
-def without_log(case: Case) -> Verdict:
-    """A failed job of which nothing could be read. "No log" is never a reason to call it flaky."""
+def attribute_without_log(case: AttributionInput) -> Attribution:
+    """The cause of a failed job of which nothing could be read. "No log" is never a reason to call
+    it flaky.
+    """
     job = case.job
     if job.conclusion is Conclusion.ACTION_REQUIRED:
-        return Verdict(
-            Cause.PERSON, Confidence.HIGH, Message(Root.APPROVAL, {"name": job.name, "said": ""})
-        )
-    settled = _person(case) or _needs(case)
-    if settled is not None:
-        return settled
-    ran = [s for s in job.steps if s.conclusion is not Conclusion.SKIPPED]
-    own = [s for s in ran if not is_setup(s.name)]
-    broken = next((s for s in ran if s.conclusion.failed), None)
-    if job.runner and broken is not None and not own and not touched(case.linker, case.seen.text):
-        never = (Evidence(Message(Reason.NO_STEP_RAN, {"step": broken.name})),)
-        return Verdict(
-            Cause.INFRASTRUCTURE,
-            Confidence.MEDIUM,
-            Message(Root.NEVER_STARTED, {"step": broken.name}),
-            never,
-        )
-    reasons = () if job.runner else (Evidence(Message(Reason.NO_RUNNER)),)
-    return Verdict(
-        Cause.UNKNOWN, Confidence.LOW, Message(Root.NO_LOG, {"state": str(job.log_state)}), reasons
+        return _needs_approval(job, "")
+    attribution = (
+        _attribute_to_person(case) or _attribute_to_needed_job(case) or attribute_to_setup(case)
     )
+    if attribution is not None:
+        return attribution
+    root = Message(Root.NO_LOG, {"state": str(job.log_state)})
+    evidence = () if job.runner else (Evidence(Message(Reason.NO_RUNNER)),)
+    return Attribution(Cause.UNKNOWN, Confidence.LOW, root, evidence)
+
+
+def _attribute_to_person(case: AttributionInput) -> Attribution | None:
+    """An approval that is missing, or a description that does not follow the template."""
+    observed = case.observed
+    if observed.category is Category.APPROVAL:
+        who = observed.error if observed.origin is Origin.PERSON else ""
+        return _needs_approval(case.job, who)
+    if observed.category is Category.PR_TEMPLATE or observed.origin is Origin.PERSON:
+        root = Message(Root.PERSON, {"error": observed.error or case.job.name})
+        return Attribution(Cause.PERSON, Confidence.HIGH, root)
+    return None
+
+
+def _needs_approval(job: Job, who: str) -> Attribution:
+    root = Message(Root.APPROVAL, {"name": job.name, "said": who})
+    return Attribution(Cause.PERSON, Confidence.HIGH, root)
+
+
+def _attribute_to_needed_job(case: AttributionInput) -> Attribution | None:
+    """A job that waited for a failed one, or that was stopped when another failed."""
+    failed_names = []
+    for needed_id in case.job.needs:
+        needed = case.run.job(needed_id)
+        if needed is not None and needed.failed:
+            failed_names.append(needed.name)
+    if failed_names and case.observed.category in _STOPPED:
+        root = Message(Root.NEED, {"needs": ", ".join(failed_names)})
+        evidence = tuple(
+            Evidence(Message(Reason.NEED_FAILED, {"name": name})) for name in failed_names
+        )
+        return Attribution(Cause.CONSEQUENCE, Confidence.HIGH, root, evidence)
+    if case.observed.category is Category.CANCELLED:
+        return Attribution(Cause.UNKNOWN, Confidence.LOW, Message(Root.CANCELLED))
+    return None
+
+
+def _attribute_to_prediction(case: AttributionInput) -> Attribution | None:
+    """The review predicted this failure of this test."""
+    confirmed = confirmed_by(case.observed, case.predictions.failures)
+    if not confirmed:
+        return None
+    prediction = confirmed[0].failure
+    args = {
+        "test": prediction.test,
+        "expression": prediction.expression,
+        "value": prediction.value,
+        "exception": case.observed.error,
+        "path": prediction.raised_at.path,
+        "line": prediction.raised_at.start_line,
+    }
+    predicted = [item.evidence() for item in confirmed]
+    supporting = [link for link in case.links if link.weight > 0]
+    evidence = (*predicted, *supporting)
+    return Attribution(Cause.THIS_PR, Confidence.HIGH, Message(Root.PREDICTED, args), evidence)
+
+
+def _attribute_to_baseline(case: AttributionInput) -> Attribution | None:
+    """A number that differs from a stored one, which the review showed that the change reaches.
+
+    Whether the new number is meant is for people to say; but it comes from this change.
+    """
+    if case.observed.category is not Category.NUMERICAL:
+        return None
+    shown = baseline_evidence(case.observed, case.predictions.baselines)
+    if shown is None or earlier_runs.on_base(case.run, case.job, case.observed):
+        return None
+    reason, records = shown
+    at = reason.location or _NOWHERE
+    what = reason.message.args["what"]
+    args = {**case.error, "what": what, "path": at.path, "line": at.start_line}
+    if records is None:
+        root = Message(Root.BASELINE, args)
+        return Attribution(Cause.THIS_PR, Confidence.MEDIUM, root, (reason,))
+    key = Root.BASELINE_SAFE if records.safe else Root.BASELINE_COMPARED
+    root = Message(key, {**args, "verdict": records.verdict})
+    confidence = Confidence.MEDIUM if records.open else Confidence.HIGH
+    compared = Evidence(Message(Reason.RECORDS, {"verdict": records.verdict}))
+    return Attribution(Cause.THIS_PR, confidence, root, (reason, compared))
+
+
+def _attribute_by_history(case: AttributionInput) -> Attribution | None:
+    """The base branch, or flakiness, by what other runs say.
+
+    Where the failure stands in code that the change altered, the evidence of both sides is shown
+    and neither is claimed.
+    """
+    strong_links = tuple(link for link in case.links if link.weight >= ENOUGH)
+    on_base = earlier_runs.on_base(case.run, case.job, case.observed)
+    passed = earlier_runs.passed_here(case.run, case.job, case.observed)
+    on_others = earlier_runs.on_others(case.run, case.job, case.observed)
+    if not on_base and not passed and not on_others:
+        return None
+    repeated = earlier_runs.repeated(case.job, case.observed)
+    is_number = case.observed.category is Category.NUMERICAL
+    if strong_links and (is_number or not on_base):
+        evidence = (*strong_links, *on_base, *passed, *on_others, *repeated)
+        return unknown_cause(case, evidence)
+    if on_base:
+        commit = on_base[0].past.commit if on_base[0].past else ""
+        root = Message(Root.BASE, {**case.error, "commit": commit})
+        return Attribution(Cause.BASE, Confidence.HIGH, root, (*on_base, *repeated))
+    if passed:
+        root = Message(Root.FLAKY_RERUN, {**case.error, "attempts": len(passed)})
+        return Attribution(Cause.FLAKY, Confidence.HIGH, root, (*passed, *on_others))
+    root = Message(Root.FLAKY_OTHERS, {**case.error, "count": len(on_others)})
+    return Attribution(Cause.FLAKY, Confidence.MEDIUM, root, (*on_others, *repeated))
+
+
+def _attribute_by_links(case: AttributionInput) -> Attribution | None:
+    """This change, where the links to it weigh enough."""
+    if case.observed.origin is Origin.INFRASTRUCTURE or not case.links:
+        return None
+    total = sum(link.weight for link in case.links)
+    heaviest = max(case.links, key=lambda link: link.weight)
+    best = heaviest.weight
+    # A lost connection usually follows from another failure, so that weak links alone do not
+    # explain it.
+    least_total = STRONG if case.observed.origin is Origin.FOLLOWS else ENOUGH
+    if best < STRONG and (total < least_total or best < 3):
+        return None
+    return Attribution(
+        Cause.THIS_PR, _link_confidence(best, total), _link_root(heaviest, case), case.links
+    )
+
+
+def _link_confidence(best: int, total: int) -> Confidence:
+    if best < ENOUGH:
+        return Confidence.LOW
+    if best > STRONG:
+        return Confidence.HIGH
+    if best == STRONG and total > STRONG:
+        return Confidence.HIGH
+    return Confidence.MEDIUM
+
+
+def _link_root(heaviest: Evidence, case: AttributionInput) -> Message:
+    at = heaviest.location or _NOWHERE
+    args = {**case.error, "path": at.path, "line": at.start_line, **heaviest.message.args}
+    key = _LINK_ROOTS.get(Reason(heaviest.message.key), Root.LINKED)
+    return Message(key, args)
+
+
+def _attribute_to_diff_gate(case: AttributionInput) -> Attribution | None:
+    """A coverage gate that looks at the diff alone."""
+    observed = case.observed
+    if observed.category is Category.COVERAGE_GATE and _OF_DIFF.search(observed.text):
+        return Attribution(Cause.THIS_PR, Confidence.MEDIUM, Message(Root.UNKNOWN, case.error))
+    return None

@@ -1,10 +1,14 @@
-"""How a failure hangs together with the change: every reason, with a weight that a reader can add up.
+"""How a failure is linked to the change: every reason, with a weight that a reader can add up.
 
-6  a stack frame on a line that the change added       5  a compiler or linter at a changed file
-5  ... in a function that it altered                   4  the failing op's device function was altered
-3  ... in a file that it altered                       2  the test itself was altered
-3, 2, 1  the test imports an altered file, directly, over one module, over two
-2  rare words of the error stand in altered lines     -3  nothing that the test imports was altered
+     6  a stack frame is on a line that the change added
+     5  a stack frame is in a function that the change altered
+     5  a compiler or linter points at a changed file
+     4  the device function of the failing op was altered
+     3  a stack frame is in a file that the change altered
+     2  the test itself was altered
+     2  rare words of the error stand in altered lines
+3, 2, 1 the test imports an altered file: directly, through one module, through two
+    -3  nothing that the test imports was altered
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ from functools import cached_property
 
 from checks.ci.frames import in_repository
 from checks.ci.message_keys import Reason
-from checks.ci.observed_failures import Seen
+from checks.ci.observed_failures import ObservedFailure
 from checks.ci.report import Category, Evidence, Frame
 from checks.core.change import ChangeSet
 from checks.core.config import Config
@@ -27,65 +31,85 @@ from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.source import language
 
 STRONG = 5
+"""A link of this weight is enough on its own."""
 ENOUGH = 4
+"""Links that weigh this much together are enough, where one of them weighs at least 3."""
 FARTHEST = 3
+"""Imports from the test to an altered file that still count as a link."""
 MOST_MODULES = 400
+"""The search through imports ends after this many modules.
+
+What it has not seen by then stays open.
+"""
+
+# Words of an error that may be names of this code: short ones are everywhere.
 _WORD = re.compile(r"\b[A-Za-z_]\w{5,60}\b")
+# A word is rare if at most this many files contain it.
 _RARE = 4
+_MOST_WORDS, _MOST_SHOWN_WORDS = 20, 5
+# Failures whose frames are the places of the errors themselves, not calls that led to them.
 _AT_PLACE = frozenset({Category.BUILD_ERROR, Category.LINT, Category.COLLECTION_ERROR})
 
 
 @dataclass
-class Linker:
-    """Links failures to one change; what is derived of the change is made once."""
+class ChangeLinker:
+    """Links failures to one change.
+
+    What is derived from the change is computed once for all failures.
+    """
 
     change: ChangeSet
     config: Config
-    _distance: dict[str, tuple[str, ...] | None] = field(default_factory=dict)
+    _chains: dict[str, tuple[str, ...] | None] = field(default_factory=dict)
 
     @cached_property
     def paths(self) -> frozenset[str]:
+        """All paths of the head tree."""
         return frozenset(self.change.head.paths())
 
     @cached_property
     def changed(self) -> frozenset[str]:
-        return frozenset(f.path for f in self.change.files)
+        """The paths of the changed files."""
+        return frozenset(file.path for file in self.change.files)
 
-    def place(self, seen: Seen) -> tuple[Frame, ...]:
+    def place(self, observed: ObservedFailure) -> tuple[Frame, ...]:
         """The failure's frames, with the repository's paths."""
-        return in_repository(seen.frames, self.paths)
+        return in_repository(observed.frames, self.paths)
 
-    def reasons(self, seen: Seen) -> tuple[Evidence, ...]:
-        """Every reason for or against, the heaviest first."""
-        found = [
-            *self._of_frames(seen),
-            *self._of_test(seen),
-            *self._of_ops(seen),
-            *self._of_words(seen),
+    def reasons(self, observed: ObservedFailure) -> tuple[Evidence, ...]:
+        """Every reason for or against a link, the heaviest first."""
+        reasons = [
+            *self._frame_reasons(observed),
+            *self._test_reasons(observed),
+            *self._op_reasons(observed),
+            *self._word_reasons(observed),
         ]
-        return tuple(sorted(found, key=lambda e: -abs(e.weight)))
+        reasons.sort(key=lambda reason: -abs(reason.weight))
+        return tuple(reasons)
 
-    def _of_frames(self, seen: Seen) -> Iterator[Evidence]:
-        at_place = seen.category in _AT_PLACE
+    def _frame_reasons(self, observed: ObservedFailure) -> Iterator[Evidence]:
+        """A reason for each changed function or file in the traceback, the innermost first."""
+        at_place = observed.category in _AT_PLACE
         given: set[tuple[str, str]] = set()
-        for frame in reversed(self.place(seen)):
+        for frame in reversed(self.place(observed)):
             if not frame.known or frame.path not in self.changed:
                 continue
-            if self.config.is_test(frame.path) and not at_place:
+            if at_place:
+                at = Location(frame.path, frame.line)
+                evidence = Evidence(Message(Reason.COMPILER), at, weight=5)
+            elif self.config.is_test(frame.path):
                 continue
-            evidence = self._of_place(frame) if at_place else self._of_frame(frame)
+            else:
+                evidence = self._frame_reason(frame)
             key = (frame.path, str(evidence.message.args.get("function", "")))
             if key not in given:
                 given.add(key)
                 yield evidence
 
-    def _of_place(self, frame: Frame) -> Evidence:
-        return Evidence(Message(Reason.COMPILER), Location(frame.path, frame.line), weight=5)
-
-    def _of_frame(self, frame: Frame) -> Evidence:
+    def _frame_reason(self, frame: Frame) -> Evidence:
         at = Location(frame.path, frame.line)
-        unit = self.change.unit(frame.path)
-        function = unit.function_at(frame.line) if unit is not None else None
+        source = self.change.unit(frame.path)
+        function = source.function_at(frame.line) if source is not None else None
         name = function.qualname if function is not None else frame.function
         if self.change.touches(frame.path, frame.line, frame.line):
             return Evidence(Message(Reason.FRAME_LINE, {"function": name}), at, weight=6)
@@ -95,118 +119,151 @@ class Linker:
 
     @cached_property
     def _functions(self) -> dict[tuple[str, str], Function]:
-        """The head's altered functions."""
-        return {
-            (h.path, h.qualname): h for _, h in self.change.changed_functions() if h is not None
-        }
+        """The head's altered functions, by path and qualified name."""
+        functions = {}
+        for _, function in self.change.changed_functions():
+            if function is not None:
+                functions[function.path, function.qualname] = function
+        return functions
 
-    def _of_test(self, seen: Seen) -> Iterator[Evidence]:
-        path = seen.test.split("::")[0]
+    def _test_reasons(self, observed: ObservedFailure) -> Iterator[Evidence]:
+        path = observed.test.split("::")[0]
         if path not in self.paths:
             return
         if path in self.changed:
-            yield Evidence(
-                Message(Reason.TEST_CHANGED, {"test": seen.test}), Location(path, 0), weight=2
-            )
+            message = Message(Reason.TEST_CHANGED, {"test": observed.test})
+            yield Evidence(message, Location(path, 0), weight=2)
         chain = self.chain(path)
         if chain is None:
             yield Evidence(Message(Reason.NO_PATH), weight=-3)
-        elif 2 <= len(chain) <= FARTHEST + 1:
-            args = {"distance": len(chain) - 1, "chain": " -> ".join(chain)}
-            yield Evidence(
-                Message(Reason.IMPORTS, args),
-                Location(chain[-1], 0),
-                weight=FARTHEST + 2 - len(chain),
-            )
+            return
+        distance = len(chain) - 1
+        if 1 <= distance <= FARTHEST:
+            args = {"distance": distance, "chain": " -> ".join(chain)}
+            message = Message(Reason.IMPORTS, args)
+            yield Evidence(message, Location(chain[-1], 0), weight=FARTHEST + 1 - distance)
 
     def chain(self, path: str) -> tuple[str, ...] | None:
-        """The shortest way of imports from `path` to an altered product file; empty where none was found though files
-        outside Python were altered, None where nothing that it imports was."""
-        if path not in self._distance:
-            self._distance[path] = self._search(path)
-        return self._distance[path]
+        """The shortest chain of imports from `path` to an altered product file.
+
+        None where nothing that `path` imports was altered. Empty where that is open: files outside
+        Python were altered, which imports do not show, or there were too many modules.
+        """
+        if path not in self._chains:
+            self._chains[path] = self._search(path)
+        return self._chains[path]
 
     def _search(self, start: str) -> tuple[str, ...] | None:
-        wanted = {p for p in self.changed if language(p) == "python" and not self.config.is_test(p)}
-        before: dict[str, str] = {start: ""}
+        """A breadth-first search; `parents` also marks what was seen."""
+        targets = {path for path in self.changed if self._is_product_python(path)}
+        targets.discard(start)
+        parents: dict[str, str] = {start: ""}
         queue = [start]
         for path in queue:
-            if path in wanted and path != start:
-                chain = [path]
-                while before[chain[-1]]:
-                    chain.append(before[chain[-1]])
-                return tuple(reversed(chain))
-            for target in self._imports(path) if len(before) < MOST_MODULES else ():
-                if target not in before:
-                    before[target] = path
-                    queue.append(target)
-        only_python = all(language(p) == "python" for p in self.changed)
-        return None if only_python and len(before) < MOST_MODULES else ()
+            if path in targets:
+                return _path_from_root(path, parents)
+            if len(parents) >= MOST_MODULES:
+                continue
+            for imported in self._imports(path):
+                if imported not in parents:
+                    parents[imported] = path
+                    queue.append(imported)
+        only_python = all(language(path) == "python" for path in self.changed)
+        if only_python and len(parents) < MOST_MODULES:
+            return None
+        return ()
+
+    def _is_product_python(self, path: str) -> bool:
+        return language(path) == "python" and not self.config.is_test(path)
 
     def _imports(self, path: str) -> tuple[str, ...]:
         """The files that the module at `path` imports."""
-        unit = self.change.unit(path)
-        return self.change.memo(
-            ("ci.imports", path), lambda: tuple(self._imported(unit)) if unit is not None else ()
-        )
+        source = self.change.unit(path)
+        if source is None:
+            return ()
+        return self.change.memo(("ci.imports", path), lambda: tuple(self._imported_files(source)))
 
-    def _imported(self, unit: SourceFile) -> Iterator[str]:
+    def _imported_files(self, source: SourceFile) -> Iterator[str]:
         known = files(self.change, Side.HEAD)
-        for item in unit.imports:
+        for item in source.imports:
             dot = "" if item.module.endswith(".") else "."
             if item.name:
-                yield from known.module(unit.path, f"{item.module}{dot}{item.name}")
-            yield from known.module(unit.path, item.module)
+                yield from known.module(source.path, f"{item.module}{dot}{item.name}")
+            yield from known.module(source.path, item.module)
 
-    def _of_ops(self, seen: Seen) -> Iterator[Evidence]:
-        words = set(_WORD.findall(seen.text))
+    def _op_reasons(self, observed: ObservedFailure) -> Iterator[Evidence]:
+        words = set(_WORD.findall(observed.text))
         for name, function in self._ops.items():
             if name in words:
-                at = Location(function.path, function.start_line)
-                yield Evidence(
-                    Message(Reason.OP, {"op": name, "function": function.name}), at, weight=4
-                )
+                message = Message(Reason.OP, {"op": name, "function": function.name})
+                yield Evidence(message, Location(function.path, function.start_line), weight=4)
 
     @cached_property
     def _ops(self) -> dict[str, Function]:
-        """The altered device function behind each op name, and behind each kernel's own name."""
-        ops, found = Ops.of(self.change), dict[str, Function]()
+        """The altered device function behind each op's name, and behind each kernel's own name."""
+        ops = Ops.of(self.change)
+        functions: dict[str, Function] = {}
         for function in self._functions.values():
-            unit = self.change.unit(function.path) if language(function.path) == "cpp" else None
-            if unit is None:
+            if language(function.path) != "cpp":
                 continue
-            callers = [
-                f for f in unit.functions if function.name in unit.text(f.start_line, f.end_line)
-            ]
-            for host in [function, *callers]:
+            source = self.change.unit(function.path)
+            if source is None:
+                continue
+            for host in [function, *_callers(function, source)]:
                 for op in ops.of_function(host):
-                    found.setdefault(op.name, function)
-            found.setdefault(function.name, function)
-        return found
+                    functions.setdefault(op.name, function)
+            functions.setdefault(function.name, function)
+        return functions
 
-    def _of_words(self, seen: Seen) -> Iterator[Evidence]:
-        shared = sorted(set(_WORD.findall(seen.error)) & self._words)
-        rare = [w for w in shared[:20] if self._is_rare(w)]
+    def _word_reasons(self, observed: ObservedFailure) -> Iterator[Evidence]:
+        shared = sorted(set(_WORD.findall(observed.error)) & self._words)
+        rare = [word for word in shared[:_MOST_WORDS] if self._is_rare(word)]
         if rare:
-            yield Evidence(Message(Reason.TOKENS, {"tokens": ", ".join(rare[:5])}), weight=2)
+            tokens = ", ".join(rare[:_MOST_SHOWN_WORDS])
+            yield Evidence(Message(Reason.TOKENS, {"tokens": tokens}), weight=2)
 
     def _is_rare(self, word: str) -> bool:
-        hits = self.change.memo(
-            ("ci.word", word), lambda: {h.path for h in self.change.head.find(word)}
+        paths = self.change.memo(
+            ("ci.word", word), lambda: {match.path for match in self.change.head.find(word)}
         )
-        return len(hits) <= _RARE
+        return len(paths) <= _RARE
 
     @cached_property
     def _words(self) -> frozenset[str]:
         """Words of altered lines that look like names of this code (`step_idx`, `actualTopk`)."""
-        found: set[str] = set()
+        words: set[str] = set()
         for file in self.change.files:
-            data = self.change.head.read(file.head_path) if file.head_path and file.hunks else None
-            lines = data.decode("utf-8", "replace").split("\n") if data is not None else []
-            for number in sorted(file.head_lines()):
-                found.update(_WORD.findall(lines[number - 1]) if number <= len(lines) else ())
-        return frozenset(
-            w
-            for w in found
-            if "_" in w.strip("_") or not (w.islower() or w.istitle() or w.isupper())
-        )
+            if not file.head_path or not file.hunks:
+                continue
+            data = self.change.head.read(file.head_path)
+            if data is None:
+                continue
+            lines = data.decode("utf-8", "replace").split("\n")
+            for number in file.head_lines():
+                if number <= len(lines):
+                    words.update(_WORD.findall(lines[number - 1]))
+        return frozenset(word for word in words if _looks_like_a_name(word))
+
+
+def _path_from_root(path: str, parents: dict[str, str]) -> tuple[str, ...]:
+    chain = [path]
+    while parents[chain[-1]]:
+        chain.append(parents[chain[-1]])
+    return tuple(reversed(chain))
+
+
+def _callers(function: Function, source: SourceFile) -> list[Function]:
+    """The functions of the file that mention `function`: the host code that launches a kernel."""
+    callers = []
+    for other in source.functions:
+        if function.name in source.text(other.start_line, other.end_line):
+            callers.append(other)
+    return callers
+
+
+def _looks_like_a_name(word: str) -> bool:
+    """An underscore inside, or capitals in the middle: no word of a sentence."""
+    if "_" in word.strip("_"):
+        return True
+    is_plain_word = word.islower() or word.istitle() or word.isupper()
+    return not is_plain_word

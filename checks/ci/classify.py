@@ -1,32 +1,31 @@
 """A log through the rules of `rules.toml`: what they saw, and where.
 
-A rule's place in the file is its priority; of one rule the last match counts, since tools end with their verdict.
+A rule's place in the file is its priority. Of one rule the last match counts, because tools print
+their verdict at the end.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from functools import cache
-from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
 from typing import BinaryIO
 
-import numpy as np
-
-from checks.ci.literal_prefilter import Grams, Hits, Ints
-from checks.ci.log_blocks import blocks, clean, stamp
+from checks.ci.line_prefilter import LinePrefilter
+from checks.ci.log_blocks import blocks, clean_line, time_stamp
 from checks.ci.report import Category, LogLine
 
 
 class Origin(StrEnum):
-    """Where a rule's failure comes from if nothing else speaks. `SETUP`: infrastructure before the tests began, open
-    afterwards. `FOLLOWS`: usually the consequence of another failure. `OPEN`: the line alone does not tell."""
+    """Where a rule's failure comes from, if there is no other evidence.
+
+    `SETUP`: infrastructure before the tests began, open afterwards. `FOLLOWS`: usually the
+    consequence of another failure. `OPEN`: the line alone does not tell.
+    """
 
     INFRASTRUCTURE = "infrastructure"
     SETUP = "setup"
@@ -37,8 +36,12 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`need`, `also`: literals, in lower case, of which one each must stand in the line. `unless` refuses what
-    `pattern` takes. `job`: the job died of it, whatever its tests said. `mark`: a fact of the log, no failure."""
+    """A rule of `rules.toml`.
+
+    `need`, `also`: literals in lower case; one of each must be in the line. `unless` refuses lines
+    that `pattern` takes. `job`: the job died of it, whatever its tests said. `mark`: a fact about
+    the log, not a failure.
+    """
 
     name: str
     category: Category
@@ -52,10 +55,10 @@ class Rule:
 
     def match(self, line: str) -> re.Match[str] | None:
         """The match in a cleaned line, or None."""
-        found = self.pattern.search(line)
-        if found is None or (self.unless is not None and self.unless.search(line)):
+        match = self.pattern.search(line)
+        if match is not None and self.unless is not None and self.unless.search(line):
             return None
-        return found
+        return match
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,9 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What the rules saw: `matches` by priority, `marks` by name, the number of lines, and the size in bytes."""
+    """What the rules saw: `matches` by priority, `marks` by name, the number of lines, and the size
+    in bytes.
+    """
 
     matches: tuple[Match, ...]
     marks: dict[str, LogLine]
@@ -77,6 +82,7 @@ class Scan:
 
     @property
     def top(self) -> Match | None:
+        """The match of the most important rule."""
         return self.matches[0] if self.matches else None
 
 
@@ -104,90 +110,68 @@ def _rule(raw: dict[str, object]) -> Rule:
 
 
 @cache
-def _grams() -> tuple[Grams, tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]]:
-    """The table of all literals, and for each rule the numbers of those in its `need` and its `also`."""
-    literals = {
-        literal: n
-        for n, literal in enumerate(dict.fromkeys(x for r in rules() for x in (*r.need, *r.also)))
-    }
-    numbers = (
-        (tuple(literals[x] for x in r.need), tuple(literals[x] for x in r.also)) for r in rules()
-    )
-    return Grams(literals), tuple(numbers)
+def _prefilter() -> LinePrefilter:
+    return LinePrefilter((rule.need, rule.also) for rule in rules())
 
 
-def scan(stream: BinaryIO, within: tuple[datetime, datetime] | None = None) -> Scan:
-    """One pass over a log of any size. `within` keeps to lines with a time between the two (the failed step's)."""
-    found: dict[int, LogLine] = {}
+Times = tuple[datetime, datetime]
+
+
+def scan(stream: BinaryIO, within: Times | None = None) -> Scan:
+    """One pass over a log of any size.
+
+    `within`: only lines whose time stamp is between the two (the failed step's).
+    """
+    last_matches: dict[int, LogLine] = {}
     lines = size = 0
     for block in blocks(stream):
-        for id, line in _in_block(block.data, block.first, within).items():
-            found[id] = line
+        last_matches |= _scan_block(block.data, block.first, within)
         lines = block.first + block.data.count(b"\n") - block.data.endswith(b"\n")
         size += len(block.data)
-    return _scan(found, lines, size)
-
-
-def _scan(found: dict[int, LogLine], lines: int, size: int) -> Scan:
-    taken = [Match(rules()[id], found[id]) for id in sorted(found)]
-    marks = {m.rule.name: m.line for m in taken if m.rule.mark}
-    return Scan(tuple(m for m in taken if not m.rule.mark), marks, lines, size)
+    return _make_scan(last_matches, lines, size)
 
 
 def scan_text(text: str) -> Scan:
-    """The same for a short text that is in memory: a test's traceback."""
+    """The same for a short text that is in memory, such as a test's traceback."""
     data = text.encode("utf-8", "replace") + b"\n"
-    found = _in_block(data, 1, None)
-    return _scan(found, data.count(b"\n"), len(data))
+    last_matches = _scan_block(data, 1, None)
+    return _make_scan(last_matches, data.count(b"\n"), len(data))
 
 
-def _in_block(
-    data: bytes, first: int, within: tuple[datetime, datetime] | None
-) -> dict[int, LogLine]:
-    """The last match of every rule in one block, searched from its end."""
-    hits = _grams()[0].hits(data.lower())
-    starts = [*hits.starts.tolist(), len(data)]
-    found: dict[int, LogLine] = {}
-    for index, position, places in _from_end(hits):
-        wanted = [place for place in places if place not in found]
-        if not wanted:
+def _make_scan(last_matches: dict[int, LogLine], lines: int, size: int) -> Scan:
+    matches: list[Match] = []
+    marks: dict[str, LogLine] = {}
+    for priority in sorted(last_matches):
+        rule, line = rules()[priority], last_matches[priority]
+        if rule.mark:
+            marks[rule.name] = line
+        else:
+            matches.append(Match(rule, line))
+    return Scan(tuple(matches), marks, lines, size)
+
+
+def _scan_block(data: bytes, first: int, within: Times | None) -> dict[int, LogLine]:
+    """The last line that each rule took in one block, by the rule's priority.
+
+    `first` is the number of the block's first line. The block is searched from its end, so that a
+    rule which has matched need not be tried on earlier lines.
+    """
+    last_matches: dict[int, LogLine] = {}
+    for candidate in _prefilter().candidates_from_end(data):
+        open_rules = [priority for priority in candidate.rules if priority not in last_matches]
+        if not open_rules:
             continue
-        raw = data[starts[index] : starts[index + 1]]
-        if (
-            within is not None
-            and (time := stamp(raw)) is not None
-            and not within[0] <= time <= within[1]
-        ):
+        raw = data[candidate.start : candidate.end]
+        if within is not None and not _is_within(raw, within):
             continue
-        line = clean(raw, position - starts[index])
-        for place in wanted:
-            if rules()[place].match(line) is not None:
-                found[place] = LogLine(first + index, line)
-    return found
+        line = clean_line(raw, candidate.position - candidate.start)
+        for priority in open_rules:
+            if rules()[priority].match(line) is not None:
+                last_matches[priority] = LogLine(first + candidate.line, line)
+    return last_matches
 
 
-def _from_end(hits: Hits) -> Iterator[tuple[int, int, list[int]]]:
-    """(line index, byte position, places of the rules to try) of every candidate line, the last one first."""
-    rows: list[Ints] = []
-    for place, (need, also) in enumerate(_grams()[1]):
-        there = [hits.at[n] for n in need if n in hits.at]
-        if not there:
-            continue
-        lines, first = np.unique(np.concatenate([lines for lines, _ in there]), return_index=True)
-        positions = np.concatenate([at for _, at in there])[first]
-        if also:
-            beside = [hits.at[n][0] for n in also if n in hits.at]
-            kept = (
-                np.isin(lines, np.concatenate(beside))
-                if beside
-                else np.zeros(len(lines), dtype=np.bool_)
-            )
-            lines, positions = lines[kept], positions[kept]
-        rows.append(np.stack((lines, positions, np.full(len(lines), place))))
-    if not rows:
-        return
-    table = np.concatenate(rows, axis=1)
-    table = table[:, np.argsort(table[0], kind="stable")[::-1]]
-    for line, group in groupby(zip(*table.tolist(), strict=True), key=itemgetter(0)):
-        found = list(group)
-        yield line, found[0][1], [place for _, _, place in found]
+def _is_within(raw: bytes, times: Times) -> bool:
+    """Whether a line's time is between the two. A line without a time counts as such."""
+    time = time_stamp(raw)
+    return time is None or times[0] <= time <= times[1]

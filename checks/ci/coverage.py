@@ -1,12 +1,13 @@
 """Patch coverage: which added lines the tests executed, and of which nobody knows.
 
-Unknown, never 100 %: CUDA and Triton code, which no coverage tool sees; files in no report; lines that only a report
-of another commit has; lines that the report of a job which died might have covered.
+Unknown, never 100 %, are: CUDA and Triton code, which no coverage tool sees; files in no report;
+lines that only a report of another commit has; lines that the report of a job which died might have
+covered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from checks.ci import coverage_files
@@ -26,152 +27,207 @@ _TRITON = ("triton.jit", "triton.autotune", "triton.heuristics", "jit")
 
 @dataclass(frozen=True)
 class _Report:
+    """A coverage report that could be read, its lines by the repository's paths."""
+
     file: CoverageFile
     lines: Lines
 
 
+@dataclass(frozen=True)
+class _Reports:
+    """The reports by the commit they are of.
+
+    `current`: of this commit, or carried forward to it; `base`: of the base; `lost`: reports that
+    should have come.
+    """
+
+    current: tuple[_Report, ...]
+    base: tuple[_Report, ...]
+    lost: tuple[CoverageFile, ...]
+
+
 def of_patch(run: CIRun, files: Files, change: ChangeSet, config: Config) -> PatchCoverage:
-    """The coverage of the change's added product lines, with the flags and the project before and after."""
+    """The coverage of the added product lines, with the flags and the project before and after."""
     paths = frozenset(change.head.paths())
     notes: list[Message] = []
-    reports = [
-        r for f in run.coverage if f.path and (r := _read(f, files, paths, notes)) is not None
-    ]
-    came = _sorted(run, reports)
-    others = (r for r in reports if r not in (*came.here, *came.before))
-    notes += [
-        Message(Note.COVERAGE_OTHER_COMMIT, {"path": r.file.path, "commit": r.file.commit})
-        for r in others
-    ]
-    died = any((job := run.job(f.job)) is None or job.failed for f in came.lost)
-    fresh, older = (
-        [r.lines for r in came.here if r.file.carried_forward is old] for old in (False, True)
-    )
+    readable: list[_Report] = []
+    for file in run.coverage:
+        if not file.path:
+            continue
+        report = _read(file, files, paths)
+        if report is None:
+            notes.append(Message(Note.COVERAGE_BROKEN, {"path": file.path}))
+        else:
+            readable.append(report)
+    reports = _sort_by_commit(run, readable)
+    for report in readable:
+        if report not in reports.current and report not in reports.base:
+            args = {"path": report.file.path, "commit": report.file.commit}
+            notes.append(Message(Note.COVERAGE_OTHER_COMMIT, args))
     patch = _Patch(
-        change, coverage_files.merged(fresh), coverage_files.merged(older), bool(came.lost), died
+        change=change,
+        fresh=_merge(r for r in reports.current if not r.file.carried_forward),
+        older=_merge(r for r in reports.current if r.file.carried_forward),
+        report_lost=bool(reports.lost),
+        job_died=_job_died(run, reports.lost),
     )
-    shown = {r.file.flag for r in came.here}
-    same_flags = {r.file.flag for r in came.before} == shown
+    current_flags = {report.file.flag for report in reports.current}
+    base_flags = {report.file.flag for report in reports.base}
+    flags = [_flag_coverage(report) for report in reports.current]
+    for lost in reports.lost:
+        if lost.flag not in current_flags:
+            flags.append(FlagCoverage(lost.flag, 0, 0, missing=True))
     return PatchCoverage(
-        files=tuple(patch.of(f) for f in change.files if _counts(f, config)),
-        flags=(
-            *(_flag(r) for r in came.here),
-            *(FlagCoverage(f.flag, 0, 0, missing=True) for f in came.lost if f.flag not in shown),
-        ),
-        project=_percent(came.here),
-        base_project=_percent(came.before) if same_flags else None,
+        files=tuple(patch.file_coverage(f) for f in change.files if _is_product(f, config)),
+        flags=tuple(flags),
+        project=_percent(reports.current),
+        base_project=_percent(reports.base) if base_flags == current_flags else None,
         notes=tuple(notes),
     )
 
 
-@dataclass(frozen=True)
-class _Came:
-    """`here`: of this commit, or carried forward to it; `before`: of the base; `lost`: flags that did not come."""
-
-    here: tuple[_Report, ...]
-    before: tuple[_Report, ...]
-    lost: tuple[CoverageFile, ...]
-
-
-def _sorted(run: CIRun, reports: list[_Report]) -> _Came:
-    """A flag that only the base has is carried forward from it."""
-    revisions = run.revisions
-    own, base = (
-        {revisions.head, revisions.merge} - {""},
-        {revisions.base, revisions.merge_base} - {""},
-    )
-    here = [r for r in reports if r.file.commit in own or r.file.carried_forward]
-    before = [r for r in reports if r.file.commit in base and not r.file.carried_forward]
-    flags = {r.file.flag for r in here}
-    older = [
-        replace(r, file=replace(r.file, carried_forward=True))
-        for r in before
-        if r.file.flag not in flags
-    ]
-    lost = tuple(f for f in run.coverage if not f.path and f.commit in own)
-    return _Came((*here, *older), tuple(before), lost)
-
-
-def _read(
-    file: CoverageFile, files: Files, paths: frozenset[str], notes: list[Message]
-) -> _Report | None:
+def _read(file: CoverageFile, files: Files, paths: frozenset[str]) -> _Report | None:
     stream = files.open(file.path)
-    lines: Lines | None = None
-    if stream is not None:
-        with stream:
-            try:
-                lines = coverage_files.read(stream)
-            except CoverageError:
-                lines = None
-    if lines is None:
-        notes.append(Message(Note.COVERAGE_BROKEN, {"path": file.path}))
+    if stream is None:
         return None
-    placed = in_repository([Frame(name, 0) for name in lines], paths)
-    return _Report(
-        file, {frame.path: own for frame, own in zip(placed, lines.values(), strict=True)}
-    )
+    with stream:
+        try:
+            lines = coverage_files.read(stream)
+        except CoverageError:
+            return None
+    frames = in_repository([Frame(name, 0) for name in lines], paths)
+    placed = {}
+    for frame, hits in zip(frames, lines.values(), strict=True):
+        placed[frame.path] = hits
+    return _Report(file, placed)
 
 
-def _counts(file: FileChange, config: Config) -> bool:
+def _sort_by_commit(run: CIRun, reports: list[_Report]) -> _Reports:
+    """The reports by commit. A flag that only the base has is carried forward from it."""
+    revisions = run.revisions
+    own_commits = {revisions.head, revisions.merge} - {""}
+    base_commits = {revisions.base, revisions.merge_base} - {""}
+    current: list[_Report] = []
+    base: list[_Report] = []
+    for report in reports:
+        if report.file.commit in own_commits or report.file.carried_forward:
+            current.append(report)
+        if report.file.commit in base_commits and not report.file.carried_forward:
+            base.append(report)
+    current_flags = {report.file.flag for report in current}
+    for report in base:
+        if report.file.flag not in current_flags:
+            file = replace(report.file, carried_forward=True)
+            current.append(replace(report, file=file))
+    lost = [file for file in run.coverage if not file.path and file.commit in own_commits]
+    return _Reports(tuple(current), tuple(base), tuple(lost))
+
+
+def _job_died(run: CIRun, lost: Iterable[CoverageFile]) -> bool:
+    """Whether a report did not come because its job did not end well."""
+    for file in lost:
+        job = run.job(file.job)
+        if job is None or job.failed:
+            return True
+    return False
+
+
+def _merge(reports: Iterable[_Report]) -> Lines:
+    return coverage_files.merged(report.lines for report in reports)
+
+
+def _is_product(file: FileChange, config: Config) -> bool:
+    """Whether the file's added lines are code that tests should execute."""
     path = file.head_path
-    return path is not None and file.added > 0 and language(path) != "" and not config.is_test(path)
+    if path is None or not file.added:
+        return False
+    return language(path) != "" and not config.is_test(path)
 
 
 @dataclass(frozen=True)
 class _Patch:
-    """Lines by this commit's own reports, and by those that are carried forward: these know the file, and what they
-    would say of it now is open. `lost`: a report did not come; `died`: for its job did not end well."""
+    """The lines by this commit's own reports, and by those that are carried forward.
+
+    The latter know the file, but what they would say about it now is open. `report_lost`: a report
+    did not come; `job_died`: because its job did not end well.
+    """
 
     change: ChangeSet
     fresh: Lines
     older: Lines
-    lost: bool
-    died: bool
+    report_lost: bool
+    job_died: bool
 
-    def of(self, file: FileChange) -> FileCoverage:
-        path, added = file.path, file.head_lines()
-        device = added if path.endswith(_DEVICE_SUFFIXES) else added & set(self._triton(path))
-        known = self.fresh.get(path)
-        lines = {n: hits for n, hits in (known or {}).items() if n in added - device}
-        missing = tuple(sorted(n for n, hits in lines.items() if hits == 0))
-        reason = self._reason(path, device, known is not None, bool(missing))
-        state = CoverageState.MEASURED if reason is None else CoverageState.UNKNOWN
-        said = reason or (CoverageReason.NO_CODE if not lines else None)
-        covered = len(lines) - len(missing)
-        return FileCoverage(path, state, len(added), len(lines), covered, missing, str(said or ""))
+    def file_coverage(self, file: FileChange) -> FileCoverage:
+        """The coverage of the added lines of one file."""
+        path = file.path
+        added = file.head_lines()
+        device_lines = self._device_lines(path, added)
+        measured_lines = self.fresh.get(path, {})
+        hits_by_line = {}
+        for line, hits in measured_lines.items():
+            if line in added and line not in device_lines:
+                hits_by_line[line] = hits
+        missing = tuple(sorted(line for line, hits in hits_by_line.items() if hits == 0))
+        if device_lines:
+            unknown: CoverageReason | None = CoverageReason.DEVICE
+        else:
+            unknown = self._why_unknown(path, bool(missing))
+        reason = unknown
+        if reason is None and not hits_by_line:
+            reason = CoverageReason.NO_CODE
+        return FileCoverage(
+            path=path,
+            state=CoverageState.MEASURED if unknown is None else CoverageState.UNKNOWN,
+            added=len(added),
+            executable=len(hits_by_line),
+            covered=len(hits_by_line) - len(missing),
+            missing=missing,
+            reason=str(reason) if reason is not None else "",
+        )
 
-    def _reason(
-        self, path: str, device: set[int], known: bool, missing: bool
-    ) -> CoverageReason | None:
-        if device:
-            return CoverageReason.DEVICE
-        if self.lost and (missing or not known):
-            return CoverageReason.JOB_DIED if self.died else CoverageReason.NO_REPORT
-        if path in self.older and (missing or not known):
+    def _why_unknown(self, path: str, has_missing: bool) -> CoverageReason | None:
+        """Why the file's coverage is not known, or None where it is."""
+        in_fresh = path in self.fresh
+        # Lines that were not executed may be executed in the report that is not here.
+        is_open = has_missing or not in_fresh
+        if self.report_lost and is_open:
+            return CoverageReason.JOB_DIED if self.job_died else CoverageReason.NO_REPORT
+        if path in self.older and is_open:
             return CoverageReason.CARRIED
-        if known:
+        if in_fresh:
             return None
         return CoverageReason.NOT_IN_REPORT if self.fresh else CoverageReason.NO_REPORT
 
-    def _triton(self, path: str) -> Iterator[int]:
-        """Lines of Triton kernels: they run on the device, whatever a Python tool counts."""
-        unit = self.change.unit(path) if path.endswith(".py") else None
-        for function in unit.functions if unit is not None else ():
-            if any(mark.split("(")[0] in _TRITON for mark in function.marks):
-                yield from range(function.start_line, function.end_line + 1)
+    def _device_lines(self, path: str, added: set[int]) -> set[int]:
+        """The added lines that run on the device, whatever a Python tool counts."""
+        if path.endswith(_DEVICE_SUFFIXES):
+            return added
+        source = self.change.unit(path) if path.endswith(".py") else None
+        if source is None:
+            return set()
+        lines: set[int] = set()
+        for function in source.functions:
+            names = [mark.split("(")[0] for mark in function.marks]
+            if any(name in _TRITON for name in names):
+                lines.update(range(function.start_line, function.end_line + 1))
+        return added & lines
 
 
-def _flag(report: _Report) -> FlagCoverage:
-    hits = [h for lines in report.lines.values() for h in lines.values()]
-    return FlagCoverage(
-        report.file.flag, len(hits), sum(h > 0 for h in hits), report.file.carried_forward
-    )
+def _flag_coverage(report: _Report) -> FlagCoverage:
+    executed, total = _count_hits(report.lines)
+    return FlagCoverage(report.file.flag, total, executed, report.file.carried_forward)
 
 
 def _percent(reports: Iterable[_Report]) -> float | None:
-    hits = [
-        h
-        for lines in coverage_files.merged(r.lines for r in reports).values()
-        for h in lines.values()
-    ]
-    return 100 * sum(h > 0 for h in hits) / len(hits) if hits else None
+    executed, total = _count_hits(_merge(reports))
+    return 100 * executed / total if total else None
+
+
+def _count_hits(lines_by_file: Lines) -> tuple[int, int]:
+    """How many lines were executed, and how many there are."""
+    executed = total = 0
+    for lines in lines_by_file.values():
+        total += len(lines)
+        executed += sum(hits > 0 for hits in lines.values())
+    return executed, total

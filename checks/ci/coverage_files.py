@@ -1,13 +1,14 @@
 """Coverage reports: Cobertura XML (coverage.py, gcovr) and lcov, streamed, as line counts by file.
 
-diff-cover reads the same formats, but by running git in the current folder; a test holds these numbers against its own.
+diff-cover reads the same formats, but runs git in the current folder; a test compares these numbers
+with its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import BinaryIO
-from xml.etree.ElementTree import ParseError
+from xml.etree.ElementTree import Element, ParseError
 
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import iterparse
@@ -17,7 +18,10 @@ Lines = dict[str, dict[int, int]]
 
 
 class CoverageError(ValueError):
-    """A file that is no coverage report, or ends early: half a report would count what it lost as not executed."""
+    """A file that is no coverage report, or that ends early.
+
+    Half a report would count the lines that it lost as not executed.
+    """
 
 
 def read(stream: BinaryIO) -> Lines:
@@ -32,42 +36,64 @@ def read(stream: BinaryIO) -> Lines:
 
 
 def _xml(stream: BinaryIO) -> Lines:
-    found: Lines = {}
-    sources: list[str] = []
-    names: list[str] = []
+    reader = _CoberturaReader()
     try:
         for event, element in iterparse(stream, events=("start", "end")):
             if event == "start":
-                if element.tag == "class":
-                    names.append(element.get("filename", ""))
-                continue
-            if element.tag == "source":
-                sources.append((element.text or "").strip().rstrip("/"))
-            elif element.tag == "line" and names:
-                number, hits = element.get("number", ""), element.get("hits", "")
-                if number.isdecimal() and hits.isdecimal():
-                    lines = found.setdefault(names[-1], {})
-                    lines[int(number)] = max(int(hits), lines.get(int(number), 0))
-            elif element.tag == "class" and names:
-                found.setdefault(names.pop(), {})
-                element.clear()
+                reader.start(element)
+            else:
+                reader.end(element)
     except (ParseError, DefusedXmlException, LookupError) as error:
         raise CoverageError(str(error)) from None
-    return {_full(name, sources): lines for name, lines in found.items()}
+    return {_full_name(name, reader.sources): lines for name, lines in reader.lines.items()}
 
 
-def _full(name: str, sources: list[str]) -> str:
-    """`name` under the report's one source folder; with several the report does not say which."""
-    return f"{sources[0]}/{name}" if len(sources) == 1 and sources[0] not in ("", ".") else name
+class _CoberturaReader:
+    """Takes the elements of a Cobertura file as they begin and end."""
+
+    def __init__(self) -> None:
+        self.lines: Lines = {}
+        self.sources: list[str] = []
+        self._open_classes: list[str] = []
+
+    def start(self, element: Element) -> None:
+        if element.tag == "class":
+            self._open_classes.append(element.get("filename", ""))
+
+    def end(self, element: Element) -> None:
+        if element.tag == "source":
+            self.sources.append((element.text or "").strip().rstrip("/"))
+        elif element.tag == "line" and self._open_classes:
+            self._add_line(element.get("number", ""), element.get("hits", ""))
+        elif element.tag == "class" and self._open_classes:
+            self.lines.setdefault(self._open_classes.pop(), {})
+            element.clear()
+
+    def _add_line(self, number: str, hits: str) -> None:
+        if number.isdecimal() and hits.isdecimal():
+            lines = self.lines.setdefault(self._open_classes[-1], {})
+            # A class and its methods both list a line: it counts once.
+            lines[int(number)] = max(int(hits), lines.get(int(number), 0))
+
+
+def _full_name(name: str, sources: list[str]) -> str:
+    """`name` below the report's one source folder.
+
+    With several, the report does not say which is meant.
+    """
+    if len(sources) != 1 or sources[0] in ("", "."):
+        return name
+    return f"{sources[0]}/{name}"
 
 
 def _lcov(stream: BinaryIO) -> Lines:
-    found: Lines = {}
+    """lcov's text: `SF:` begins a file, `DA:line,hits` is a line of it, `end_of_record` ends it."""
+    lines_by_file: Lines = {}
     lines: dict[int, int] | None = None
     for raw in stream:
         key, _, value = raw.decode("utf-8", "replace").strip().partition(":")
         if key == "SF":
-            lines = found.setdefault(value, {})
+            lines = lines_by_file.setdefault(value, {})
         elif key == "DA" and lines is not None:
             number, _, rest = value.partition(",")
             hits = rest.split(",")[0]
@@ -77,15 +103,15 @@ def _lcov(stream: BinaryIO) -> Lines:
             lines = None
     if lines is not None:
         raise CoverageError("end_of_record")
-    return found
+    return lines_by_file
 
 
 def merged(reports: Iterable[Mapping[str, Mapping[int, int]]]) -> Lines:
     """Several reports as one: a line is executed where any of them says so."""
-    found: Lines = {}
+    total: Lines = {}
     for report in reports:
         for name, lines in report.items():
-            own = found.setdefault(name, {})
+            merged_lines = total.setdefault(name, {})
             for number, hits in lines.items():
-                own[number] = max(hits, own.get(number, 0))
-    return found
+                merged_lines[number] = max(hits, merged_lines.get(number, 0))
+    return total

@@ -1,12 +1,13 @@
-"""A saved CI run: `run.json` and the files that it names, so that every report can be made again offline.
+"""A saved CI run: `run.json` and the files that it names, so that every report can be made again
+offline.
 
     run.json              the `CIRun`, as this module writes it
     logs/<job id>.log     raw, as downloaded
     junit/<job id>/*.xml
     coverage/*.xml, coverage/*.info
 
-`dump` writes fields in the order of their dataclass and leaves out those that have their default, so that the same run
-gives the same bytes. A small one:
+`dump` writes fields in the order of their dataclass and leaves out those that have their default,
+so that the same run gives the same bytes. A small one:
 
     {
       "version": 1,
@@ -28,6 +29,7 @@ from __future__ import annotations
 import difflib
 import json
 import types
+from collections import Counter
 from dataclasses import MISSING, fields, is_dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -42,8 +44,9 @@ _TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
 class FolderError(ValueError):
-    """A document that is no run: `problem` is a key of `checks.ci.message_keys.FolderProblem`, `at` the place in it
-    (`jobs[3].status`), `found` what stands there."""
+    """A document that is no run: `problem` is a key of `checks.ci.message_keys.FolderProblem`, `at`
+    the place in it (`jobs[3].status`), `found` what stands there.
+    """
 
     def __init__(self, problem: FolderProblem, at: str, found: str = "") -> None:
         super().__init__(problem, at, found)
@@ -71,15 +74,18 @@ def load(text: str | bytes) -> CIRun:
     run = _decode(CIRun, raw, "")
     assert isinstance(run, CIRun)
     _check_paths(run)
+    _check_ids(run)
     return run
 
 
 def paths(run: CIRun) -> tuple[str, ...]:
     """Every file that the run names, sorted: what a folder holds besides `run.json`."""
-    named = (
-        {j.log for j in run.jobs} | {c.path for c in run.coverage} | {a.path for a in run.artifacts}
-    )
-    named |= {path for j in run.jobs for path in j.junit}
+    named: set[str] = set()
+    for job in run.jobs:
+        named.add(job.log)
+        named.update(job.junit)
+    named.update(report.path for report in run.coverage)
+    named.update(artifact.path for artifact in run.artifacts)
     return tuple(sorted(named - {""}))
 
 
@@ -87,63 +93,86 @@ def _check_paths(run: CIRun) -> None:
     """A path must stay in the folder: these documents may come from a stranger."""
     for path in paths(run):
         parts = path.split("/")
-        if path.startswith("/") or "\\" in path or "\0" in path or ".." in parts or "" in parts:
+        leaves_folder = ".." in parts or path.startswith("/")
+        is_odd = "" in parts or "\\" in path or "\0" in path
+        if leaves_folder or is_odd:
             raise FolderError(FolderProblem.PATH, "path", path)
-    ids = [j.id for j in run.jobs]
-    if len(set(ids)) != len(ids):
-        raise FolderError(FolderProblem.TWICE, "jobs", next(i for i in ids if ids.count(i) > 1))
+
+
+def _check_ids(run: CIRun) -> None:
+    counts = Counter(job.id for job in run.jobs)
+    for job_id, count in counts.items():
+        if count > 1:
+            raise FolderError(FolderProblem.TWICE, "jobs", job_id)
 
 
 def _encode(value: Any) -> Any:
+    """A dataclass as an object without the fields that have their default; times as text."""
     if is_dataclass(value):
-        kept = ((f, getattr(value, f.name)) for f in fields(value))
-        return {f.name: _encode(v) for f, v in kept if v != f.default}
+        encoded = {}
+        for field in fields(value):
+            field_value = getattr(value, field.name)
+            if field_value != field.default:
+                encoded[field.name] = _encode(field_value)
+        return encoded
     if isinstance(value, tuple):
-        return [_encode(v) for v in value]
+        return [_encode(item) for item in value]
     if isinstance(value, datetime):
         return value.astimezone(UTC).strftime(_TIME)
     return value
 
 
 def _decode(kind: Any, raw: Any, at: str) -> Any:
+    """`raw` as a value of the type `kind`. `at` is its place in the document, for errors."""
     if is_dataclass(kind):
-        return _record(kind, raw, at)
+        return _decode_record(kind, raw, at)
     origin = get_origin(kind)
     if origin is tuple:
-        if not isinstance(raw, list):
-            raise FolderError(FolderProblem.WRONG_TYPE, at, type(raw).__name__)
-        return tuple(_decode(get_args(kind)[0], item, f"{at}[{n}]") for n, item in enumerate(raw))
+        return _decode_list(get_args(kind)[0], raw, at)
     if origin in (Union, types.UnionType):
-        inner = next(a for a in get_args(kind) if a is not types.NoneType)
-        return None if raw is None else _decode(inner, raw, at)
+        if raw is None:
+            return None
+        inner = next(option for option in get_args(kind) if option is not types.NoneType)
+        return _decode(inner, raw, at)
     if kind is datetime:
-        return _time(raw, at)
+        return _decode_time(raw, at)
     if issubclass(kind, StrEnum):
         if raw not in [*kind]:
             raise FolderError(FolderProblem.WRONG_VALUE, at, str(raw))
         return kind(raw)
+    # Not isinstance: True is no number here.
     if type(raw) is not kind:
         raise FolderError(FolderProblem.WRONG_TYPE, at, type(raw).__name__)
     return raw
 
 
-def _time(raw: Any, at: str) -> datetime:
+def _decode_list(item_kind: Any, raw: Any, at: str) -> tuple[Any, ...]:
+    if not isinstance(raw, list):
+        raise FolderError(FolderProblem.WRONG_TYPE, at, type(raw).__name__)
+    return tuple(_decode(item_kind, item, f"{at}[{n}]") for n, item in enumerate(raw))
+
+
+def _decode_time(raw: Any, at: str) -> datetime:
     try:
         return datetime.strptime(raw, _TIME).replace(tzinfo=UTC)
     except (ValueError, TypeError):
         raise FolderError(FolderProblem.WRONG_TIME, at, str(raw)) from None
 
 
-def _record(kind: Any, raw: Any, at: str) -> Any:
+def _decode_record(kind: Any, raw: Any, at: str) -> Any:
     if not isinstance(raw, dict):
         raise FolderError(FolderProblem.WRONG_TYPE, at or RUN, type(raw).__name__)
-    hints = get_type_hints(kind)
-    dot = f"{at}." if at else ""
+    types_by_name = get_type_hints(kind)
+    prefix = f"{at}." if at else ""
     for key in raw:
-        if key not in hints:
-            near = difflib.get_close_matches(key, hints, 1)
-            raise FolderError(FolderProblem.UNKNOWN_KEY, f"{dot}{key}", near[0] if near else "")
+        if key not in types_by_name:
+            similar = difflib.get_close_matches(key, types_by_name, 1)
+            suggestion = similar[0] if similar else ""
+            raise FolderError(FolderProblem.UNKNOWN_KEY, f"{prefix}{key}", suggestion)
     for field in fields(kind):
         if field.name not in raw and field.default is MISSING:
-            raise FolderError(FolderProblem.MISSING_KEY, f"{dot}{field.name}")
-    return kind(**{key: _decode(hints[key], value, f"{dot}{key}") for key, value in raw.items()})
+            raise FolderError(FolderProblem.MISSING_KEY, f"{prefix}{field.name}")
+    values = {}
+    for key, value in raw.items():
+        values[key] = _decode(types_by_name[key], value, f"{prefix}{key}")
+    return kind(**values)

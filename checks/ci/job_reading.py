@@ -1,9 +1,11 @@
-"""Everything that can be read of one job: its JUnit files, its log, and what GitHub itself says of it."""
+"""Everything that can be read about one job: its JUnit files, its log, and what GitHub itself says
+about it.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import BinaryIO
@@ -11,8 +13,8 @@ from typing import BinaryIO
 from checks.ci import junit, log_failures
 from checks.ci.classify import Scan, scan_text
 from checks.ci.message_keys import JUnitProblem, Note
-from checks.ci.model import Conclusion, Files, Job
-from checks.ci.observed_failures import Seen, of_test
+from checks.ci.model import Annotation, Conclusion, Files, Job
+from checks.ci.observed_failures import ObservedFailure, observe_failed_test
 from checks.ci.report import Category, LogLine
 from checks.core.finding import Message
 
@@ -29,126 +31,177 @@ _BY_CONCLUSION = {
     Conclusion.ACTION_REQUIRED: Category.APPROVAL,
     Conclusion.SKIPPED: Category.SKIPPED_NEED,
 }
+# Characters of a check's own output that are looked at.
+_LONGEST_OUTPUT = 20_000
 
 
 @dataclass(frozen=True)
-class Read:
-    """`seen`: failures, the whole job's first; `marks`: facts of the log by name; `logged`: whether any text was
-    there."""
+class JobReading:
+    """What was read about one job.
 
-    seen: tuple[Seen, ...] = ()
+    `failures` are those of the whole job, then those of its tests; `marks` are facts of the log by
+    name; `logged` says whether there was any text at all.
+    """
+
+    failures: tuple[ObservedFailure, ...] = ()
     passed: frozenset[str] = frozenset()
     marks: Mapping[str, LogLine] = field(default_factory=dict)
     logged: bool = False
     notes: tuple[Message, ...] = ()
 
 
-def read_job(job: Job, files: Files) -> Read:
+def read_job(job: Job, files: Files) -> JobReading:
     """What failed in `job`: structured results first, then the log, then GitHub's own words."""
-    results, notes = _results(job, files)
-    found, scan = _log(job, files)
-    tests = tuple(_of_case(c) for r in results for c in r.failed)
-    passed = frozenset(test for r in results for test in r.passed)
-    by_test = {s.test: s for s in found if s.test}
-    merged = tuple(_with_log(t, by_test[t.test]) if t.test in by_test else t for t in tests)
-    whole = tuple(s for s in found if not s.test and (_of_job(s) or not tests))
-    seen = (*whole, *(merged or tuple(by_test.values())))
-    if not seen or all(s.category is Category.UNKNOWN for s in seen):
-        seen = tuple(_said(job, seen))
-    if scan is not None and scan.size == 0:
-        notes = (*notes, Message(Note.LOG_EMPTY))
-    marks = scan.marks if scan is not None else {}
-    return Read(
-        seen,
-        passed,
-        marks,
-        bool(found) or bool(tests) or (scan is not None and scan.size > 0),
-        notes,
+    results, notes = _read_results(job, files)
+    tests: list[ObservedFailure] = []
+    passed: set[str] = set()
+    for result in results:
+        tests += [_observe_case(case) for case in result.failed]
+        passed |= result.passed
+    from_log, scanned = _read_log(job, files)
+    failures = _merge_failures(tests, from_log)
+    if all(failure.category is Category.UNKNOWN for failure in failures):
+        failures = _failures_by_check(job, failures)
+    log_size = 0
+    if scanned is not None:
+        log_size = scanned.size
+        if log_size == 0:
+            notes.append(Message(Note.LOG_EMPTY))
+    return JobReading(
+        failures=failures,
+        passed=frozenset(passed),
+        marks=scanned.marks if scanned is not None else {},
+        logged=bool(from_log) or bool(tests) or log_size > 0,
+        notes=tuple(notes),
     )
 
 
-def _of_case(case: junit.Case) -> Seen:
-    """A structured result, with what the file has of other processes' words (pytest's `junit_logging`)."""
-    seen = of_test(case.test, case.message, case.text, structured=True)
-    return (
-        replace(seen, captured=(*seen.captured, *case.errors.split("\n"))) if case.errors else seen
-    )
+def _merge_failures(
+    tests: list[ObservedFailure], from_log: tuple[ObservedFailure, ...]
+) -> tuple[ObservedFailure, ...]:
+    """The failures of the job itself, then the failed tests: of the JUnit files, or of the log
+    where these have none.
+
+    With structured results, a failure of the whole job counts only where the job died of it.
+    """
+    logged_tests = {failure.test: failure for failure in from_log if failure.test}
+    of_job = [failure for failure in from_log if not failure.test]
+    if not tests:
+        return (*of_job, *logged_tests.values())
+    merged = []
+    for test in tests:
+        logged = logged_tests.get(test.test)
+        merged.append(_with_log(test, logged) if logged is not None else test)
+    deadly = [failure for failure in of_job if _killed_job(failure)]
+    return (*deadly, *merged)
 
 
-def _with_log(test: Seen, logged: Seen) -> Seen:
-    """A structured result with the log's line numbers and what other processes printed."""
+def _observe_case(case: junit.FailedCase) -> ObservedFailure:
+    """A structured result with the output of other processes in the file (pytest's
+    `junit_logging`).
+    """
+    failure = observe_failed_test(case.test, case.message, case.text, structured=True)
+    if not case.errors:
+        return failure
+    return replace(failure, captured=(*failure.captured, *case.errors.split("\n")))
+
+
+def _with_log(test: ObservedFailure, logged: ObservedFailure) -> ObservedFailure:
+    """A structured result with the log's line numbers, and what other processes printed there."""
     return replace(test, lines=logged.lines, captured=logged.captured or test.captured)
 
 
-def _of_job(seen: Seen) -> bool:
+def _killed_job(failure: ObservedFailure) -> bool:
     """Whether the job died of it, whatever its tests said."""
-    return seen.whole_job and seen.category is not Category.UNKNOWN
+    return failure.whole_job and failure.category is not Category.UNKNOWN
 
 
-def _results(job: Job, files: Files) -> tuple[list[junit.Results], tuple[Message, ...]]:
-    results: list[junit.Results] = []
+def _read_results(job: Job, files: Files) -> tuple[list[junit.JUnitResults], list[Message]]:
+    results: list[junit.JUnitResults] = []
     notes: list[Message] = []
     for path in job.junit:
         stream = files.open(path)
         problem: JUnitProblem | None = JUnitProblem.ABSENT
         if stream is not None:
             with stream:
-                results.append(junit.read(stream))
-            problem = results[-1].problem
+                result = junit.read(stream)
+            results.append(result)
+            problem = result.problem
         if problem is not None:
             notes.append(Message(Note.JUNIT_BROKEN, {"path": path, "why": str(problem)}))
-    return results, tuple(notes)
+    return results, notes
 
 
-def _log(job: Job, files: Files) -> tuple[tuple[Seen, ...], Scan | None]:
-    stream = files.open(job.log) if job.log else None
+def _read_log(job: Job, files: Files) -> tuple[tuple[ObservedFailure, ...], Scan | None]:
+    if not job.log:
+        return (), None
+    stream = files.open(job.log)
     if stream is None:
         return (), None
     with stream:
-        return _of_step(stream, job)
+        return _read_step_or_all(stream, job)
 
 
-def _of_step(stream: BinaryIO, job: Job) -> tuple[tuple[Seen, ...], Scan]:
-    """The failed step's part of the log where it tells anything, else all of it: servers' logs are often printed
-    by a later step."""
-    within = _times(job)
-    if within is not None:
-        found, scan = log_failures.failures(stream, within)
-        if scan.top is not None and any(s.category is not Category.UNKNOWN for s in found):
-            return found, scan
+def _read_step_or_all(stream: BinaryIO, job: Job) -> tuple[tuple[ObservedFailure, ...], Scan]:
+    """The failed step's part of the log where it tells anything, else the whole log.
+
+    Servers' logs are often printed by a later step.
+    """
+    times = _times_of_failed_step(job)
+    if times is not None:
+        failures, scanned = log_failures.failures_in_log(stream, times)
+        tells = any(failure.category is not Category.UNKNOWN for failure in failures)
+        if tells and scanned.top is not None:
+            return failures, scanned
         stream.seek(0)
-    return log_failures.failures(stream)
+    return log_failures.failures_in_log(stream)
 
 
-def _times(job: Job) -> tuple[datetime, datetime] | None:
-    step = next((s for s in job.steps if s.conclusion.failed), None)
-    if step is None or step.started is None or step.completed is None:
-        return None
-    return step.started, step.completed
+def _times_of_failed_step(job: Job) -> tuple[datetime, datetime] | None:
+    """When the first failed step began and ended, where both are known."""
+    for step in job.steps:
+        if not step.conclusion.failed:
+            continue
+        if step.started is None or step.completed is None:
+            return None
+        return step.started, step.completed
+    return None
 
 
-def _said(job: Job, seen: tuple[Seen, ...]) -> Iterator[Seen]:
-    """What the check says of itself: its output, its annotations, its name, its conclusion."""
-    texts = [
-        job.summary,
-        *(f"{a.path}:{a.line}: {a.message}" if a.path else a.message for a in job.annotations),
-    ]
-    text = "\n".join(t for t in texts if t)[:20_000]
+def _failures_by_check(
+    job: Job, failures: tuple[ObservedFailure, ...]
+) -> tuple[ObservedFailure, ...]:
+    """What the check says about itself where the log says nothing: its output, its name, its
+    conclusion.
+    """
+    texts = [job.summary, *(_annotation_text(a) for a in job.annotations)]
+    text = "\n".join(text for text in texts if text)[:_LONGEST_OUTPUT]
     top = scan_text(text).top if text else None
-    named = next((category for category, name in _BY_NAME if name.search(job.name)), None)
     if top is not None and top.rule.category is not Category.UNKNOWN:
-        yield Seen(
-            top.rule.category,
-            top.line.text,
-            "",
-            top.rule.name,
-            top.rule.origin,
+        failure = ObservedFailure(
+            category=top.rule.category,
+            error=top.line.text,
+            rule=top.rule.name,
+            origin=top.rule.origin,
             lines=(top.line,),
             text=text,
         )
-    elif named is not None or job.conclusion in _BY_CONCLUSION:
-        category = named or _BY_CONCLUSION[job.conclusion]
-        first = seen[0] if seen else Seen(category, "")
-        yield replace(first, category=category)
-    else:
-        yield from seen
+        return (failure,)
+    category = _category_by_name(job) or _BY_CONCLUSION.get(job.conclusion)
+    if category is None:
+        return failures
+    first = failures[0] if failures else ObservedFailure(category, "")
+    return (replace(first, category=category),)
+
+
+def _annotation_text(annotation: Annotation) -> str:
+    if annotation.path:
+        return f"{annotation.path}:{annotation.line}: {annotation.message}"
+    return annotation.message
+
+
+def _category_by_name(job: Job) -> Category | None:
+    for category, name in _BY_NAME:
+        if name.search(job.name):
+            return category
+    return None

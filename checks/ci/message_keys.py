@@ -1,8 +1,8 @@
 """Every key of a sentence that the analysis can ask for, with the names of its arguments.
 
-The sentences stand in `templates/`, in both languages; a `Location`, `LogLine` or `Past` of the evidence is shown by
-the renderer and is no argument. Argument values are text or whole numbers, taken from logs where they are: a renderer
-must escape them.
+The sentences stand in `templates/`, in both languages; a `Location`, `LogLine` or `Past` of the
+evidence is shown by the renderer and is no argument. Argument values are text or whole numbers,
+taken from logs where they are: a renderer must escape them.
 """
 
 from __future__ import annotations
@@ -13,16 +13,17 @@ from enum import StrEnum
 class Root(StrEnum):
     """`Failure.root`: one sentence of what happened."""
 
-    PREDICTED = "root-predicted"  # test, expression, value, exception (as seen), path, line: as the review predicted
-    IN_CHANGED = "root-in-changed"  # error, function, path, line: raised in a function that this change altered
+    # test, expression, value, exception (as seen), path, line: as the review predicted
+    PREDICTED = "root-predicted"
+    # error, function, path, line: raised in a function that this change altered
+    IN_CHANGED = "root-in-changed"
     IN_CHANGED_FILE = "root-in-changed-file"  # error, path, line
-    TEST_CHANGED = (
-        "root-test-changed"  # error, path, line: the failing test is itself part of the change
-    )
-    BASELINE = "root-baseline"  # error, what, path, line: the change alters what the test's stored baseline holds
-    BASELINE_SAFE = (
-        "root-baseline-safe"  # as BASELINE, and verdict: records say that it may be recorded anew
-    )
+    # error, path, line: the failing test is itself part of the change
+    TEST_CHANGED = "root-test-changed"
+    # error, what, path, line: the change alters what the test's stored baseline holds
+    BASELINE = "root-baseline"
+    # as BASELINE, and verdict: records say that it may be recorded anew
+    BASELINE_SAFE = "root-baseline-safe"
     BASELINE_COMPARED = "root-baseline-compared"  # as BASELINE, and verdict: what records say
     OP = "root-op"  # error, op, path, function: the failing op's device function was changed
     LINKED = "root-linked"  # error, path: weaker links, listed in the evidence
@@ -36,9 +37,8 @@ class Root(StrEnum):
     CONSEQUENCE = "root-consequence"  # error, first: of the failure `first`
     NEED = "root-need"  # needs: names of the failed jobs it waits for
     CANCELLED = "root-cancelled"  # -
-    NUMERICAL = (
-        "root-numerical"  # error: a number differs from its baseline, and the cause is not known
-    )
+    # error: a number differs from its baseline, and the cause is not known
+    NUMERICAL = "root-numerical"
     UNKNOWN = "root-unknown"  # error
     NO_LOG = "root-no-log"  # state: a value of `LogState`
     NOT_ANALYSED = "root-not-analysed"  # what: name of the crashed part
@@ -49,10 +49,10 @@ class Reason(StrEnum):
 
     RULE = "reason-rule"  # rule, category; with a line
     JUNIT = "reason-junit"  # test; the structured result says so
-    PREDICTED = (
-        "reason-predicted"  # finding, expression, value, exception; with the fixture's location
-    )
-    BASELINE = "reason-baseline"  # finding, what; the review showed that the change reaches this test's baseline
+    # finding, expression, value, exception; with the fixture's location
+    PREDICTED = "reason-predicted"
+    # finding, what; the review showed that the change reaches this test's baseline
+    BASELINE = "reason-baseline"
     RECORDS = "reason-records"  # verdict; of the comparison of logprob records, before and after
     FRAME_FUNCTION = "reason-frame-function"  # function; a stack frame stands in a changed function
     FRAME_LINE = "reason-frame-line"  # function; on a line that this change added
@@ -70,9 +70,8 @@ class Reason(StrEnum):
     NO_RUNNER = "reason-no-runner"  # -; no GPU runner ever took the job
     NEED_FAILED = "reason-need-failed"  # name
     FIRST = "reason-first"  # test or line that failed before
-    TOUCHES_CAUSE = (
-        "reason-touches-cause"  # path; the change alters what such a failure may come from
-    )
+    # path; the change alters what such a failure may come from
+    TOUCHES_CAUSE = "reason-touches-cause"
     REPEATED = "reason-repeated"  # count; attempts on this commit failed the same way
 
 
@@ -82,9 +81,8 @@ class Advice(StrEnum):
     UPDATE_FIXTURE = "advice-update-fixture"  # expression; the place still writes the old form
     LOOK_AT = "advice-look-at"  # function; the changed code that raised
     LOOK_AT_FILE = "advice-look-at-file"  # -
-    CHECK_BASELINE = (
-        "advice-check-baseline"  # -; is the new number meant? Then make a new baseline, else mend
-    )
+    # -; is the new number meant? Then make a new baseline, else mend
+    CHECK_BASELINE = "advice-check-baseline"
     RECORD_ANEW = "advice-record-anew"  # -; the place compares with it
     FIX_BUILD = "advice-fix-build"  # error
     FIX_LINT = "advice-fix-lint"  # rule

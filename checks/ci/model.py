@@ -1,7 +1,7 @@
 """One CI run of a pull request, as collected from GitHub or read from a folder.
 
-Times are UTC with whole seconds. Logs, JUnit and coverage files are named by their path in the run's folder and read
-through `Files`, so that nothing here holds their contents.
+Times are UTC with whole seconds. Logs, JUnit and coverage files are named by their path in the
+run's folder and read through `Files`, so that nothing here holds their contents.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ class Files(Protocol):
     """The documents of a run by their path in its folder (`logs/1.log`)."""
 
     def open(self, name: str) -> BinaryIO | None:
-        """The file from its first byte, seekable, or None where the folder does not have it. The caller closes it."""
+        """The file from its first byte, seekable, or None where the folder does not have it.
+
+        The caller closes it.
+        """
 
 
 class Kind(StrEnum):
@@ -26,7 +29,10 @@ class Kind(StrEnum):
 
 
 class Requirement(StrEnum):
-    """Whether a merge waits for the job. `UNKNOWN` where branch protection could not be read: never "optional"."""
+    """Whether a merge waits for the job.
+
+    `UNKNOWN` where branch protection could not be read: never "optional".
+    """
 
     REQUIRED = "required"
     OPTIONAL = "optional"
@@ -44,7 +50,10 @@ class Status(StrEnum):
 
 
 class Conclusion(StrEnum):
-    """GitHub's conclusions; `NONE` until the job is completed. A status of `error` or `failure` is `FAILURE`."""
+    """GitHub's conclusions; `NONE` until the job is completed.
+
+    A status of `error` or `failure` is `FAILURE`.
+    """
 
     NONE = "none"
     SUCCESS = "success"
@@ -75,8 +84,10 @@ _FINE = (Conclusion.SUCCESS, Conclusion.NEUTRAL)
 
 
 class LogState(StrEnum):
-    """Why a job has a log or has none: `EXPIRED` is GitHub's 410, `DENIED` its 403, `FAILED` any other refusal,
-    `ABSENT` a check or status that never has one, or a job that never reached a GPU runner."""
+    """Why a job has a log or has none: `EXPIRED` is GitHub's 410, `DENIED` its 403, `FAILED` any
+    other refusal, `ABSENT` a check or status that never has one, or a job that never reached a GPU
+    runner.
+    """
 
     PRESENT = "present"
     EXPIRED = "expired"
@@ -87,7 +98,10 @@ class LogState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Pull:
-    """The pull request. `repo` is `owner/name`; `approved` says that its reviews satisfy the branch's rule."""
+    """The pull request.
+
+    `repo` is `owner/name`; `approved` says that its reviews satisfy the branch's rule.
+    """
 
     repo: str
     number: int
@@ -101,7 +115,10 @@ class Pull:
 
 @dataclass(frozen=True, slots=True)
 class Revisions:
-    """Commit ids. CI ran on `merge` (the head merged into the base branch) where it is known, else on `head`."""
+    """Commit ids.
+
+    CI ran on `merge` (the head merged into the base branch) where it is known, else on `head`.
+    """
 
     head: str
     base: str = ""
@@ -121,8 +138,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """An earlier attempt of the same job on the same commit (a rerun makes the next one). `signatures` are those of
-    its failures (`checks.ci.analyse.signatures`), empty where its log was not read."""
+    """An earlier attempt of the same job on the same commit (a rerun makes the next one).
+
+    `signatures` are those of its failures (`checks.ci.analyse.signatures`), empty where its log was
+    not read.
+    """
 
     number: int
     conclusion: Conclusion
@@ -134,7 +154,10 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """What a check run says about a line, or about the whole (`path` empty). `level`: notice, warning, failure."""
+    """What a check run says about a line, or about the whole (`path` empty).
+
+    `level`: notice, warning, failure.
+    """
 
     level: str
     message: str
@@ -144,11 +167,13 @@ class Annotation:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A workflow job, check run or commit status. `id` is unique in the run and stable between reports; `name` is what
-    branch protection knows it by, and `needs` are ids of jobs that must pass first.
+    """A workflow job, check run or commit status.
 
-    `runner` is the machine's name, empty where none ever took the job; `labels` is what it asked for.
-    `summary` is a check run's own output or a status' description.
+    `id` is unique in the run and stable between reports; `name` is what branch protection knows it
+    by, and `needs` are ids of jobs that must pass first.
+
+    `runner` is the machine's name, empty where none ever took the job; `labels` is what it asked
+    for. `summary` is a check run's own output or a status' description.
     """
 
     id: str
@@ -207,8 +232,11 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class CoverageFile:
-    """A coverage report (Cobertura XML or lcov, told from its content) of `commit`. `carried_forward`: uploaded for an
-    earlier commit and shown again. A flag that this run should have sent and did not has an empty `path`."""
+    """A coverage report (Cobertura XML or lcov, told from its content) of `commit`.
+
+    `carried_forward`: uploaded for an earlier commit and shown again. A flag that this run should
+    have sent and did not has an empty `path`.
+    """
 
     path: str
     commit: str
@@ -218,7 +246,9 @@ class CoverageFile:
 
 
 class Where(StrEnum):
-    """Where a past result comes from: the base branch, the merge base itself, or another pull request."""
+    """Where a past result comes from: the base branch, the merge base itself, or another pull
+    request.
+    """
 
     BASE = "base"
     MERGE_BASE = "merge-base"
@@ -227,8 +257,11 @@ class Where(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """A result of the same job (and test, where named) elsewhere. `signature` is that of its failure, empty where it
-    passed. `seconds` is its duration; `author` that of the pull request."""
+    """A result of the same job (and test, where named) elsewhere.
+
+    `signature` is that of its failure, empty where it passed. `seconds` is its duration; `author`
+    that of the pull request.
+    """
 
     where: Where
     job: str
@@ -246,7 +279,9 @@ class Past:
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """An uploaded artifact; `path` is where its archive lies in the folder, empty where it was not fetched."""
+    """An uploaded artifact; `path` is where its archive lies in the folder, empty where it was not
+    fetched.
+    """
 
     name: str
     size: int = 0
@@ -259,8 +294,8 @@ class Artifact:
 class CIRun:
     """Everything that was collected about one head commit, at `collected`.
 
-    `required_known` is False where the required checks could not be read in full. `problems` are keys of what else
-    could not be collected (`checks.ci.message_keys.Problem`).
+    `required_known` is False where the required checks could not be read in full. `problems` are
+    keys of what else could not be collected (`checks.ci.message_keys.Problem`).
     """
 
     pull: Pull

@@ -1,4 +1,4 @@
-"""What was seen to fail in a job, before anything is said of its cause."""
+"""What was observed to fail in a job, before anything is said about its cause."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import re
 from dataclasses import dataclass
 
-from checks.ci.classify import Origin, Rule, scan_text
+from checks.ci.classify import Match, Origin, scan_text
 from checks.ci.frames import frames
 from checks.ci.report import Category, Frame, LogLine
 
@@ -15,6 +15,7 @@ MOST_LINES = 10
 _VAGUE = frozenset(
     {"exit", "error-line", "shell", "killed", "make", "ninja", "exit-timeout", "cancelled", "git"}
 )
+# What differs from run to run, and what stands for it in a signature.
 _MASKS = (
     (re.compile(r"\b0x[0-9a-fA-F]{1,16}\b"), "0x#"),
     (re.compile(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b"), "#uuid"),
@@ -22,12 +23,32 @@ _MASKS = (
     (re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?"), "#"),
     (re.compile(r"\s+"), " "),
 )
+# The expressions below see at most this much of a line: their time must not depend on a stranger's
+# log.
+_LONGEST_LINE = 1200
+_LONGEST_ERROR = 1000
+_ERROR = re.compile(
+    r"^(?:E\s{1,40})?"
+    r"((?:[\w.]{1,120}\.)?[A-Z]\w{0,60}(?:Error|Exception|Exit|Interrupt|Warning|Failure)\b"
+    r".{0,1000}|Failed: .{1,1000})$"
+)
+_ASSERT = re.compile(r"^E\s{1,40}(assert .{1,1000})$")
+_CAPTURED = re.compile(
+    r"^-{3,200} Captured (?:std(?:out|err)|log) (?:setup|call|teardown) -{3,200}$"
+)
+_KEY_LINE = re.compile(
+    r"^(?:E\s{1,40}\S|>\s{1,40}\S|\S{1,300}\.\w{1,4}:\d{1,7}: |\s{0,8}File \"|FAILED |ERROR )"
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """A failed test, or the job itself (`test` empty). `text` is its traceback or the lines around the key line;
-    `captured` is what other processes printed during the test: a server's own traceback."""
+class ObservedFailure:
+    """A failed test, or the job itself (`test` empty).
+
+    `text` is its traceback, or the lines around the key line. `captured` is what other processes
+    printed during the test, such as a server's own traceback. `structured`: read from a JUnit file,
+    not from the log.
+    """
 
     category: Category
     error: str
@@ -43,95 +64,119 @@ class Seen:
 
     @property
     def signature(self) -> str:
-        """16 hex digits, the same for the same failure elsewhere; empty where the error says too little."""
-        if not self.error or (not self.test and (self.rule in _VAGUE or not self.rule)):
+        """16 hex digits that are the same for the same failure elsewhere; empty where the error
+        says too little.
+        """
+        if not self.error:
             return ""
-        text = "\0".join((self.test or self.rule, masked(self.error)))
+        subject = self.test
+        if not subject:
+            subject = "" if self.rule in _VAGUE else self.rule
+        if not subject:
+            return ""
+        text = f"{subject}\0{mask_variable_parts(self.error)}"
         return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
-def masked(error: str) -> str:
+def mask_variable_parts(error: str) -> str:
     """`error` without what differs from run to run: numbers, addresses, folders."""
     for mask, name in _MASKS:
-        error = mask.sub(name, error[:1000])
+        error = mask.sub(name, error[:_LONGEST_ERROR])
     return error.strip().lower()
 
 
-def of_test(
+def observe_failed_test(
     test: str, message: str, text: str, lines: tuple[LogLine, ...] = (), *, structured: bool
-) -> Seen:
-    """A failed test, classified by its own text; `message` is the tool's summary of it."""
+) -> ObservedFailure:
+    """A failed test, classified by its own text.
+
+    `message` is the tool's summary of the failure; `lines` are those of `text` where it comes from
+    a log.
+    """
     printed = text.split("\n")
-    cut = next((n for n, line in enumerate(printed) if _CAPTURED.match(line)), len(printed))
-    text, captured = "\n".join(printed[:cut]), tuple(printed[cut:])
-    whole = f"{message}\n{text}" if text else message
+    end = _start_of_captured(printed)
+    traceback = "\n".join(printed[:end])
+    whole = f"{message}\n{traceback}" if traceback else message
     top = scan_text(whole).top
-    error = _error(message, text, top.line.text if top else "")
-    rule: Rule | None = top.rule if top else None
-    category = rule.category if rule is not None else Category.UNKNOWN
-    if category is Category.UNKNOWN:
-        category = Category.TEST_FAILURE
-    own = lines[:cut] or tuple(LogLine(0, line) for line in whole.split("\n"))
-    return Seen(
-        category=category,
-        error=error,
+    own_lines = lines[:end]
+    if not own_lines:
+        own_lines = tuple(LogLine(0, line) for line in whole.split("\n"))
+    return ObservedFailure(
+        category=_test_category(top),
+        error=_error_of_test(message, traceback, top),
         test=test,
-        rule=rule.name if rule is not None else "",
-        origin=rule.origin if rule is not None else Origin.OPEN,
+        rule=top.rule.name if top is not None else "",
+        origin=top.rule.origin if top is not None else Origin.OPEN,
         structured=structured,
-        frames=frames(line.text for line in own),
-        lines=key_lines(own),
+        frames=frames(line.text for line in own_lines),
+        lines=key_lines(own_lines),
         text=whole,
-        captured=captured,
+        captured=tuple(printed[end:]),
     )
 
 
-_ERROR = re.compile(
-    r"^(?:E\s{1,40})?((?:[\w.]{1,120}\.)?[A-Z]\w{0,60}(?:Error|Exception|Exit|Interrupt|Warning|Failure)\b.{0,1000}"
-    r"|Failed: .{1,1000})$"
-)
-_CAPTURED = re.compile(
-    r"^-{3,200} Captured (?:std(?:out|err)|log) (?:setup|call|teardown) -{3,200}$"
-)
-_ASSERT = re.compile(r"^E\s{1,40}(assert .{1,1000})$")
-_TELLING = re.compile(
-    r"^(?:E\s{1,40}\S|>\s{1,40}\S|\S{1,300}\.\w{1,4}:\d{1,7}: |\s{0,8}File \"|FAILED |ERROR )"
-)
+def _start_of_captured(lines: list[str]) -> int:
+    """Where the output of other processes begins in pytest's text of a failure."""
+    for number, line in enumerate(lines):
+        if _CAPTURED.match(line):
+            return number
+    return len(lines)
 
 
-def crash(captured: tuple[str, ...]) -> Seen | None:
-    """The error of the last traceback that another process printed during the test, with its frames; else None."""
+def _test_category(top: Match | None) -> Category:
+    if top is None or top.rule.category is Category.UNKNOWN:
+        return Category.TEST_FAILURE
+    return top.rule.category
+
+
+def crash_in_output(captured: tuple[str, ...]) -> ObservedFailure | None:
+    """The last traceback that another process printed during the test, with its frames, or None."""
     if not any("Traceback (most recent call last)" in line for line in captured):
         return None
-    error = next(
-        (
-            m[1]
-            for line in reversed(captured)
-            if (m := _ERROR.match(line.strip()[:1200])) is not None
-        ),
-        None,
-    )
-    if error is None:
-        return None
-    return Seen(Category.TEST_FAILURE, error, frames=frames(captured), text="\n".join(captured))
+    for line in reversed(captured):
+        match = _ERROR.match(line.strip()[:_LONGEST_LINE])
+        if match is not None:
+            return ObservedFailure(
+                Category.TEST_FAILURE,
+                match[1],
+                frames=frames(captured),
+                text="\n".join(captured),
+            )
+    return None
 
 
-def _error(message: str, text: str, line: str) -> str:
-    """The error in a sentence: the last one of the traceback, else what the rule saw, else the summary."""
-    lines = [part.strip()[:1200] for part in [*reversed(text.split("\n")), *message.split("\n")]]
+def _error_of_test(message: str, traceback: str, top: Match | None) -> str:
+    """The error as one sentence.
+
+    The last error of the traceback, else its last assertion, else the line that the rule took, else
+    the summary.
+    """
+    summary = [line.strip() for line in message.split("\n")]
+    last_lines_first = [line.strip() for line in reversed(traceback.split("\n"))]
     for shape in (_ERROR, _ASSERT):
-        found = next((m for part in lines if (m := shape.match(part)) is not None), None)
-        if found is not None:
-            return found[1].strip()
-    first = next((part.strip() for part in message.split("\n") if part.strip()), "")
-    return (line.removeprefix("E").strip() or first)[:1000]
+        for line in [*last_lines_first, *summary]:
+            match = shape.match(line[:_LONGEST_LINE])
+            if match is not None:
+                return match[1].strip()
+    from_rule = top.line.text.removeprefix("E").strip() if top is not None else ""
+    if from_rule:
+        return from_rule[:_LONGEST_ERROR]
+    for line in summary:
+        if line:
+            return line[:_LONGEST_ERROR]
+    return ""
 
 
 def key_lines(lines: tuple[LogLine, ...]) -> tuple[LogLine, ...]:
-    """The lines that tell, in their order: errors first where there are too many."""
-    telling = [line for line in lines if _TELLING.match(line.text)]
-    ranked = sorted(
-        range(len(telling)), key=lambda n: (not telling[n].text.startswith(("E", "FAILED")), -n)
-    )
-    kept = sorted(ranked[:MOST_LINES])
-    return tuple(telling[n] for n in kept)
+    """The lines that tell what happened, in their order.
+
+    Where there are too many, errors and the last lines stay.
+    """
+    candidates = [line for line in lines if _KEY_LINE.match(line.text)]
+
+    def rank(index: int) -> tuple[bool, int]:
+        is_error = candidates[index].text.startswith(("E", "FAILED"))
+        return (not is_error, -index)
+
+    best = sorted(range(len(candidates)), key=rank)[:MOST_LINES]
+    return tuple(candidates[index] for index in sorted(best))

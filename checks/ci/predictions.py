@@ -1,12 +1,12 @@
-"""The failures that the review predicted, held against what the run saw."""
+"""The failures that the review predicted, compared with those that the run showed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from checks.ci.message_keys import Reason
-from checks.ci.observed_failures import Seen
+from checks.ci.observed_failures import ObservedFailure
 from checks.ci.report import Evidence, Outcome, Prediction
 from checks.core.finding import Finding, Location, Message, PredictedFailure, RecordDiff, Severity
 
@@ -14,113 +14,164 @@ BASELINE_RULE = "logprobs.baseline-affected"
 
 
 @dataclass(frozen=True, slots=True)
-class Predicted:
-    """One prediction and the finding that made it."""
+class PredictedTest:
+    """One predicted failure, and the finding that made the prediction."""
 
     finding: Finding
     failure: PredictedFailure
 
     def evidence(self) -> Evidence:
         """The prediction as a reason, at the fixture."""
-        f = self.failure
         args = {
             "finding": self.finding.rule,
-            "expression": f.expression,
-            "value": f.value,
-            "exception": f.exception,
+            "expression": self.failure.expression,
+            "value": self.failure.value,
+            "exception": self.failure.exception,
         }
-        return Evidence(Message(Reason.PREDICTED, args), f.fixture, weight=8)
+        return Evidence(Message(Reason.PREDICTED, args), self.failure.fixture, weight=8)
 
 
 @dataclass(frozen=True, slots=True)
-class Foretold:
-    """What the review said beforehand: tests that will fail, and stored baselines that the change reaches."""
+class Predictions:
+    """What the review said before the run: tests that will fail, and stored baselines that the
+    change reaches.
+    """
 
-    failures: tuple[Predicted, ...] = ()
+    failures: tuple[PredictedTest, ...] = ()
     baselines: tuple[Finding, ...] = ()
 
 
-def foretold(findings: Iterable[Finding]) -> Foretold:
-    """Everything among the review's findings that a run can bear out."""
-    kept = tuple(findings)
-    pairs = ((f, e) for f in kept for e in f.evidence)
-    failures = tuple(Predicted(f, e) for f, e in pairs if isinstance(e, PredictedFailure))
-    return Foretold(failures, tuple(f for f in kept if f.rule == BASELINE_RULE))
+def collect_predictions(findings: Iterable[Finding]) -> Predictions:
+    """Everything in the review's findings that a run can confirm."""
+    failures: list[PredictedTest] = []
+    baselines: list[Finding] = []
+    for finding in findings:
+        for evidence in finding.evidence:
+            if isinstance(evidence, PredictedFailure):
+                failures.append(PredictedTest(finding, evidence))
+        if finding.rule == BASELINE_RULE:
+            baselines.append(finding)
+    return Predictions(tuple(failures), tuple(baselines))
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
-    """Records of before and after the change: the comparator's `verdict`, and whether it is `safe` to record the
-    baseline anew. `open`: neither that nor that values are wrong."""
+class RecordComparison:
+    """Logprob records from before and after the change, compared.
+
+    `verdict` is the comparator's. `safe`: the baseline may be recorded anew. `open`: neither that,
+    nor are the values shown to be wrong.
+    """
 
     verdict: str
     safe: bool
     open: bool
 
 
-def reached(seen: Seen, baselines: Iterable[Finding]) -> tuple[Evidence, Compared | None] | None:
-    """The change reaches the baseline that this test compares with, as the review showed; and what records say."""
-    path = seen.test.split("::")[0]
-    for finding in baselines if path else ():
-        tests = [finding.location.path, *(r.location.path for r in finding.related)]
-        if any(t == path or t.endswith("/" + path) for t in tests):
-            at = finding.message.args.get("at")
-            args = {"finding": finding.rule, "what": finding.message.args.get("what", "")}
-            place = at if isinstance(at, Location) else None
-            return Evidence(Message(Reason.BASELINE, args), place, weight=5), _compared(finding)
+def baseline_evidence(
+    observed: ObservedFailure, baselines: Iterable[Finding]
+) -> tuple[Evidence, RecordComparison | None] | None:
+    """The finding that the change reaches the baseline of this test, as evidence, and what the
+    records say.
+    """
+    path = observed.test.split("::")[0]
+    if not path:
+        return None
+    for finding in baselines:
+        tests = [finding.location.path, *(place.location.path for place in finding.related)]
+        if not any(test == path or test.endswith(f"/{path}") for test in tests):
+            continue
+        arguments = finding.message.args
+        at = arguments.get("at")
+        args = {"finding": finding.rule, "what": arguments.get("what", "")}
+        location = at if isinstance(at, Location) else None
+        evidence = Evidence(Message(Reason.BASELINE, args), location, weight=5)
+        return evidence, _record_comparison(finding)
     return None
 
 
-def _compared(finding: Finding) -> Compared | None:
-    diff = next((e for e in finding.evidence if isinstance(e, RecordDiff)), None)
-    if diff is None:
-        return None
-    return Compared(diff.verdict, diff.safe, not diff.safe and finding.severity is not Severity.BUG)
+def _record_comparison(finding: Finding) -> RecordComparison | None:
+    for diff in finding.evidence:
+        if isinstance(diff, RecordDiff):
+            is_open = not diff.safe and finding.severity is not Severity.BUG
+            return RecordComparison(diff.verdict, diff.safe, is_open)
+    return None
 
 
-def same_test(one: str, other: str) -> bool:
-    """Whether two node ids name the same test, its parameters and leading folders aside."""
-    a, b = (t.split("[")[0].replace("\\", "/").split("::") for t in (one, other))
-    paths = sorted((a[0], b[0]), key=len)
-    return (
-        a[1:] == b[1:]
-        and len(a) > 1
-        and (paths[1] == paths[0] or paths[1].endswith("/" + paths[0]))
-    )
+def same_test(first: str, second: str) -> bool:
+    """Whether two node ids name the same test. Parameters and leading folders may differ."""
+    first_path, *first_names = _split_node_id(first)
+    second_path, *second_names = _split_node_id(second)
+    if not first_names or first_names != second_names:
+        return False
+    shorter, longer = sorted((first_path, second_path), key=len)
+    return longer == shorter or longer.endswith(f"/{shorter}")
 
 
-def confirming(seen: Seen, all_: Iterable[Predicted]) -> tuple[Predicted, ...]:
-    """Predictions of this test that name the error which was seen."""
-    return tuple(
-        p
-        for p in all_
-        if same_test(p.failure.test, seen.test) and _same_error(p.failure.exception, seen.error)
-    )
+def _split_node_id(test: str) -> list[str]:
+    """Path, classes and function of a node id, without parameters."""
+    return test.split("[")[0].replace("\\", "/").split("::")
 
 
-def _same_error(wanted: str, error: str) -> bool:
-    """By the exception's type: its text may hold values."""
-    kind = wanted.split(":")[0].split("(")[0].strip().rsplit(".", 1)[-1]
-    return bool(kind) and error.split(":")[0].strip().rsplit(".", 1)[-1] == kind
+def confirmed_by(
+    observed: ObservedFailure, predictions: Iterable[PredictedTest]
+) -> tuple[PredictedTest, ...]:
+    """The predictions of this test that name the error which was seen."""
+    return tuple(item for item in predictions if _confirms(observed, item.failure))
+
+
+def _confirms(observed: ObservedFailure, predicted: PredictedFailure) -> bool:
+    if not same_test(predicted.test, observed.test):
+        return False
+    # Only the exception's type is compared: its text may hold values.
+    predicted_type = _unqualified(predicted.exception.split(":")[0].split("(")[0])
+    observed_type = _unqualified(observed.error.split(":")[0])
+    return bool(predicted_type) and observed_type == predicted_type
+
+
+def _unqualified(name: str) -> str:
+    return name.strip().rsplit(".", 1)[-1]
 
 
 def outcomes(
-    all_: Iterable[Predicted], failed: Mapping[str, tuple[Seen, ...]], passed: frozenset[str]
+    predictions: Iterable[PredictedTest],
+    failed: Mapping[str, tuple[ObservedFailure, ...]],
+    passed: frozenset[str],
 ) -> Iterator[Prediction]:
-    """What the run said of each prediction; `failed` holds the failed tests of each job id.
+    """What the run said of each prediction. `failed` holds the failed tests of each job id.
 
-    A test that failed with another error neither confirms nor refutes: the error seen may have come first.
+    A test that failed with another error neither confirms nor refutes: the error seen may have come
+    first.
     """
-    for item in all_:
-        test, exception = item.failure.test, item.failure.exception
-        made = Prediction(item.finding.fingerprint, test, exception, Outcome.NOT_RUN)
-        for job, tests in failed.items():
-            hit = next((s for s in tests if confirming(s, (item,))), None)
-            if hit is not None:
-                made = Prediction(made.finding, test, exception, Outcome.CONFIRMED, job, hit.error)
-                break
+    for item in predictions:
+        test = item.failure.test
+        not_run = Prediction(
+            item.finding.fingerprint, test, item.failure.exception, Outcome.NOT_RUN
+        )
+        confirmation = _confirmation(item, failed)
+        if confirmation is not None:
+            job, error = confirmation
+            yield replace(not_run, outcome=Outcome.CONFIRMED, job=job, error=error)
+        elif _passed_everywhere(test, failed, passed):
+            yield replace(not_run, outcome=Outcome.REFUTED)
         else:
-            other = any(same_test(test, s.test) for tests in failed.values() for s in tests)
-            if not other and any(same_test(test, p) for p in passed):
-                made = Prediction(made.finding, test, exception, Outcome.REFUTED)
-        yield made
+            yield not_run
+
+
+def _confirmation(
+    item: PredictedTest, failed: Mapping[str, tuple[ObservedFailure, ...]]
+) -> tuple[str, str] | None:
+    """The first job in which the prediction came true, and the error there."""
+    for job, tests in failed.items():
+        for observed in tests:
+            if _confirms(observed, item.failure):
+                return job, observed.error
+    return None
+
+
+def _passed_everywhere(
+    test: str, failed: Mapping[str, tuple[ObservedFailure, ...]], passed: frozenset[str]
+) -> bool:
+    for tests in failed.values():
+        if any(same_test(test, observed.test) for observed in tests):
+            return False
+    return any(same_test(test, name) for name in passed)

@@ -1,6 +1,7 @@
 """What a CI report says: every failure with its category, its cause and the evidence for both.
 
-No sentence stands here: a `Message` is a key with arguments, and `checks.ci.message_keys` lists them all.
+No sentence stands here: a `Message` is a key with arguments, and `checks.ci.message_keys` lists
+them all.
 """
 
 from __future__ import annotations
@@ -40,7 +41,11 @@ class Category(StrEnum):
 
 
 class Cause(StrEnum):
-    """Whose it is. `FLAKY` only with evidence; `UNKNOWN` where the evidence is not enough, never by default another."""
+    """Whose it is.
+
+    `FLAKY` only with evidence; `UNKNOWN` where the evidence is not enough, never by default
+    another.
+    """
 
     THIS_PR = "this-pr"
     BASE = "base-branch"
@@ -52,9 +57,13 @@ class Cause(StrEnum):
 
 
 class Rerun(StrEnum):
-    """`ONCE`: infrastructure, not rerun before. `SAMPLES`: a number was off; run it again to add samples to one pooled
-    test, never to replace the red one. `AFTER_FIX`: this change, or the base branch, must be mended first.
-    `WITH_CAUSE`: rerun together with the failure it follows from. `ASK`: a person decides. `NO`: nothing to rerun."""
+    """`ONCE`: infrastructure, not rerun before.
+
+    `SAMPLES`: a number was off; run it again to add samples to one pooled test, never to replace
+    the red one. `AFTER_FIX`: this change, or the base branch, must be mended first. `WITH_CAUSE`:
+    rerun together with the failure it follows from. `ASK`: a person decides. `NO`: nothing to
+    rerun.
+    """
 
     ONCE = "once"
     SAMPLES = "samples"
@@ -66,7 +75,9 @@ class Rerun(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """A line of a job's log, cleaned; `number` counts from 1 in the raw log, 0 for a line of a JUnit file."""
+    """A line of a job's log, cleaned; `number` counts from 1 in the raw log, 0 for a line of a
+    JUnit file.
+    """
 
     number: int
     text: str
@@ -74,9 +85,12 @@ class LogLine:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One reason. `message` says it; the other fields are what a reader can check, where they apply.
+    """One reason.
 
-    `weight` is its part in the link to the change (negative speaks against); 0 for evidence of something else.
+    `message` says it; the other fields are what a reader can check, where they apply.
+
+    `weight` is its part in the link to the change (negative speaks against); 0 for evidence of
+    something else.
     """
 
     message: Message
@@ -88,7 +102,10 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A stack frame or a compiler's place. `path` is the repository's path where it is known there, else as printed."""
+    """A stack frame or a compiler's place.
+
+    `path` is the repository's path where it is known there, else as printed.
+    """
 
     path: str
     line: int
@@ -108,8 +125,9 @@ class Suggestion:
 class Failure:
     """One thing that failed in a job: a test, or the job itself (`test` empty).
 
-    `error` is the tool's own sentence (`IndexError: list index out of range`), `rule` the log rule that saw it.
-    `signature` is the same for the same failure on other commits. `root` is the root-cause sentence.
+    `error` is the tool's own sentence (`IndexError: list index out of range`), `rule` the log rule
+    that saw it. `signature` is the same for the same failure on other commits. `root` is the
+    root-cause sentence.
     """
 
     category: Category
@@ -130,9 +148,11 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class FailedJob:
-    """A failed job: `main` decides what the overview says, `failures` has all of them, `main` among them.
+    """A failed job: `main` decides what the overview says, `failures` has all of them, `main` among
+    them.
 
-    `lines` are the key log lines, ten at most. `left_out` counts failures beyond those that are listed.
+    `lines` are the key log lines, ten at most. `left_out` counts failures beyond those that are
+    listed.
     """
 
     job: Job
@@ -144,7 +164,7 @@ class FailedJob:
 
 
 class Outcome(StrEnum):
-    """Of a predicted failure: seen, not seen though the test ran, or the test was not seen to run."""
+    """Of a predicted failure: seen, not seen although the test ran, or the test did not run."""
 
     CONFIRMED = "confirmed"
     REFUTED = "refuted"
@@ -153,7 +173,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """A failure that the review predicted (`finding`: its fingerprint) and what the run said of it."""
+    """A predicted failure (`finding`: the fingerprint), and what the run said about it."""
 
     finding: str
     test: str
@@ -165,7 +185,9 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A required check that has not reported; `waited` seconds since the run's first job began, None if none did."""
+    """A required check that has not reported; `waited` seconds since the run's first job began,
+    None if none did.
+    """
 
     job: Job
     waited: int | None
@@ -173,7 +195,9 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A job that has not ended: seconds so far, and seconds still to go by the median of `runs` past ones."""
+    """A job that has not ended: seconds so far, and seconds still to go by the median of `runs`
+    past ones.
+    """
 
     job: Job
     elapsed: int | None
@@ -183,7 +207,10 @@ class Running:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Jobs by outcome; `reruns` counts attempts beyond the first. `required_*` are None where they are not known."""
+    """Jobs by outcome; `reruns` counts attempts beyond the first.
+
+    `required_*` are None where they are not known.
+    """
 
     jobs: int
     passed: int
@@ -205,8 +232,11 @@ class CoverageState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FileCoverage:
-    """The added lines of one file. `executable` counts those that the reports know; `reason` is a message key where
-    the file's state is unknown (`checks.ci.message_keys.CoverageReason`)."""
+    """The added lines of one file.
+
+    `executable` counts those that the reports know; `reason` is a message key where the file's
+    state is unknown (`checks.ci.message_keys.CoverageReason`).
+    """
 
     path: str
     state: CoverageState
@@ -219,7 +249,10 @@ class FileCoverage:
 
 @dataclass(frozen=True, slots=True)
 class FlagCoverage:
-    """One flag's lines over the whole project. `missing`: expected from this run and not uploaded."""
+    """One flag's lines over the whole project.
+
+    `missing`: expected from this run and not uploaded.
+    """
 
     flag: str
     lines: int
@@ -230,8 +263,12 @@ class FlagCoverage:
 
 @dataclass(frozen=True, slots=True)
 class PatchCoverage:
-    """Coverage of the change. `percent` is of the executable added lines in measured files, None where there is none;
-    `complete` is False where any file is unknown. `project` and `base_project` are percentages, None if not known."""
+    """Coverage of the change.
+
+    `percent` is of the executable added lines in measured files, None where there is none;
+    `complete` is False where any file is unknown. `project` and `base_project` are percentages,
+    None if not known.
+    """
 
     files: tuple[FileCoverage, ...]
     flags: tuple[FlagCoverage, ...] = ()
@@ -258,7 +295,9 @@ class PatchCoverage:
 
 @dataclass(frozen=True, slots=True)
 class CIReport:
-    """The whole report: failed jobs with required ones first, what is missing, what is running, and the rest."""
+    """The whole report: failed jobs with required ones first, what is missing, what is running, and
+    the rest.
+    """
 
     run: CIRun
     totals: Totals

@@ -8,8 +8,11 @@ from checks.ci.model import CIRun, Job, Status
 
 
 @dataclass(frozen=True, slots=True)
-class Since:
-    """Names of tasks by what became of them. `head` is the commit of the last report where it was another one."""
+class ReportDiff:
+    """Names of jobs by what became of them.
+
+    `head` is the last report's commit where it was another one.
+    """
 
     head: str = ""
     failed: tuple[str, ...] = ()
@@ -18,22 +21,34 @@ class Since:
     started: tuple[str, ...] = ()
 
 
-def since(before: CIRun, now: CIRun) -> Since:
-    """`failed`: fails now and did not; `passed`: failed before; `finished`: passed and was not over; `started`."""
-    old = {_key(j): j for j in before.jobs}
-    pairs = [(j, old.get(_key(j))) for j in now.jobs]
-    return Since(
-        head=before.revisions.head if before.revisions.head != now.revisions.head else "",
-        failed=tuple(j.name for j, was in pairs if j.failed and not (was and was.failed)),
-        passed=tuple(j.name for j, was in pairs if j.passed and was is not None and was.failed),
-        finished=tuple(
-            j.name for j, was in pairs if j.passed and not (was and (was.failed or was.passed))
-        ),
-        started=tuple(
-            j.name
-            for j, was in pairs
-            if j.status is Status.IN_PROGRESS and not (was and was.status is Status.IN_PROGRESS)
-        ),
+def since(before: CIRun, now: CIRun) -> ReportDiff:
+    """What changed from `before` to `now`.
+
+    `failed`: fails now and did not fail before; `passed`: failed before; `finished`: passes now and
+    was not over before; `started`: runs now and did not run before.
+    """
+    earlier = {_key(job): job for job in before.jobs}
+    failed, passed, finished, started = [], [], [], []
+    for job in now.jobs:
+        was = earlier.get(_key(job))
+        failed_before = was is not None and was.failed
+        passed_before = was is not None and was.passed
+        ran_before = was is not None and was.status is Status.IN_PROGRESS
+        if job.failed and not failed_before:
+            failed.append(job.name)
+        if job.passed and failed_before:
+            passed.append(job.name)
+        if job.passed and not failed_before and not passed_before:
+            finished.append(job.name)
+        if job.status is Status.IN_PROGRESS and not ran_before:
+            started.append(job.name)
+    old_head = before.revisions.head
+    return ReportDiff(
+        head=old_head if old_head != now.revisions.head else "",
+        failed=tuple(failed),
+        passed=tuple(passed),
+        finished=tuple(finished),
+        started=tuple(started),
     )
 
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from checks.ci import advice
-from checks.ci.attribution import Case, Verdict, decide, follow, without_log
-from checks.ci.change_links import Linker
-from checks.ci.job_reading import Read
+from checks.ci.attribution import attribute, attribute_without_log
+from checks.ci.attribution_input import Attribution, AttributionInput
+from checks.ci.change_links import ChangeLinker
+from checks.ci.consequence import attribute_consequence
+from checks.ci.job_reading import JobReading
 from checks.ci.message_keys import Note, Reason, Root
 from checks.ci.model import CIRun, Job
-from checks.ci.observed_failures import MOST_LINES, Seen
-from checks.ci.predictions import Foretold
+from checks.ci.observed_failures import MOST_LINES, ObservedFailure
+from checks.ci.predictions import Predictions
 from checks.ci.report import Category, Cause, Evidence, FailedJob, Failure, LogLine, Rerun
 from checks.core.finding import Confidence, Message
 
 MOST_FAILURES = 50
-# Which failure speaks for the job: what this change must mend first, and what is not explained before what is excused.
-_SPEAKS = (
+# Which failure speaks for the job: first what this change must mend, and what is not explained
+# before what is excused.
+_SPEAKS_FIRST = (
     Cause.THIS_PR,
     Cause.UNKNOWN,
     Cause.BASE,
@@ -24,86 +27,35 @@ _SPEAKS = (
     Cause.FLAKY,
     Cause.CONSEQUENCE,
 )
+_SUREST_FIRST = tuple(Confidence)
 
 
 def failed_job(
-    run: CIRun, job: Job, read: Read, linker: Linker | None, told: Foretold
+    run: CIRun,
+    job: Job,
+    reading: JobReading,
+    linker: ChangeLinker | None,
+    predictions: Predictions,
 ) -> FailedJob:
     """The job's failures with their causes. `linker` is None where the repository is not known."""
-    seen = read.seen or (Seen(Category.UNKNOWN, ""),)
-    cases = [_case(run, job, s, read, linker, told) for s in seen[:MOST_FAILURES]]
-    first = [(c, decide(c) if read.logged or c.seen.error else without_log(c)) for c in cases]
-    decided = [(c.seen, v) for c, v in first]
-    failures = tuple(_failure(c, follow(c, v, decided)) for c, v in first)
-    sure = list(Confidence)
-    main = min(
-        failures,
-        key=lambda f: (not _whole(f, seen), _SPEAKS.index(f.cause), sure.index(f.confidence)),
-    )
-    left = max(0, len(seen) - MOST_FAILURES)
-    notes = (*read.notes, *((Message(Note.MANY_FAILURES, {"count": left}),) if left else ()))
-    return FailedJob(job, main, failures, _lines(main, failures), left, notes)
-
-
-def _case(
-    run: CIRun, job: Job, seen: Seen, read: Read, linker: Linker | None, told: Foretold
-) -> Case:
-    died = read.marks.get("server-died")
-    first = (
-        Evidence(Message(Reason.FIRST, {"first": died.text}), line=died)
-        if died is not None
-        else None
-    )
-    others = tuple(s for s in read.seen if s is not seen)
-    return Case(run, job, seen, others, first, "tests-started" in read.marks, linker, told)
-
-
-def _failure(case: Case, verdict: Verdict) -> Failure:
-    seen = case.seen
-    rule = Evidence(
-        Message(Reason.JUNIT, {"test": seen.test})
-        if seen.structured
-        else Message(Reason.RULE, {"rule": seen.rule, "category": str(seen.category)}),
-        line=_telling(seen) if seen.lines else None,
-    )
-    return Failure(
-        category=seen.category,
-        cause=verdict.cause,
-        confidence=verdict.confidence,
-        root=verdict.root,
-        test=seen.test,
-        error=seen.error,
-        rule=seen.rule,
-        signature=seen.signature,
-        frames=case.frames,
-        evidence=(*verdict.evidence, *((rule,) if seen.rule or seen.structured else ())),
-        lines=seen.lines,
-        suggestions=advice.suggestions(case, verdict),
-        related=advice.related(case, verdict),
-        rerun=advice.rerun(seen, verdict.cause, case.job),
-    )
-
-
-def _whole(failure: Failure, seen: tuple[Seen, ...]) -> bool:
-    """Whether the job itself died of this and the cause is known, so that its tests' results are not the point."""
-    return failure.cause is not Cause.UNKNOWN and any(
-        s.whole_job and not failure.test and s.rule == failure.rule for s in seen
-    )
-
-
-def _lines(main: Failure, failures: tuple[Failure, ...]) -> tuple[LogLine, ...]:
-    """Ten lines at most, of the main failure, then one of every other, each text once; as the log has them."""
-    rest = [_telling(f) for f in failures if f is not main and f.lines]
-    found: dict[str, LogLine] = {}
-    for line in [*main.lines, *rest]:
-        found.setdefault(line.text, line)
-    return tuple(sorted(list(found.values())[:MOST_LINES], key=lambda line: line.number))
-
-
-def _telling(failure: Failure | Seen) -> LogLine:
-    """The line that has the error, else the last."""
-    errors = [line for line in failure.lines if failure.error and failure.error in line.text]
-    return (errors or failure.lines)[-1]
+    observed = reading.failures or (ObservedFailure(Category.UNKNOWN, ""),)
+    cases = [
+        _input(run, job, failure, reading, linker, predictions)
+        for failure in observed[:MOST_FAILURES]
+    ]
+    first_attributions = [_attribute(case, reading) for case in cases]
+    observed_cases = [case.observed for case in cases]
+    decided = list(zip(observed_cases, first_attributions, strict=True))
+    failures = []
+    for case, attribution in zip(cases, first_attributions, strict=True):
+        failures.append(_failure(case, attribute_consequence(case, attribution, decided)))
+    main = _main_failure(failures, observed)
+    left_out = max(0, len(observed) - MOST_FAILURES)
+    notes = list(reading.notes)
+    if left_out:
+        notes.append(Message(Note.MANY_FAILURES, {"count": left_out}))
+    lines = _lines_of_all(main, failures)
+    return FailedJob(job, main, tuple(failures), lines, left_out, tuple(notes))
 
 
 def not_analysed(job: Job) -> FailedJob:
@@ -111,3 +63,107 @@ def not_analysed(job: Job) -> FailedJob:
     root = Message(Root.NOT_ANALYSED, {"what": job.name})
     failure = Failure(Category.UNKNOWN, Cause.UNKNOWN, Confidence.LOW, root, rerun=Rerun.ASK)
     return FailedJob(job, failure, (failure,))
+
+
+def _input(
+    run: CIRun,
+    job: Job,
+    observed: ObservedFailure,
+    reading: JobReading,
+    linker: ChangeLinker | None,
+    predictions: Predictions,
+) -> AttributionInput:
+    death = None
+    death_line = reading.marks.get("server-died")
+    if death_line is not None:
+        death = Evidence(Message(Reason.FIRST, {"first": death_line.text}), line=death_line)
+    return AttributionInput(
+        run=run,
+        job=job,
+        observed=observed,
+        others=tuple(other for other in reading.failures if other is not observed),
+        server_death=death,
+        tests_ran="tests-started" in reading.marks,
+        linker=linker,
+        predictions=predictions,
+    )
+
+
+def _attribute(case: AttributionInput, reading: JobReading) -> Attribution:
+    if reading.logged or case.observed.error:
+        return attribute(case)
+    return attribute_without_log(case)
+
+
+def _failure(case: AttributionInput, attribution: Attribution) -> Failure:
+    observed = case.observed
+    evidence = list(attribution.evidence)
+    if observed.rule or observed.structured:
+        evidence.append(_classification(observed))
+    return Failure(
+        category=observed.category,
+        cause=attribution.cause,
+        confidence=attribution.confidence,
+        root=attribution.root,
+        test=observed.test,
+        error=observed.error,
+        rule=observed.rule,
+        signature=observed.signature,
+        frames=case.frames,
+        evidence=tuple(evidence),
+        lines=observed.lines,
+        suggestions=advice.suggestions(case, attribution),
+        related=advice.related(case, attribution),
+        rerun=advice.rerun(observed, attribution.cause, case.job),
+    )
+
+
+def _classification(observed: ObservedFailure) -> Evidence:
+    """By what the category is known: the structured result, or the log rule."""
+    if observed.structured:
+        message = Message(Reason.JUNIT, {"test": observed.test})
+    else:
+        args = {"rule": observed.rule, "category": str(observed.category)}
+        message = Message(Reason.RULE, args)
+    line = _error_line(observed) if observed.lines else None
+    return Evidence(message, line=line)
+
+
+def _main_failure(failures: list[Failure], observed: tuple[ObservedFailure, ...]) -> Failure:
+    """The failure that speaks for the job: what killed the whole job, then by cause, then the
+    surest.
+    """
+    deadly_rules = {failure.rule for failure in observed if failure.whole_job}
+
+    def rank(failure: Failure) -> tuple[bool, int, int]:
+        killed_job = not failure.test and failure.rule in deadly_rules
+        # Where that has no known cause, the results of the tests still matter more.
+        explains_all = killed_job and failure.cause is not Cause.UNKNOWN
+        cause = _SPEAKS_FIRST.index(failure.cause)
+        return (not explains_all, cause, _SUREST_FIRST.index(failure.confidence))
+
+    return min(failures, key=rank)
+
+
+def _lines_of_all(main: Failure, failures: list[Failure]) -> tuple[LogLine, ...]:
+    """Ten lines at most: of the main failure, then one of every other, each text once, in the log's
+    order.
+    """
+    lines = list(main.lines)
+    for failure in failures:
+        if failure is not main and failure.lines:
+            lines.append(_error_line(failure))
+    by_text: dict[str, LogLine] = {}
+    for line in lines:
+        by_text.setdefault(line.text, line)
+    chosen = list(by_text.values())[:MOST_LINES]
+    return tuple(sorted(chosen, key=lambda line: line.number))
+
+
+def _error_line(failure: Failure | ObservedFailure) -> LogLine:
+    """The last line that contains the error, or else the last line of all."""
+    if failure.error:
+        for line in reversed(failure.lines):
+            if failure.error in line.text:
+                return line
+    return failure.lines[-1]

@@ -1,1 +1,3 @@
-"""Kernel runs as data: what a harness wrote is parsed, judged against the reference, and compared with another run."""
+"""Kernel runs as data: what a harness wrote is parsed, judged against the reference, and compared
+with another run.
+"""

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from checks.kernelrun.model import WHOLE_OP, Case, Run, Status
-from checks.kernelrun.speed import Pace, Ratio, ratio
-from checks.kernelrun.tensors import TensorError, difference
+from checks.kernelrun.model import WHOLE_OP, Case, Output, Run, Status
+from checks.kernelrun.speed import Ratio, Speedup, ratio
+from checks.kernelrun.tensors import Tensor, TensorError, difference
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An output whose bytes differ between base and head. `largest` is None where a difference has no size, and
-    `differing` where type or shape differ."""
+    """An output whose bytes differ between base and head.
+
+    `differing` counts elements, None where type or shape differ. `largest` is None where a
+    difference has no size.
+    """
 
     output: str
     differing: int | None
@@ -23,30 +26,37 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One case on both sides. A side that has no such case is None."""
+    """One case on both sides. A side that has no such case is None.
+
+    `bit_equal` is None where a side has no outputs.
+    """
 
     op: str
     name: str
     base: Case | None
     head: Case | None
-    bit_equal: bool | None  # None where a side has no outputs
+    bit_equal: bool | None
     changes: tuple[Change, ...]
     ratio: Ratio | None
 
     @property
     def worse(self) -> bool:
-        """Head does what base did not: a worse status, or significantly slower."""
+        """Whether head has a worse status than base, or is significantly slower."""
         if self.head is None:
             return self.base is not None
-        before = self.base.status if self.base is not None else Status.OK
-        slower = self.ratio is not None and self.ratio.pace is Pace.SLOWER
-        return self.head.status.worse_than(before) or slower
+        base_status = self.base.status if self.base is not None else Status.OK
+        if self.head.status.worse_than(base_status):
+            return True
+        return self.ratio is not None and self.ratio.pace is Speedup.SLOWER
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All pairs, in base's order and then head's. `apart` names the parts of the device key that differ: then there
-    are no pairs, because nothing can be said."""
+    """All pairs, in base's order and then head's.
+
+    `apart` names the parts of the device key that differ. There are no pairs then, because nothing
+    can be said.
+    """
 
     base: Run
     head: Run
@@ -56,7 +66,7 @@ class Comparison:
     @property
     def worse(self) -> tuple[Pair, ...]:
         """The cases that got worse."""
-        return tuple(p for p in self.pairs if p.worse)
+        return tuple(pair for pair in self.pairs if pair.worse)
 
     @property
     def same_harness(self) -> bool:
@@ -65,74 +75,69 @@ class Comparison:
 
     @property
     def timed(self) -> bool:
-        """Whether times mean anything: not under the interpreter."""
+        """Whether times mean anything: they do not under the interpreter."""
         return not self.base.device.get("interpreter")
 
 
 def compare(base: Run, head: Run) -> Comparison:
     """Base against head, case by case."""
-    names = sorted({*base.device, *head.device})
-    apart = tuple(n for n in names if base.device.get(n) != head.device.get(n))
+    device_keys = sorted({*base.device, *head.device})
+    apart = tuple(key for key in device_keys if base.device.get(key) != head.device.get(key))
     if apart:
         return Comparison(base, head, (), apart)
-    before, after = ({c.key: c for c in run.cases} for run in (base, head))
-    keys = dict.fromkeys([*before, *after])
-    return Comparison(
-        base,
-        head,
-        tuple(_pair(*key, base, head, _of(key, before), _of(key, after)) for key in keys),
-    )
+    base_cases = {case.key: case for case in base.cases}
+    head_cases = {case.key: case for case in head.cases}
+    pairs = []
+    for key in dict.fromkeys([*base_cases, *head_cases]):
+        base_case, head_case = _case_of(key, base_cases), _case_of(key, head_cases)
+        pairs.append(_compare_case(key, base, head, base_case, head_case))
+    return Comparison(base, head, tuple(pairs))
 
 
-def _of(key: tuple[str, str], cases: Mapping[tuple[str, str], Case]) -> Case | None:
+def _case_of(key: tuple[str, str], cases: Mapping[tuple[str, str], Case]) -> Case | None:
     """A side's case. An op that could not be imported has one entry for all its cases."""
-    return cases.get(key) or cases.get((key[0], WHOLE_OP))
+    op, _ = key
+    return cases.get(key) or cases.get((op, WHOLE_OP))
 
 
-def _pair(
-    op: str, name: str, base: Run, head: Run, before: Case | None, after: Case | None
+def _compare_case(
+    key: tuple[str, str], base: Run, head: Run, base_case: Case | None, head_case: Case | None
 ) -> Pair:
-    if before is None or after is None or not before.outputs or not after.outputs:
-        return Pair(op, name, before, after, None, (), None)
-    changes = tuple(_changes(base, head, before, after))
-    # The bench's gate: the speed of a wrong answer is not worth a word.
-    right = before.status is after.status is Status.OK
-    return Pair(
-        op,
-        name,
-        before,
-        after,
-        not changes,
-        changes,
-        ratio(before.times, after.times) if right else None,
-    )
+    op, name = key
+    if base_case is None or head_case is None or not base_case.outputs or not head_case.outputs:
+        return Pair(op, name, base_case, head_case, None, (), None)
+    changes = tuple(_changes(base, head, base_case, head_case))
+    # As in the benchmarks, the speed of a wrong answer is not worth a word.
+    both_right = base_case.status is head_case.status is Status.OK
+    speed = ratio(base_case.times, head_case.times) if both_right else None
+    return Pair(op, name, base_case, head_case, not changes, changes, speed)
 
 
-def _changes(base: Run, head: Run, before: Case, after: Case) -> list[Change]:
-    was = {o.name: o for o in before.outputs}
-    now = {o.name: o for o in after.outputs}
-    old, new = base.outputs_of(before), head.outputs_of(after)
-    found = []
-    for name in dict.fromkeys([*was, *now]):
-        a, b = was.get(name), now.get(name)
-        if (
-            a is not None
-            and b is not None
-            and (a.dtype, a.shape, a.sha256) == (b.dtype, b.shape, b.sha256)
-        ):
+def _changes(base: Run, head: Run, base_case: Case, head_case: Case) -> Iterator[Change]:
+    base_outputs = {output.name: output for output in base_case.outputs}
+    head_outputs = {output.name: output for output in head_case.outputs}
+    base_tensors, head_tensors = base.outputs_of(base_case), head.outputs_of(head_case)
+    for name in dict.fromkeys([*base_outputs, *head_outputs]):
+        before, after = base_outputs.get(name), head_outputs.get(name)
+        same_form = before is not None and after is not None and _form(before) == _form(after)
+        if before is not None and after is not None and same_form and before.sha256 == after.sha256:
             continue
-        found.append(Change(name, None, 0, None))
-        if (
-            a is None
-            or b is None
-            or (a.dtype, a.shape) != (b.dtype, b.shape)
-            or name not in old
-            or name not in new
-        ):
-            continue
-        try:
-            apart = difference(new[name], old[name])
-        except TensorError:
-            continue
-        found[-1] = Change(name, apart.differing, apart.elements, apart.largest)
-    return found
+        change = None
+        if same_form:
+            change = _measure(name, base_tensors.get(name), head_tensors.get(name))
+        yield change or Change(name, None, 0, None)
+
+
+def _form(output: Output) -> tuple[str, tuple[int, ...]]:
+    return output.dtype, output.shape
+
+
+def _measure(name: str, base: Tensor | None, head: Tensor | None) -> Change | None:
+    """How far the tensors differ; None where one is not at hand or is of a type not compared."""
+    if base is None or head is None:
+        return None
+    try:
+        measured = difference(head, base)
+    except TensorError:
+        return None
+    return Change(name, measured.differing, measured.elements, measured.largest)

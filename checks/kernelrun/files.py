@@ -1,5 +1,6 @@
-"""`results.json`, version 1: written, and read back with every field checked. `bot/reports/schema/kernelrun-1.json`
-describes it.
+"""`results.json`, version 1: written, and read back with every field checked.
+
+`bot/reports/schema/kernelrun-1.json` describes it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ Told = Callable[[Reason | None], Mapping[str, Any] | None]
 
 
 def to_json(run: Run, told: Told) -> dict[str, Any]:
-    """The file's content. `told` gives a reason with its key, arguments and words; a reader goes by the first two."""
+    """The file's content.
+
+    `told` gives a reason with its key, arguments and words; a reader goes by the first two.
+    """
     return {
         "schema": SCHEMA,
         "versions": dict(run.versions),
@@ -115,7 +119,9 @@ class _Reader:
         return str(self.of(name, str))
 
     def measure(self, name: str, kind: type) -> Any:
-        """A number above zero that a device can come to, None where there is none: files of older runs."""
+        """A number above zero that a device can come to, None where there is none: files of older
+        runs.
+        """
         if name not in self._data:
             return None
         value = self.of(name, kind)

@@ -1,22 +1,29 @@
-"""From a process's journal and its outputs to the status of each case, held against the reference's outputs."""
+"""From a process's journal and its outputs to the status of each case.
+
+The outputs are compared with those of the reference.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from checks.kernelrun.events import Attempt, Journal
+from checks.kernelrun.events import Journal
 from checks.kernelrun.model import WHOLE_OP, Case, Output, Reason, Status, Times
-from checks.kernelrun.tensors import Array, Tensor, TensorError, difference
+from checks.kernelrun.tensors import Array, Difference, Tensor, TensorError, difference
 
 SURE = "sure"
+"""A reference's output that is no result: it says which rows the reference is sure of."""
 Tensors = Mapping[str, Tensor]
+_WORST_LAST = list(Status)
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
-    """How a process ended: by a signal, at the time limit (seconds), or with an exit code. `said` is the last line
-    that it wrote to its standard error."""
+class ProcessEnd:
+    """How a process ended: by a signal, at the time limit (seconds), or with an exit code.
+
+    `said` is the last line that it wrote to its standard error.
+    """
 
     signal: int = 0
     limit: float = 0.0
@@ -25,77 +32,90 @@ class Ending:
 
 
 @dataclass(frozen=True, slots=True)
-class Law:
-    """What an op's cases ask for: tolerances, reference outputs and sizes by case, and the bytes per second of a large
-    copy where it was measured. From a trusted process."""
+class Standard:
+    """What an op's cases are judged by: tolerances and reference outputs by case.
+
+    It comes from a trusted process. `failed` says why a case's reference gave nothing; `sizes` are
+    the bytes of a case's inputs and outputs; `bandwidth` is that of a large copy, in bytes per
+    second, None where it was not measured.
+    """
 
     cases: Mapping[str, Mapping[str, float]]
     expected: Mapping[str, Tensors]
-    failed: Mapping[str, str] = field(
-        default_factory=dict
-    )  # case to why its reference gave nothing
-    sizes: Mapping[str, int] = field(default_factory=dict)  # bytes of a case's inputs and outputs
+    failed: Mapping[str, str] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict)
     bandwidth: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
-    """What one harness process left behind. A case whose output file could not be read is not in `outputs`."""
+class HarnessProcess:
+    """What one harness process left behind.
+
+    A case whose output file could not be read is not in `outputs`.
+    """
 
     journal: Journal
-    ending: Ending
+    ending: ProcessEnd
     outputs: Mapping[str, Tensors]
 
 
-def judge(op: str, law: Law, process: Process) -> tuple[Case, ...]:
-    """Every case of the law, in its order; cases that the process made up are not looked at."""
-    failed = process.journal.import_error
-    if failed is not None:
-        reason = Reason("import", {"error": failed})
-        names = tuple(law.cases) or (WHOLE_OP,)
+def judge(op: str, standard: Standard, process: HarnessProcess) -> tuple[Case, ...]:
+    """Every case of the standard, in its order. Cases that the process made up do not count."""
+    import_error = process.journal.import_error
+    if import_error is not None:
+        reason = Reason("import", {"error": import_error})
+        names = tuple(standard.cases) or (WHOLE_OP,)
         return tuple(Case(op, name, Status.ERROR, reason) for name in names)
-    if not law.cases:
-        status, reason = _ended(process.ending)
+    if not standard.cases:
+        status, reason = _status_of_end(process.ending)
         return (Case(op, WHOLE_OP, status, reason),)
-    return tuple(_case(op, name, law, process) for name in law.cases)
+    return tuple(_judge_case(op, name, standard, process) for name in standard.cases)
 
 
-def _case(op: str, name: str, law: Law, process: Process) -> Case:
-    attempt = process.journal.attempts.get(name)
-    if name in law.failed:
-        return Case(op, name, Status.ERROR, Reason("reference", {"error": law.failed[name]}))
-    if attempt is None or attempt.stage == "begun":
-        return Case(op, name, *_stopped(name, attempt, process))
-    if attempt.stage == "unsupported":
-        return Case(op, name, Status.UNSUPPORTED, Reason("unsupported", {"error": attempt.error}))
-    if attempt.stage == "lost":
-        return Case(op, name, Status.CRASHED, Reason("lost", {"error": attempt.error}))
-    if attempt.stage == "error":
-        return Case(op, name, Status.ERROR, Reason("raised", {"error": attempt.error}))
-    got, want = process.outputs.get(name), law.expected.get(name)
+def _judge_case(op: str, name: str, standard: Standard, process: HarnessProcess) -> Case:
+    if name in standard.failed:
+        return _failed(op, name, "reference", standard.failed[name])
+    progress = process.journal.attempts.get(name)
+    if progress is None:
+        status, reason = _status_of_unreached(process)
+        return Case(op, name, status, reason)
+    match progress.stage:
+        case "begun":
+            status, reason = _status_of_end(process.ending)
+            return Case(op, name, status, reason)
+        case "unsupported":
+            reason = Reason("unsupported", {"error": progress.error})
+            return Case(op, name, Status.UNSUPPORTED, reason)
+        case "lost":
+            return Case(op, name, Status.CRASHED, Reason("lost", {"error": progress.error}))
+        case "error":
+            return _failed(op, name, "raised", progress.error)
+    got, want = process.outputs.get(name), standard.expected.get(name)
     if got is None:
         return Case(op, name, Status.ERROR, Reason("no-output"))
     if want is None:
-        return Case(op, name, Status.ERROR, Reason("reference", {"error": ""}))
-    return replace(
-        _judged(op, name, got, want, law.cases[name], attempt), bytes=law.sizes.get(name)
-    )
+        return _failed(op, name, "reference", "")
+    judged = _judge_outputs(op, name, got, want, standard.cases[name])
+    times = Times(progress.how, (progress.seconds,)) if progress.seconds else None
+    return replace(judged, times=times, bytes=standard.sizes.get(name))
 
 
-def _stopped(name: str, attempt: Attempt | None, process: Process) -> tuple[Status, Reason]:
-    """A case that did not come to its end, because its process did first."""
-    status, reason = _ended(process.ending)
-    if attempt is not None:
-        return status, reason
-    for other, tried in process.journal.attempts.items():
-        if tried.stage in ("begun", "lost"):
-            return status if tried.stage == "begun" else Status.CRASHED, Reason(
-                "not-reached", {"case": other}
-            )
+def _failed(op: str, name: str, key: str, error: str) -> Case:
+    return Case(op, name, Status.ERROR, Reason(key, {"error": error}))
+
+
+def _status_of_unreached(process: HarnessProcess) -> tuple[Status, Reason]:
+    """Of a case that was not begun: its process ended before, in another case if one is open."""
+    status, reason = _status_of_end(process.ending)
+    for other, progress in process.journal.attempts.items():
+        if progress.stage == "begun":
+            return status, Reason("not-reached", {"case": other})
+        if progress.stage == "lost":
+            return Status.CRASHED, Reason("not-reached", {"case": other})
     return status, reason
 
 
-def _ended(ending: Ending) -> tuple[Status, Reason]:
+def _status_of_end(ending: ProcessEnd) -> tuple[Status, Reason]:
     if ending.limit:
         return Status.TIMEOUT, Reason("timeout", {"seconds": f"{ending.limit:g}"})
     if ending.signal:
@@ -103,72 +123,117 @@ def _ended(ending: Ending) -> tuple[Status, Reason]:
     return Status.CRASHED, Reason("exit", {"code": ending.code, "said": ending.said})
 
 
-def _judged(
-    op: str, name: str, got: Tensors, want: Tensors, tolerance: Mapping[str, float], done: Attempt
+@dataclass(frozen=True, slots=True)
+class _JudgedOutput:
+    """An output with its status. `output` is None where the process did not give it."""
+
+    output: Output | None
+    status: Status
+    reason: Reason | None = None
+
+
+def _judge_outputs(
+    op: str, name: str, got: Tensors, want: Tensors, tolerances: Mapping[str, float]
 ) -> Case:
-    sure = want[SURE].array().astype(bool) if SURE in want else None
-    found = tuple(
-        _output(n, got.get(n), t, tolerance.get(n, 0.0), sure) for n, t in want.items() if n != SURE
+    sure_rows = want[SURE].array().astype(bool) if SURE in want else None
+    judged = []
+    for output_name, expected in want.items():
+        if output_name != SURE:
+            tolerance = tolerances.get(output_name, 0.0)
+            actual = got.get(output_name)
+            judged.append(_judge_output(output_name, actual, expected, tolerance, sure_rows))
+    # The first of the worst, which is also the one whose reason is given.
+    status, reason = Status.OK, None
+    for item in judged:
+        if _WORST_LAST.index(item.status) > _WORST_LAST.index(status):
+            status, reason = item.status, item.reason
+    outputs = tuple(item.output for item in judged if item.output is not None)
+    all_given = len(outputs) == len(judged)
+    return Case(
+        op=op,
+        name=name,
+        status=status,
+        reason=reason,
+        max_error=_largest_error(outputs) if all_given else None,
+        outputs=outputs,
     )
-    outputs = tuple(output for output, _ in found if output is not None)
-    wrong = max((status for _, (status, _) in found), key=list(Status).index, default=Status.OK)
-    reason = next((reason for _, (status, reason) in found if status == wrong), None)
-    errors = [o.max_error for o in outputs]
-    largest = (
-        None
-        if None in errors or len(outputs) < len(found)
-        else max((e for e in errors if e is not None), default=0.0)
-    )
-    times = Times(done.how, (done.seconds,)) if done.seconds else None
-    return Case(op, name, wrong, reason, largest, outputs, times)
 
 
-def _output(
-    name: str, got: Tensor | None, want: Tensor, tolerance: float, sure: Array | None
-) -> tuple[Output | None, tuple[Status, Reason | None]]:
+def _largest_error(outputs: Sequence[Output]) -> float | None:
+    """The largest difference from the reference, or None where one of them has no size."""
+    largest = 0.0
+    for output in outputs:
+        if output.max_error is None:
+            return None
+        largest = max(largest, output.max_error)
+    return largest
+
+
+def _judge_output(
+    name: str, got: Tensor | None, want: Tensor, tolerance: float, sure_rows: Array | None
+) -> _JudgedOutput:
     if got is None:
-        return None, (Status.MISMATCH, Reason("missing", {"output": name}))
+        return _JudgedOutput(None, Status.MISMATCH, Reason("missing", {"output": name}))
     output = Output(name, got.dtype, got.shape, got.digest, tolerance)
     if (got.dtype, got.shape) != (want.dtype, want.shape):
-        form = {"output": name, "got": _form(got), "want": _form(want)}
-        return output, (Status.MISMATCH, Reason("form", form))
+        forms = {"output": name, "got": _form(got), "want": _form(want)}
+        return _JudgedOutput(output, Status.MISMATCH, Reason("form", forms))
     try:
-        apart = difference(got, want, tolerance, sure)
+        measured = difference(got, want, tolerance, sure_rows)
     except TensorError:
-        return output, (Status.ERROR, Reason("dtype", {"output": name, "dtype": got.dtype}))
-    output = Output(name, got.dtype, got.shape, got.digest, tolerance, apart.largest)
-    if apart.new_nan:
-        return output, (Status.NAN, Reason("nan", {"output": name}))
-    if not apart.beyond:
-        return output, (Status.OK, None)
-    largest = "" if apart.largest is None else f"{apart.largest:.3g}"
-    shown = {
-        "beyond": apart.beyond,
-        "elements": apart.elements,
-        "largest": largest,
+        reason = Reason("dtype", {"output": name, "dtype": got.dtype})
+        return _JudgedOutput(output, Status.ERROR, reason)
+    output = replace(output, max_error=measured.largest)
+    if measured.new_nan:
+        return _JudgedOutput(output, Status.NAN, Reason("nan", {"output": name}))
+    if measured.beyond:
+        reason = _values_reason(name, measured, tolerance)
+        return _JudgedOutput(output, Status.MISMATCH, reason)
+    return _JudgedOutput(output, Status.OK)
+
+
+def _values_reason(name: str, measured: Difference, tolerance: float) -> Reason:
+    args = {
+        "output": name,
+        "beyond": measured.beyond,
+        "elements": measured.elements,
+        "largest": "" if measured.largest is None else f"{measured.largest:.3g}",
         "tolerance": f"{tolerance:g}",
     }
-    return output, (Status.MISMATCH, Reason("values", {"output": name, **shown}))
+    return Reason("values", args)
 
 
 def _form(tensor: Tensor) -> str:
     return f"{tensor.dtype}{list(tensor.shape)}"
 
 
-def together(runs: Sequence[tuple[Case, ...]]) -> Iterator[Case]:
-    """The cases of several processes of the same code as one: the worst status, all times, the first outputs, and
-    whether their bytes agree. All were judged by one law, so that each has the same cases."""
-    for same in zip(*runs, strict=True):
-        worst = max(same, key=lambda c: list(Status).index(c.status))
-        digests = {tuple((o.name, o.sha256) for o in c.outputs) for c in same if c.outputs}
-        measured = [c.times for c in same if c.times is not None]
-        alike = len(measured) == len(same) and len({t.how for t in measured}) == 1
-        times = (
-            Times(measured[0].how, tuple(p for t in measured for p in t.processes))
-            if alike
-            else worst.times
+def merge_processes(runs: Sequence[tuple[Case, ...]]) -> Iterator[Case]:
+    """The cases of several processes of the same code, merged into one run.
+
+    A case gets the worst status, all times, the first outputs, and whether their bytes agree. All
+    runs were judged by one standard, so that each has the same cases.
+    """
+    for cases in zip(*runs, strict=True):
+        worst = max(cases, key=lambda case: _WORST_LAST.index(case.status))
+        digests = set()
+        for case in cases:
+            if case.outputs:
+                digests.add(tuple((output.name, output.sha256) for output in case.outputs))
+        yield replace(
+            worst,
+            outputs=cases[0].outputs or worst.outputs,
+            times=_merge_times([case.times for case in cases], worst.times),
+            repeatable=len(digests) <= 1,
         )
-        yield Case(
-            worst.op, worst.name, worst.status, worst.reason, worst.max_error, same[0].outputs or worst.outputs,
-            times, len(digests) <= 1, worst.bytes,
-        )  # fmt: skip
+
+
+def _merge_times(all_times: Sequence[Times | None], fallback: Times | None) -> Times | None:
+    """The times of all processes, or `fallback` where one has none or measured in another way."""
+    measured = [times for times in all_times if times is not None]
+    ways = {times.how for times in measured}
+    if len(measured) < len(all_times) or len(ways) != 1:
+        return fallback
+    processes: list[tuple[float, ...]] = []
+    for times in measured:
+        processes += times.processes
+    return Times(measured[0].how, tuple(processes))

@@ -14,7 +14,8 @@ from checks.kernelrun.tensors import Tensor
 
 SCHEMA = 1
 WHOLE_OP = "*"
-"""The case name of an op whose cases are not known because it, or its cases, could not be imported."""
+"""The case name of an op whose cases are not known because it, or its cases, could not be imported.
+"""
 
 
 class Status(StrEnum):
@@ -29,7 +30,10 @@ class Status(StrEnum):
     CRASHED = "crashed"
 
     def worse_than(self, other: Status) -> bool:
-        """Whether a case that had `other` got worse. Crash, time limit and error are equally bad."""
+        """Whether a case that had `other` got worse.
+
+        Crash, time limit and error are equally bad.
+        """
         return _RANK[self] > _RANK[other]
 
 
@@ -41,7 +45,9 @@ _RANK = {
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a status is not `ok`: a key of `templates/words/kernelrun.toml` (`reason-<key>`) and its arguments."""
+    """Why a status is not `ok`: a key of `templates/words/kernelrun.toml` (`reason-<key>`) and its
+    arguments.
+    """
 
     key: str
     args: Mapping[str, Any] = field(default_factory=dict)
@@ -49,7 +55,10 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One output tensor. `max_error` is the largest difference from the reference, None where that has no size."""
+    """One output tensor.
+
+    `max_error` is the largest difference from the reference, None where that has no size.
+    """
 
     name: str
     dtype: str
@@ -61,7 +70,10 @@ class Output:
 
 @dataclass(frozen=True)
 class Times:
-    """Seconds a call; one tuple of samples for each process that measured. `how`: graph, eager or interpreter."""
+    """Seconds a call; one tuple of samples for each process that measured.
+
+    `how`: graph, eager or interpreter.
+    """
 
     how: str
     processes: tuple[tuple[float, ...], ...]
@@ -85,8 +97,11 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What came of one case. `repeatable` is false where two processes of the same code gave different bytes; `bytes`
-    is how large its inputs and outputs are together, None in files that do not say it."""
+    """What came of one case.
+
+    `repeatable` is false where two processes of the same code gave different bytes; `bytes` is how
+    large its inputs and outputs are together, None in files that do not say it.
+    """
 
     op: str
     name: str
@@ -115,8 +130,11 @@ class Confinement:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A whole run. `harness` is a digest of the cases, the harness and the reference that judged it; `bandwidth` what a
-    large copy came to in the run, in bytes per second, None where none was measured."""
+    """A whole run.
+
+    `harness` is a digest of the cases, the harness and the reference that judged it; `bandwidth`
+    what a large copy came to in the run, in bytes per second, None where none was measured.
+    """
 
     versions: Mapping[str, str]
     device: Mapping[str, Any]

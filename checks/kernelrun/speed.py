@@ -1,4 +1,7 @@
-"""Is one side slower? The ratio of medians with a bootstrap interval, and a verdict that keeps its distance."""
+"""Is one side slower?
+
+The ratio of medians with a bootstrap interval, and a verdict that keeps its distance.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +15,16 @@ from numpy.typing import NDArray
 from checks.kernelrun.model import Times
 
 MARGIN = 0.10
-"""A change of less than this, either way, gets no word: kernels of a few microseconds differed by up to 8% between
-processes of the same code on an H200."""
+"""A change of less than this, either way, gets no word: kernels of a few microseconds differed by
+up to 8% between processes of the same code on an H200.
+"""
 RESAMPLES = 2000
 CONFIDENCE = 0.99
 FEWEST = 5
 MEASURES = ("graph", "eager")
 
 
-class Pace(StrEnum):
+class Speedup(StrEnum):
     """What the interval says."""
 
     SLOWER = "slower"
@@ -38,33 +42,44 @@ class Ratio:
     high: float
 
     @property
-    def pace(self) -> Pace:
+    def pace(self) -> Speedup:
         """The verdict: only an interval wholly beyond 1 and the margin is a change."""
         if self.low > 1 + MARGIN:
-            return Pace.SLOWER
+            return Speedup.SLOWER
         if self.high < 1 - MARGIN:
-            return Pace.FASTER
-        return Pace.SAME if self.low >= 1 - MARGIN and self.high <= 1 + MARGIN else Pace.OPEN
+            return Speedup.FASTER
+        if self.low >= 1 - MARGIN and self.high <= 1 + MARGIN:
+            return Speedup.SAME
+        return Speedup.OPEN
 
 
 def ratio(base: Times | None, head: Times | None) -> Ratio | None:
-    """Head over base, or None where times are missing, were taken differently, or mean nothing (the interpreter).
+    """Head over base. None where times are missing, were taken differently, or mean nothing.
 
-    Each process of head is held against one of base, in order. The interval covers those of all the pairs, because
-    processes of the very same code differ by more than the samples within one: what one pair alone shows is not shown.
+    Each process of head is compared with one of base, in order. The interval covers those of all
+    pairs, because processes of the very same code differ by more than the samples within one: what
+    one pair alone shows is not proved.
     """
-    if base is None or head is None or base.how != head.how or base.how not in MEASURES:
+    if base is None or head is None:
+        return None
+    if base.how != head.how or base.how not in MEASURES:
         return None
     pairs = list(zip(base.processes, head.processes, strict=False))
-    if any(len(samples) < FEWEST for pair in pairs for samples in pair):
-        return None
-    spans = [interval(b, h) for b, h in pairs]
-    value = float(np.exp(np.mean([np.log(np.median(h) / np.median(b)) for b, h in pairs])))
-    return Ratio(value, min(low for low, _ in spans), max(high for _, high in spans))
+    for base_samples, head_samples in pairs:
+        if len(base_samples) < FEWEST or len(head_samples) < FEWEST:
+            return None
+    intervals = [interval(b, h) for b, h in pairs]
+    logs = [np.log(np.median(h) / np.median(b)) for b, h in pairs]
+    value = float(np.exp(np.mean(logs)))
+    low = min(low for low, _ in intervals)
+    high = max(high for _, high in intervals)
+    return Ratio(value, low, high)
 
 
 def interval(base: Sequence[float], head: Sequence[float]) -> tuple[float, float]:
-    """The bootstrap interval (percentiles, 99%) of median(head) / median(base); the same for the same samples."""
+    """The bootstrap interval (percentiles, 99%) of median(head) / median(base); the same for the
+    same samples.
+    """
     random = np.random.default_rng(0)
     ratios = _medians(head, random) / _medians(base, random)
     outside = 50 * (1 - CONFIDENCE)

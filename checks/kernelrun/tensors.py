@@ -1,4 +1,6 @@
-"""Tensors of a safetensors file as bytes and as numpy arrays, without torch. bfloat16 is widened by hand."""
+"""Tensors of a safetensors file as bytes and as numpy arrays, without torch. bfloat16 is widened by
+hand.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ class TensorError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """`dtype` as safetensors writes it (`F32`, `BF16`, `I64`...), row-major little-endian `data`."""
+    """Row-major little-endian `data`. `dtype` is as safetensors writes it: `F32`, `BF16`, `I64`."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -38,7 +40,10 @@ class Tensor:
         return hashlib.sha256(self.data).hexdigest()
 
     def array(self) -> Array:
-        """The values: float64 for every float type, the integer or bool type otherwise. Raises TensorError."""
+        """The values: float64 for every float type, the integer or bool type otherwise.
+
+        Raises TensorError.
+        """
         if self.dtype == "BF16":
             bits = np.frombuffer(self.data, dtype="<u2").astype(np.uint32) << np.uint32(16)
             return bits.view(np.float32).astype(np.float64).reshape(self.shape)
@@ -59,7 +64,9 @@ def read(data: bytes) -> dict[str, Tensor]:
 
 
 def write(tensors: Mapping[str, Tensor]) -> bytes:
-    """A safetensors file, the same bytes for the same tensors: its names in order, data after a padded header."""
+    """A safetensors file, the same bytes for the same tensors: its names in order, data after a
+    padded header.
+    """
     header: dict[str, Any] = {}
     at = 0
     for name in sorted(tensors):
@@ -82,8 +89,10 @@ def write(tensors: Mapping[str, Tensor]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How far a tensor is from another one of the same type and shape. `largest` is None where a difference has no
-    size (NaN or an infinity on one side)."""
+    """How far a tensor is from another one of the same type and shape.
+
+    `largest` is None where a difference has no size (NaN or an infinity on one side).
+    """
 
     elements: int
     differing: int
@@ -95,8 +104,10 @@ class Difference:
 def difference(
     got: Tensor, want: Tensor, tolerance: float = 0.0, rows: Array | None = None
 ) -> Difference:
-    """`got` against `want`; `rows` (bool, one for each row) leaves the others out. Raises TensorError for another
-    type or shape, and for a type that is not compared here."""
+    """`got` against `want`; `rows` (bool, one for each row) leaves the others out.
+
+    Raises TensorError for another type or shape, and for a type that is not compared here.
+    """
     if (got.dtype, got.shape) != (want.dtype, want.shape):
         raise TensorError(f"{got.dtype}{list(got.shape)}, not {want.dtype}{list(want.shape)}")
     a, b = got.array(), want.array()

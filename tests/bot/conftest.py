@@ -11,7 +11,11 @@ from pathlib import Path
 
 import pytest
 
+import bot.configuration
 import bot.i18n.catalog
+import bot.pipeline
+import checks.registry
+import checks.review
 from bot.cli.main import main
 from checks.core.change import ChangeSet
 from checks.core.config import Config
@@ -208,7 +212,8 @@ _WORDS = {
 def marker(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reviews use the `Marker` rule alone."""
     known = bot.i18n.catalog._rule_word
-    monkeypatch.setattr("checks.registry.RULES", (Marker(),))
+    for module in (checks.registry, checks.review, bot.pipeline, bot.configuration):
+        monkeypatch.setattr(module, "RULES", (Marker(),))
     monkeypatch.setattr(
         "bot.i18n.catalog._rule_word",
         lambda rule, name: (_WORDS.get if rule == Marker.ID else partial(known, rule))(name),

@@ -207,7 +207,7 @@ def test_an_error_of_ours_leaves_a_report(repo, specbot, monkeypatch, tmp_path):
         def run(self, change, config):
             raise RuntimeError("with ghp_0123456789abcdef in it")
 
-    monkeypatch.setattr("checks.registry.RULES", (Broken(),))
+    monkeypatch.setattr("checks.review.RULES", (Broken(),))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     result = specbot("review", "--repo", repo.path, "--base", "main", "--title", "ghs_1_a.b-c")
     assert result.code == 3

@@ -75,19 +75,11 @@ def test_requests_in_another_order_give_the_same_report(save, base, logits, caps
     )
 
 
-def test_processes_give_the_same_report(save, base, logits, capsysbinary, monkeypatch):
-    monkeypatch.setattr("bot.logprobs.diff._LARGE", 0)
-    paths = save("base", base), save("head", records(logits.noisy(np.random.default_rng(3), 3)))
-    alone = verdict(capsysbinary, *paths, "-j", 1)
-    assert verdict(capsysbinary, *paths, "-j", 2) == alone
-
-
-def test_a_bad_line_is_told_from_another_process(save, base, capsys, monkeypatch):
-    monkeypatch.setattr("bot.logprobs.diff._LARGE", 0)
+def test_a_bad_line_is_told_with_its_number(save, base, capsys):
     path = save("base", base)
     broken = path.with_name("broken")
     broken.write_bytes(path.read_bytes() + b"{}\n")
-    assert diff(broken, broken, "-j", 2) == 2
+    assert diff(broken, broken) == 2
     assert "71" in capsys.readouterr().err
 
 

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
+from bot.comment_text import finding_mark, review_mark
 from bot.github import App, Endpoint, GitHubError, UncertainWrite, check
 from bot.github.app import PUBLISH, RESOLVE
 from bot.github.client import Client
 from bot.github.own_comments import PullPlace
 from bot.github.publish import post_review, tidy
-from bot.reports.comment_markers import finding_mark, review_mark
 from tests.fake_github import Answer, people
 from tests.fake_github.state import Pull
 

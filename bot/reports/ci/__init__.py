@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
+from bot.comment_text import size
 from bot.i18n.catalog import Catalog
 from bot.i18n.escape import Markdown, Plain
 from bot.redact import redact
@@ -17,9 +18,9 @@ from bot.reports.ci.extras import coverage, notes, past, predictions, since
 from bot.reports.ci.overview import opening, overview
 from bot.reports.ci.phrasing import LEVELS, Level
 from bot.reports.ci.tasks import tasks
-from bot.reports.truncate import fit, size
+from bot.reports.truncate import fit
 from checks.ci.report import CIReport
-from checks.ci.report_diff import Since
+from checks.ci.report_diff import ReportDiff
 
 # What GitHub takes in a comment is 65,536 characters; some room is left for the marks of ours.
 LARGEST = 65_000
@@ -30,19 +31,16 @@ class CIView:
     """A report, and what changed since the last one where that is known."""
 
     report: CIReport
-    since: Since | None = None
+    since: ReportDiff | None = None
 
 
 def render(view: CIView, output: str, language: str) -> str:
-    """The report as `terminal`, `markdown`, `json`, `html` or `github` (a comment's body), with secrets out."""
+    """The report with secrets removed.
+
+    `output` is `terminal`, `markdown`, `json`, `html` or `github`, which is a comment's body.
+    """
     if output == "json":
-        data = {
-            "version": 1,
-            "language": language,
-            **json_v1.plain(view.report),
-            "since": json_v1.plain(view.since),
-        }
-        return redact(json.dumps(data, ensure_ascii=False, indent=2) + "\n")
+        return redact(_json(view, language))
     if output == "html":
         words = html.words_for(language)
         return redact(html.page(title(view, Catalog(language)), document(view, words), language))
@@ -55,30 +53,45 @@ def render(view: CIView, output: str, language: str) -> str:
     return redact(terminal.shown([Heading(2, title(view, words)), *document(view, words)]))
 
 
+def _json(view: CIView, language: str) -> str:
+    data = {
+        "version": 1,
+        "language": language,
+        **json_v1.plain(view.report),
+        "since": json_v1.plain(view.since),
+    }
+    return json.dumps(data, ensure_ascii=False, indent=2) + "\n"
+
+
 def comment(view: CIView, language: str) -> str:
-    """The comment's body, in GitHub's size whatever the input: what matters least is shortened first."""
+    """The comment's body, within GitHub's size whatever the input.
+
+    What matters least is shortened first.
+    """
     words = Catalog(language, Markdown())
     heading = Heading(2, title(view, words))
     for level in LEVELS:
-        text = _within(chain([heading], document(view, words, level)))
+        text = _write_within_limit([heading], document(view, words, level))
         if text is not None:
             return text
     return redact(fit([heading, *document(view, words, LEVELS[-1])], LARGEST, words))
 
 
-def _within(blocks: Iterable[Block]) -> str | None:
-    """The blocks as Markdown with secrets out, None as soon as they are too long."""
+def _write_within_limit(heading: list[Block], blocks: Iterable[Block]) -> str | None:
+    """The blocks as Markdown with secrets removed, or None as soon as they are too long."""
     parts: list[str] = []
     room = LARGEST
-    for block in blocks:
-        parts.append(redact(markdown.write(block)))
-        room -= size(parts[-1]) + 2
+    for block in chain(heading, blocks):
+        part = redact(markdown.write(block))
+        parts.append(part)
+        room -= size(part) + 2
         if room < 0:
             return None
     return markdown.join(parts)
 
 
 def title(view: CIView, words: Catalog) -> str:
+    """The title: the pull request's where there is one."""
     pull = view.report.run.pull
     if not pull.number:
         return words("ci.title")

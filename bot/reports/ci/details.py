@@ -1,4 +1,4 @@
-"""Each failed task in full: what failed, why, the evidence, the lines of the log, and what to do."""
+"""Each failed job in full: what failed, why, the evidence, the lines of the log, and what to do."""
 
 from __future__ import annotations
 
@@ -11,77 +11,80 @@ from bot.reports.blocks import Block, Code, Folded, Heading, Items, Table, Text
 from bot.reports.ci.phrasing import Level, advice, cut, duration, links, message, name, root
 from checks.ci.message_keys import Reason
 from checks.ci.model import Past, Requirement
-from checks.ci.report import CIReport, Evidence, FailedJob, Failure
+from checks.ci.report import CIReport, Evidence, FailedJob, Failure, LogLine, Suggestion
 
 _LONGEST = 240
+_MOST_RELATED = 8
+_FEWEST_SUGGESTIONS = 3
 
 
 def details(report: CIReport, words: Catalog, level: Level) -> Iterator[Block]:
-    """The tasks that block a merge, or may; then, folded, the optional ones."""
-    blocking = [f for f in report.failed if f.job.requirement is not Requirement.OPTIONAL]
-    optional = [f for f in report.failed if f.job.requirement is Requirement.OPTIONAL]
-    if not blocking and not (optional and level.optional):
+    """The jobs that block a merge, or may; then, folded, the optional ones."""
+    blocking: list[FailedJob] = []
+    optional: list[FailedJob] = []
+    for failed in report.failed:
+        is_optional = failed.job.requirement is Requirement.OPTIONAL
+        (optional if is_optional else blocking).append(failed)
+    if not level.optional:
+        optional = []
+    if not blocking and not optional:
         return
     yield Heading(2, words("ci.heading-details"))
     for failed in blocking[: level.rows]:
         yield from _job(failed, words, level)
-    if optional and level.optional:
-        blocks = tuple(b for failed in optional for b in _job(failed, words, level))
-        yield Folded(words("ci.heading-optional-details", count=len(optional)), blocks)
+    if optional:
+        blocks: list[Block] = []
+        for failed in optional:
+            blocks += _job(failed, words, level)
+        title = words("ci.heading-optional-details", count=len(optional))
+        yield Folded(title, tuple(blocks))
 
 
 def _job(failed: FailedJob, words: Catalog, level: Level) -> Iterator[Block]:
-    job, main = failed.job, failed.main
-    category = words(f"ci.category-{main.category}")
-    yield Heading(3, words("ci.detail-heading", name=name(job), category=Escaped(category)))
+    category = words(f"ci.category-{failed.main.category}")
+    heading = words("ci.detail-heading", name=name(failed.job), category=Escaped(category))
+    yield Heading(3, heading)
     yield Items(tuple(_facts(failed, words)))
-    if any(f.test for f in failed.failures):
-        yield Text(words("ci.failures"))
-        yield _table(failed, words, level)
-        left = failed.left_out + max(0, len(failed.failures) - level.failures)
-        if left:
-            yield Text(words("ci.failures-left-out", count=left))
-    reasons = tuple(dict.fromkeys(_evidence(e, words) for e in _in_turn(failed.failures)))
-    if reasons[: level.evidence]:
-        yield Text(words("ci.evidence"))
-        yield Items(reasons[: level.evidence])
-    if failed.lines[: level.lines]:
-        yield Text(words("ci.key-log"))
-        yield Code(tuple(_line(n.number, n.text) for n in failed.lines[: level.lines]), "text")
-        if len(failed.lines) > level.lines:
-            yield Text(words("ci.log-shortened", count=level.lines))
-    todo = advice((s for f in failed.failures[: level.failures] for s in f.suggestions), words)
-    if todo:
-        yield Text(words("ci.suggestions"))
-        yield Items(todo[: max(level.failures, 3)], numbered=True)
-    related = tuple(dict.fromkeys(place(p) for f in failed.failures for p in f.related))
-    if related:
-        yield Text(words("ci.related", places=list(related[:8])))
+    yield from _failures(failed, words, level)
+    yield from _reasons(failed, words, level)
+    yield from _log(failed, words, level)
+    yield from _suggestions(failed, words, level)
+    yield from _related(failed, words)
     if failed.notes:
-        yield Items(tuple(message(n, words) for n in failed.notes))
+        yield Items(tuple(message(note, words) for note in failed.notes))
 
 
 def _facts(failed: FailedJob, words: Catalog) -> Iterator[str]:
     job, main = failed.job, failed.main
     cause = words(f"ci.cause-{main.cause}")
-    sure = words(f"ci.confidence-{main.confidence}")
-    yield words("ci.detail-cause", cause=Escaped(cause), confidence=Escaped(sure))
+    confidence = words(f"ci.confidence-{main.confidence}")
+    rerun = words(f"ci.rerun-{main.rerun}")
+    yield words("ci.detail-cause", cause=Escaped(cause), confidence=Escaped(confidence))
     yield words("ci.detail-root", root=Escaped(root(main, words)))
-    yield words("ci.detail-rerun", rerun=Escaped(words(f"ci.rerun-{main.rerun}")))
+    yield words("ci.detail-rerun", rerun=Escaped(rerun))
     if job.runner:
         yield words("ci.detail-runner", runner=job.runner)
     if job.seconds is not None:
         yield words("ci.detail-took", time=duration(job.seconds, words))
-    if link := links(job, words):
+    link = links(job, words)
+    if link:
         yield link
 
 
-def _table(failed: FailedJob, words: Catalog, level: Level) -> Table:
+def _failures(failed: FailedJob, words: Catalog, level: Level) -> Iterator[Block]:
+    """The table of failed tests, where there is one."""
+    if not any(failure.test for failure in failed.failures):
+        return
+    yield Text(words("ci.failures"))
     header = tuple(words(f"ci.{key}") for key in ("failure-test", "failure-error", "failure-cause"))
-    return Table(header, tuple(_failure(f, words) for f in failed.failures[: level.failures]))
+    shown = failed.failures[: level.failures]
+    yield Table(header, tuple(_failure_row(failure, words) for failure in shown))
+    left_out = failed.left_out + len(failed.failures) - len(shown)
+    if left_out:
+        yield Text(words("ci.failures-left-out", count=left_out))
 
 
-def _failure(failure: Failure, words: Catalog) -> tuple[str, ...]:
+def _failure_row(failure: Failure, words: Catalog) -> tuple[str, ...]:
     test = words.style.code(failure.test) if failure.test else words("ci.whole-job")
     error = cut(failure.error, _LONGEST)
     cause = words(f"ci.cause-{failure.cause}")
@@ -89,36 +92,83 @@ def _failure(failure: Failure, words: Catalog) -> tuple[str, ...]:
     return test, words.style.code(error) if error else "", why
 
 
+def _reasons(failed: FailedJob, words: Catalog, level: Level) -> Iterator[Block]:
+    reasons: dict[str, None] = {}
+    for evidence in _in_turn(failed.failures):
+        reasons[_evidence(evidence, words)] = None
+    shown = tuple(reasons)[: level.evidence]
+    if shown:
+        yield Text(words("ci.evidence"))
+        yield Items(shown)
+
+
 def _in_turn(failures: Iterable[Failure]) -> Iterator[Evidence]:
-    """The first piece of every failure's evidence, then the second of each. That a JUnit file has a failure which the
-    table shows is worth saying only where nothing else is known."""
-    for row in zip_longest(*(_telling(f) for f in failures)):
-        yield from (e for e in row if e is not None)
+    """The first piece of every failure's evidence, then the second of each, and so on."""
+    for row in zip_longest(*(_worth_saying(failure) for failure in failures)):
+        for evidence in row:
+            if evidence is not None:
+                yield evidence
 
 
-def _telling(failure: Failure) -> tuple[Evidence, ...]:
-    return tuple(e for e in failure.evidence if e.message.key != Reason.JUNIT) or failure.evidence
+def _worth_saying(failure: Failure) -> tuple[Evidence, ...]:
+    """The failure's evidence.
+
+    That a JUnit file has a failure, which the table shows, is left out unless nothing else is
+    known.
+    """
+    telling = tuple(e for e in failure.evidence if e.message.key != Reason.JUNIT)
+    return telling or failure.evidence
 
 
 def _evidence(evidence: Evidence, words: Catalog) -> str:
-    said = message(evidence.message, words)
+    sentence = message(evidence.message, words)
+    line = evidence.line
     if evidence.location is not None:
-        said += words("ci.evidence-place", place=evidence.location)
-    if evidence.line is not None and evidence.line.number:
-        said += words(
-            "ci.evidence-line", number=evidence.line.number, text=cut(evidence.line.text, _LONGEST)
-        )
+        sentence += words("ci.evidence-place", place=evidence.location)
+    if line is not None and line.number:
+        text = cut(line.text, _LONGEST)
+        sentence += words("ci.evidence-line", number=line.number, text=text)
     if evidence.past is not None:
-        said += words("ci.evidence-past", **where(evidence.past, words))
-    return said
+        sentence += words("ci.evidence-past", **where(evidence.past, words))
+    return sentence
 
 
 def where(past: Past, words: Catalog) -> dict[str, str]:
     """Where and when a past result was seen, as arguments."""
-    seen = words(f"ci.where-{past.where}", pull=past.pull or "")
-    return {"where": Escaped(seen), "date": f"{past.date:%Y-%m-%d}", "commit": past.commit[:12]}
+    branch = words(f"ci.where-{past.where}", pull=past.pull or "")
+    return {"where": Escaped(branch), "date": f"{past.date:%Y-%m-%d}", "commit": past.commit[:12]}
 
 
-def _line(number: int, text: str) -> str:
-    said = cut(text, _LONGEST)
-    return f"{number}: {said}" if number else said
+def _log(failed: FailedJob, words: Catalog, level: Level) -> Iterator[Block]:
+    shown = failed.lines[: level.lines]
+    if not shown:
+        return
+    yield Text(words("ci.key-log"))
+    yield Code(tuple(_numbered(line) for line in shown), "text")
+    if len(failed.lines) > len(shown):
+        yield Text(words("ci.log-shortened", count=level.lines))
+
+
+def _numbered(line: LogLine) -> str:
+    """The line after its number; a line of a JUnit file has none."""
+    text = cut(line.text, _LONGEST)
+    return f"{line.number}: {text}" if line.number else text
+
+
+def _suggestions(failed: FailedJob, words: Catalog, level: Level) -> Iterator[Block]:
+    suggestions: list[Suggestion] = []
+    for failure in failed.failures[: level.failures]:
+        suggestions += failure.suggestions
+    lines = advice(suggestions, words)
+    if lines:
+        yield Text(words("ci.suggestions"))
+        yield Items(lines[: max(level.failures, _FEWEST_SUGGESTIONS)], numbered=True)
+
+
+def _related(failed: FailedJob, words: Catalog) -> Iterator[Block]:
+    places: dict[str, None] = {}
+    for failure in failed.failures:
+        for location in failure.related:
+            places[place(location)] = None
+    if places:
+        yield Text(words("ci.related", places=list(places)[:_MOST_RELATED]))

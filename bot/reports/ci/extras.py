@@ -1,4 +1,4 @@
-"""What else a CI report says: predictions met or not, coverage, what changed, the past of what failed, notes."""
+"""What else a CI report says: predictions, coverage, what changed, earlier results, notes."""
 
 from __future__ import annotations
 
@@ -11,139 +11,148 @@ from bot.reports.ci.details import where
 from bot.reports.ci.phrasing import message, name, state
 from checks.ci.model import Job, Past
 from checks.ci.report import CIReport, CoverageState, FileCoverage, FlagCoverage, PatchCoverage
-from checks.ci.report_diff import Since
+from checks.ci.report_diff import ReportDiff
 
 _MOST_PAST = 12
 _MOST_RANGES = 12
 
 
 def predictions(report: CIReport, words: Catalog) -> Iterator[Block]:
+    """What became of each failure that the review predicted."""
     if not report.predictions:
         return
     yield Heading(2, words("ci.heading-predictions"))
-    jobs = {j.id: name(j) for j in report.run.jobs}
-    lines = (
-        words(
-            f"ci.prediction-{p.outcome}",
-            test=p.test,
-            job=jobs.get(p.job, p.job),
-            error=p.error,
-            exception=p.exception,
+    job_names = {job.id: name(job) for job in report.run.jobs}
+    lines: dict[str, None] = {}
+    for prediction in report.predictions:
+        line = words(
+            f"ci.prediction-{prediction.outcome}",
+            test=prediction.test,
+            job=job_names.get(prediction.job, prediction.job),
+            error=prediction.error,
+            exception=prediction.exception,
         )
-        for p in report.predictions
-    )
-    yield Items(tuple(dict.fromkeys(lines)))
+        lines[line] = None
+    yield Items(tuple(lines))
 
 
-def since(changed: Since, words: Catalog) -> Iterator[Block]:
-    lines = [words("ci.since-commit", old=changed.head[:12])] if changed.head else []
-    kinds = (("failed", changed.failed), ("passed", changed.passed), ("finished", changed.finished))
-    for kind, names in (*kinds, ("started", changed.started)):
+def since(diff: ReportDiff, words: Catalog) -> Iterator[Block]:
+    """What changed since the last report."""
+    lines = []
+    if diff.head:
+        lines.append(words("ci.since-commit", old=diff.head[:12]))
+    for kind in ("failed", "passed", "finished", "started"):
+        names = getattr(diff, kind)
         if names:
             lines.append(words(f"ci.since-{kind}", names=list(names)))
     yield Heading(2, words("ci.heading-since"))
-    yield Items(tuple(lines)) if lines else Text(words("ci.since-same"))
-
-
-def coverage(found: PatchCoverage, words: Catalog) -> Iterator[Block]:
-    yield Heading(2, words("ci.heading-coverage"))
-    lines = []
-    if found.percent is None:
-        lines.append(words("ci.coverage-none"))
+    if lines:
+        yield Items(tuple(lines))
     else:
-        args = {
-            "covered": found.covered,
-            "executable": found.executable,
-            "percent": f"{found.percent:.1f}%",
-        }
-        lines.append(words("ci.coverage-patch", **args))
-    unknown = sum(f.state is CoverageState.UNKNOWN for f in found.files)
+        yield Text(words("ci.since-same"))
+
+
+def coverage(patch: PatchCoverage, words: Catalog) -> Iterator[Block]:
+    """The coverage of the patch and of the project."""
+    yield Heading(2, words("ci.heading-coverage"))
+    lines = [_patch(patch, words)]
+    unknown = sum(file.state is CoverageState.UNKNOWN for file in patch.files)
     if unknown:
         lines.append(words("ci.coverage-incomplete", count=unknown))
-    if found.project is not None and found.base_project is not None:
-        delta = f"{found.project - found.base_project:+.2f}"
-        project = {
-            "project": f"{found.project:.2f}%",
-            "base": f"{found.base_project:.2f}%",
-            "delta": Escaped(delta),
-        }
-        lines.append(words("ci.coverage-project", **project))
-    elif found.project is not None:
-        lines.append(words("ci.coverage-project-only", project=f"{found.project:.2f}%"))
-    lines += [_flag(f, words) for f in found.flags] + [message(n, words) for n in found.notes]
+    lines += _project(patch, words)
+    lines += [_flag(flag, words) for flag in patch.flags]
+    lines += [message(note, words) for note in patch.notes]
     yield Items(tuple(lines))
-    if found.files:
+    if patch.files:
         header = tuple(words(f"ci.coverage-{key}") for key in ("file", "lines", "missing"))
-        yield Table(header, tuple(_file(f, words) for f in found.files))
+        yield Table(header, tuple(_file(file, words) for file in patch.files))
+
+
+def _patch(patch: PatchCoverage, words: Catalog) -> str:
+    if patch.percent is None:
+        return words("ci.coverage-none")
+    return words(
+        "ci.coverage-patch",
+        covered=patch.covered,
+        executable=patch.executable,
+        percent=f"{patch.percent:.1f}%",
+    )
+
+
+def _project(patch: PatchCoverage, words: Catalog) -> Iterator[str]:
+    """The project's coverage, and how much it changed where that is known."""
+    if patch.project is None:
+        return
+    project = f"{patch.project:.2f}%"
+    if patch.base_project is None:
+        yield words("ci.coverage-project-only", project=project)
+        return
+    base = f"{patch.base_project:.2f}%"
+    delta = f"{patch.project - patch.base_project:+.2f}"
+    yield words("ci.coverage-project", project=project, base=base, delta=Escaped(delta))
 
 
 def _flag(flag: FlagCoverage, words: Catalog) -> str:
     if flag.missing:
         return words("ci.coverage-flag-missing", flag=flag.flag)
-    args = {"flag": flag.flag, "covered": flag.covered, "lines": flag.lines}
-    return (
-        words("ci.coverage-flag-carried", **args)
-        if flag.carried_forward
-        else words("ci.coverage-flag", **args)
-    )
+    key = "ci.coverage-flag-carried" if flag.carried_forward else "ci.coverage-flag"
+    return words(key, flag=flag.flag, covered=flag.covered, lines=flag.lines)
 
 
 def _file(file: FileCoverage, words: Catalog) -> tuple[str, ...]:
+    path = words.style.code(file.path)
+    lines = f"{file.covered}/{file.executable}" if file.executable else f"{file.added}"
     if file.state is CoverageState.UNKNOWN:
         reason = words(f"ci.coverage-reason-{file.reason}")
-        lines = f"{file.covered}/{file.executable}" if file.executable else f"{file.added}"
-        return (
-            words.style.code(file.path),
-            lines,
-            words("ci.coverage-unknown", reason=Escaped(reason)),
-        )
+        return path, lines, words("ci.coverage-unknown", reason=Escaped(reason))
     if not file.executable:
-        return words.style.code(file.path), f"{file.added}", words("ci.coverage-reason-no-code")
-    missing = (
-        words.style.code(", ".join(_ranges(file.missing)))
-        if file.missing
-        else words("ci.coverage-all")
-    )
-    return words.style.code(file.path), f"{file.covered}/{file.executable}", missing
+        return path, lines, words("ci.coverage-reason-no-code")
+    if not file.missing:
+        return path, lines, words("ci.coverage-all")
+    return path, lines, words.style.code(", ".join(_ranges(file.missing)))
 
 
 def _ranges(lines: tuple[int, ...]) -> list[str]:
     """`3, 5-9` for sorted line numbers."""
-    found: list[list[int]] = []
+    ranges: list[tuple[int, int]] = []
     for line in lines:
-        if found and line == found[-1][-1] + 1:
-            found[-1].append(line)
+        if ranges and line == ranges[-1][1] + 1:
+            ranges[-1] = (ranges[-1][0], line)
         else:
-            found.append([line])
-    shown = [f"{r[0]}-{r[-1]}" if len(r) > 1 else str(r[0]) for r in found]
-    return shown[:_MOST_RANGES] + (["…"] if len(shown) > _MOST_RANGES else [])
+            ranges.append((line, line))
+    texts = [str(first) if first == last else f"{first}-{last}" for first, last in ranges]
+    if len(texts) > _MOST_RANGES:
+        return [*texts[:_MOST_RANGES], "…"]
+    return texts
 
 
 def past(report: CIReport, words: Catalog) -> Iterator[Block]:
     """Results elsewhere of the tests that failed here, the newest first."""
-    tests = {f.test for job in report.failed for f in job.failures if f.test}
-    found = sorted(
-        (p for p in report.run.history if p.test in tests),
-        key=lambda p: (p.test, -p.date.timestamp()),
-    )
-    if not found:
+    tests: set[str] = set()
+    for job in report.failed:
+        tests.update(failure.test for failure in job.failures if failure.test)
+    results = [result for result in report.run.history if result.test in tests]
+    if not results:
         return
+    results.sort(key=lambda result: (result.test, -result.date.timestamp()))
     yield Heading(2, words("ci.heading-history"))
     header = tuple(words(f"ci.past-{key}") for key in ("test", "where", "date", "commit", "result"))
-    yield Table(header, tuple(_past(p, words) for p in found[:_MOST_PAST]))
+    yield Table(header, tuple(_past_row(result, words) for result in results[:_MOST_PAST]))
 
 
-def _past(result: Past, words: Catalog) -> tuple[str, ...]:
-    told = where(result, words)
-    done = Job(id="", name=result.job, conclusion=result.conclusion)
-    commit = words.style.code(told["commit"])
-    return words.style.code(result.test), told["where"], told["date"], commit, state(done, words)
+def _past_row(result: Past, words: Catalog) -> tuple[str, ...]:
+    seen = where(result, words)
+    job = Job(id="", name=result.job, conclusion=result.conclusion)
+    test, commit = words.style.code(result.test), words.style.code(seen["commit"])
+    return test, seen["where"], seen["date"], commit, state(job, words)
 
 
 def notes(report: CIReport, words: Catalog, *, shortened: bool) -> Iterator[Block]:
-    lines = [message(n, words) for n in report.notes]
+    """Remarks on the report: what could not be read, and whether it was shortened."""
+    lines = []
     if shortened:
-        lines.insert(0, words("ci.shortened"))
+        lines.append(words("ci.shortened"))
+    lines += [message(note, words) for note in report.notes]
     if lines:
         yield Heading(2, words("ci.heading-notes"))
         yield Items(tuple(lines))

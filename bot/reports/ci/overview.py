@@ -1,4 +1,4 @@
-"""What the report is about, in one sentence and in totals."""
+"""What the report is about, in sentences and in totals."""
 
 from __future__ import annotations
 
@@ -27,54 +27,48 @@ def opening(report: CIReport, words: Catalog) -> Iterator[Block]:
 
 
 def overview(report: CIReport, words: Catalog) -> Iterator[Block]:
-    """One sentence that says what matters, and the totals."""
+    """What matters in a few sentences, and the totals."""
     yield Heading(2, words("ci.heading-overview"))
     yield Text(_BETWEEN[words.language].join(_sentences(report, words)))
     totals = report.totals
-    keys = (
-        "total-runs",
-        "total-jobs",
-        "total-passed",
-        "total-failed",
-        "total-running",
-        "total-waiting",
-        "total-skipped",
-    )
-    header = tuple(words(f"ci.{key}") for key in keys)
-    runs = f"{totals.jobs + totals.reruns}({totals.reruns})"
-    counts = (
-        totals.jobs,
-        totals.passed,
-        totals.failed,
-        totals.running,
-        totals.waiting,
-        totals.skipped,
-    )
-    yield Table(header, ((runs, *map(str, counts)),))
+    columns = {
+        "total-runs": f"{totals.jobs + totals.reruns}({totals.reruns})",
+        "total-jobs": str(totals.jobs),
+        "total-passed": str(totals.passed),
+        "total-failed": str(totals.failed),
+        "total-running": str(totals.running),
+        "total-waiting": str(totals.waiting),
+        "total-skipped": str(totals.skipped),
+    }
+    header = tuple(words(f"ci.{key}") for key in columns)
+    yield Table(header, (tuple(columns.values()),))
 
 
 def _sentences(report: CIReport, words: Catalog) -> Iterator[str]:
-    failed = [f for f in report.failed if f.job.failed]
-    required = [f for f in failed if f.job.requirement is Requirement.REQUIRED]
-    unknown = [f for f in failed if f.job.requirement is Requirement.UNKNOWN]
+    failed = [job for job in report.failed if job.job.failed]
+    required = [job for job in failed if job.job.requirement is Requirement.REQUIRED]
+    unknown = [job for job in failed if job.job.requirement is Requirement.UNKNOWN]
     if required:
         yield words("ci.says-failed", count=len(required), names=_names(required))
     elif unknown:
         yield words("ci.says-failed-unknown", count=len(unknown), names=_names(unknown))
     elif failed:
         yield words("ci.says-optional", count=len(failed))
-    if people := [f for f in required or unknown if f.main.cause is Cause.PERSON]:
-        yield words("ci.says-person", count=len(people), names=_names(people))
+    need_person = [job for job in required or unknown if job.main.cause is Cause.PERSON]
+    if need_person:
+        yield words("ci.says-person", count=len(need_person), names=_names(need_person))
     if report.missing:
-        names = [name(m.job) for m in report.missing[:_MOST_NAMES]]
+        names = [name(missing.job) for missing in report.missing[:_MOST_NAMES]]
         yield words("ci.says-missing", count=len(report.missing), names=names)
     if failed or report.missing:
         return
     if report.running:
         yield words("ci.says-running", count=len(report.running))
+    elif report.run.jobs:
+        yield words("ci.says-passed")
     else:
-        yield words("ci.says-passed" if report.run.jobs else "ci.says-nothing")
+        yield words("ci.says-nothing")
 
 
 def _names(failed: list[FailedJob]) -> list[str]:
-    return [name(f.job) for f in failed[:_MOST_NAMES]]
+    return [name(job.job) for job in failed[:_MOST_NAMES]]

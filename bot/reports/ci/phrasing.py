@@ -1,12 +1,14 @@
-"""How the parts of a CI report are said: names, durations, sentences, and how much of them."""
+"""The wording of the parts of a CI report: names, durations, sentences, and how much of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from bot.i18n.catalog import Catalog
 from bot.i18n.templates import place
+from checks.ci.message_keys import Note
 from checks.ci.model import Job, Status
 from checks.ci.report import Failure, Suggestion
 from checks.core.finding import Location, Message
@@ -14,8 +16,11 @@ from checks.core.finding import Location, Message
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """How much of a report is written: rows of a table, failures of a task, lines of a log, pieces of evidence, and
-    whether there are the details of optional tasks, the coverage, and the past of what failed."""
+    """How much of a report is written.
+
+    Rows of a table, failures of a job, lines of a log, pieces of evidence; and whether it has the
+    details of optional jobs, the coverage, and the earlier results of what failed.
+    """
 
     rows: int
     failures: int
@@ -43,41 +48,52 @@ def root(failure: Failure, words: Catalog) -> str:
     return message(failure.root, words)
 
 
-def message(said: Message, words: Catalog, places: Sequence[str] = ()) -> str:
-    """A sentence of the analysis; long values from a log are cut."""
-    args = {
-        name: cut(value, _LONGEST) if isinstance(value, str) else value
-        for name, value in said.args.items()
-    }
-    if said.key.startswith("advice-"):
+def message(sentence: Message, words: Catalog, places: Sequence[str] = ()) -> str:
+    """A sentence of the analysis. Long values, which are from a log, are cut."""
+    args: dict[str, Any] = {}
+    for name, value in sentence.args.items():
+        args[name] = cut(value, _LONGEST) if isinstance(value, str) else value
+    if sentence.key.startswith("advice-"):
         args["places"] = list(places)
-    if said.key == "note-no-change":
+    if sentence.key == Note.NO_CHANGE:
         args["option"] = "--repo, --base, --head"
-    return words(f"ci.{said.key}", **args)
+    return words(f"ci.{sentence.key}", **args)
 
 
 def cut(text: str, most: int) -> str:
+    """At most `most` characters of a text, with `…` where it is longer."""
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def advice(suggestions: Iterable[Suggestion], words: Catalog) -> tuple[str, ...]:
     """What to do, each thing once with all its places."""
-    found: dict[str, tuple[Message, list[Location]]] = {}
-    for one in suggestions:
-        _, places = found.setdefault(message(one.message, words), (one.message, []))
-        if one.location is not None and one.location not in places:
-            places.append(one.location)
-    return tuple(
-        message(said, words, _places(places[:_MOST_PLACES])) for said, places in found.values()
-    )
+    messages: dict[str, Message] = {}
+    places: dict[str, list[Location]] = {}
+    for suggestion in suggestions:
+        sentence = message(suggestion.message, words)
+        messages.setdefault(sentence, suggestion.message)
+        places_of = places.setdefault(sentence, [])
+        if suggestion.location is not None and suggestion.location not in places_of:
+            places_of.append(suggestion.location)
+    lines = []
+    for sentence, first_message in messages.items():
+        shown = _group_by_file(places[sentence][:_MOST_PLACES])
+        lines.append(message(first_message, words, shown))
+    return tuple(lines)
 
 
-def _places(locations: Sequence[Location]) -> list[str]:
-    """`file:38/65-67` of each file."""
+def _group_by_file(locations: Sequence[Location]) -> list[str]:
+    """`file:38/65-67` for each file."""
     lines: dict[str, list[str]] = {}
-    for one in sorted(locations, key=lambda at: at.start_line):
-        lines.setdefault(one.path, []).append(place(one).removeprefix(f"{one.path}:"))
-    return [path if own == [path] else f"{path}:{'/'.join(own)}" for path, own in lines.items()]
+    for location in sorted(locations, key=lambda at: at.start_line):
+        line = place(location).removeprefix(f"{location.path}:")
+        lines.setdefault(location.path, []).append(line)
+    texts = []
+    for path, lines_of_file in lines.items():
+        # A place without a line is the path alone.
+        is_whole_file = lines_of_file == [path]
+        texts.append(path if is_whole_file else f"{path}:{'/'.join(lines_of_file)}")
+    return texts
 
 
 def state(job: Job, words: Catalog) -> str:
@@ -88,31 +104,39 @@ def state(job: Job, words: Catalog) -> str:
 
 
 def name(job: Job) -> str:
-    """What people know a task by: its workflow before its own name, where that is not in it."""
+    """What people know a job by: its workflow before its own name, where that is not in it."""
     prefix = f"{job.workflow} / "
-    return job.name if not job.workflow or job.name.startswith(prefix) else prefix + job.name
+    if not job.workflow or job.name.startswith(prefix):
+        return job.name
+    return prefix + job.name
 
 
 def duration(seconds: int | None, words: Catalog) -> str:
+    """A duration in words, rounded down to minutes or seconds; empty where it is not known."""
     if seconds is None:
         return ""
+    minutes, rest = divmod(seconds, 60)
     if seconds >= 3600:
-        return words("ci.hours", hours=seconds // 3600, minutes=seconds % 3600 // 60)
+        return words("ci.hours", hours=minutes // 60, minutes=minutes % 60)
     if seconds >= 60:
-        return words("ci.minutes", minutes=seconds // 60, seconds=seconds % 60)
+        return words("ci.minutes", minutes=minutes, seconds=rest)
     return words("ci.seconds", seconds=seconds)
 
 
 def links(job: Job, words: Catalog) -> str:
-    """Where to read the log."""
+    """Where to read the log, or else the job."""
     if job.log_url:
         return words.style.link(words("ci.link-log"), job.log_url)
-    return words.style.link(words("ci.link-job"), job.url) if job.url else ""
+    if job.url:
+        return words.style.link(words("ci.link-job"), job.url)
+    return ""
 
 
 def again(job: Job, words: Catalog) -> str:
-    """Where to run it again, and how often it was."""
-    said = [words.style.link(words("ci.link-rerun"), job.rerun_url)] if job.rerun_url else []
+    """Where to run it again, and how often that was done."""
+    parts = []
+    if job.rerun_url:
+        parts.append(words.style.link(words("ci.link-rerun"), job.rerun_url))
     if job.reruns:
-        said.append(words("ci.reruns", attempt=job.attempt))
-    return words("report.comma").join(said)
+        parts.append(words("ci.reruns", attempt=job.attempt))
+    return words("report.comma").join(parts)

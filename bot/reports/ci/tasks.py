@@ -31,27 +31,29 @@ def tasks(report: CIReport, words: Catalog, level: Level) -> Iterator[Block]:
 
 
 def _table(report: CIReport, jobs: list[Job], words: Catalog, level: Level) -> Table:
-    failed = {f.job.id: f for f in report.failed}
-    missing = {m.job.id: m for m in report.missing}
-    running = {r.job.id: r for r in report.running}
-    told = [j for j in jobs if j.id in failed or j.id in missing or j.id in running]
-    order = {id: n for n, id in enumerate([*failed, *missing, *running])}
-    told.sort(key=lambda j: order[j.id])
-    rows = [
-        _row(j, failed.get(j.id), missing.get(j.id), running.get(j.id), words)
-        for j in told[: level.rows]
-    ]
-    if len(told) > level.rows:
-        rows.append(_count(words("ci.tasks-left-out", count=len(told) - level.rows)))
-    rest = [j for j in jobs if j not in told]
-    if fine := sum(j.passed for j in rest):
-        rows.append(_count(words("ci.others-passed", count=fine), "✅"))
-    if skipped := len(rest) - fine:
-        rows.append(_count(words("ci.others-skipped", count=skipped), "⏭️"))
+    """A row for each job that failed, is missing or runs; all others are only counted."""
+    failed = {item.job.id: item for item in report.failed}
+    missing = {item.job.id: item for item in report.missing}
+    running = {item.job.id: item for item in report.running}
+    order = {job_id: rank for rank, job_id in enumerate([*failed, *missing, *running])}
+    listed = sorted((job for job in jobs if job.id in order), key=lambda job: order[job.id])
+    rows = []
+    for job in listed[: level.rows]:
+        own = failed.get(job.id), missing.get(job.id), running.get(job.id)
+        rows.append(_row(job, *own, words))
+    if len(listed) > level.rows:
+        rows.append(_count_row(words("ci.tasks-left-out", count=len(listed) - level.rows)))
+    others = [job for job in jobs if job.id not in order]
+    passed = sum(job.passed for job in others)
+    if passed:
+        rows.append(_count_row(words("ci.others-passed", count=passed), "✅"))
+    skipped = len(others) - passed
+    if skipped:
+        rows.append(_count_row(words("ci.others-skipped", count=skipped), "⏭️"))
     return Table(tuple(words(f"ci.{key}") for key in _KEYS), tuple(rows))
 
 
-def _count(text: str, sign: str = "") -> tuple[str, ...]:
+def _count_row(text: str, sign: str = "") -> tuple[str, ...]:
     return (sign, text, "", "", "", "", "")
 
 
@@ -62,10 +64,12 @@ def _row(
     running: Running | None,
     words: Catalog,
 ) -> tuple[str, ...]:
-    why = what = ""
+    why = suggestion = ""
     took = duration(job.seconds, words)
     if failed is not None:
-        why, what = root(failed.main, words), next(iter(advice(failed.main.suggestions, words)), "")
+        why = root(failed.main, words)
+        suggestions = advice(failed.main.suggestions, words)
+        suggestion = suggestions[0] if suggestions else ""
     elif missing is not None and missing.waited is not None:
         why = words("ci.missing-waited", time=duration(missing.waited, words))
     elif running is not None:
@@ -76,7 +80,7 @@ def _row(
         words.style.code(name(job)),
         took,
         why,
-        what,
+        suggestion,
         links(job, words),
         again(job, words),
     )
