@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 
-from checks.eval.integers import IntType
+from checks.eval.integers import CIntType
 
 SOLVER_TIMEOUT_MS = 2000
 
-INT32 = IntType(32, True)
-INT64 = IntType(64, True)
+INT32 = CIntType(32, True)
+INT64 = CIntType(64, True)
 
 _QUALIFIERS = frozenset(
     {"const", "static", "constexpr", "volatile", "std", "inline", "__restrict__"}
@@ -32,20 +32,20 @@ _BITS = {
 }
 
 
-def int_type(text: str) -> IntType | None:
+def int_type(text: str) -> CIntType | None:
     """The integer type that a C++ or numpy type name means, None for anything else (`auto`, a
     tensor)."""
     words = set(re.findall(r"\w+", text)) - _QUALIFIERS
     for word in words:
         sized = re.fullmatch(r"(u?)int(8|16|32|64)(_t)?", word)
         if sized is not None:
-            return IntType(int(sized[2]), not sized[1])
+            return CIntType(int(sized[2]), not sized[1])
     is_signed = words.isdisjoint(_UNSIGNED)
     base = words - _SIGNS
     for name, bits in _BITS.items():
         if name in base and base <= {"int", name}:
-            return IntType(bits, is_signed)
+            return CIntType(bits, is_signed)
     # `unsigned` alone is `unsigned int`.
     if words and not base:
-        return IntType(32, is_signed)
+        return CIntType(32, is_signed)
     return None

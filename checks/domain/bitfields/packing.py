@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from checks.domain.bitfields.int_types import int_type
-from checks.eval.integers import IntType
+from checks.eval.integers import CIntType
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function
 from checks.lang.ir.stmt import Assign, GuardedStmt, Return, guarded_statements
@@ -21,7 +21,7 @@ class BitField:
     expr: E.Expr
     shift: int = 0
     mask: int | None = None
-    cast: IntType | None = None
+    cast: CIntType | None = None
 
     @property
     def constant(self) -> int | None:

@@ -11,7 +11,7 @@ import z3
 
 from checks.domain.bitfields.int_types import INT32, INT64, SOLVER_TIMEOUT_MS, int_type
 from checks.domain.bitfields.packing import BitField, PackExpr, single_assignments
-from checks.eval.integers import IntType
+from checks.eval.integers import CIntType
 from checks.lang.ir import expr as E
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.ir.stmt import Assert, Assign, GuardedStmt, guarded_statements
@@ -30,7 +30,7 @@ class Ranges:
         self._types = _declared_types(function, statements)
         self._facts = [*_asserted_before(at, statements), *at.guards]
 
-    def type_of(self, expr: E.Expr) -> IntType:
+    def type_of(self, expr: E.Expr) -> CIntType:
         """The declared type of `expr`; where it is not known, `int` in C++ and a 64-bit integer in
         Python."""
         if isinstance(expr, E.Cast):
@@ -45,7 +45,7 @@ class Ranges:
         """The width of the word: of its widest field, at least an int."""
         return max(32, *(self._type_of_field(field).bits for field in pack.fields))
 
-    def _type_of_field(self, field: BitField) -> IntType:
+    def _type_of_field(self, field: BitField) -> CIntType:
         return field.cast or self.type_of(field.expr)
 
     def overflow(self, field: BitField, width: int) -> int | None:
@@ -95,14 +95,14 @@ class Ranges:
         return "" if expr is None else source_of(expr)
 
 
-def _declared_types(function: Function, statements: list[GuardedStmt]) -> dict[str, IntType | None]:
+def _declared_types(function: Function, statements: list[GuardedStmt]) -> dict[str, CIntType | None]:
     """The integer type of each parameter and local, None for a pointer or another type."""
     declared = {param.name: param.type for param in function.params}
     for guarded in statements:
         stmt = guarded.stmt
         if isinstance(stmt, Assign) and stmt.declares and isinstance(stmt.target, E.Name):
             declared[stmt.target.id] = stmt.declares
-    types: dict[str, IntType | None] = {}
+    types: dict[str, CIntType | None] = {}
     for name, text in declared.items():
         types[name] = None if "*" in text else int_type(text)
     return types
@@ -124,7 +124,7 @@ def _smallest_beyond(
     width: int,
     key: str,
     facts: list[E.Expr],
-    type_: IntType,
+    type_: CIntType,
     key_of: Callable[[E.Expr], str],
 ) -> int | None:
     """A value beyond `width` bits that all `facts` allow for the expression `key`.
