@@ -1,8 +1,8 @@
 """How good the rules are: findings on labelled history against the labels.
 
-A case is one line of JSON: `kind` is `bug` (a place where something must be reported) or `clean` (a change on which no
-bug may be reported); `base`, `head`, `rule`, `path`, `line`, further places in `also`, `confidence` of the label, and
-`variant`, for a head whose tree differs from the commit's.
+A case is one line of JSON: `kind` is `bug` (a place where something must be reported) or `clean` (a
+change on which no bug may be reported); `base`, `head`, `rule`, `path`, `line`, further places in
+`also`, `confidence` of the label, and `variant`, for a head whose tree differs from the commit's.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A labelled case. `from_base` are folders of the head tree that are taken from the base instead."""
+    """A labelled case.
+
+    `from_base` are folders of the head tree that are taken from the base instead.
+    """
 
     id: str
     kind: str
@@ -59,8 +62,10 @@ class Reported:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A review of one change: its findings, or the error it died of, with wall seconds and the megabytes that its
-    process, which did the reviews before it as well, had held at most by its end."""
+    """A review of one change: its findings, or the error it died of, with wall seconds and the
+    megabytes that its process, which did the reviews before it as well, had held at most by its
+    end.
+    """
 
     base: str
     head: str
@@ -147,7 +152,9 @@ def _case(raw: Mapping[str, Any]) -> Case:
 
 
 def hits(case: Case, findings: Iterable[Reported]) -> bool:
-    """Whether one of the findings is of the case's rule and stands at one of its places, give or take three lines."""
+    """Whether one of the findings is of the case's rule and stands at one of its places, give or
+    take three lines.
+    """
     return any(f.rule == case.rule and any(_near(f, p) for p in case.places) for f in findings)
 
 
@@ -160,7 +167,10 @@ def _near(finding: Reported, place: Place) -> bool:
 def score(
     cases: Iterable[Case], outcomes: Mapping[tuple[str, str, tuple[str, ...]], Outcome]
 ) -> Score:
-    """Score every case against the review of its change. Labels older than the change count only when found."""
+    """Score every case against the review of its change.
+
+    Labels older than the change count only when found.
+    """
     result = Score()
     cases = [c for c in cases if c.change in outcomes]
     for change, outcome in outcomes.items():

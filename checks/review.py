@@ -16,7 +16,9 @@ from checks.registry import RULES
 
 
 class Verdict(StrEnum):
-    """What the findings come to: `BLOCK` with a bug, `DISCUSS` with a suggestion or open question, else `PASS`."""
+    """What the findings come to: `BLOCK` with a bug, `DISCUSS` with a suggestion or open question,
+    else `PASS`.
+    """
 
     BLOCK = "block"
     DISCUSS = "discuss"
@@ -25,7 +27,9 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """The outcome: findings in report order, and the changed files that could not be analysed, with the reason."""
+    """The outcome: findings in report order, and the changed files that could not be analysed, with
+    the reason.
+    """
 
     change: ChangeSet
     config: Config
@@ -74,7 +78,9 @@ def _run(check: Check, change: ChangeSet, config: Config, *, pedantic: bool) -> 
 def _settle(
     finding: Finding, check: Check, change: ChangeSet, config: Config, before: Counter[str]
 ) -> Finding:
-    """Lower the claim where the code around it did not parse; keep a fix only when it is proved to work."""
+    """Lower the claim where the code around it did not parse; keep a fix only when it is proved to
+    work.
+    """
     unit = change.unit(finding.location.path, finding.location.side)
     function = unit.function_at(finding.location.start_line) if unit else None
     if function is not None and not function.clean:
@@ -94,9 +100,11 @@ def verify(
     config: Config,
     before: Counter[str],
 ) -> bool:
-    """Whether `fix`, applied to the head tree, makes `finding` go away and brings nothing new of this rule.
+    """Whether `fix`, applied to the head tree, makes `finding` go away and brings nothing new of
+    this rule.
 
-    `before` counts the rule's findings without the fix, by fingerprint: the same claim may stand twice in a function.
+    `before` counts the rule's findings without the fix, by fingerprint: the same claim may stand
+    twice in a function.
     """
     try:
         after = change.with_files(apply(fix.edits, change))
@@ -107,7 +115,9 @@ def verify(
 
 
 def apply(edits: Iterable[Edit], change: ChangeSet) -> dict[str, bytes]:
-    """The head files that `edits` change, with the edits made; raises ValueError on a line that is not there."""
+    """The head files that `edits` change, with the edits made; raises ValueError on a line that is
+    not there.
+    """
     texts: dict[str, list[str]] = {}
     for edit in sorted(edits, key=lambda e: (e.path, -e.start_line)):
         lines = texts.get(edit.path)

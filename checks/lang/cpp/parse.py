@@ -46,7 +46,7 @@ def parse_cpp(path: str, data: bytes) -> SourceFile:
         bindings=bindings(ctx, root, quiet, path),
         declarations=tuple(found.declarations),
         imports=tuple(found.imports),
-        skipped=broken_ranges(ctx, root),
+        unparsed=broken_ranges(ctx, root),
         find_comments=partial(scan.comments, data, masked.scan.comments),
     )
 

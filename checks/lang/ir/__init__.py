@@ -1,1 +1,3 @@
-"""One expression and statement language for C++, CUDA and Python: a sender and a receiver meet in the same terms."""
+"""One expression and statement language for C++, CUDA and Python: a sender and a receiver meet in
+the same terms.
+"""

@@ -31,7 +31,7 @@ def parse_python(path: str, data: bytes) -> SourceFile:
         classes=tuple(definitions.classes),
         constants=tuple(definitions.constants),
         imports=tuple(definitions.imports),
-        skipped=broken,
+        unparsed=broken,
         top=definitions.statements.block(module.body),
         find_comments=partial(comments, source.lines),
     )
