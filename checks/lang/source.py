@@ -9,7 +9,24 @@ from checks.lang.ir.source_file import SourceFile
 from checks.lang.python.parse import parse_python
 
 # `.xpu`, `.maca`, `.mu` and `.hip` are kernels for Kunlun, MetaX, Moore Threads and AMD.
-CPP = frozenset(".c .cc .cpp .cxx .cu .cuh .h .hpp .hxx .inl .xpu .maca .mu .hip".split())
+CPP = frozenset(
+    [
+        ".c",
+        ".cc",
+        ".cpp",
+        ".cxx",
+        ".cu",
+        ".cuh",
+        ".h",
+        ".hpp",
+        ".hxx",
+        ".inl",
+        ".xpu",
+        ".maca",
+        ".mu",
+        ".hip",
+    ]
+)
 PYTHON = frozenset({".py", ".pyi"})
 # Bytes; a larger file is generated, and takes seconds to parse.
 LARGEST = 2_000_000
