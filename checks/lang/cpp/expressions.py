@@ -78,7 +78,10 @@ _NUMBER_TYPE = re.compile(
 
 
 def lower_expr(ctx: Context, node: Node) -> Expr:
-    """The expression at `node`; `Unknown` where it has no form, holds an error or nests too deep."""
+    """The expression at `node`.
+
+    `Unknown` where it has no form here, holds a syntax error or is nested too deeply.
+    """
     handler = _HANDLERS.get(node.type)
     if handler is None or ctx.depth >= DEEPEST:
         return ctx.unknown(node)
@@ -361,7 +364,10 @@ def _designator(ctx: Context, pair: Node) -> Expr:
 
 
 def _sizeof(ctx: Context, node: Node) -> Expr:
-    """`sizeof(T)`, `alignof(T)`: the type is a name, as the grammar cannot tell it from a variable."""
+    """`sizeof(T)`, `alignof(T)`.
+
+    The type is a name, because the grammar cannot tell it from a variable.
+    """
     line = ctx.line(node)
     word = Name(node.type.partition("_")[0], line=line)
     kind = node.child_by_field_name("type")

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """`line` is where the expression starts in its file, from 1; it does not take part in equality."""
+    """`line` is where the expression starts in its file, from 1; equality does not look at it."""
 
     line: int = field(default=0, compare=False, kw_only=True)
 
@@ -219,7 +219,7 @@ def dotted(expr: Expr) -> str | None:
 
 
 def callee(call: Call) -> str:
-    """The last part of what is called: `f` for `f()`, `a.f()`, `ns::f()`; empty for anything else."""
+    """The last part of what is called: `f` for `f()`, `a.f()`, `ns::f()`; empty for any other."""
     match call.func:
         case Name(id=name):
             return name.rsplit("::", 1)[-1]

@@ -1,4 +1,4 @@
-"""Expressions as source text, for people: in a message, in evidence, as the subject of a finding."""
+"""Expressions as source text for people: in a message, as evidence, as a finding's subject."""
 
 from __future__ import annotations
 

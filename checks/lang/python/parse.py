@@ -8,8 +8,8 @@ from functools import partial
 from checks.lang.ir.source_file import SourceFile
 from checks.lang.python.comments import comments
 from checks.lang.python.definitions import Definitions
-from checks.lang.python.lower import Statements
 from checks.lang.python.recover import recover
+from checks.lang.python.statements import Statements
 from checks.lang.python.text import REFUSED, Source, parse, read
 
 
@@ -32,7 +32,7 @@ def parse_python(path: str, data: bytes) -> SourceFile:
         constants=tuple(definitions.constants),
         imports=tuple(definitions.imports),
         unparsed=broken,
-        top=definitions.statements.block(module.body),
+        top=definitions.statements.lower_block(module.body),
         find_comments=partial(comments, source.lines),
     )
 
