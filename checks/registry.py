@@ -63,5 +63,5 @@ RULES: tuple[Check, ...] = (
 
 
 def rule(name: str) -> Check | None:
-    """The rule with this id."""
-    return next((r for r in RULES if name == r.ID), None)
+    """The rule with this id, None where there is none."""
+    return next((check for check in RULES if name == check.ID), None)

@@ -43,7 +43,7 @@ class ConfigError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Paths:
+class PathsConfig:
     """Globs (`**` crosses folders) of product code, tests, and end-to-end tests.
 
     The stored baselines of end-to-end tests count as end-to-end tests.
@@ -55,7 +55,7 @@ class Paths:
 
 
 @dataclass(frozen=True, slots=True)
-class Title:
+class TitleConfig:
     """Titles of pull requests.
 
     `tags` are the allowed ones (empty: read from the template), `most_tags` how many a title may
@@ -69,7 +69,7 @@ class Title:
 
 
 @dataclass(frozen=True, slots=True)
-class Description:
+class DescriptionConfig:
     """Pull-request bodies.
 
     `template` is where the template lies (empty: GitHub's usual places); `required` are the
@@ -83,7 +83,7 @@ class Description:
 
 
 @dataclass(frozen=True, slots=True)
-class Branches:
+class BranchesConfig:
     """`release` globs take only cherry-picks of what `develop` already has."""
 
     develop: str = ""
@@ -107,14 +107,14 @@ class Hardware:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class RulesConfig:
     """Rules switched off, by id."""
 
     disable: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Semantics:
+class SemanticsConfig:
     """Names of the indices whose meaning is checked.
 
     A buffer is one of them by this name, or by one that ends in it (`target_model_step_idx`).
@@ -158,12 +158,12 @@ class Config:
     """All that a repository may say about itself; one field for each table of the file."""
 
     profile: str = "generic"
-    paths: Paths = field(default_factory=Paths)
-    title: Title = field(default_factory=Title)
-    description: Description = field(default_factory=Description)
-    branches: Branches = field(default_factory=Branches)
-    rules: Rules = field(default_factory=Rules)
-    semantics: Semantics = field(default_factory=Semantics)
+    paths: PathsConfig = field(default_factory=PathsConfig)
+    title: TitleConfig = field(default_factory=TitleConfig)
+    description: DescriptionConfig = field(default_factory=DescriptionConfig)
+    branches: BranchesConfig = field(default_factory=BranchesConfig)
+    rules: RulesConfig = field(default_factory=RulesConfig)
+    semantics: SemanticsConfig = field(default_factory=SemanticsConfig)
     family: tuple[Family, ...] = ()
     hardware: tuple[Hardware, ...] = ()
     gpu_job: tuple[GpuJob, ...] = ()

@@ -32,7 +32,7 @@ Span = tuple[int, int]
 
 
 @dataclass(slots=True)
-class _Group:
+class _Conditional:
     """One `#if` to its `#endif`: the spans of its directives, and of the arms between them."""
 
     directives: list[Span] = field(default_factory=list)
@@ -78,14 +78,14 @@ def _word_count(quiet: bytes, arm: Span) -> int:
     return len(quiet[start:end].split())
 
 
-def _groups(quiet: bytes) -> Iterator[_Group]:
+def _groups(quiet: bytes) -> Iterator[_Conditional]:
     """Closed groups, outer before inner."""
-    opened: list[_Group] = []
-    closed: list[_Group] = []
+    opened: list[_Conditional] = []
+    closed: list[_Conditional] = []
     for match in _DIRECTIVE.finditer(quiet):
         word = match[1]
         if word.startswith(b"if"):
-            opened.append(_Group())
+            opened.append(_Conditional())
         if not opened:
             continue
         opened[-1].directives.append(match.span())
@@ -94,7 +94,7 @@ def _groups(quiet: bytes) -> Iterator[_Group]:
     yield from sorted(closed, key=lambda group: group.start)
 
 
-def _cuts_statement(quiet: bytes, group: _Group) -> bool:
+def _cuts_statement(quiet: bytes, group: _Conditional) -> bool:
     """Whether an arm begins or ends inside a statement, or opens what it does not close."""
     before = quiet[max(0, group.start - _LONGEST_GAP) : group.start]
     lines = [line for line in before.split(b"\n") if not line.lstrip().startswith(b"#")]

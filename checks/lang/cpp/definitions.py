@@ -11,16 +11,16 @@ from checks.lang.cpp.context import LONGEST_TEXT, Context, field_of, named_child
 from checks.lang.cpp.declarators import declarators
 from checks.lang.cpp.functions import declaration, function, inner_functions
 from checks.lang.cpp.preprocessor import define, include
-from checks.lang.cpp.scope import PREPROCESSOR_ARMS, Scope
+from checks.lang.cpp.scope import PREPROCESSOR_ARMS, DefinitionScope
 from checks.lang.ir.source_file import Class, Constant, Declaration, Function, Import, Struct
 
 _TYPES = frozenset({"struct_specifier", "class_specifier", "union_specifier", "enum_specifier"})
 # Nodes that wait to be visited, each with what is around it.
-_Nodes = list[tuple[Node, Scope]]
+_Nodes = list[tuple[Node, DefinitionScope]]
 
 
 @dataclass
-class FileDefinitions:
+class CppDefinitions:
     """The definitions of one file, in source order."""
 
     path: str
@@ -32,17 +32,17 @@ class FileDefinitions:
     imports: list[Import] = field(default_factory=list)
 
 
-def collect(ctx: Context, root: Node, path: str) -> FileDefinitions:
+def collect(ctx: Context, root: Node, path: str) -> CppDefinitions:
     """The definitions under `root`."""
-    out = FileDefinitions(path)
-    waiting = _children(root, Scope())[::-1]
+    out = CppDefinitions(path)
+    waiting = _children(root, DefinitionScope())[::-1]
     while waiting:
         node, scope = waiting.pop()
         waiting.extend(reversed(_visit(ctx, node, scope, out)))
     return out
 
 
-def _visit(ctx: Context, node: Node, scope: Scope, out: FileDefinitions) -> _Nodes:
+def _visit(ctx: Context, node: Node, scope: DefinitionScope, out: CppDefinitions) -> _Nodes:
     """Add what `node` defines to `out`; the result are the nodes inside it that come next."""
     match node.type:
         case "function_definition":
@@ -63,7 +63,7 @@ def _visit(ctx: Context, node: Node, scope: Scope, out: FileDefinitions) -> _Nod
             return _container(ctx, node, scope)
 
 
-def _container(ctx: Context, node: Node, scope: Scope) -> _Nodes:
+def _container(ctx: Context, node: Node, scope: DefinitionScope) -> _Nodes:
     """What stands in a namespace, an `extern "C"`, a template, an `#if`."""
     match node.type:
         case "namespace_definition":
@@ -90,7 +90,7 @@ def _container(ctx: Context, node: Node, scope: Scope) -> _Nodes:
             return []
 
 
-def _preprocessor_arm(ctx: Context, node: Node, scope: Scope) -> _Nodes:
+def _preprocessor_arm(ctx: Context, node: Node, scope: DefinitionScope) -> _Nodes:
     head = field_of(node, "name", "condition")
     directive = "#else"
     if head is not None:
@@ -101,11 +101,11 @@ def _preprocessor_arm(ctx: Context, node: Node, scope: Scope) -> _Nodes:
     return [(child, inner) for child in node.children if child != head]
 
 
-def _children(body: Node | None, scope: Scope) -> _Nodes:
+def _children(body: Node | None, scope: DefinitionScope) -> _Nodes:
     return [(child, scope) for child in body.children] if body is not None else []
 
 
-def _function(ctx: Context, node: Node, scope: Scope, out: FileDefinitions) -> _Nodes:
+def _function(ctx: Context, node: Node, scope: DefinitionScope, out: CppDefinitions) -> _Nodes:
     definition = function(ctx, node, scope, out.path)
     if definition is not None:
         out.functions.append(definition)
@@ -114,11 +114,11 @@ def _function(ctx: Context, node: Node, scope: Scope, out: FileDefinitions) -> _
         return []
     # Where braces did not balance (one arm of an `#if` opens what both close), the next function is
     # inside this one.
-    inside = Scope(scope.names)
+    inside = DefinitionScope(scope.names)
     return [(inner, inside) for inner in inner_functions(body)]
 
 
-def _declaration(ctx: Context, node: Node, scope: Scope, out: FileDefinitions) -> _Nodes:
+def _declaration(ctx: Context, node: Node, scope: DefinitionScope, out: CppDefinitions) -> _Nodes:
     """Functions that are declared, constants, and the type in `struct S {...} s;`."""
     inside: _Nodes = []
     found = list(declarators(ctx, node))
@@ -138,7 +138,9 @@ def _declaration(ctx: Context, node: Node, scope: Scope, out: FileDefinitions) -
     return inside
 
 
-def _type(ctx: Context, node: Node, scope: Scope, out: FileDefinitions, alias: str) -> _Nodes:
+def _type(
+    ctx: Context, node: Node, scope: DefinitionScope, out: CppDefinitions, alias: str
+) -> _Nodes:
     """A struct, class, union or enum; its methods are visited next.
 
     `alias` names a type that has no name of its own (`typedef struct {...} S;`).
@@ -162,10 +164,10 @@ def _type(ctx: Context, node: Node, scope: Scope, out: FileDefinitions, alias: s
     if bases or is_class or has_methods:
         out.classes.append(Class(qualified, bases, out.path, start_line, end_line))
     names = (*scope.names, name) if name else scope.names
-    return _children(body, Scope(names, qualified, guard=scope.guard))
+    return _children(body, DefinitionScope(names, qualified, guard=scope.guard))
 
 
-def _alias(ctx: Context, node: Node, scope: Scope, out: FileDefinitions) -> _Nodes:
+def _alias(ctx: Context, node: Node, scope: DefinitionScope, out: CppDefinitions) -> _Nodes:
     """`using T = ...` and `typedef`."""
     kind = node.child_by_field_name("type")
     name = field_of(node, "name", "declarator")

@@ -9,7 +9,7 @@ from tree_sitter import Node
 
 from checks.lang.cpp.context import Context, collapse_whitespace, field_of, named_children
 from checks.lang.cpp.declarators import Declarator, parameters, unwrap
-from checks.lang.cpp.scope import Scope
+from checks.lang.cpp.scope import DefinitionScope
 from checks.lang.cpp.statements import lower_all, lower_block
 from checks.lang.ir.source_file import Declaration, Function, Ranges
 from checks.lang.ir.stmt import Stmt
@@ -22,7 +22,7 @@ _TEMPLATE_ARGUMENTS = re.compile(r"<.*>$")
 _MACRO_CALL = re.compile(r"[A-Z][A-Z0-9_]+\s*\(")
 
 
-def function(ctx: Context, node: Node, scope: Scope, path: str) -> Function | None:
+def function(ctx: Context, node: Node, scope: DefinitionScope, path: str) -> Function | None:
     """A definition; None for what only looks like one. Its body is lowered when it is asked for."""
     declarator = node.child_by_field_name("declarator")
     if declarator is None:
@@ -64,7 +64,7 @@ def _lower_body(ctx: Context, node: Node) -> tuple[Stmt, ...]:
 
 
 def declaration(
-    ctx: Context, node: Node, declarator: Declarator, scope: Scope, path: str
+    ctx: Context, node: Node, declarator: Declarator, scope: DefinitionScope, path: str
 ) -> Declaration:
     """A function that is declared only."""
     name, _ = split_name(declarator.names[0])

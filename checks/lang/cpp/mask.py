@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from checks.lang.cpp.macros import Blocks, mask_calls
-from checks.lang.cpp.scan import Scan, blank, scan
+from checks.lang.cpp.scan import ScannedSource, blank, scan
 
 # Attribute macros with arguments.
 _WITH_ARGUMENTS = re.compile(
@@ -85,7 +85,7 @@ class Masked:
     """`code` is what is parsed. `blocks` maps where a macro's block starts to the macro's span."""
 
     code: bytes
-    scan: Scan
+    scan: ScannedSource
     blocks: Blocks
 
 

@@ -23,7 +23,7 @@ _COMMENT_MARKER = re.compile(r"^\s*(?://[/!]?<?|/\*[*!]*<?|\*(?!/)|(?=\*/))[ \t]
 
 
 @dataclass(frozen=True, slots=True)
-class Scan:
+class ScannedSource:
     """A source file with parts of it blanked; every byte that is left is in its place.
 
     `code` has no comments, `quiet` no comments and no insides of strings. `comments` are the byte
@@ -35,7 +35,7 @@ class Scan:
     comments: tuple[tuple[int, int], ...]
 
 
-def scan(data: bytes) -> Scan:
+def scan(data: bytes) -> ScannedSource:
     """Where the comments are, and the code that is left."""
     code, quiet = bytearray(data), bytearray(data)
     spans: list[tuple[int, int]] = []
@@ -47,7 +47,7 @@ def scan(data: bytes) -> Scan:
             quiet[start:stop] = blank(match[0])
         else:
             quiet[start + 1 : stop - 1] = blank(data[start + 1 : stop - 1])
-    return Scan(bytes(code), bytes(quiet), tuple(spans))
+    return ScannedSource(bytes(code), bytes(quiet), tuple(spans))
 
 
 def blank(text: bytes) -> bytes:

@@ -13,7 +13,7 @@ PREPROCESSOR_ARMS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class DefinitionScope:
     """What is around a definition.
 
     `names` are namespaces and classes, `owner` the innermost class, `marks` holds `extern "C"`,

@@ -27,7 +27,7 @@ from checks.lang.cpp.context import (
 from checks.lang.cpp.declarators import declarators, initial_value, parameters
 from checks.lang.cpp.expressions import lower_expr
 from checks.lang.cpp.snippets import expression
-from checks.lang.cpp.switch import Case, branch_chain
+from checks.lang.cpp.switch import SwitchCase, branch_chain
 from checks.lang.ir.expr import Call, Const, Expr, Name, Sequence, Unknown
 from checks.lang.ir.stmt import (
     Assert,
@@ -365,11 +365,11 @@ def _inside_switch(body: Node | None) -> list[Node]:
     return inside
 
 
-def _case(ctx: Context, node: Node) -> Case:
+def _case(ctx: Context, node: Node) -> SwitchCase:
     value = node.child_by_field_name("value")
     label = lower_expr(ctx, value) if value is not None else None
     body = lower_all(ctx, [child for child in named_children(node) if child != value])
-    return Case(label, body, **_lines(ctx, node))
+    return SwitchCase(label, body, **_lines(ctx, node))
 
 
 # Loops

@@ -12,7 +12,7 @@ _LONGEST_FALL = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class SwitchCase:
     """One `case label:` (label None: `default:`) with its statements and lines."""
 
     label: Expr | None
@@ -21,7 +21,7 @@ class Case:
     end_line: int
 
 
-def branch_chain(subject: Expr, cases: list[Case]) -> tuple[Stmt, ...]:
+def branch_chain(subject: Expr, cases: list[SwitchCase]) -> tuple[Stmt, ...]:
     """`if (subject == a) ... else if (subject == b || subject == c) ... else ...`."""
     default: tuple[Stmt, ...] = ()
     tests: list[tuple[Expr, int]] = []
@@ -53,7 +53,7 @@ def _equals_any(subject: Expr, labels: list[Expr]) -> Expr:
     return test if test is not None else Const(False)
 
 
-def _statements_from(cases: list[Case], position: int) -> tuple[Stmt, ...]:
+def _statements_from(cases: list[SwitchCase], position: int) -> tuple[Stmt, ...]:
     """A case's statements, on into the next ones until one leaves.
 
     Its own `break` is the end of the branch, and no statement of it.

@@ -40,6 +40,8 @@ class Name(Node):
 
 @dataclass(frozen=True, slots=True)
 class Attr(Node):
+    """`base.name`, and C++'s `base->name`."""
+
     base: Expr
     name: str
 
@@ -54,6 +56,8 @@ class Index(Node):
 
 @dataclass(frozen=True, slots=True)
 class Slice(Node):
+    """`lower:upper:step` inside an `Index`."""
+
     lower: Expr | None = None
     upper: Expr | None = None
     step: Expr | None = None
@@ -76,6 +80,8 @@ class Call(Node):
 
 @dataclass(frozen=True, slots=True)
 class Unary(Node):
+    """`-x`, `not x`, `*x`, ...; in a Python call `*x` is an argument that is spread."""
+
     op: str
     operand: Expr
 
@@ -91,6 +97,8 @@ class Binary(Node):
 
 @dataclass(frozen=True, slots=True)
 class Ternary(Node):
+    """`test ? then : orelse`."""
+
     test: Expr
     then: Expr
     orelse: Expr
@@ -98,6 +106,8 @@ class Ternary(Node):
 
 @dataclass(frozen=True, slots=True)
 class Cast(Node):
+    """A C++ cast in any spelling; `type` is source text."""
+
     type: str
     operand: Expr
 
@@ -128,6 +138,8 @@ class Comprehension(Node):
 
 @dataclass(frozen=True, slots=True)
 class Unknown(Node):
+    """An expression that has no form here, as source text."""
+
     text: str
 
 

@@ -35,9 +35,8 @@ class Param:
 class Function:
     """A function definition.
 
-    `qualname` has its class or namespace (`TokenProcessor._process`, `ns::f`).
-
-    `marks` holds `__global__`, `__device__`, `static`, `inline`, `template<...>`, and Python
+    `qualname` has its class or namespace (`TokenProcessor._process`, `ns::f`); `owner` is the
+    class. `marks` holds `__global__`, `__device__`, `static`, `inline`, `template<...>`, and Python
     decorators as source text (`pytest.fixture`, `triton.jit`, `staticmethod`). `clean` is False
     where the parser had to skip something inside, and `broken` then lists those lines. `body` is
     lowered, and what is broken found, when first asked for.
@@ -58,17 +57,21 @@ class Function:
 
     @cached_property
     def body(self) -> Body:
+        """The statements of the function."""
         return Body(self.lower())
 
     @cached_property
     def broken(self) -> Ranges:
+        """The lines inside that did not parse."""
         return self.find_broken()
 
     @property
     def clean(self) -> bool:
+        """Whether all of the function parsed."""
         return not self.broken
 
     def covers(self, line: int) -> bool:
+        """Whether `line` is one of the function's lines."""
         return self.start_line <= line <= self.end_line
 
 
@@ -102,6 +105,8 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Struct:
+    """A C++ struct, class or union with its data members."""
+
     name: str
     members: tuple[Member, ...]
     path: str

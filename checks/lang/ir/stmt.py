@@ -1,5 +1,6 @@
-"""Statements of C++ and Python in one form: what a function does, in order, with its branches and
-loops.
+"""Statements of C++ and Python in one form: what a function does, in order.
+
+Branches and loops hold the statements inside them; `guarded_statements` gives all of them in a row.
 """
 
 from __future__ import annotations
@@ -36,11 +37,15 @@ class Assign(StmtBase):
 
 @dataclass(frozen=True, slots=True)
 class ExprStmt(StmtBase):
+    """An expression for what it does: a call, most often."""
+
     value: Expr
 
 
 @dataclass(frozen=True, slots=True)
 class Return(StmtBase):
+    """`return`, with a value or without."""
+
     value: Expr | None
 
 
@@ -53,8 +58,9 @@ class Raise(StmtBase):
 
 @dataclass(frozen=True, slots=True)
 class Assert(StmtBase):
-    """`assert x`, `PD_CHECK(x)`, `PADDLE_ENFORCE...`: `test` holds after it. `how` is the name of
-    the macro.
+    """`assert x`, `PD_CHECK(x)`, `PADDLE_ENFORCE...`: `test` holds after it.
+
+    `how` is the name of the macro.
     """
 
     test: Expr
@@ -96,8 +102,11 @@ class For(StmtBase):
 
 @dataclass(frozen=True, slots=True)
 class With(StmtBase):
-    """`with`, `try` (its body, then handlers and finally in `parts`), a bare C++ block, an `#ifdef`
-    arm.
+    """Statements that belong together; `kind` says why.
+
+    `with` (`items` are the contexts), `try` (`parts` are its handlers and `finally`, `items` the
+    exceptions), `block` for a bare C++ block, `ifdef` for an arm of an `#if` (its directive is the
+    item), `lambda` for the body of one (the call that takes it is the item).
     """
 
     kind: str
@@ -136,9 +145,7 @@ class GuardedStmt:
 
 
 class Body(WithMemo, tuple[Stmt, ...]):
-    """The statements of a function, which keep what was derived from them: every rule asks for the
-    same.
-    """
+    """The statements of a function, with what rules derived from them."""
 
 
 def guarded_statements(body: tuple[Stmt, ...]) -> Iterator[GuardedStmt]:

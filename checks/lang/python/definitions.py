@@ -10,7 +10,7 @@ from functools import partial
 from checks.lang.ir.expr import Binary, Expr, Sequence
 from checks.lang.ir.source_file import Class, Constant, Function, Import, Param, Ranges
 from checks.lang.python.expressions import OPERATORS
-from checks.lang.python.statements import Statements, docstring, end_line
+from checks.lang.python.statements import PythonStatements, docstring, end_line
 
 _ENUMS = frozenset({"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"})
 
@@ -37,11 +37,11 @@ class _Scope:
 
 
 @dataclass
-class Definitions:
+class PythonDefinitions:
     """The definitions of one file, in source order. `broken` are the lines that did not parse."""
 
     path: str
-    statements: Statements
+    statements: PythonStatements
     broken: Ranges = ()
     functions: list[Function] = field(default_factory=list)
     classes: list[Class] = field(default_factory=list)
@@ -220,21 +220,21 @@ def _start_line(node: _Definition | ast.ClassDef) -> int:
 
 
 _HANDLERS: dict[type[ast.stmt], Callable[..., None]] = {
-    ast.FunctionDef: Definitions._function,
-    ast.AsyncFunctionDef: Definitions._function,
-    ast.ClassDef: Definitions._class,
-    ast.Import: Definitions._import,
-    ast.ImportFrom: Definitions._import_from,
-    ast.Assign: Definitions._assignment,
-    ast.AnnAssign: Definitions._assignment,
-    ast.AugAssign: Definitions._assignment,
-    ast.If: Definitions._branches,
-    ast.Try: Definitions._try,
-    ast.TryStar: Definitions._try,
-    ast.For: Definitions._loop,
-    ast.AsyncFor: Definitions._loop,
-    ast.While: Definitions._loop,
-    ast.With: Definitions._with,
-    ast.AsyncWith: Definitions._with,
-    ast.Match: Definitions._match,
+    ast.FunctionDef: PythonDefinitions._function,
+    ast.AsyncFunctionDef: PythonDefinitions._function,
+    ast.ClassDef: PythonDefinitions._class,
+    ast.Import: PythonDefinitions._import,
+    ast.ImportFrom: PythonDefinitions._import_from,
+    ast.Assign: PythonDefinitions._assignment,
+    ast.AnnAssign: PythonDefinitions._assignment,
+    ast.AugAssign: PythonDefinitions._assignment,
+    ast.If: PythonDefinitions._branches,
+    ast.Try: PythonDefinitions._try,
+    ast.TryStar: PythonDefinitions._try,
+    ast.For: PythonDefinitions._loop,
+    ast.AsyncFor: PythonDefinitions._loop,
+    ast.While: PythonDefinitions._loop,
+    ast.With: PythonDefinitions._with,
+    ast.AsyncWith: PythonDefinitions._with,
+    ast.Match: PythonDefinitions._match,
 }

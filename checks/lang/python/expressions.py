@@ -27,7 +27,7 @@ from checks.lang.ir.expr import (
     Unknown,
 )
 from checks.lang.ir.stmt import Assign
-from checks.lang.python.text import Source
+from checks.lang.python.text import SourceText
 
 OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "+",
@@ -71,14 +71,14 @@ DEEPEST = 100
 _Clause = tuple[Expr, Expr, tuple[Expr, ...]]
 
 
-class Expressions:
+class PythonExpressions:
     """Lowers the expressions of one file.
 
     Assignments made inside an expression (`:=`) are left in `hoisted`, for the statement to put
     before itself; one that runs only on a condition gets an unknown value.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: SourceText) -> None:
         self.source = source
         self.hoisted: list[Assign] = []
         self._depth = 0
@@ -241,29 +241,29 @@ class Expressions:
 
 
 _HANDLERS: dict[type[ast.expr], Callable[..., Expr]] = {
-    ast.Constant: Expressions._constant,
-    ast.Name: Expressions._name,
-    ast.Attribute: Expressions._attribute,
-    ast.Subscript: Expressions._subscript,
-    ast.Slice: Expressions._slice,
-    ast.Call: Expressions._call,
-    ast.UnaryOp: Expressions._unary,
-    ast.BinOp: Expressions._binary,
-    ast.BoolOp: Expressions._logic,
-    ast.Compare: Expressions._compare,
-    ast.IfExp: Expressions._ternary,
-    ast.Tuple: Expressions._display,
-    ast.List: Expressions._display,
-    ast.Set: Expressions._display,
-    ast.Dict: Expressions._mapping,
-    ast.ListComp: Expressions._comprehension,
-    ast.SetComp: Expressions._comprehension,
-    ast.GeneratorExp: Expressions._comprehension,
-    ast.DictComp: Expressions._dict_comprehension,
-    ast.Starred: Expressions._starred,
-    ast.Await: Expressions._await,
-    ast.NamedExpr: Expressions._walrus,
-    ast.Yield: Expressions._yield,
-    ast.YieldFrom: Expressions._yield,
-    ast.JoinedStr: Expressions._f_string,
+    ast.Constant: PythonExpressions._constant,
+    ast.Name: PythonExpressions._name,
+    ast.Attribute: PythonExpressions._attribute,
+    ast.Subscript: PythonExpressions._subscript,
+    ast.Slice: PythonExpressions._slice,
+    ast.Call: PythonExpressions._call,
+    ast.UnaryOp: PythonExpressions._unary,
+    ast.BinOp: PythonExpressions._binary,
+    ast.BoolOp: PythonExpressions._logic,
+    ast.Compare: PythonExpressions._compare,
+    ast.IfExp: PythonExpressions._ternary,
+    ast.Tuple: PythonExpressions._display,
+    ast.List: PythonExpressions._display,
+    ast.Set: PythonExpressions._display,
+    ast.Dict: PythonExpressions._mapping,
+    ast.ListComp: PythonExpressions._comprehension,
+    ast.SetComp: PythonExpressions._comprehension,
+    ast.GeneratorExp: PythonExpressions._comprehension,
+    ast.DictComp: PythonExpressions._dict_comprehension,
+    ast.Starred: PythonExpressions._starred,
+    ast.Await: PythonExpressions._await,
+    ast.NamedExpr: PythonExpressions._walrus,
+    ast.Yield: PythonExpressions._yield,
+    ast.YieldFrom: PythonExpressions._yield,
+    ast.JoinedStr: PythonExpressions._f_string,
 }

@@ -6,13 +6,13 @@ import ast
 
 from checks.lang.ir.expr import Binary, Const, Expr, Name, Unknown
 from checks.lang.ir.stmt import Assign
-from checks.lang.python.expressions import Expressions
+from checks.lang.python.expressions import PythonExpressions
 
 
-class Cases:
+class MatchCases:
     """Lowers the cases of one `match` over `subject`."""
 
-    def __init__(self, expressions: Expressions, subject: Expr) -> None:
+    def __init__(self, expressions: PythonExpressions, subject: Expr) -> None:
         self.expressions = expressions
         self.subject = subject
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from checks.lang.python.syntax import Outline, Syntax, examine
-from checks.lang.python.text import REFUSED, Source, parse
+from checks.lang.python.text import REFUSED, SourceText, parse
 
 # Characters read again and again in search of errors, over the whole file: about half a second.
 _BUDGET = 2_000_000
@@ -34,13 +34,13 @@ class Recovered:
     ranges: tuple[tuple[int, int], ...] = ()
 
 
-def recover(source: Source) -> Recovered:
+def recover(source: SourceText) -> Recovered:
     """Whatever of `source` can be read. Never raises on any text."""
     return _Repair(source).run()
 
 
 class _Repair:
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: SourceText) -> None:
         self.original = source.lines
         self.lines = list(source.lines)
         self.broken: dict[int, int] = {}

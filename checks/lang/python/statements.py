@@ -27,9 +27,9 @@ from checks.lang.ir.stmt import (
     Stmt,
     With,
 )
-from checks.lang.python.expressions import OPERATORS, Expressions
-from checks.lang.python.patterns import Cases
-from checks.lang.python.text import Source
+from checks.lang.python.expressions import OPERATORS, PythonExpressions
+from checks.lang.python.patterns import MatchCases
+from checks.lang.python.text import SourceText
 
 DEEPEST = 60
 # Loops of this shape count; Triton's are compiled to the same thing.
@@ -38,16 +38,16 @@ _RANGES = frozenset({"range", "xrange", "tl.range", "tl.static_range"})
 Stmts = tuple[Stmt, ...]
 
 
-class Statements:
+class PythonStatements:
     """Lowers the statements of one file.
 
     `broken` maps a line to the original text of a statement that did not parse there and was
     replaced, so that it stays an `Opaque` (or an unknown condition) and not what replaced it.
     """
 
-    def __init__(self, source: Source, broken: Mapping[int, str]) -> None:
+    def __init__(self, source: SourceText, broken: Mapping[int, str]) -> None:
         self.source = source
-        self.expressions = Expressions(source)
+        self.expressions = PythonExpressions(source)
         self.broken = broken
         self._depth = 0
 
@@ -208,7 +208,7 @@ class Statements:
 
     def _match(self, node: ast.Match) -> Stmts:
         subject = self.expressions.lower(node.subject)
-        cases = Cases(self.expressions, subject)
+        cases = MatchCases(self.expressions, subject)
         rest: Stmts = ()
         for case in reversed(node.cases):
             test, bound = cases.case(case)
@@ -264,31 +264,31 @@ def _is_star(argument: Expr) -> bool:
 
 
 _HANDLERS: dict[type[ast.stmt], Callable[..., Stmts]] = {
-    ast.Assign: Statements._assign,
-    ast.AnnAssign: Statements._annotated_assign,
-    ast.AugAssign: Statements._augmented_assign,
-    ast.Expr: Statements._expression,
-    ast.Return: Statements._return,
-    ast.Raise: Statements._raise,
-    ast.Assert: Statements._assert,
-    ast.Break: Statements._jump,
-    ast.Continue: Statements._jump,
-    ast.Pass: Statements._jump,
-    ast.Import: Statements._jump,
-    ast.ImportFrom: Statements._jump,
-    ast.Delete: Statements._delete,
-    ast.Global: Statements._global,
-    ast.Nonlocal: Statements._global,
-    ast.FunctionDef: Statements._define,
-    ast.AsyncFunctionDef: Statements._define,
-    ast.ClassDef: Statements._define,
-    ast.If: Statements._if,
-    ast.For: Statements._for,
-    ast.AsyncFor: Statements._for,
-    ast.While: Statements._while,
-    ast.With: Statements._with,
-    ast.AsyncWith: Statements._with,
-    ast.Try: Statements._try,
-    ast.TryStar: Statements._try,
-    ast.Match: Statements._match,
+    ast.Assign: PythonStatements._assign,
+    ast.AnnAssign: PythonStatements._annotated_assign,
+    ast.AugAssign: PythonStatements._augmented_assign,
+    ast.Expr: PythonStatements._expression,
+    ast.Return: PythonStatements._return,
+    ast.Raise: PythonStatements._raise,
+    ast.Assert: PythonStatements._assert,
+    ast.Break: PythonStatements._jump,
+    ast.Continue: PythonStatements._jump,
+    ast.Pass: PythonStatements._jump,
+    ast.Import: PythonStatements._jump,
+    ast.ImportFrom: PythonStatements._jump,
+    ast.Delete: PythonStatements._delete,
+    ast.Global: PythonStatements._global,
+    ast.Nonlocal: PythonStatements._global,
+    ast.FunctionDef: PythonStatements._define,
+    ast.AsyncFunctionDef: PythonStatements._define,
+    ast.ClassDef: PythonStatements._define,
+    ast.If: PythonStatements._if,
+    ast.For: PythonStatements._for,
+    ast.AsyncFor: PythonStatements._for,
+    ast.While: PythonStatements._while,
+    ast.With: PythonStatements._with,
+    ast.AsyncWith: PythonStatements._with,
+    ast.Try: PythonStatements._try,
+    ast.TryStar: PythonStatements._try,
+    ast.Match: PythonStatements._match,
 }

@@ -14,7 +14,7 @@ REFUSED = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceText:
     """`lines` are without their ends; `damaged` are those (from 1) whose bytes Python refuses."""
 
     lines: tuple[str, ...]
@@ -43,7 +43,7 @@ def parse(text: str) -> ast.Module:
         return ast.parse(text)
 
 
-def read(data: bytes) -> Source:
+def read(data: bytes) -> SourceText:
     """Decode `data` as Python does (BOM, coding cookie), else as UTF-8 with replacement characters.
 
     Lines end at `\\n` alone, as in git: a lone `\\r`, where Python ends a line, becomes a blank.
@@ -55,7 +55,7 @@ def read(data: bytes) -> Source:
     # Python refuses a file for such a character; the other lines are worth reading.
     refused = "\0" if exact else "\0\N{REPLACEMENT CHARACTER}"
     damaged = frozenset(n for n, line in enumerate(lines, 1) if any(c in line for c in refused))
-    return Source(tuple([line.replace("\0", " ") for line in lines]), damaged)
+    return SourceText(tuple([line.replace("\0", " ") for line in lines]), damaged)
 
 
 def _decode(data: bytes) -> tuple[str, bool]:
