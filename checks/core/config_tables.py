@@ -43,18 +43,21 @@ def override(defaults: T, table: Mapping[str, Any], where: str) -> T:
 def _value(kind: Any, value: Any, name: str) -> Any:
     """`value` as a field of type `kind`: a string, number, switch, or list of strings or tables."""
     if get_origin(kind) is tuple:
-        item_kind = get_args(kind)[0]
-        if not isinstance(value, list):
-            raise ConfigError("type", key=name, wanted="list")
-        if isinstance(item_kind, type) and is_dataclass(item_kind):
-            return tuple(_list_item(item_kind, item, name) for item in value)
-        if not all(isinstance(item, item_kind) for item in value):
-            raise ConfigError("type", key=name, wanted=f"list of {item_kind.__name__}")
-        return tuple(value)
+        return _tuple(get_args(kind)[0], value, name)
     # To Python, True is an int.
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise ConfigError("type", key=name, wanted=kind.__name__)
     return value
+
+
+def _tuple(item_kind: type[Any], value: Any, name: str) -> tuple[Any, ...]:
+    if not isinstance(value, list):
+        raise ConfigError("type", key=name, wanted="list")
+    if is_dataclass(item_kind):
+        return tuple(_list_item(item_kind, item, name) for item in value)
+    if not all(isinstance(item, item_kind) for item in value):
+        raise ConfigError("type", key=name, wanted=f"list of {item_kind.__name__}")
+    return tuple(value)
 
 
 def _list_item(kind: type[Any], item: Any, name: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import partial
 
 from tree_sitter import Node
@@ -11,7 +12,7 @@ from checks.lang.cpp.context import Context, collapse_whitespace, field_of, name
 from checks.lang.cpp.declarators import Declarator, parameters, unwrap
 from checks.lang.cpp.scope import DefinitionScope
 from checks.lang.cpp.statements import lower_all, lower_block
-from checks.lang.ir.source_file import Declaration, Function, Ranges
+from checks.lang.ir.source_file import Declaration, Function, Ranges, join_ranges
 from checks.lang.ir.stmt import Stmt
 
 _MARK = re.compile(
@@ -111,24 +112,21 @@ def _return_type(ctx: Context, specifiers: str, head: Node) -> str:
 
 
 def broken_ranges(ctx: Context, node: Node) -> Ranges:
-    """The lines inside `node` that the parser skipped or filled in, neighbours joined."""
+    """The lines inside `node` that were dropped, or that the parser skipped or filled in."""
     first, last = ctx.line(node), ctx.end_line(node)
-    ranges = [(start, end) for start, end in ctx.dropped if first <= start and end <= last]
+    dropped = [(start, end) for start, end in ctx.dropped if first <= start and end <= last]
+    return join_ranges([*dropped, *_error_lines(ctx, node)])
+
+
+def _error_lines(ctx: Context, node: Node) -> Iterator[tuple[int, int]]:
     waiting = [node] if node.has_error else []
     while waiting:
         inner = waiting.pop()
-        if not inner.is_error and not inner.is_missing:
-            if inner.has_error:
-                waiting.extend(inner.children)
-        elif not _is_semicolon_of_macro(ctx, inner):
-            ranges.append((ctx.line(inner), ctx.end_line(inner)))
-    joined: list[tuple[int, int]] = []
-    for start, end in sorted(ranges):
-        if joined and start <= joined[-1][1] + 1:
-            joined[-1] = joined[-1][0], max(end, joined[-1][1])
-        else:
-            joined.append((start, end))
-    return tuple(joined)
+        if inner.is_error or inner.is_missing:
+            if not _is_semicolon_of_macro(ctx, inner):
+                yield ctx.line(inner), ctx.end_line(inner)
+        elif inner.has_error:
+            waiting.extend(inner.children)
 
 
 def _is_semicolon_of_macro(ctx: Context, node: Node) -> bool:

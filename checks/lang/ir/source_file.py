@@ -12,6 +12,7 @@ from checks.lang.ir.memo import WithMemo
 from checks.lang.ir.stmt import Body, Stmt
 
 T = TypeVar("T")
+# Line ranges: first and last line, both included.
 Ranges = tuple[tuple[int, int], ...]
 K = TypeVar("K", bound=Hashable)
 
@@ -286,6 +287,17 @@ class SourceFile(WithMemo):
     def is_broken(self, start: int, end: int) -> bool:
         """Whether any part of these lines did not parse."""
         return any(first <= end and start <= last for first, last in self.broken)
+
+
+def join_ranges(ranges: Iterable[tuple[int, int]]) -> Ranges:
+    """The line ranges in order, those that overlap or touch made one."""
+    joined: list[tuple[int, int]] = []
+    for start, end in sorted(ranges):
+        if joined and start <= joined[-1][1] + 1:
+            joined[-1] = joined[-1][0], max(end, joined[-1][1])
+        else:
+            joined.append((start, end))
+    return tuple(joined)
 
 
 def group_by(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:

@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from checks.lang.ir.source_file import Ranges, join_ranges
 from checks.lang.python.syntax import Outline, Syntax, examine
 from checks.lang.python.text import REFUSED, SourceText, parse
 
@@ -31,7 +32,7 @@ class Recovered:
 
     module: ast.Module
     broken: dict[int, str] = field(default_factory=dict)
-    ranges: tuple[tuple[int, int], ...] = ()
+    ranges: Ranges = ()
 
 
 def recover(source: SourceText) -> Recovered:
@@ -65,7 +66,7 @@ class _Repair:
             body += self._piece(first, after - 1)
         ranges = tuple(sorted(self.broken.items()))
         texts = {first: "\n".join(self.original[first - 1 : last]) for first, last in ranges}
-        return Recovered(ast.Module(body, []), texts, _joined(ranges))
+        return Recovered(ast.Module(body, []), texts, join_ranges(ranges))
 
     def _slipped_out(self, line: int) -> bool:
         """Whether the statement at the margin belongs to the indented block around it."""
@@ -228,14 +229,3 @@ def _first_text(lines: list[str]) -> str:
 
 def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
-
-
-def _joined(ranges: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
-    """Ranges that touch or overlap made one."""
-    result: list[tuple[int, int]] = []
-    for start, end in ranges:
-        if result and start <= result[-1][1] + 1:
-            result[-1] = (result[-1][0], max(end, result[-1][1]))
-        else:
-            result.append((start, end))
-    return tuple(result)
