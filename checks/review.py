@@ -67,6 +67,7 @@ def review(
         progress(rule.ID)
         findings += _run_rule(rule, change, config, pedantic=pedantic)
     findings.sort(key=lambda finding: finding.sort_key)
+    # A rule may come to the same claim at the same place in two ways.
     unique = {(finding.fingerprint, finding.location): finding for finding in findings}
     return Review(change, config, tuple(unique.values()), tuple(_not_analysed(change)))
 

@@ -57,7 +57,13 @@ class ChangedFunction:
     change: ChangeSet
 
     @property
+    def is_new(self) -> bool:
+        """Whether the change wrote all of it: there was no such function before."""
+        return self.base is None
+
+    @property
     def python(self) -> bool:
+        """Whether it is a Python function, and not C++ or CUDA."""
         return self.unit.language == "python"
 
     def touched(self, start: int, end: int = 0) -> bool:
@@ -167,6 +173,7 @@ def _pair_functions(change: ChangeSet, config: Config) -> Iterator[ChangedFuncti
         if unit is None:
             continue
         if base is None:
+            # Moved code is not new: a rule that compares with the base has to see what it was.
             base = _moved_from(head, removed, change)
         base_unit = change.unit(base.path, Side.BASE) if base is not None else None
         yield ChangedFunction(head, unit, base, base_unit, change)

@@ -62,6 +62,7 @@ class Location:
     side: Side = Side.HEAD
 
     def __post_init__(self) -> None:
+        # The end may be left out for one line; a frozen class is set like this.
         if self.end_line < self.start_line:
             object.__setattr__(self, "end_line", self.start_line)
 
@@ -287,7 +288,9 @@ class Finding:
     @property
     def fingerprint(self) -> str:
         """16 hex digits, the same for the same claim whatever its line number."""
+        # A formatter may have wrapped the code since.
         code = re.sub(r"\s+", "", self.subject)
+        # Answers that people gave before a rule was renamed stay with their finding.
         rule = former_id(self.rule)
         text = "\0".join((rule, self.location.path, self.symbol, self.message.key, code))
         return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
