@@ -1,8 +1,8 @@
 """How good the rules are: findings on labelled history against the labels.
 
-A case is one line of JSON: `kind` is `bug` (a place where something must be reported) or `clean` (a change on which no
-bug may be reported); `base`, `head`, `rule`, `path`, `line`, further places in `also`, `confidence` of the label, and
-`variant`, for a head whose tree differs from the commit's.
+A case is one line of JSON: `kind` is `bug` (a place where something must be reported) or `clean` (a
+change on which no bug may be reported); `base`, `head`, `rule`, `path`, `line`, further places in
+`also`, `confidence` of the label, and `variant`, for a head whose tree differs from the commit's.
 """
 
 from __future__ import annotations
@@ -15,25 +15,31 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
+# Lines that a finding may stand above or below the labelled one.
 NEAR = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LabelledPlace:
+    """Where a label says that something is wrong."""
+
     path: str
     line: int
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A labelled case. `from_base` are folders of the head tree that are taken from the base instead."""
+    """A labelled case.
+
+    `from_base` are folders of the head tree that are taken from the base instead.
+    """
 
     id: str
     kind: str
     base: str
     head: str
     rule: str
-    places: tuple[Place, ...]
+    places: tuple[LabelledPlace, ...]
     confidence: str
     message: str
     from_base: tuple[str, ...]
@@ -59,8 +65,11 @@ class Reported:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A review of one change: its findings, or the error it died of, with wall seconds and the megabytes that its
-    process, which did the reviews before it as well, had held at most by its end."""
+    """A review of one change: its findings, or the error it died of.
+
+    `seconds` is wall time. `megabytes` is the most memory that its process had held by its end;
+    the same process did the reviews before it.
+    """
 
     base: str
     head: str
@@ -72,6 +81,11 @@ class Outcome:
 
 @dataclass(slots=True)
 class RuleScore:
+    """Counts for one rule: labels, those that were found, and what was reported.
+
+    `labelled_high` and `found_high` count labels of high confidence alone.
+    """
+
     labelled: int = 0
     found: int = 0
     labelled_high: int = 0
@@ -95,15 +109,19 @@ class Score:
 
     @property
     def recall_high(self) -> float:
-        labelled = sum(r.labelled_high for r in self.rules.values())
-        return sum(r.found_high for r in self.rules.values()) / labelled if labelled else 0.0
+        """The share of labels of high confidence that were found; 0 without labels."""
+        labelled = sum(rule.labelled_high for rule in self.rules.values())
+        found = sum(rule.found_high for rule in self.rules.values())
+        return found / labelled if labelled else 0.0
 
     @property
     def bugs_per_clean(self) -> float:
+        """False bugs per clean change; 0 without clean changes."""
         return len(self.false_alarms) / self.clean_changes if self.clean_changes else 0.0
 
     @property
     def median_findings(self) -> float:
+        """The median number of findings on a change; 0 without changes."""
         return float(median(self.findings_per_change)) if self.findings_per_change else 0.0
 
 
@@ -118,19 +136,21 @@ class CaseError(ValueError):
 
 def parse_cases(text: str) -> tuple[Case, ...]:
     """The cases of a JSONL file. Raises CaseError."""
-    cases = []
+    cases: list[Case] = []
     for number, line in enumerate(text.splitlines(), 1):
-        if line.strip():
-            try:
-                cases.append(_case(json.loads(line)))
-            except (KeyError, TypeError, ValueError) as error:
-                raise CaseError(number, str(error)) from error
+        if not line.strip():
+            continue
+        try:
+            cases.append(_case(json.loads(line)))
+        except (KeyError, TypeError, ValueError) as error:
+            raise CaseError(number, str(error)) from error
     return tuple(cases)
 
 
 def _case(raw: Mapping[str, Any]) -> Case:
     places = [raw] if raw["kind"] == "bug" else []
     places += raw.get("also", [])
+    # A variant is described by the commands that make its tree.
     folders = re.findall(r"git checkout \S+ -- ([^\s`]+)", raw.get("variant", ""))
     return Case(
         id=str(raw["id"]),
@@ -138,7 +158,7 @@ def _case(raw: Mapping[str, Any]) -> Case:
         base=raw["base"],
         head=raw["head"],
         rule=raw.get("rule", ""),
-        places=tuple(Place(p["path"], int(p["line"])) for p in places),
+        places=tuple(LabelledPlace(place["path"], int(place["line"])) for place in places),
         confidence=raw.get("confidence", "high"),
         message=raw.get("message", ""),
         from_base=tuple(folders),
@@ -147,11 +167,19 @@ def _case(raw: Mapping[str, Any]) -> Case:
 
 
 def hits(case: Case, findings: Iterable[Reported]) -> bool:
-    """Whether one of the findings is of the case's rule and stands at one of its places, give or take three lines."""
-    return any(f.rule == case.rule and any(_near(f, p) for p in case.places) for f in findings)
+    """Whether one of the findings is of the case's rule and stands at one of its places.
+
+    A finding for a whole file (line 0) stands at all of its lines.
+    """
+    for finding in findings:
+        if finding.rule != case.rule:
+            continue
+        if any(_is_near(finding, place) for place in case.places):
+            return True
+    return False
 
 
-def _near(finding: Reported, place: Place) -> bool:
+def _is_near(finding: Reported, place: LabelledPlace) -> bool:
     if finding.path != place.path:
         return False
     return finding.line == 0 or finding.line - NEAR <= place.line <= finding.end_line + NEAR
@@ -160,30 +188,22 @@ def _near(finding: Reported, place: Place) -> bool:
 def score(
     cases: Iterable[Case], outcomes: Mapping[tuple[str, str, tuple[str, ...]], Outcome]
 ) -> Score:
-    """Score every case against the review of its change. Labels older than the change count only when found."""
+    """Score every case against the review of its change.
+
+    Labels older than the change count only when found.
+    """
     result = Score()
-    cases = [c for c in cases if c.change in outcomes]
+    reviewed = [case for case in cases if case.change in outcomes]
     for change, outcome in outcomes.items():
-        kinds = {c.kind for c in cases if c.change == change}
-        _count(result, outcome, clean=kinds == {"clean"})
-    for case in cases:
-        if case.kind != "bug":
-            continue
-        found = hits(case, outcomes[case.change].findings)
-        if case.pre_existing and not found:
-            continue
-        rule = result.rules[case.rule]
-        rule.labelled += 1
-        rule.found += found
-        if case.confidence == "high":
-            rule.labelled_high += 1
-            rule.found_high += found
-        if not found:
-            result.missed.append(case)
+        kinds = {case.kind for case in reviewed if case.change == change}
+        _count_outcome(result, outcome, clean=kinds == {"clean"})
+    for case in reviewed:
+        if case.kind == "bug":
+            _count_case(result, case, found=hits(case, outcomes[case.change].findings))
     return result
 
 
-def _count(result: Score, outcome: Outcome, clean: bool) -> None:
+def _count_outcome(result: Score, outcome: Outcome, clean: bool) -> None:
     result.findings_per_change.append(len(outcome.findings))
     result.seconds.append(outcome.seconds)
     result.megabytes = max(result.megabytes, outcome.megabytes)
@@ -195,3 +215,16 @@ def _count(result: Score, outcome: Outcome, clean: bool) -> None:
         if clean and finding.severity == "bug":
             result.rules[finding.rule].bugs_on_clean += 1
             result.false_alarms.append((outcome, finding))
+
+
+def _count_case(result: Score, case: Case, found: bool) -> None:
+    if case.pre_existing and not found:
+        return
+    rule = result.rules[case.rule]
+    rule.labelled += 1
+    rule.found += found
+    if case.confidence == "high":
+        rule.labelled_high += 1
+        rule.found_high += found
+    if not found:
+        result.missed.append(case)

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from checks.core.change import ChangeSet
+from checks.core.change import ChangeSet, FileChange
 from checks.core.check import Check
 from checks.core.config import Config
 from checks.core.finding import Confidence, Edit, Finding, Fix, Severity
+from checks.lang.ir.source_file import SourceFile
 from checks.lang.source import LARGEST, language
 from checks.registry import RULES
 
 
 class Verdict(StrEnum):
-    """What the findings come to: `BLOCK` with a bug, `DISCUSS` with a suggestion or open question, else `PASS`."""
+    """What the findings come to.
+
+    `BLOCK` with a bug, `DISCUSS` with a suggestion or an open question, else `PASS`.
+    """
 
     BLOCK = "block"
     DISCUSS = "discuss"
@@ -25,7 +29,11 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """The outcome: findings in report order, and the changed files that could not be analysed, with the reason."""
+    """The outcome.
+
+    Findings are in report order; `not_analysed` are the changed files that could not be analysed,
+    each with the reason (`too-large`, `binary`, `syntax`).
+    """
 
     change: ChangeSet
     config: Config
@@ -34,10 +42,10 @@ class Review:
 
     @property
     def verdict(self) -> Verdict:
-        kinds = {f.severity for f in self.findings if not f.answered}
-        if Severity.BUG in kinds:
+        severities = {finding.severity for finding in self.findings if not finding.answered}
+        if Severity.BUG in severities:
             return Verdict.BLOCK
-        return Verdict.DISCUSS if kinds - {Severity.CONVENTION} else Verdict.PASS
+        return Verdict.DISCUSS if severities - {Severity.CONVENTION} else Verdict.PASS
 
 
 def review(
@@ -53,92 +61,117 @@ def review(
     Findings come deduplicated by fingerprint and place, ordered by severity, rule and place.
     """
     findings: list[Finding] = []
-    for check in RULES if rules is None else rules:
-        if check.ID in config.rules.disable:
+    for rule in RULES if rules is None else rules:
+        if rule.ID in config.rules.disable:
             continue
-        progress(check.ID)
-        findings += _run(check, change, config, pedantic=pedantic)
-    ordered = sorted(findings, key=lambda f: f.sort_key)
-    unique = {(f.fingerprint, f.location): f for f in ordered}
+        progress(rule.ID)
+        findings += _run_rule(rule, change, config, pedantic=pedantic)
+    findings.sort(key=lambda finding: finding.sort_key)
+    # A rule may come to the same claim at the same place in two ways.
+    unique = {(finding.fingerprint, finding.location): finding for finding in findings}
     return Review(change, config, tuple(unique.values()), tuple(_not_analysed(change)))
 
 
-def _run(check: Check, change: ChangeSet, config: Config, *, pedantic: bool) -> list[Finding]:
-    """What one rule finds, with unproved fixes taken off."""
-    reported = list(check.run(change, config))
-    before = Counter(f.fingerprint for f in reported)
-    shown = [f for f in reported if pedantic or not f.pedantic]
-    return [_settle(f, check, change, config, before) for f in shown]
+def _run_rule(rule: Check, change: ChangeSet, config: Config, *, pedantic: bool) -> list[Finding]:
+    """What one rule finds, with fixes that were not proved taken off."""
+    reported = list(rule.run(change, config))
+    counts = Counter(finding.fingerprint for finding in reported)
+    findings: list[Finding] = []
+    for finding in reported:
+        if finding.pedantic and not pedantic:
+            continue
+        finding = _lower_claim_where_unparsed(finding, change)
+        findings.append(_keep_fix_if_proved(finding, rule, change, config, counts))
+    return findings
 
 
-def _settle(
-    finding: Finding, check: Check, change: ChangeSet, config: Config, before: Counter[str]
-) -> Finding:
-    """Lower the claim where the code around it did not parse; keep a fix only when it is proved to work."""
+def _lower_claim_where_unparsed(finding: Finding, change: ChangeSet) -> Finding:
+    """The finding, as a question at most where the function around it did not parse."""
     unit = change.unit(finding.location.path, finding.location.side)
-    function = unit.function_at(finding.location.start_line) if unit else None
-    if function is not None and not function.clean:
-        severity = Severity.QUESTION if finding.severity is Severity.BUG else finding.severity
-        finding = replace(finding, unparsed=True, confidence=Confidence.LOW, severity=severity)
+    function = unit.function_at(finding.location.start_line) if unit is not None else None
+    if function is None or function.clean:
+        return finding
+    severity = finding.severity
+    if severity is Severity.BUG:
+        severity = Severity.QUESTION
+    return replace(finding, unparsed=True, confidence=Confidence.LOW, severity=severity)
+
+
+def _keep_fix_if_proved(
+    finding: Finding, rule: Check, change: ChangeSet, config: Config, counts: Counter[str]
+) -> Finding:
     if finding.fix is None:
         return finding
-    fixed = verify(finding, finding.fix, check, change, config, before)
-    return finding.with_fix(replace(finding.fix, verified=True) if fixed else None)
+    if not _is_proved(finding, finding.fix, rule, change, config, counts):
+        return finding.with_fix(None)
+    return finding.with_fix(replace(finding.fix, verified=True))
 
 
-def verify(
+def _is_proved(
     finding: Finding,
     fix: Fix,
-    check: Check,
+    rule: Check,
     change: ChangeSet,
     config: Config,
-    before: Counter[str],
+    counts: Counter[str],
 ) -> bool:
-    """Whether `fix`, applied to the head tree, makes `finding` go away and brings nothing new of this rule.
+    """Whether `fix`, applied to the head tree, makes `finding` go away and brings no new one.
 
-    `before` counts the rule's findings without the fix, by fingerprint: the same claim may stand twice in a function.
+    `counts` has the rule's findings without the fix by fingerprint: the same claim may stand twice
+    in a function.
     """
     try:
-        after = change.with_files(apply(fix.edits, change))
+        fixed = change.with_files(apply(fix.edits, change))
     except ValueError:
         return False
-    left = Counter(f.fingerprint for f in check.run(after, config))
-    return left[finding.fingerprint] < before[finding.fingerprint] and left <= before
+    counts_after = Counter(left.fingerprint for left in rule.run(fixed, config))
+    is_gone = counts_after[finding.fingerprint] < counts[finding.fingerprint]
+    return is_gone and counts_after <= counts
 
 
 def apply(edits: Iterable[Edit], change: ChangeSet) -> dict[str, bytes]:
-    """The head files that `edits` change, with the edits made; raises ValueError on a line that is not there."""
-    texts: dict[str, list[str]] = {}
-    for edit in sorted(edits, key=lambda e: (e.path, -e.start_line)):
-        lines = texts.get(edit.path)
-        if lines is None:
+    """The head files that `edits` change, with the edits made.
+
+    Raises ValueError on a file or line that is not there.
+    """
+    files: dict[str, list[str]] = {}
+    # From the end of a file to its start: an edit may move the lines behind it.
+    for edit in sorted(edits, key=lambda edit: (edit.path, -edit.start_line)):
+        if edit.path not in files:
             data = change.head.read(edit.path)
             if data is None:
                 raise ValueError(edit.path)
-            lines = texts[edit.path] = data.decode("utf-8", "surrogateescape").split("\n")
+            files[edit.path] = data.decode("utf-8", "surrogateescape").split("\n")
+        lines = files[edit.path]
         if not 1 <= edit.start_line <= edit.end_line <= len(lines):
             raise ValueError(f"{edit.path}:{edit.start_line}")
-        ending = "\r" if lines[edit.start_line - 1].endswith("\r") else ""
-        lines[edit.start_line - 1 : edit.end_line] = [line + ending for line in edit.lines]
-    return {
-        path: "\n".join(lines).encode("utf-8", "surrogateescape") for path, lines in texts.items()
-    }
+        line_end = "\r" if lines[edit.start_line - 1].endswith("\r") else ""
+        lines[edit.start_line - 1 : edit.end_line] = [line + line_end for line in edit.lines]
+    edited: dict[str, bytes] = {}
+    for path, lines in files.items():
+        edited[path] = "\n".join(lines).encode("utf-8", "surrogateescape")
+    return edited
 
 
-def _not_analysed(change: ChangeSet) -> Iterable[tuple[str, str]]:
+def _not_analysed(change: ChangeSet) -> Iterator[tuple[str, str]]:
     """(path, reason) of changed source that no rule could read."""
     for file in change.files:
-        if file.head_path is None or not language(file.head_path) or file.mode != "file":
+        path = file.head_path
+        if path is None or not language(path) or file.mode != "file":
             continue
-        data = change.head.read(file.head_path)
-        unit = change.unit(file.head_path)
+        data = change.head.read(path)
         if data is None:
             continue
+        unit = change.unit(path)
         if unit is None:
-            yield file.head_path, "too-large" if len(data) > LARGEST else "binary"
-        elif any(
-            unit.is_broken(h.head_start, h.head_start + h.head_len - 1)
-            for h in file.hunks
-            if h.head_len
-        ):
-            yield file.head_path, "syntax"
+            yield path, "too-large" if len(data) > LARGEST else "binary"
+        elif _is_broken_where_changed(unit, file):
+            yield path, "syntax"
+
+
+def _is_broken_where_changed(unit: SourceFile, file: FileChange) -> bool:
+    for hunk in file.hunks:
+        last = hunk.head_start + hunk.head_len - 1
+        if hunk.head_len and unit.is_broken(hunk.head_start, last):
+            return True
+    return False

@@ -1,1 +1,1 @@
-"""TODO"""
+"""What every rule speaks: a change and its functions, trees, findings, and the configuration."""

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, TypeVar
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 
 from checks.core.finding import Side
 from checks.core.tree import MemoryTree, OverlayTree, Tree
+from checks.lang.ir.memo import WithMemo
 from checks.lang.ir.source_file import Function, SourceFile
 from checks.lang.source import parse
-
-T = TypeVar("T")
-
-_UNTOUCHED: tuple[list[int], list[int]] = ([], [])
 
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    """Lines removed from the base (`base_len` from `base_start`) and added to the head, without context."""
+    """Lines that were replaced, without context.
+
+    `base_len` lines from `base_start` were removed from the base, `head_len` lines from
+    `head_start` were added to the head; lines count from 1.
+    """
 
     base_start: int
     base_len: int
@@ -30,7 +30,11 @@ class Hunk:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """One changed path. `status` is git's letter: A, M, D, R, C, T. Symbolic links and submodules have no hunks."""
+    """One changed path. `status` is git's letter: A, M, D, R, C, T.
+
+    `base_path` is None for a new file and `head_path` for a deleted one. Symbolic links and
+    submodules (`mode` says which) have no hunks.
+    """
 
     status: str
     base_path: str | None
@@ -48,19 +52,27 @@ class FileChange:
 
     @property
     def added(self) -> int:
+        """The number of lines added."""
         return sum(h.head_len for h in self.hunks)
 
     @property
     def removed(self) -> int:
+        """The number of lines removed."""
         return sum(h.base_len for h in self.hunks)
 
     def head_lines(self) -> set[int]:
         """Lines of the head that this change added."""
-        return {n for h in self.hunks for n in range(h.head_start, h.head_start + h.head_len)}
+        lines: set[int] = set()
+        for hunk in self.hunks:
+            lines.update(range(hunk.head_start, hunk.head_start + hunk.head_len))
+        return lines
 
     def base_lines(self) -> set[int]:
         """Lines of the base that this change removed."""
-        return {n for h in self.hunks for n in range(h.base_start, h.base_start + h.base_len)}
+        lines: set[int] = set()
+        for hunk in self.hunks:
+            lines.update(range(hunk.base_start, hunk.base_start + hunk.base_len))
+        return lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +87,8 @@ class PullRequest:
 
 
 @dataclass
-class ChangeSet:
-    """`base` -> `head`. Parsing is lazy and cached, so cost follows what the rules look at."""
+class ChangeSet(WithMemo):
+    """`base` -> `head`. A file is parsed when a rule first asks for it, and once."""
 
     base: Tree
     head: Tree
@@ -85,7 +97,6 @@ class ChangeSet:
     base_rev: str = ""
     head_rev: str = ""
     _units: dict[tuple[Side, str], SourceFile | None] = field(default_factory=dict, repr=False)
-    _memo: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def tree(self, side: Side) -> Tree:
         return self.head if side is Side.HEAD else self.base
@@ -97,86 +108,76 @@ class ChangeSet:
             self._units[key] = self._parse(path, side)
         return self._units[key]
 
+    def head_unit(self, file: FileChange) -> SourceFile | None:
+        """The parsed file after the change; None where it was deleted or is no source."""
+        return self.unit(file.head_path) if file.head_path else None
+
+    def base_unit(self, file: FileChange) -> SourceFile | None:
+        """The parsed file before the change; None where it is new or is no source."""
+        return self.unit(file.base_path, Side.BASE) if file.base_path else None
+
     def _parse(self, path: str, side: Side) -> SourceFile | None:
         data = self.tree(side).read(path)
         if data is None:
             return None
-        other = self._other(side)
-        twin = self._units.get((other, path))
-        if twin is not None and self.tree(other).read(path) == data:
-            return twin
+        # Most files that rules look at are the same on both sides, and parsing takes long.
+        other_side = Side.BASE if side is Side.HEAD else Side.HEAD
+        parsed = self._units.get((other_side, path))
+        if parsed is not None and self.tree(other_side).read(path) == data:
+            return parsed
         return parse(path, data)
-
-    @staticmethod
-    def _other(side: Side) -> Side:
-        return Side.BASE if side is Side.HEAD else Side.HEAD
-
-    def memo(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What `make` gives, made the first time `key` is asked for: what several rules derive from this change."""
-        if key not in self._memo:
-            self._memo[key] = make()
-        made: T = self._memo[key]
-        return made
 
     def changed(self, path: str) -> FileChange | None:
         """The change of `path` (as named in the head, or in the base when deleted)."""
-        return self._by_path.get(path)
+        return self._files_by_path.get(path)
 
     @cached_property
-    def _by_path(self) -> dict[str, FileChange]:
-        return {f.path: f for f in self.files}
+    def _files_by_path(self) -> dict[str, FileChange]:
+        return {file.path: file for file in self.files}
 
     def touches(self, path: str, start: int, end: int) -> bool:
         """Whether the change added or altered any head line in `start`..`end` of `path`."""
-        starts, ends = self._spans.get(path, _UNTOUCHED)
-        last = bisect_right(starts, end)
-        return last > 0 and ends[last - 1] > start
-
-    @cached_property
-    def _spans(self) -> dict[str, tuple[list[int], list[int]]]:
-        """Where the hunks of each path start in the head, and the lines after them, in order."""
-        return {
-            f.path: ([h.head_start for h in f.hunks], [h.head_start + h.head_len for h in f.hunks])
-            for f in self.files
-        }
+        file = self.changed(path)
+        if file is None:
+            return False
+        for hunk in file.hunks:
+            if hunk.head_start <= end and start < hunk.head_start + hunk.head_len:
+                return True
+        return False
 
     def changed_functions(self) -> Iterator[tuple[Function | None, Function | None]]:
-        """(base, head) of every function in which a line was added or removed; None where it does not exist.
+        """(base, head) of every function in which a line was added or removed.
 
-        Removed lines are placed in the base tree, added lines in the head tree, then paired by qualified name.
+        One of them is None where the function exists on one side only. Removed lines are placed in
+        the base tree, added lines in the head tree, then paired by qualified name. Rules want
+        `checks.core.changed.changed_functions`, which leaves tests and removed functions out.
         """
-        for change in self.files:
-            yield from self.memo((FileChange, change.path), lambda c=change: [*self._changed_in(c)])  # type: ignore[misc]
+        for file in self.files:
+            yield from self.memo((FileChange, file.path), partial(self._function_pairs, file))
 
-    def _changed_in(self, change: FileChange) -> Iterator[tuple[Function | None, Function | None]]:
-        head = self.unit(change.head_path) if change.head_path else None
-        base = self.unit(change.base_path, Side.BASE) if change.base_path else None
-        added, removed = sorted(change.head_lines()), sorted(change.base_lines())
-        touched = [
-            f
-            for f in (head.functions if head else ())
-            if any_line_in(added, f.start_line, f.end_line)
-        ]
-        names = {f.qualname for f in touched}
-        touched_base = [
-            f
-            for f in (base.functions if base else ())
-            if any_line_in(removed, f.start_line, f.end_line)
-        ]
-        old = {f.qualname: f for f in (base.functions if base else ())}
-        new = {f.qualname: f for f in (head.functions if head else ())}
-        for function in touched:
-            yield old.get(function.qualname), function
-        for function in touched_base:
-            if function.qualname not in names:
-                yield function, new.get(function.qualname)
+    def _function_pairs(self, file: FileChange) -> list[tuple[Function | None, Function | None]]:
+        base, head = self.base_unit(file), self.head_unit(file)
+        base_functions = base.functions if base is not None else ()
+        head_functions = head.functions if head is not None else ()
+        base_by_name = {f.qualname: f for f in base_functions}
+        head_by_name = {f.qualname: f for f in head_functions}
+        written = _functions_at(head_functions, file.head_lines())
+        pairs: list[tuple[Function | None, Function | None]] = []
+        for function in written:
+            pairs.append((base_by_name.get(function.qualname), function))
+        written_names = {f.qualname for f in written}
+        for function in _functions_at(base_functions, file.base_lines()):
+            if function.qualname not in written_names:
+                pairs.append((function, head_by_name.get(function.qualname)))
+        return pairs
 
     def as_if_added(self, paths: Iterable[str]) -> ChangeSet:
-        """The same head as if the change had brought these files, every line of them new, and nothing else."""
-        files = []
+        """The same head as if the change had brought just these files, every line of them new."""
+        files: list[FileChange] = []
         for path in paths:
-            count = (self.head.read(path) or b"").count(b"\n") + 1
-            files.append(FileChange("A", None, path, (Hunk(0, 0, 1, count),)))
+            data = self.head.read(path) or b""
+            every_line = Hunk(0, 0, 1, data.count(b"\n") + 1)
+            files.append(FileChange("A", None, path, (every_line,)))
         units = {key: unit for key, unit in self._units.items() if key[0] is Side.HEAD}
         return ChangeSet(
             MemoryTree({}), self.head, tuple(files), head_rev=self.head_rev, _units=units
@@ -184,11 +185,17 @@ class ChangeSet:
 
     def with_files(self, files: dict[str, bytes]) -> ChangeSet:
         """The same change with some head files replaced; used to verify a fix."""
+        units = dict(self._units)
+        for path in files:
+            units.pop((Side.HEAD, path), None)
         head = OverlayTree(self.head, files)
-        units = {k: u for k, u in self._units.items() if not (k[0] is Side.HEAD and k[1] in files)}
-        return ChangeSet(
-            self.base, head, self.files, self.pull, self.base_rev, self.head_rev, units
-        )
+        return replace(self, head=head, _units=units)
+
+
+def _functions_at(functions: Iterable[Function], lines: set[int]) -> list[Function]:
+    """The functions that hold one of `lines`."""
+    ordered = sorted(lines)
+    return [f for f in functions if any_line_in(ordered, f.start_line, f.end_line)]
 
 
 def any_line_in(lines: Sequence[int], first: int, last: int) -> bool:

@@ -11,7 +11,10 @@ from checks.core.finding import Finding
 
 
 class Check(Protocol):
-    """A rule module. Its docstring has four parts: What it does, Why it matters, Example, Known limits."""
+    """A rule module.
+
+    Its docstring has four parts: What it does, Why it matters, Example, Known limits.
+    """
 
     __doc__: str | None
     ID: str

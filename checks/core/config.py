@@ -1,42 +1,40 @@
 """What a target repository says about itself: `.specbot.toml` over a built-in profile.
 
-Unknown keys are refused with the nearest known one, so that a typo never switches a rule off in silence.
+Unknown keys are refused with the nearest known one, so that a typo never switches a rule off in
+silence.
 """
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
-from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
-from functools import cache, lru_cache
+from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
 
+from checks.core.config_tables import ConfigError, nearest_name, override
 from checks.core.tree import Tree
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
+__all__ = ["FILE", "PROFILES", "Config", "ConfigError", "GpuJob", "detect", "load", "matches"]
 
 FILE = ".specbot.toml"
-T = TypeVar("T", bound="DataclassInstance")
 PROFILES = ("fastdeploy", "vllm", "sglang", "generic")
-_FOLDER = Path(__file__).parent.parent / "profiles"
-
-
-class ConfigError(ValueError):
-    """A configuration that cannot be used: `key` is where, `problem` a message key, `args` its arguments."""
-
-    def __init__(self, problem: str, **args: str) -> None:
-        super().__init__(problem, args)
-        self.problem = problem
-        self.args_ = args
+# A profile is detected by a folder that only this engine has.
+_ENGINE_FOLDERS = {
+    "fastdeploy": "fastdeploy/",
+    "vllm": "vllm/v1/",
+    "sglang": "python/sglang/",
+}
+_PROFILE_FOLDER = Path(__file__).parent.parent / "profiles"
+_WILDCARDS = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 
 
 @dataclass(frozen=True, slots=True)
-class Paths:
-    """Globs (`**` crosses folders): product code, tests, end-to-end tests and their stored baselines."""
+class PathsConfig:
+    """Globs (`**` crosses folders) of product code, tests, and end-to-end tests.
+
+    The stored baselines of end-to-end tests count as end-to-end tests.
+    """
 
     sources: tuple[str, ...] = ("**",)
     tests: tuple[str, ...] = ("tests/**", "test/**", "**/test_*.py", "**/*_test.py")
@@ -44,8 +42,12 @@ class Paths:
 
 
 @dataclass(frozen=True, slots=True)
-class Title:
-    """Titles: allowed `tags` (empty: read from the template), how many of them, and the cherry-pick form."""
+class TitleConfig:
+    """Titles of pull requests.
+
+    `tags` are the allowed ones (empty: read from the template), `most_tags` how many a title may
+    have; a cherry-pick's title has `cherry_pick_tag`.
+    """
 
     tags: tuple[str, ...] = ()
     most_tags: int = 1
@@ -54,9 +56,13 @@ class Title:
 
 
 @dataclass(frozen=True, slots=True)
-class Description:
-    """Pull-request bodies: where the template lies (empty: GitHub's usual places), and which sections must be filled
-    (empty: all second-level headings of the template but the checklist)."""
+class DescriptionConfig:
+    """Pull-request bodies.
+
+    `template` is where the template lies (empty: GitHub's usual places); `required` are the
+    sections that must be filled (empty: all second-level headings of the template but the
+    checklist).
+    """
 
     template: str = ""
     required: tuple[str, ...] = ()
@@ -64,7 +70,7 @@ class Description:
 
 
 @dataclass(frozen=True, slots=True)
-class Branches:
+class BranchesConfig:
     """`release` globs take only cherry-picks of what `develop` already has."""
 
     develop: str = ""
@@ -88,32 +94,39 @@ class Hardware:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class RulesConfig:
     """Rules switched off, by id."""
 
     disable: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Semantics:
-    """Names of the indices whose meaning is checked: a buffer is one of them by this name, or by one that ends in it
-    (`target_model_step_idx`)."""
+class SemanticsConfig:
+    """Names of the indices whose meaning is checked.
+
+    A buffer is one of them by this name, or by one that ends in it (`target_model_step_idx`).
+    """
 
     index: tuple[str, ...] = ("step_idx",)
 
 
 @dataclass(frozen=True, slots=True)
 class GpuJob:
-    """A workflow that runs a pull request on a GPU when somebody who may write asks for it by `name`.
+    """A workflow that runs a pull request on a GPU.
 
-    `inputs` give the workflow's inputs, each `input=what` with one of base, head (commits), request (an id for the
-    run's name) and pull (the number); `ops` is the input that takes the names of ops, empty where there is none.
-    `minutes` are the most that it takes. It uploads an artifact `kernels-<request>` with what `specbot kernels compare
-    -o` writes; a job of the repository's own has at least `kernels.json`, `{"base": commit, "head": commit}`, of that.
-    Also in it: `junit`, the file with the tests' results, and `logprobs` and `logprobs_base`, the records of head and
-    of base. A pull request by people who may write that touches `paths` runs it without being asked.
+    Somebody with write access asks for it by `name`. `inputs` give the workflow's inputs, each
+    `input=what` with one of base, head (commits), request (an id for the run's name) and pull (the
+    number); `ops` is the input that takes the names of ops, empty where there is none. `minutes`
+    are the most that it takes. A pull request by people who may write that touches `paths` runs it
+    without being asked.
 
-    The workflow `local` is none: a worker of SpecBot's own with a GPU runs the `kernels` of base and head.
+    The workflow uploads an artifact `kernels-<request>` with what `specbot kernels compare -o`
+    writes. A job of the repository's own has at least `kernels.json` in it, with
+    `{"base": commit, "head": commit}`. Also in it: `junit`, the file with the tests' results, and
+    `logprobs` and `logprobs_base`, the records of head and of base.
+
+    The workflow `local` is none: a worker of SpecBot's own with a GPU runs the `kernels` of base
+    and head.
     """
 
     name: str
@@ -129,21 +142,25 @@ class GpuJob:
 
 @dataclass(frozen=True, slots=True)
 class Config:
+    """All that a repository may say about itself; one field for each table of the file."""
+
     profile: str = "generic"
-    paths: Paths = field(default_factory=Paths)
-    title: Title = field(default_factory=Title)
-    description: Description = field(default_factory=Description)
-    branches: Branches = field(default_factory=Branches)
-    rules: Rules = field(default_factory=Rules)
-    semantics: Semantics = field(default_factory=Semantics)
+    paths: PathsConfig = field(default_factory=PathsConfig)
+    title: TitleConfig = field(default_factory=TitleConfig)
+    description: DescriptionConfig = field(default_factory=DescriptionConfig)
+    branches: BranchesConfig = field(default_factory=BranchesConfig)
+    rules: RulesConfig = field(default_factory=RulesConfig)
+    semantics: SemanticsConfig = field(default_factory=SemanticsConfig)
     family: tuple[Family, ...] = ()
     hardware: tuple[Hardware, ...] = ()
     gpu_job: tuple[GpuJob, ...] = ()
 
     def is_test(self, path: str) -> bool:
+        """Whether `path` is a test file."""
         return matches(path, self.paths.tests)
 
     def is_e2e(self, path: str) -> bool:
+        """Whether `path` is an end-to-end test or one of its stored baselines."""
         return matches(path, self.paths.e2e)
 
     def hardware_of(self, path: str) -> str:
@@ -154,102 +171,51 @@ class Config:
         return ""
 
 
-# Rules ask about the same paths again and again: each hit of each word that they look for.
-@lru_cache(maxsize=1 << 16)
 def matches(path: str, globs: tuple[str, ...]) -> bool:
-    """Whether `path` matches one of `globs`; `*` stops at `/`, `**` does not."""
+    """Whether `path` matches one of `globs`; `*` and `?` stop at `/`, `**` does not."""
     return bool(globs) and _pattern(globs).fullmatch(path) is not None
 
 
 @cache
 def _pattern(globs: tuple[str, ...]) -> re.Pattern[str]:
-    table = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    parts = (re.split(r"(\*\*/|\*\*|\*|\?)", glob) for glob in globs)
-    return re.compile("|".join("".join(table.get(p, re.escape(p)) for p in glob) for glob in parts))
+    return re.compile("|".join(map(_regex_of, globs)))
+
+
+def _regex_of(glob: str) -> str:
+    parts = re.split(r"(\*\*/|\*\*|\*|\?)", glob)
+    return "".join(_WILDCARDS.get(part, re.escape(part)) for part in parts)
 
 
 def load(text: str | None, *, profile: str | None = None, tree: Tree | None = None) -> Config:
     """The configuration in `text` (TOML) over its profile.
 
-    The profile is `profile`, else the file's, else detected from `tree`. Raises `ConfigError`.
+    The profile is `profile`, else the one that the file names, else detected from `tree`. Raises
+    `ConfigError` with the key that is wrong.
     """
     try:
         raw = tomllib.loads(text) if text else {}
     except tomllib.TOMLDecodeError as error:
         raise ConfigError("syntax", detail=str(error)) from error
-    given = raw.pop("profile", None)
-    if given is not None and not isinstance(given, str):
+    named = raw.pop("profile", None)
+    if named is not None and not isinstance(named, str):
         raise ConfigError("type", key="profile", wanted="string")
-    name = profile or given or (detect(tree) if tree else "generic")
-    base = _profile(name)
-    return _merge(base, raw, "")
+    name = profile or named
+    if not name:
+        name = detect(tree) if tree else "generic"
+    return override(_profile(name), raw, "")
 
 
 def _profile(name: str) -> Config:
     if name not in PROFILES:
-        raise ConfigError("profile", name=name, nearest=_nearest(name, PROFILES))
-    text = (_FOLDER / f"{name}.toml").read_text("utf-8")
-    return replace(_merge(Config(), tomllib.loads(text), ""), profile=name)
+        raise ConfigError("profile", name=name, nearest=nearest_name(name, PROFILES))
+    text = (_PROFILE_FOLDER / f"{name}.toml").read_text("utf-8")
+    return replace(override(Config(), tomllib.loads(text), ""), profile=name)
 
 
 def detect(tree: Tree) -> str:
     """The profile whose engine this tree is."""
     paths = tree.paths()
-    for name, mark in (
-        ("fastdeploy", "fastdeploy/"),
-        ("vllm", "vllm/v1/"),
-        ("sglang", "python/sglang/"),
-    ):
-        if any(p.startswith(mark) for p in paths):
+    for name, folder in _ENGINE_FOLDERS.items():
+        if any(path.startswith(folder) for path in paths):
             return name
     return "generic"
-
-
-def _merge(base: T, raw: Mapping[str, Any], where: str) -> T:
-    hints = get_type_hints(type(base))
-    known = [f.name for f in fields(base)]
-    changes: dict[str, Any] = {}
-    for key, value in raw.items():
-        name = f"{where}{key}"
-        if key not in known or (not where and key == "profile"):
-            raise ConfigError("unknown", key=name, nearest=_nearest(key, known))
-        changes[key] = _value(getattr(base, key), hints[key], value, name)
-    return replace(base, **changes)
-
-
-def _value(old: Any, hint: Any, value: Any, name: str) -> Any:
-    if is_dataclass(old) and not isinstance(old, type):
-        if not isinstance(value, dict):
-            raise ConfigError("type", key=name, wanted="table")
-        return _merge(old, value, f"{name}.")
-    if get_origin(hint) is tuple:
-        kind = get_args(hint)[0]
-        if not isinstance(value, list):
-            raise ConfigError("type", key=name, wanted="list")
-        return tuple(_item(kind, item, name) for item in value)
-    if not isinstance(value, hint) or (hint is int and isinstance(value, bool)):
-        raise ConfigError("type", key=name, wanted=hint.__name__)
-    return value
-
-
-def _item(kind: type[Any], item: Any, name: str) -> Any:
-    if not is_dataclass(kind):
-        if not isinstance(item, kind):
-            raise ConfigError("type", key=name, wanted=f"list of {kind.__name__}")
-        return item
-    if not isinstance(item, dict):
-        raise ConfigError("type", key=name, wanted="list of tables")
-    names = [f.name for f in fields(kind)]
-    for key in item:
-        if key not in names:
-            raise ConfigError("unknown", key=f"{name}.{key}", nearest=_nearest(key, names))
-    for f in fields(kind):
-        if f.default is MISSING and f.name not in item:
-            raise ConfigError("missing", key=f"{name}.{f.name}")
-    hints = get_type_hints(kind)
-    made = {k: _value(None, hints[k], v, f"{name}.{k}") for k, v in item.items()}
-    return kind(**made)
-
-
-def _nearest(word: str, known: Any) -> str:
-    return next(iter(difflib.get_close_matches(word, list(known), 1, 0.0)), "")

@@ -1,7 +1,7 @@
 """What a check says: findings, their evidence and their fixes.
 
-Nothing here holds a sentence for people: a message is a key with arguments, and `templates/` turns it into
-Chinese or English.
+Nothing here holds a sentence for people: a message is a key with arguments, and `templates/` turns
+it into Chinese or English.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ from checks.core.rule_ids import former_id
 
 
 class Severity(StrEnum):
-    """How a finding is to be taken. `BUG` is proved or predicted; what rests on a heuristic is a `QUESTION`."""
+    """How a finding is to be taken.
+
+    `BUG` is proved or predicted; what rests on a heuristic is a `QUESTION`.
+    """
 
     BUG = "bug"
     SUGGESTION = "suggestion"
@@ -48,7 +51,10 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A place in one tree. Lines count from 1, `end_line` is included, and line 0 means the whole file."""
+    """A place in one tree.
+
+    Lines count from 1 and `end_line` is included; line 0 means the whole file.
+    """
 
     path: str
     start_line: int
@@ -56,13 +62,14 @@ class Location:
     side: Side = Side.HEAD
 
     def __post_init__(self) -> None:
+        # The end may be left out for one line; a frozen class is set like this.
         if self.end_line < self.start_line:
             object.__setattr__(self, "end_line", self.start_line)
 
 
 @dataclass(frozen=True, slots=True)
 class Counterexample:
-    """A model from the solver: one row a field, with the value put in and the value that comes out."""
+    """A model from the solver that shows a bug: one row for each packed field."""
 
     rows: tuple[CounterexampleRow, ...]
     packed: int | None = None
@@ -71,6 +78,8 @@ class Counterexample:
 
 @dataclass(frozen=True, slots=True)
 class CounterexampleRow:
+    """A field of a packed word: the value put in and the value that comes out."""
+
     field: str
     before: int
     after: int
@@ -78,7 +87,11 @@ class CounterexampleRow:
 
 @dataclass(frozen=True, slots=True)
 class PredictedFailure:
-    """A test that will fail, and why: `expression` evaluates to `value`, which raises `exception` at `raised_at`."""
+    """A test that will fail, and why.
+
+    `expression` evaluates to `value`, which raises `exception` at `raised_at`; `trace` are the
+    calls on the way there.
+    """
 
     test: str
     fixture: Location
@@ -91,7 +104,10 @@ class PredictedFailure:
 
 @dataclass(frozen=True, slots=True)
 class Sibling:
-    """The same thing on other hardware: its function and lines; `verdict` is a message key (why it matters or not)."""
+    """The same thing on other hardware: its function and lines.
+
+    `verdict` says why it matters or why not.
+    """
 
     location: Location
     function: str
@@ -102,7 +118,10 @@ class Sibling:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """One of several places that define the same constant, layout or meaning; `value` is what it defines."""
+    """One of several places that define the same constant, layout or meaning.
+
+    `value` is what it defines, `excerpt` the line as written.
+    """
 
     name: str
     location: Location
@@ -140,8 +159,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class RecordDiff:
-    """Two files of logprob records, compared. `verdict` is one of `checks.logprobs.compare`; `said` are its reasons and
-    causes, keys of `templates/words/comparison.toml`; `safe` says that a baseline may be recorded anew."""
+    """Two files of logprob records, compared.
+
+    `verdict` is one of `checks.logprobs.compare`; `said` are its reasons and causes, keys of
+    `templates/words/comparison.toml`; `safe` says that a baseline may be recorded anew.
+    """
 
     base: str
     head: str
@@ -164,7 +186,10 @@ Evidence = (
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Replace the lines `start_line`..`end_line` of `path` in the head tree by `lines` (without line ends)."""
+    """Replace lines `start_line`..`end_line` of `path` in the head tree.
+
+    `lines` are the new ones, without line ends.
+    """
 
     path: str
     start_line: int
@@ -174,7 +199,10 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """A patch. `verified` is set by the review alone, after the rule was run again on the patched tree."""
+    """A patch.
+
+    `verified` is set by the review alone, after the rule was run again on the patched tree.
+    """
 
     edits: tuple[Edit, ...]
     verified: bool = False
@@ -192,10 +220,11 @@ class Related:
 class Finding:
     """One claim about a change, with the evidence that a reader can check.
 
-    `symbol` is the enclosing function or constant and `subject` the normalised code the claim is about; with the
-    rule they make the fingerprint, so that it survives unrelated edits. `pedantic` findings show only when asked.
-    `unparsed` says that the enclosing function did not parse cleanly. `answered` is a question whose answer the
-    evidence gives: it asks nothing of the author, and no verdict counts it.
+    `symbol` is the enclosing function or constant and `subject` the normalised code the claim is
+    about; with the rule they make the fingerprint, so that it survives unrelated edits. `pedantic`
+    findings show only when asked. `unparsed` says that the enclosing function did not parse
+    cleanly. `answered` is a question whose answer the evidence gives: it asks nothing of the
+    author, and no verdict counts it.
     """
 
     rule: str
@@ -212,10 +241,56 @@ class Finding:
     unparsed: bool = False
     answered: bool = False
 
+    @classmethod
+    def at(
+        cls,
+        rule: str,
+        location: Location,
+        key: str,
+        /,
+        *,
+        severity: Severity,
+        confidence: Confidence,
+        symbol: str = "",
+        subject: str = "",
+        pedantic: bool = False,
+        **args: Any,
+    ) -> Finding:
+        """A finding of `rule` at `location` with the message `key` of the rule's template.
+
+        `args` are the arguments of the message's sentence:
+
+            Finding.at(
+                ID,
+                Location(unit.path, stmt.line),
+                "read-first",
+                severity=Severity.SUGGESTION,
+                confidence=Confidence.HIGH,
+                symbol=function.qualname,
+                subject=name,
+                name=name,
+            )
+
+        Add more with `with_evidence`, `with_related` and `with_fix`. In a loop over
+        `changed_functions`, `ChangedFunction.finding` fills in location and symbol.
+        """
+        return cls(
+            rule=rule,
+            severity=severity,
+            confidence=confidence,
+            location=location,
+            message=Message(key, args),
+            symbol=symbol,
+            subject=subject,
+            pedantic=pedantic,
+        )
+
     @property
     def fingerprint(self) -> str:
         """16 hex digits, the same for the same claim whatever its line number."""
+        # A formatter may have wrapped the code since.
         code = re.sub(r"\s+", "", self.subject)
+        # Answers that people gave before a rule was renamed stay with their finding.
         rule = former_id(self.rule)
         text = "\0".join((rule, self.location.path, self.symbol, self.message.key, code))
         return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
@@ -226,18 +301,26 @@ class Finding:
         return "answered" if self.answered else str(self.severity)
 
     @property
-    def sort_key(self) -> tuple[Any, ...]:
-        order = list(Severity)
-        place = self.location
+    def sort_key(self) -> tuple[int, bool, str, str, int, str, str]:
+        """The place of a finding in a report: the worst first, then by rule and place."""
         return (
-            order.index(self.severity),
+            list(Severity).index(self.severity),
             self.answered,
             former_id(self.rule),
-            place.path,
-            place.start_line,
+            self.location.path,
+            self.location.start_line,
             self.message.key,
             self.subject,
         )
 
     def with_fix(self, fix: Fix | None) -> Finding:
+        """The same finding with another fix, or with none."""
         return replace(self, fix=fix)
+
+    def with_evidence(self, *evidence: Evidence) -> Finding:
+        """The same finding with `evidence` added."""
+        return replace(self, evidence=(*self.evidence, *evidence))
+
+    def with_related(self, *related: Related) -> Finding:
+        """The same finding with other places added that a reader should look at."""
+        return replace(self, related=(*self.related, *related))

@@ -3,72 +3,82 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from functools import partial
 
-from checks.lang.cpp.context import Context, squeeze
-from checks.lang.cpp.declarators import Declared, parameters, unwrap
-from checks.lang.cpp.lower import lower_all, lower_block
-from checks.lang.ir.source_file import Declaration, Function
+from tree_sitter import Node
+
+from checks.lang.cpp.context import Context, collapse_whitespace, field_of, named_children
+from checks.lang.cpp.declarators import Declarator, parameters, unwrap
+from checks.lang.cpp.scope import DefinitionScope
+from checks.lang.cpp.statements import lower_all, lower_block
+from checks.lang.ir.source_file import Declaration, Function, Ranges, join_ranges
 from checks.lang.ir.stmt import Stmt
 
-if TYPE_CHECKING:
-    from tree_sitter import Node
-
 _MARK = re.compile(
-    r"\b(?:__global__|__device__|__host__|__forceinline__|__noinline__|static|inline|extern|constexpr|virtual|explicit"
-    r"|friend)\b\s*"
+    r"\b(?:__global__|__device__|__host__|__forceinline__|__noinline__"
+    r"|static|inline|extern|constexpr|virtual|explicit|friend)\b\s*"
 )
-_TEMPLATE = re.compile(r"<.*>$")
+_TEMPLATE_ARGUMENTS = re.compile(r"<.*>$")
+_MACRO_CALL = re.compile(r"[A-Z][A-Z0-9_]+\s*\(")
 
 
-def function(
-    ctx: Context,
-    node: Node,
-    names: tuple[str, ...],
-    owner: str,
-    outer_marks: tuple[str, ...],
-    template: Node | None,
-    path: str,
-) -> Function | None:
+def function(ctx: Context, node: Node, scope: DefinitionScope, path: str) -> Function | None:
     """A definition; None for what only looks like one. Its body is lowered when it is asked for."""
-    top = node.child_by_field_name("declarator")
-    if top is None:
+    declarator = node.child_by_field_name("declarator")
+    if declarator is None:
         return None
-    name_node, _, head = unwrap(top)
+    name_node, _, head = unwrap(declarator)
     if name_node is None or head is None:
         return None
-    name, qualifier = split_name(squeeze(ctx.text(name_node)))
-    owner = qualifier or owner
-    spec = ctx.span(node.start_byte, head.start_byte)
-    marks = [*outer_marks, *(m.strip() for m in _MARK.findall(spec))]
-    start = template if template is not None else node
-    if template is not None:
-        marks.insert(0, _template_text(ctx, template))
-    qualname = "::".join((*names, *([qualifier] if qualifier else []), name))
+    name, qualifier = split_name(collapse_whitespace(ctx.text(name_node)))
+    outer_names = (*scope.names, qualifier) if qualifier else scope.names
+    specifiers = ctx.masked_between(node.start_byte, head.start_byte)
+    marks = [*scope.marks, *[mark.strip() for mark in _MARK.findall(specifiers)]]
+    if scope.template is not None:
+        marks.insert(0, _template_text(ctx, scope.template))
     return Function(
         name=name,
-        qualname=qualname,
+        qualname="::".join((*outer_names, name)),
         path=path,
         params=parameters(ctx, head),
-        start_line=ctx.line(start),
+        start_line=ctx.line(scope.start_of(node)),
         end_line=ctx.end_line(node),
-        lower=lambda: body_of(ctx, node),
-        returns=_returns(ctx, spec, head),
-        owner=owner,
+        lower=partial(_lower_body, ctx, node),
+        returns=_return_type(ctx, specifiers, head),
+        owner=qualifier or scope.owner,
         marks=tuple(dict.fromkeys(marks)),
-        find_broken=lambda: broken_ranges(ctx, node),
+        find_broken=partial(broken_ranges, ctx, node),
     )
 
 
-def body_of(ctx: Context, node: Node) -> tuple[Stmt, ...]:
-    """The lowered body of a function definition."""
+def _lower_body(ctx: Context, node: Node) -> tuple[Stmt, ...]:
+    """The body of a function definition."""
     own = Context(ctx.data, ctx.code, ctx.first_line, ctx.blocks)
     body = node.child_by_field_name("body")
-    if body is None:
-        body = next((c for c in node.children if c.type == "try_statement"), None)
     if body is not None and body.type == "compound_statement":
-        return lower_all(own, [c for c in body.named_children if c.type != "comment"])
+        return lower_all(own, named_children(body))
+    if body is None:
+        # `f() try { ... } catch (...) { ... }`
+        body = next((child for child in node.children if child.type == "try_statement"), None)
     return lower_block(own, body)
+
+
+def declaration(
+    ctx: Context, node: Node, declarator: Declarator, scope: DefinitionScope, path: str
+) -> Declaration:
+    """A function that is declared only."""
+    name, _ = split_name(declarator.names[0])
+    head = declarator.function if declarator.function is not None else declarator.node
+    specifiers = ctx.masked_between(node.start_byte, head.start_byte)
+    return Declaration(
+        name,
+        path,
+        ctx.line(scope.start_of(node)),
+        ctx.end_line(node),
+        _return_type(ctx, specifiers, head),
+        find_params=partial(parameters, ctx, head),
+    )
 
 
 def split_name(text: str) -> tuple[str, str]:
@@ -76,85 +86,64 @@ def split_name(text: str) -> tuple[str, str]:
     if "operator" in text:
         before, _, after = text.rpartition("operator")
         return f"operator{after}", before.removesuffix("::")
-    name = _TEMPLATE.sub("", text) if text.endswith(">") else text
+    name = _TEMPLATE_ARGUMENTS.sub("", text)
+    # The last `::` that is not inside template arguments: `A<b::c>::f`.
     depth = 0
     for position in range(len(name) - 1, 0, -1):
-        depth += {">": 1, "<": -1}.get(name[position], 0)
-        if not depth and name[position - 1 : position + 1] == "::":
+        if name[position] == ">":
+            depth += 1
+        elif name[position] == "<":
+            depth -= 1
+        if depth == 0 and name[position - 1 : position + 1] == "::":
             return name[position + 1 :].strip(), name[: position - 1].strip()
     return name, ""
 
 
 def _template_text(ctx: Context, template: Node) -> str:
-    params = template.child_by_field_name("parameters")
-    return (
-        f"template{ctx.span(params.start_byte, params.end_byte)}"
-        if params is not None
-        else "template<>"
-    )
+    params = field_of(template, "parameters")
+    return f"template{ctx.masked_text(params)}" if params is not None else "template<>"
 
 
-def _returns(ctx: Context, spec: str, head: Node) -> str:
-    trailing = next((c for c in head.children if c.type == "trailing_return_type"), None)
-    if trailing is not None:
-        return ctx.span(trailing.start_byte, trailing.end_byte).removeprefix("->").strip()
-    return squeeze(_MARK.sub("", spec))
+def _return_type(ctx: Context, specifiers: str, head: Node) -> str:
+    for child in head.children:
+        if child.type == "trailing_return_type":
+            return ctx.masked_text(child).removeprefix("->").strip()
+    return collapse_whitespace(_MARK.sub("", specifiers))
 
 
-def declaration(ctx: Context, node: Node, one: Declared, start: Node, path: str) -> Declaration:
-    """A function that is declared only."""
-    name, _ = split_name(one.names[0])
-    head = one.function if one.function is not None else one.node
-    returns = _returns(ctx, ctx.span(node.start_byte, head.start_byte), head)
-    return Declaration(
-        name,
-        path,
-        ctx.line(start),
-        ctx.end_line(node),
-        returns,
-        find_params=lambda: parameters(ctx, head),
-    )
-
-
-def broken_ranges(ctx: Context, node: Node) -> tuple[tuple[int, int], ...]:
-    """The lines that the parser skipped or filled in, merged."""
+def broken_ranges(ctx: Context, node: Node) -> Ranges:
+    """The lines inside `node` that were dropped, or that the parser skipped or filled in."""
     first, last = ctx.line(node), ctx.end_line(node)
-    found = [(a, b) for a, b in ctx.dropped if first <= a and b <= last]
-    if not node.has_error and not found:
-        return ()
-    stack = [node]
-    while stack:
-        one = stack.pop()
-        if one.is_error or one.is_missing:
-            if not _harmless(ctx, one):
-                found.append((ctx.line(one), ctx.end_line(one)))
-        elif one.has_error:
-            stack.extend(one.children)
-    merged: list[tuple[int, int]] = []
-    for start, end in sorted(found):
-        if merged and start <= merged[-1][1] + 1:
-            merged[-1] = merged[-1][0], max(end, merged[-1][1])
-        else:
-            merged.append((start, end))
-    return tuple(merged)
+    dropped = [(start, end) for start, end in ctx.dropped if first <= start and end <= last]
+    return join_ranges([*dropped, *_error_lines(ctx, node)])
 
 
-def _harmless(ctx: Context, node: Node) -> bool:
-    """A `;` that a macro brings along: `CUDA_CHECK(x)` on a line of its own."""
+def _error_lines(ctx: Context, node: Node) -> Iterator[tuple[int, int]]:
+    waiting = [node] if node.has_error else []
+    while waiting:
+        inner = waiting.pop()
+        if inner.is_error or inner.is_missing:
+            if not _is_semicolon_of_macro(ctx, inner):
+                yield ctx.line(inner), ctx.end_line(inner)
+        elif inner.has_error:
+            waiting.extend(inner.children)
+
+
+def _is_semicolon_of_macro(ctx: Context, node: Node) -> bool:
+    """A missing `;` that a macro brings along: `CUDA_CHECK(x)` on a line of its own."""
     if not node.is_missing or node.type != ";" or node.parent is None:
         return False
-    return re.match(r"[A-Z][A-Z0-9_]+\s*\(", ctx.text(node.parent)) is not None
+    return _MACRO_CALL.match(ctx.text(node.parent)) is not None
 
 
 def inner_functions(body: Node) -> list[Node]:
-    """Function definitions that a syntax error moved into `body`, outermost first in source order."""
-    found: list[Node] = []
-    stack = [body]
-    while stack:
-        one = stack.pop()
-        for child in reversed(one.children):
+    """Function definitions that a syntax error moved into `body`, in source order."""
+    functions: list[Node] = []
+    waiting = [body]
+    while waiting:
+        for child in waiting.pop().children:
             if child.type in ("function_definition", "template_declaration"):
-                found.append(child)
+                functions.append(child)
             elif child.has_error:
-                stack.append(child)
-    return sorted(found, key=lambda n: n.start_byte)
+                waiting.append(child)
+    return sorted(functions, key=lambda node: node.start_byte)

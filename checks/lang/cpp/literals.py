@@ -13,68 +13,69 @@ _ESCAPE = re.compile(
 )
 _SIMPLE = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 _RAW = re.compile(r'(?:u8|[uUL])?R"([^()\\\s"]{0,16})\((.*)\)\1"', re.DOTALL)
+_LAST_CHARACTER = 0x10FFFF
 
 
 def number(text: str, line: int) -> Expr:
-    """`0x1FULL`, `1'000`, `017`, `1e-3f`; a form that is not known (a user-defined suffix) stays text."""
+    """`0x1FULL`, `1'000`, `017`, `1e-3f`; a form that is not known stays text.
+
+    A user-defined suffix (`10_km`) is one of those.
+    """
     digits = text.replace("'", "")
-    if digits.startswith("-"):  # the grammar takes the sign along, in places
-        return negative(number(digits[1:].lstrip(), line), line)
-    if match := _INTEGER.fullmatch(digits):
-        body = match[1]
-        base = {"x": 16, "b": 2}.get(
-            body[1:2].lower(), 8 if len(body) > 1 and body[0] == "0" else 10
-        )
-        try:
-            return Const(int(body, base), match[2].lower(), line=line)
-        except ValueError:  # `08`, or more digits than Python converts
-            return Unknown(text, line=line)
-    if match := _FLOAT.fullmatch(digits):
-        return Const(float(match[1]), (match[2] or "").lower(), line=line)
-    if digits[:2].lower() == "0x" and "p" in digits.lower():
-        try:
+    # The grammar takes the sign along, in places; it is an operator, as in Python's trees.
+    if digits.startswith("-"):
+        return Unary("-", number(digits[1:].lstrip(), line), line=line)
+    try:
+        if match := _INTEGER.fullmatch(digits):
+            return Const(int(match[1], _base(match[1])), match[2].lower(), line=line)
+        if match := _FLOAT.fullmatch(digits):
+            return Const(float(match[1]), (match[2] or "").lower(), line=line)
+        if digits[:2].lower() == "0x" and "p" in digits.lower():
             return Const(float.fromhex(digits.rstrip("fFlL")), "", line=line)
-        except (ValueError, OverflowError):
-            return Unknown(text, line=line)
+    except (ValueError, OverflowError):  # `08`, or more digits than Python converts
+        pass
     return Unknown(text, line=line)
 
 
-def negative(value: Expr, line: int) -> Expr:
-    """`-value`: the sign is an operator, as in Python's trees, wherever the grammar puts it."""
-    return Unary("-", value, line=line)
+def _base(digits: str) -> int:
+    match digits[:2].lower():
+        case "0x":
+            return 16
+        case "0b":
+            return 2
+    return 8 if digits.startswith("0") and len(digits) > 1 else 10
 
 
 def string(text: str) -> str:
-    """The characters of a string literal with its quotes."""
+    """The characters of a string literal with its quotes and prefix."""
     if raw := _RAW.fullmatch(text):
         return raw[2]
-    start = text.find('"')
-    body = (
-        text[start + 1 : -1] if text.endswith('"') and len(text) > start + 1 else text[start + 1 :]
-    )
-    return unescape(body)
+    body = text[text.find('"') + 1 :]
+    # A literal that the parser mended may lack its last quote.
+    return _unescape(body.removesuffix('"'))
 
 
 def character(text: str, line: int) -> Expr:
     """`'a'` is the number 97, as in C++."""
-    body = unescape(text[text.find("'") + 1 : -1])
+    body = _unescape(text[text.find("'") + 1 : -1])
     if len(body) != 1:
         return Unknown(text, line=line)
     return Const(ord(body), "char", line=line)
 
 
-def unescape(body: str) -> str:
+def _unescape(body: str) -> str:
     """Escape sequences replaced by what they stand for."""
-    return _ESCAPE.sub(_escape, body) if "\\" in body else body
+    return _ESCAPE.sub(_escaped_character, body)
 
 
-def _escape(match: re.Match[str]) -> str:
+def _escaped_character(match: re.Match[str]) -> str:
     code = match[1]
     if code[0] in "xuU" and len(code) > 1:
         value = int(code[1:], 16)
-        return chr(value) if value < 0x110000 else "\ufffd"
+        return chr(value) if value <= _LAST_CHARACTER else "\N{REPLACEMENT CHARACTER}"
     if code[0] in "01234567":
         return chr(int(code, 8))
+    # A backslash at the end of a line continues the string on the next one.
     if code[-1] == "\n":
         return ""
     return _SIMPLE.get(code, code)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from checks.lang.cpp.scan import blank
 
+# Where a block begins that is a macro's argument -> the span of the macro's call.
 Blocks = dict[int, tuple[int, int]]
 
 _CALL = re.compile(rb"\b(_*[A-Z](?:[A-Z0-9_]{2,}|[A-Z0-9]*_\w+))\s*\(")
@@ -25,13 +26,22 @@ _STATEMENT = re.compile(rb"\s*(?:switch|if|for|while|do|return)\b")
 _LONGEST = 60_000
 
 
-@dataclass(slots=True)
-class _Shape:
-    """The arguments of a call: its commas, whether a statement is among them, one past its `)`."""
+_OPENING = {b")": b"(", b"]": b"[", b"}": b"{"}
 
-    commas: list[int]
-    statement: bool
+
+@dataclass(slots=True)
+class _MacroCall:
+    """A call, as byte offsets.
+
+    It starts at `start`; its arguments begin at `opened` and end before `closed`, which is one past
+    its `)`; `commas` are between them. `takes_statement` says that a statement is among them.
+    """
+
+    start: int
+    opened: int
     closed: int
+    commas: list[int]
+    takes_statement: bool
 
 
 def mask_calls(plain: bytes, code: bytearray) -> Blocks:
@@ -40,21 +50,24 @@ def mask_calls(plain: bytes, code: bytearray) -> Blocks:
     # Nested calls are scanned once a level; brackets that never close must not make that quadratic.
     budget = 20 * len(plain) + 2_000_000
     for match in _CALL.finditer(plain):
-        start, opened = match.start(), match.end()
-        shape = _shape(plain, opened)
-        budget -= shape.closed - opened if shape is not None else _LONGEST
+        call = _read_call(plain, match.start(), match.end())
+        budget -= call.closed - call.opened if call is not None else _LONGEST
         if budget < 0:
             break
-        if shape is None:
+        if call is None:
             continue
-        if shape.statement:
-            _unwrap(plain, code, start, opened, shape, blocks)
-        elif _lonely(plain, start, shape.closed):
-            code[start : shape.closed] = blank(bytes(code[start : shape.closed]))
+        if call.takes_statement:
+            _keep_statements(plain, code, call, blocks)
+        elif _stands_alone(plain, call):
+            _blank_in(code, call.start, call.closed)
         else:
-            for kind in _TYPE_ARGUMENT.finditer(plain, opened - 1, shape.closed):
+            for kind in _TYPE_ARGUMENT.finditer(plain, call.opened - 1, call.closed):
                 code[kind.start(2) : kind.end(2)] = _as_name(kind[2])
     return blocks
+
+
+def _blank_in(code: bytearray, start: int, stop: int) -> None:
+    code[start:stop] = blank(bytes(code[start:stop]))
 
 
 def _as_name(words: bytes) -> bytes:
@@ -62,46 +75,48 @@ def _as_name(words: bytes) -> bytes:
     return re.sub(rb"[ \t\r*&]", b"_", words[:1].upper() + words[1:])
 
 
-def _shape(plain: bytes, opened: int) -> _Shape | None:
+def _read_call(plain: bytes, start: int, opened: int) -> _MacroCall | None:
     """The call whose `(` ends at `opened`; None when its brackets do not match."""
-    stack = [b"("]
-    shape = _Shape([], bool(_STATEMENT.match(plain, opened)), 0)
+    brackets = [b"("]
+    commas: list[int] = []
+    takes_statement = _STATEMENT.match(plain, opened) is not None
     for match in _BRACKET.finditer(plain, opened, opened + _LONGEST):
         token = match[0]
+        is_argument = len(brackets) == 1
         if token in (b"(", b"[", b"{", b"<", b"<<<"):
-            if token == b"{" and len(stack) == 1 and _opens_block(plain, match.start()):
-                shape.statement = True
-            stack.append(token)
+            if token == b"{" and is_argument and _opens_block(plain, match.start()):
+                takes_statement = True
+            brackets.append(token)
         elif token in (b">", b">>>"):
-            _close_angles(stack, token)
-        elif token in b")]}":
-            _drop_angles(stack)
-            if stack.pop() != {b")": b"(", b"]": b"[", b"}": b"{"}[token]:
+            _close_angles(brackets, token)
+        elif token in _OPENING:
+            _drop_angles(brackets)
+            if brackets.pop() != _OPENING[token]:
                 return None
-            if not stack:
-                shape.closed = match.end()
-                return shape
-        elif len(stack) == 1 and token == b",":
-            shape.commas.append(match.start())
+            if not brackets:
+                return _MacroCall(start, opened, match.end(), commas, takes_statement)
+        elif token == b"," and is_argument:
+            commas.append(match.start())
         elif token == b";":
-            _drop_angles(stack)
-            shape.statement = shape.statement or len(stack) == 1
+            _drop_angles(brackets)
+            takes_statement = takes_statement or len(brackets) == 1
     return None
 
 
-def _close_angles(stack: list[bytes], token: bytes) -> None:
-    if token == b">>>" and stack[-1] == b"<<<":
-        stack.pop()
+def _close_angles(brackets: list[bytes], token: bytes) -> None:
+    """`>>>` ends a kernel launch, or up to three template argument lists."""
+    if token == b">>>" and brackets[-1] == b"<<<":
+        brackets.pop()
         return
     for _ in range(len(token)):
-        if stack[-1] == b"<":
-            stack.pop()
+        if brackets[-1] == b"<":
+            brackets.pop()
 
 
-def _drop_angles(stack: list[bytes]) -> None:
+def _drop_angles(brackets: list[bytes]) -> None:
     """A `<` that a bracket or a `;` follows before its `>` was a comparison."""
-    while stack[-1] in (b"<", b"<<<"):
-        stack.pop()
+    while brackets[-1] in (b"<", b"<<<"):
+        brackets.pop()
 
 
 def _opens_block(plain: bytes, brace: int) -> bool:
@@ -118,28 +133,29 @@ def _opens_block(plain: bytes, brace: int) -> bool:
     return False
 
 
-def _unwrap(
-    plain: bytes, code: bytearray, start: int, opened: int, shape: _Shape, blocks: Blocks
-) -> None:
+def _keep_statements(plain: bytes, code: bytearray, call: _MacroCall, blocks: Blocks) -> None:
     """Blank the macro's name, plain arguments and brackets; what stays are its statements."""
-    code[start:opened] = blank(bytes(code[start:opened]))
-    code[shape.closed - 1 : shape.closed] = b" "
-    first = opened
-    for stop in (*shape.commas, shape.closed - 1):
+    _blank_in(code, call.start, call.opened)
+    end = call.closed - 1
+    first = call.opened
+    for stop in (*call.commas, end):
         argument = plain[first:stop]
         text = argument.strip()
-        if b";" not in text and not _STATEMENT.match(text + b" "):
-            code[first:stop] = blank(bytes(code[first:stop]))
-        elif text[:1] == b"{":
-            blocks[first + len(argument) - len(argument.lstrip())] = (start, shape.closed)
+        is_statement = b";" in text or _STATEMENT.match(text + b" ") is not None
+        if not is_statement:
+            _blank_in(code, first, stop)
+        elif text.startswith(b"{"):
+            brace = first + len(argument) - len(argument.lstrip())
+            blocks[brace] = (call.start, call.closed)
+        # The comma behind the argument, or the `)`.
         code[stop : stop + 1] = b" "
         first = stop + 1
 
 
-def _lonely(plain: bytes, start: int, closed: int) -> bool:
+def _stands_alone(plain: bytes, call: _MacroCall) -> bool:
     """A call in the first column that no `;`, body or chain follows: it stands at file level."""
-    if start and plain[start - 1 : start] != b"\n":
+    if call.start and plain[call.start - 1 : call.start] != b"\n":
         return False
-    line = plain[closed : closed + 2].lstrip(b"\r ")[:1]
-    after = plain[closed : closed + 4096].lstrip()[:1]
-    return line in (b"\n", b"") and after not in (b".", b"{", b";", b":", b"<", b"(", b"-")
+    behind = plain[call.closed : call.closed + 2].lstrip(b"\r ")[:1]
+    after = plain[call.closed : call.closed + 4096].lstrip()[:1]
+    return behind in (b"\n", b"") and after not in (b".", b"{", b";", b":", b"<", b"(", b"-")

@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
-from checks.lang.cpp.context import Context, named
+from tree_sitter import Node
+
+from checks.lang.cpp.context import Context, named_children
 from checks.lang.cpp.snippets import expression
 from checks.lang.ir.expr import Expr
 from checks.lang.ir.source_file import Constant, Import
 
-if TYPE_CHECKING:
-    from tree_sitter import Node
-
 _CONTINUED = re.compile(rb"\\(?=\r?\n)")
-DEFINE = re.compile(rb"#[ \t]*define\b")
+_DEFINE = re.compile(rb"#[ \t]*define\b")
 
 
 def define(ctx: Context, node: Node, path: str) -> Constant:
     """`#define NAME value`: the value as an expression, None where there is none."""
-    name = node.child_by_field_name("name")
-    text = ctx.text(name) if name is not None else ""
+    name_node = node.child_by_field_name("name")
+    name = ctx.text(name_node) if name_node is not None else ""
     body = node.child_by_field_name("value")
-    listed = node.child_by_field_name("parameters")
-    params = tuple(ctx.text(p) for p in named(listed)) if listed is not None else None
     value = _value(ctx, body) if body is not None else None
-    return Constant(text, value, path, ctx.line(node), "define", params=params)
+    params: tuple[str, ...] | None = None
+    listed = node.child_by_field_name("parameters")
+    if listed is not None:
+        params = tuple(ctx.text(param) for param in named_children(listed))
+    return Constant(name, value, path, ctx.line(node), "define", params=params)
 
 
 def _value(ctx: Context, body: Node) -> Expr | None:
@@ -44,10 +44,13 @@ def include(ctx: Context, node: Node, guard: str) -> Import:
 def inner_defines(
     ctx: Context, root: Node, quiet: bytes, path: str, seen: set[int]
 ) -> list[Constant]:
-    """The `#define`s that a walk over the top level does not meet: those inside functions. `seen` are lines."""
-    found: list[Constant] = []
+    """The `#define`s that a walk over the top level does not meet: those inside functions.
+
+    `seen` are the lines of those that were met; `quiet` is the source without comments and strings.
+    """
+    constants: list[Constant] = []
     line, counted = ctx.first_line, 0
-    for match in DEFINE.finditer(quiet):
+    for match in _DEFINE.finditer(quiet):
         start = match.end() - 1
         line += quiet.count(b"\n", counted, start)
         counted = start
@@ -57,5 +60,5 @@ def inner_defines(
         while node is not None and node.type not in ("preproc_def", "preproc_function_def"):
             node = node.parent
         if node is not None:
-            found.append(define(ctx, node, path))
-    return found
+            constants.append(define(ctx, node, path))
+    return constants

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 from checks.lang.ir.source_file import Comment
 
-# Every alternative starts with a literal character and none is in a group: Python's `re` then skips to the next
-# candidate in C. A quote after a hexadecimal digit separates digits (`1'000'000`).
-_TOKEN = re.compile(
+# A quote after a hexadecimal digit is no character literal: it separates digits (`1'000'000`).
+_COMMENT_OR_STRING = re.compile(
     rb"//[^\n\\]*(?:\\.[^\n\\]*)*"
     rb"|/\*.*?(?:\*/|\Z)"
     rb'|R"([^()\\\s"]{0,16})\(.*?(?:\)\1"|\Z)'
@@ -18,32 +17,37 @@ _TOKEN = re.compile(
     rb"|'(?<![0-9a-fA-F]')[^'\\\n]*(?:\\.[^'\\\n]*)*'?",
     re.DOTALL,
 )
+# Every byte but a line end becomes a space.
 _BLANK = bytes(10 if byte == 10 else 32 for byte in range(256))
-_MARKERS = re.compile(r"^\s*(?://[/!]?<?|/\*[*!]*<?|\*(?!/)|(?=\*/))[ \t]?")
+_COMMENT_MARKER = re.compile(r"^\s*(?://[/!]?<?|/\*[*!]*<?|\*(?!/)|(?=\*/))[ \t]?")
 
 
 @dataclass(frozen=True, slots=True)
-class Scan:
-    """`code` is the source with comments blanked, `quiet` with the insides of strings blanked too; in both every
-    byte that is left is in its place. `comments` are byte spans."""
+class ScannedSource:
+    """A source file with parts of it blanked; every byte that is left is in its place.
+
+    `code` has no comments, `quiet` no comments and no insides of strings. `comments` are the byte
+    spans of the comments.
+    """
 
     code: bytes
     quiet: bytes
     comments: tuple[tuple[int, int], ...]
 
 
-def scan(data: bytes) -> Scan:
+def scan(data: bytes) -> ScannedSource:
     """Where the comments are, and the code that is left."""
     code, quiet = bytearray(data), bytearray(data)
-    comments: list[tuple[int, int]] = []
-    for match in _TOKEN.finditer(data):
+    spans: list[tuple[int, int]] = []
+    for match in _COMMENT_OR_STRING.finditer(data):
         start, stop = match.span()
-        if data[start] == 47:  # a slash
-            comments.append((start, stop))
-            code[start:stop] = quiet[start:stop] = data[start:stop].translate(_BLANK)
+        if match[0].startswith(b"/"):
+            spans.append((start, stop))
+            code[start:stop] = blank(match[0])
+            quiet[start:stop] = blank(match[0])
         else:
-            quiet[start + 1 : stop - 1] = data[start + 1 : stop - 1].translate(_BLANK)
-    return Scan(bytes(code), bytes(quiet), tuple(comments))
+            quiet[start + 1 : stop - 1] = blank(data[start + 1 : stop - 1])
+    return ScannedSource(bytes(code), bytes(quiet), tuple(spans))
 
 
 def blank(text: bytes) -> bytes:
@@ -51,29 +55,46 @@ def blank(text: bytes) -> bytes:
     return text.translate(_BLANK)
 
 
+@dataclass(slots=True)
+class _CommentBlock:
+    """A comment that is being put together: `column` is where its `//` stand, -1 for `/* */`."""
+
+    words: list[str]
+    line: int
+    end_line: int
+    column: int
+
+
 def comments(data: bytes, spans: Iterable[tuple[int, int]]) -> tuple[Comment, ...]:
     """The comments at `spans`; `//` lines that follow each other in the same column are one."""
-    blocks: list[tuple[list[str], int, int, int]] = []
-    seen, line = 0, 1
+    blocks: list[_CommentBlock] = []
+    line, counted = 1, 0
     for start, stop in spans:
-        line += data.count(b"\n", seen, start)
-        seen = start
-        row = data.rfind(b"\n", 0, start) + 1
-        column = start - row
+        line += data.count(b"\n", counted, start)
+        counted = start
+        line_start = data.rfind(b"\n", 0, start) + 1
+        column = start - line_start
         text = data[start:stop].decode("utf-8", "replace")
-        slashes = text.startswith("//")
-        alone = slashes and not data[row:start].strip()
-        if alone and blocks and blocks[-1][2:] == (line - 1, column):
-            words, first, _, _ = blocks[-1]
-            words += _words(text)
-            blocks[-1] = (words, first, line, column)
+        is_line_comment = text.startswith("//")
+        is_alone = is_line_comment and not data[line_start:start].strip()
+        previous = blocks[-1] if blocks else None
+        if (
+            previous is not None
+            and is_alone
+            and (previous.end_line, previous.column) == (line - 1, column)
+        ):
+            previous.words += _words(text)
+            previous.end_line = line
             continue
-        last = line + data.count(b"\n", start, stop)
-        blocks.append((_words(text), line, last, column if slashes else -1))
-    return tuple(Comment("\n".join(words).strip("\n"), a, b) for words, a, b, _ in blocks)
+        end_line = line + data.count(b"\n", start, stop)
+        blocks.append(
+            _CommentBlock(_words(text), line, end_line, column if is_line_comment else -1)
+        )
+    return tuple(Comment("\n".join(b.words).strip("\n"), b.line, b.end_line) for b in blocks)
 
 
 def _words(text: str) -> list[str]:
-    if text.startswith("/*") and text.endswith("*/"):
-        text = text[:-2]
-    return [_MARKERS.sub("", line, count=1).rstrip() for line in text.split("\n")]
+    """The lines of a comment without its markers."""
+    if text.startswith("/*"):
+        text = text.removesuffix("*/")
+    return [_COMMENT_MARKER.sub("", line, count=1).rstrip() for line in text.split("\n")]

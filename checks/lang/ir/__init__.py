@@ -1,1 +1,4 @@
-"""One expression and statement language for C++, CUDA and Python: a sender and a receiver meet in the same terms."""
+"""The intermediate form: one expression and statement language for C++, CUDA and Python.
+
+A sender in one language and a receiver in the other meet in the same terms.
+"""

@@ -1,28 +1,31 @@
 """Expressions of C++ and Python in one form.
 
-Operators have one spelling: `+ - * / // % << >> & | ^ **`, comparisons `== != < <= > >= in not-in is is-not`,
-logic `and or`, unary `- + ~ not * &` (the last two are C++'s dereference and address-of). C++'s integer `/` stays
-`/` (the type decides); `a->b` and `a.b` are both `Attr`; `static_cast<T>(x)`, `(T)x`, `int(x)` in C++ are `Cast`.
-What has no form here is `Unknown` with its source text, never a guess.
+Operators have one spelling: `+ - * / // % << >> & | ^ **`, comparisons `== != < <= > >= in not-in
+is is-not`, logic `and or`, unary `- + ~ not * &` (the last two are C++'s dereference and
+address-of). C++'s integer `/` stays `/` (the type decides); `a->b` and `a.b` are both `Attr`;
+`static_cast<T>(x)`, `(T)x`, `int(x)` in C++ are `Cast`. What has no form here is `Unknown` with its
+source text, never a guess.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """`line` is where the expression starts in its file, from 1; it does not take part in equality."""
+    """`line` is where the expression starts in its file, from 1; equality does not look at it."""
 
     line: int = field(default=0, compare=False, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Const(Node):
-    """A literal: int, float, bool, str, or None (`None`, `nullptr`). `suffix` keeps C's `u`, `l`, `ull`, `f`."""
+    """A literal: int, float, bool, str, or None (`None`, `nullptr`).
+
+    `suffix` keeps C's `u`, `l`, `ull`, `f`.
+    """
 
     value: int | float | bool | str | None
     suffix: str = field(default="", compare=False)
@@ -37,6 +40,8 @@ class Name(Node):
 
 @dataclass(frozen=True, slots=True)
 class Attr(Node):
+    """`base.name`, and C++'s `base->name`."""
+
     base: Expr
     name: str
 
@@ -51,6 +56,8 @@ class Index(Node):
 
 @dataclass(frozen=True, slots=True)
 class Slice(Node):
+    """`lower:upper:step` inside an `Index`."""
+
     lower: Expr | None = None
     upper: Expr | None = None
     step: Expr | None = None
@@ -58,8 +65,11 @@ class Slice(Node):
 
 @dataclass(frozen=True, slots=True)
 class Call(Node):
-    """A call; `keywords` are Python's. A method call has an `Attr` as `func`. `launch` holds the arguments of
-    `<<<grid, block, shared, stream>>>`, and `template` the text of C++ template arguments."""
+    """A call; `keywords` are Python's.
+
+    A method call has an `Attr` as `func`. `launch` holds the arguments of `<<<grid, block, shared,
+    stream>>>`, and `template` the text of C++ template arguments.
+    """
 
     func: Expr
     args: tuple[Expr, ...] = ()
@@ -70,6 +80,8 @@ class Call(Node):
 
 @dataclass(frozen=True, slots=True)
 class Unary(Node):
+    """`-x`, `not x`, `*x`, ...; in a Python call `*x` is an argument that is spread."""
+
     op: str
     operand: Expr
 
@@ -85,6 +97,8 @@ class Binary(Node):
 
 @dataclass(frozen=True, slots=True)
 class Ternary(Node):
+    """`test ? then : orelse`."""
+
     test: Expr
     then: Expr
     orelse: Expr
@@ -92,6 +106,8 @@ class Ternary(Node):
 
 @dataclass(frozen=True, slots=True)
 class Cast(Node):
+    """A C++ cast in any spelling; `type` is source text."""
+
     type: str
     operand: Expr
 
@@ -122,6 +138,8 @@ class Comprehension(Node):
 
 @dataclass(frozen=True, slots=True)
 class Unknown(Node):
+    """An expression that has no form here, as source text."""
+
     text: str
 
 
@@ -143,58 +161,56 @@ Expr = (
 )
 
 
-def children(expr: Expr) -> tuple[Expr, ...]:
+def children(expr: Expr) -> list[Expr]:
     """The direct sub-expressions, in source order."""
-    below = _BELOW.get(type(expr))
-    return below(expr) if below is not None else ()
+    match expr:
+        case Attr():
+            return [expr.base]
+        case Call():
+            return [expr.func, *expr.launch, *expr.args, *[value for _, value in expr.keywords]]
+        case Binary():
+            return [expr.left, expr.right]
+        case Index():
+            return [expr.base, *expr.indices]
+        case Unary() | Cast():
+            return [expr.operand]
+        case Sequence():
+            return list(expr.items)
+        case Ternary():
+            return [expr.test, expr.then, expr.orelse]
+        case Slice():
+            return [part for part in (expr.lower, expr.upper, expr.step) if part is not None]
+        case Mapping():
+            return _mapping_parts(expr)
+        case Comprehension():
+            return _comprehension_parts(expr)
+        case _:
+            return []
 
 
-def _of_slice(e: Slice) -> tuple[Expr, ...]:
-    return tuple([part for part in (e.lower, e.upper, e.step) if part is not None])
+def _mapping_parts(mapping: Mapping) -> list[Expr]:
+    parts: list[Expr] = []
+    for key, value in mapping.items:
+        if key is not None:
+            parts.append(key)
+        parts.append(value)
+    return parts
 
 
-def _of_call(e: Call) -> tuple[Expr, ...]:
-    if e.keywords:
-        return (e.func, *e.launch, *e.args, *[value for _, value in e.keywords])
-    return (e.func, *e.launch, *e.args)
-
-
-def _of_mapping(e: Mapping) -> tuple[Expr, ...]:
-    return tuple([part for pair in e.items for part in pair if part is not None])
-
-
-def _of_comprehension(e: Comprehension) -> tuple[Expr, ...]:
-    parts = [e.element]
-    for target, iterable, conditions in e.clauses:
+def _comprehension_parts(comprehension: Comprehension) -> list[Expr]:
+    parts = [comprehension.element]
+    for target, iterable, conditions in comprehension.clauses:
         parts += (target, iterable, *conditions)
-    return tuple(parts)
-
-
-# Asked of every expression of every function: a `match` over the classes takes four times as long.
-_BELOW: dict[type[Expr], Callable[[Any], tuple[Expr, ...]]] = {
-    Attr: lambda e: (e.base,),
-    Index: lambda e: (e.base, *e.indices),
-    Slice: _of_slice,
-    Call: _of_call,
-    Unary: lambda e: (e.operand,),
-    Cast: lambda e: (e.operand,),
-    Binary: lambda e: (e.left, e.right),
-    Ternary: lambda e: (e.test, e.then, e.orelse),
-    Sequence: lambda e: e.items,
-    Mapping: _of_mapping,
-    Comprehension: _of_comprehension,
-}
+    return parts
 
 
 def walk(expr: Expr) -> Iterator[Expr]:
     """`expr` and every expression below it, outer first."""
     waiting = [expr]
     while waiting:
-        e = waiting.pop()
-        yield e
-        below = _BELOW.get(type(e))
-        if below is not None:
-            waiting += below(e)[::-1]
+        part = waiting.pop()
+        yield part
+        waiting += reversed(children(part))
 
 
 def names(expr: Expr) -> set[str]:
@@ -215,7 +231,7 @@ def dotted(expr: Expr) -> str | None:
 
 
 def callee(call: Call) -> str:
-    """The last part of what is called: `f` for `f()`, `a.f()`, `ns::f()`; empty for anything else."""
+    """The last part of what is called: `f` for `f()`, `a.f()`, `ns::f()`; empty for any other."""
     match call.func:
         case Name(id=name):
             return name.rsplit("::", 1)[-1]
@@ -228,9 +244,9 @@ def callee(call: Call) -> str:
 def starred(call: Call) -> bool:
     """Whether a call passes `*args` or `**kwargs`, so that its argument list is not known."""
     for argument in call.args:
-        if argument.__class__ is Unary and argument.op in ("*", "**"):
+        if isinstance(argument, Unary) and argument.op in ("*", "**"):
             return True
-    return bool(call.keywords) and any(name in ("", "**") for name, _ in call.keywords)
+    return any(name in ("", "**") for name, _ in call.keywords)
 
 
 def root(expr: Expr) -> str | None:
@@ -247,44 +263,44 @@ def root(expr: Expr) -> str | None:
 
 
 def substitute(expr: Expr, replace: Callable[[Expr], Expr | None]) -> Expr:
-    """`expr` with every sub-expression for which `replace` gives something replaced by it, outer first. Dict displays
-    and comprehensions stay as they are."""
+    """`expr` with every sub-expression for which `replace` gives something replaced by it.
 
-    def sub(e: Expr) -> Expr:
-        new = replace(e)
-        if new is not None:
-            return new
-        rebuild = _REBUILD.get(type(e))
-        return e if rebuild is None else rebuild(e, sub)
+    Outer expressions are asked for first. Dict displays and comprehensions stay as they are.
+    """
 
-    return sub(expr)
+    def sub(part: Expr) -> Expr:
+        return substitute(part, replace)
 
-
-_Sub = Callable[[Expr], Expr]
-
-
-def _call(e: Call, sub: _Sub) -> Expr:
-    words = tuple([(k, sub(v)) for k, v in e.keywords])
-    launch = tuple([sub(a) for a in e.launch])
-    return Call(
-        sub(e.func), tuple([sub(a) for a in e.args]), words, launch, e.template, line=e.line
-    )
-
-
-def _slice(e: Slice, sub: _Sub) -> Expr:
-    return Slice(
-        *[None if part is None else sub(part) for part in (e.lower, e.upper, e.step)], line=e.line
-    )
-
-
-_REBUILD: dict[type[Expr], Callable[[Any, _Sub], Expr]] = {
-    Attr: lambda e, sub: Attr(sub(e.base), e.name, line=e.line),
-    Index: lambda e, sub: Index(sub(e.base), tuple([sub(i) for i in e.indices]), line=e.line),
-    Slice: _slice,
-    Call: _call,
-    Unary: lambda e, sub: Unary(e.op, sub(e.operand), line=e.line),
-    Cast: lambda e, sub: Cast(e.type, sub(e.operand), line=e.line),
-    Binary: lambda e, sub: Binary(e.op, sub(e.left), sub(e.right), line=e.line),
-    Ternary: lambda e, sub: Ternary(sub(e.test), sub(e.then), sub(e.orelse), line=e.line),
-    Sequence: lambda e, sub: Sequence(e.kind, tuple([sub(i) for i in e.items]), line=e.line),
-}
+    new = replace(expr)
+    if new is not None:
+        return new
+    line = expr.line
+    match expr:
+        case Attr(base=base, name=name):
+            return Attr(sub(base), name, line=line)
+        case Index(base=base, indices=indices):
+            return Index(sub(base), tuple(map(sub, indices)), line=line)
+        case Slice(lower=lower, upper=upper, step=step):
+            bounds = [sub(bound) if bound is not None else None for bound in (lower, upper, step)]
+            return Slice(*bounds, line=line)
+        case Call():
+            return Call(
+                sub(expr.func),
+                tuple(map(sub, expr.args)),
+                tuple([(name, sub(value)) for name, value in expr.keywords]),
+                tuple(map(sub, expr.launch)),
+                expr.template,
+                line=line,
+            )
+        case Unary(op=op, operand=operand):
+            return Unary(op, sub(operand), line=line)
+        case Cast(type=kind, operand=operand):
+            return Cast(kind, sub(operand), line=line)
+        case Binary(op=op, left=left, right=right):
+            return Binary(op, sub(left), sub(right), line=line)
+        case Ternary(test=test, then=then, orelse=orelse):
+            return Ternary(sub(test), sub(then), sub(orelse), line=line)
+        case Sequence(kind=kind, items=items):
+            return Sequence(kind, tuple(map(sub, items)), line=line)
+        case _:
+            return expr

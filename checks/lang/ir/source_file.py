@@ -5,21 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from checks.lang.ir.expr import Expr
+from checks.lang.ir.memo import WithMemo
 from checks.lang.ir.stmt import Body, Stmt
 
 T = TypeVar("T")
+# Line ranges: first and last line, both included.
 Ranges = tuple[tuple[int, int], ...]
 K = TypeVar("K", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """A parameter. `type` is the source text (`const paddle::Tensor&`, a Python annotation, or empty);
-    `kind` is `positional`, `keyword` (after `*`), `args` (`*args`) or `kwargs`."""
+    """A parameter.
+
+    `type` is the source text (`const paddle::Tensor&`, a Python annotation, or empty); `kind` is
+    `positional`, `keyword` (after `*`), `args` (`*args`) or `kwargs`.
+    """
 
     name: str
     type: str = ""
@@ -30,11 +34,13 @@ class Param:
 
 @dataclass
 class Function:
-    """A function definition. `qualname` has its class or namespace (`TokenProcessor._process`, `ns::f`).
+    """A function definition.
 
-    `marks` holds `__global__`, `__device__`, `static`, `inline`, `template<...>`, and Python decorators as source
-    text (`pytest.fixture`, `triton.jit`, `staticmethod`). `clean` is False where the parser had to skip something
-    inside, and `broken` then lists those lines. `body` is lowered, and what is broken found, when first asked for.
+    `qualname` has its class or namespace (`TokenProcessor._process`, `ns::f`); `owner` is the
+    class. `marks` holds `__global__`, `__device__`, `static`, `inline`, `template<...>`, and Python
+    decorators as source text (`pytest.fixture`, `triton.jit`, `staticmethod`). `clean` is False
+    where the parser had to skip something inside, and `broken` then lists those lines. `body` is
+    lowered, and what is broken found, when first asked for.
     """
 
     name: str
@@ -52,24 +58,31 @@ class Function:
 
     @cached_property
     def body(self) -> Body:
+        """The statements of the function."""
         return Body(self.lower())
 
     @cached_property
     def broken(self) -> Ranges:
+        """The lines inside that did not parse."""
         return self.find_broken()
 
     @property
     def clean(self) -> bool:
+        """Whether all of the function parsed."""
         return not self.broken
 
     def covers(self, line: int) -> bool:
+        """Whether `line` is one of the function's lines."""
         return self.start_line <= line <= self.end_line
 
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A named value at file or class level. `kind`: `define`, `constexpr`, `enum`, `assign` (Python), `field`
-    (class attribute). A `#define` with parameters has them in `params`."""
+    """A named value at file or class level.
+
+    `kind`: `define`, `constexpr`, `enum`, `assign` (Python), `field` (class attribute). A `#define`
+    with parameters has them in `params`.
+    """
 
     name: str
     value: Expr | None
@@ -93,6 +106,8 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Struct:
+    """A C++ struct, class or union with its data members."""
+
     name: str
     members: tuple[Member, ...]
     path: str
@@ -131,7 +146,10 @@ class Op:
 
 @dataclass
 class Binding:
-    """A pybind11 `m.def("name", &Func, py::arg("x"), ...)`. Its `args` are read when first asked for."""
+    """A pybind11 `m.def("name", &Func, py::arg("x"), ...)`.
+
+    Its `args` are read when first asked for.
+    """
 
     name: str
     function: str
@@ -164,7 +182,10 @@ class Declaration:
 @dataclass(frozen=True, slots=True)
 class Import:
     """`from module import name as alias` (name empty for `import module`), or `#include "module"`.
-    `guard` is the source of the conditions around it (`current_platform.is_cuda()`), empty at top level."""
+
+    `guard` is the source of the conditions around it (`current_platform.is_cuda()`), empty at top
+    level.
+    """
 
     module: str
     name: str
@@ -176,7 +197,9 @@ class Import:
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """A comment without its markers; a block of `//` or `#` lines that belong together is one comment."""
+    """A comment without its markers; a block of `//` or `#` lines that belong together is one
+    comment.
+    """
 
     text: str
     line: int
@@ -184,9 +207,12 @@ class Comment:
 
 
 @dataclass
-class SourceFile:
-    """A parsed file. `skipped` lists the line ranges that are known not to parse; `top` are the statements at module
-    level (Python only)."""
+class SourceFile(WithMemo):
+    """A parsed file.
+
+    `unparsed` lists the line ranges outside functions that did not parse; `top` are the statements
+    at module level (Python only).
+    """
 
     path: str
     language: str
@@ -199,22 +225,11 @@ class SourceFile:
     bindings: tuple[Binding, ...] = ()
     declarations: tuple[Declaration, ...] = ()
     imports: tuple[Import, ...] = ()
-    skipped: Ranges = ()
+    unparsed: Ranges = ()
     top: tuple[Stmt, ...] = ()
     find_comments: Callable[[], tuple[Comment, ...]] = field(
         default=tuple, repr=False, compare=False
     )
-    _texts: dict[tuple[int, int], str] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
-    _made: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
-
-    def memo(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What `make` gives, made the first time `key` is asked for: what is derived from this file alone."""
-        if key not in self._made:
-            self._made[key] = make()
-        made: T = self._made[key]
-        return made
 
     @cached_property
     def comments(self) -> tuple[Comment, ...]:
@@ -222,19 +237,21 @@ class SourceFile:
         return self.find_comments()
 
     def text(self, start: int, end: int | None = None) -> str:
-        """The source of lines `start`..`end` (both included), as written."""
-        if end is None or end == start:
-            return "\n".join(self.lines[start - 1 : start])
-        # The same functions are searched for one word after another.
-        text = self._texts.get((start, end))
-        if text is None:
-            text = self._texts[start, end] = "\n".join(self.lines[start - 1 : end or start])
-        return text
+        """The source of lines `start`..`end`, both included; of one line without `end`."""
+        return "\n".join(self.lines[start - 1 : end or start])
+
+    def text_of(self, definition: Function | Struct | Class) -> str:
+        """The source of a definition, as written."""
+        return self.text(definition.start_line, definition.end_line)
+
+    def excerpt(self, line: int) -> str:
+        """A line without the white space around it, as evidence shows it; empty for line 0."""
+        return self.text(line).strip()
 
     def function_at(self, line: int) -> Function | None:
         """The innermost function that holds `line`."""
-        inside = [f for f in self.functions if f.covers(line)]
-        return min(inside, key=lambda f: f.end_line - f.start_line, default=None)
+        around = [f for f in self.functions if f.covers(line)]
+        return min(around, key=lambda f: f.end_line - f.start_line, default=None)
 
     @cached_property
     def functions_named(self) -> dict[str, list[Function]]:
@@ -262,12 +279,25 @@ class SourceFile:
     @cached_property
     def broken(self) -> Ranges:
         """The line ranges that did not parse, of every function too."""
-        return tuple(sorted({*self.skipped, *(r for f in self.functions for r in f.broken)}))
+        ranges = set(self.unparsed)
+        for function in self.functions:
+            ranges.update(function.broken)
+        return tuple(sorted(ranges))
 
     def is_broken(self, start: int, end: int) -> bool:
         """Whether any part of these lines did not parse."""
-        near = (f.broken for f in self.functions if f.start_line <= end and start <= f.end_line)
-        return any(s <= end and start <= e for s, e in chain(self.skipped, *near))
+        return any(first <= end and start <= last for first, last in self.broken)
+
+
+def join_ranges(ranges: Iterable[tuple[int, int]]) -> Ranges:
+    """The line ranges in order, those that overlap or touch made one."""
+    joined: list[tuple[int, int]] = []
+    for start, end in sorted(ranges):
+        if joined and start <= joined[-1][1] + 1:
+            joined[-1] = joined[-1][0], max(end, joined[-1][1])
+        else:
+            joined.append((start, end))
+    return tuple(joined)
 
 
 def group_by(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:

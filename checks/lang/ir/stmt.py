@@ -1,18 +1,19 @@
-"""Statements of C++ and Python in one form: what a function does, in order, with its branches and loops."""
+"""Statements of C++ and Python in one form: what a function does, in order.
+
+Branches and loops hold the statements inside them; `guarded_statements` gives all of them in a row.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
 
 from checks.lang.ir.expr import Binary, Expr, Unary
-
-T = TypeVar("T")
+from checks.lang.ir.memo import WithMemo
 
 
 @dataclass(frozen=True, slots=True)
-class Base:
+class StmtBase:
     """`line`..`end_line` in the file, from 1, both included."""
 
     line: int = field(kw_only=True)
@@ -20,9 +21,12 @@ class Base:
 
 
 @dataclass(frozen=True, slots=True)
-class Assign(Base):
-    """`target op value`: op is `=` or `+=`, `|=`, ... (`x++` is `+= 1`). A declaration has its type in `declares`,
-    and a value of None when it sets nothing; tuple targets are a `Sequence`. `static` marks C++'s `static`."""
+class Assign(StmtBase):
+    """`target op value`: op is `=` or `+=`, `|=`, ... (`x++` is `+= 1`).
+
+    A declaration has its type in `declares`, and a value of None when it sets nothing; tuple
+    targets are a `Sequence`. `static` marks C++'s `static`.
+    """
 
     target: Expr
     op: str
@@ -32,39 +36,46 @@ class Assign(Base):
 
 
 @dataclass(frozen=True, slots=True)
-class ExprStmt(Base):
+class ExprStmt(StmtBase):
+    """An expression for what it does: a call, most often."""
+
     value: Expr
 
 
 @dataclass(frozen=True, slots=True)
-class Return(Base):
+class Return(StmtBase):
+    """`return`, with a value or without."""
+
     value: Expr | None
 
 
 @dataclass(frozen=True, slots=True)
-class Raise(Base):
+class Raise(StmtBase):
     """`raise`, `throw`."""
 
     value: Expr | None
 
 
 @dataclass(frozen=True, slots=True)
-class Assert(Base):
-    """`assert x`, `PD_CHECK(x)`, `PADDLE_ENFORCE...`: `test` holds after it. `how` is the name of the macro."""
+class Assert(StmtBase):
+    """`assert x`, `PD_CHECK(x)`, `PADDLE_ENFORCE...`: `test` holds after it.
+
+    `how` is the name of the macro.
+    """
 
     test: Expr
     how: str
 
 
 @dataclass(frozen=True, slots=True)
-class Jump(Base):
+class Jump(StmtBase):
     """`break`, `continue`, `goto`, `pass`."""
 
     kind: str
 
 
 @dataclass(frozen=True, slots=True)
-class If(Base):
+class If(StmtBase):
     """A branch. A `switch` is a chain of them, a `match` too where its cases are values."""
 
     test: Expr
@@ -73,9 +84,12 @@ class If(Base):
 
 
 @dataclass(frozen=True, slots=True)
-class For(Base):
-    """A counted or iterating loop. `for (int i = a; i < b; i += c)` and `for i in range(a, b, c)` have `start`,
-    `stop`, `step` (`stop` excluded; `<=` becomes `+ 1`); other loops have `iterable`, or only `test` (`while`)."""
+class For(StmtBase):
+    """A counted or iterating loop.
+
+    `for (int i = a; i < b; i += c)` and `for i in range(a, b, c)` have `start`, `stop`, `step`
+    (`stop` excluded; `<=` becomes `+ 1`); other loops have `iterable`, or only `test` (`while`).
+    """
 
     target: Expr | None
     body: tuple[Stmt, ...]
@@ -87,8 +101,13 @@ class For(Base):
 
 
 @dataclass(frozen=True, slots=True)
-class With(Base):
-    """`with`, `try` (its body, then handlers and finally in `parts`), a bare C++ block, an `#ifdef` arm."""
+class With(StmtBase):
+    """Statements that belong together; `kind` says why.
+
+    `with` (`items` are the contexts), `try` (`parts` are its handlers and `finally`, `items` the
+    exceptions), `block` for a bare C++ block, `ifdef` for an arm of an `#if` (its directive is the
+    item), `lambda` for the body of one (the call that takes it is the item).
+    """
 
     kind: str
     body: tuple[Stmt, ...]
@@ -97,15 +116,18 @@ class With(Base):
 
 
 @dataclass(frozen=True, slots=True)
-class Define(Base):
+class Define(StmtBase):
     """A nested function, lambda or class; `name` is looked up among the file's functions."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Opaque(Base):
-    """A statement that was not understood; `text` is its source. What depends on it is not analysed."""
+class Opaque(StmtBase):
+    """A statement that was not understood; `text` is its source.
+
+    What depends on it is not analysed.
+    """
 
     text: str
 
@@ -122,21 +144,8 @@ class GuardedStmt:
     loops: tuple[For, ...]
 
 
-class Body(tuple[Stmt, ...]):
-    """The statements of a function, which keep what was derived from them: every rule asks for the same."""
-
-    _made: dict[Hashable, Any]
-
-    def memo(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What `make` gives, made the first time `key` is asked for."""
-        try:
-            kept = self._made
-        except AttributeError:
-            kept = self._made = {}
-        if key not in kept:
-            kept[key] = make()
-        made: T = kept[key]
-        return made
+class Body(WithMemo, tuple[Stmt, ...]):
+    """The statements of a function, with what rules derived from them."""
 
 
 def guarded_statements(body: tuple[Stmt, ...]) -> Iterator[GuardedStmt]:
@@ -145,39 +154,29 @@ def guarded_statements(body: tuple[Stmt, ...]) -> Iterator[GuardedStmt]:
     After `if (c) return;` (or `continue`, `raise`) the rest of the block runs under `not c`.
     """
     if isinstance(body, Body):
-        return iter(body.memo(guarded_statements, lambda: _flat(body)))
-    return iter(_flat(body))
+        return iter(body.memo(guarded_statements, lambda: list(_guarded_in(body, (), ()))))
+    return _guarded_in(body, (), ())
 
 
-def _flat(body: tuple[Stmt, ...]) -> list[GuardedStmt]:
-    found: list[GuardedStmt] = []
-    _flatten(body, (), (), found)
-    return found
-
-
-def _flatten(
-    body: tuple[Stmt, ...],
-    guards: tuple[Expr, ...],
-    loops: tuple[For, ...],
-    found: list[GuardedStmt],
-) -> None:
-    for stmt in body:
-        found.append(GuardedStmt(stmt, guards, loops))
+def _guarded_in(
+    block: tuple[Stmt, ...], guards: tuple[Expr, ...], loops: tuple[For, ...]
+) -> Iterator[GuardedStmt]:
+    for stmt in block:
+        yield GuardedStmt(stmt, guards, loops)
         match stmt:
             case If(test=test, then=then, orelse=orelse):
-                _flatten(then, (*guards, test), loops, found)
+                yield from _guarded_in(then, (*guards, test), loops)
                 if orelse:
-                    _flatten(orelse, (*guards, negate(test)), loops, found)
+                    yield from _guarded_in(orelse, (*guards, negate(test)), loops)
                 if leaves(then) and not leaves(orelse):
                     guards = (*guards, negate(test))
-                elif orelse and leaves(orelse) and not leaves(then):
+                elif leaves(orelse) and not leaves(then):
                     guards = (*guards, test)
             case For(body=inner):
-                _flatten(inner, guards, (*loops, stmt), found)
+                yield from _guarded_in(inner, guards, (*loops, stmt))
             case With(body=inner, parts=parts):
-                _flatten(inner, guards, loops, found)
-                for part in parts:
-                    _flatten(part, guards, loops, found)
+                for part in (inner, *parts):
+                    yield from _guarded_in(part, guards, loops)
 
 
 def leaves(body: tuple[Stmt, ...]) -> bool:

@@ -3,53 +3,59 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from checks.lang.ir.source_file import Comment
 
 # Strings are matched so that a `#` inside one is passed over; an unterminated one ends at its line.
-_TOKEN = re.compile(
+_COMMENT_OR_STRING = re.compile(
     r'"""(?:[^\\]|\\.)*?"""|\'\'\'(?:[^\\]|\\.)*?\'\'\''
     r'|"(?:[^"\\\n]|\\.)*+"?|\'(?:[^\'\\\n]|\\.)*+\'?|#[^\n]*',
     re.DOTALL,
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _LineComment:
+    """The comment of one line; `is_alone` says that no code is before it."""
+
+    line: int
+    column: int
+    text: str
+    is_alone: bool
+
+
 def comments(lines: tuple[str, ...]) -> tuple[Comment, ...]:
     """Every comment; whole lines under one another at one column are one comment."""
-    if not any("#" in line for line in lines):
-        return ()
-    found = _scan("\n".join(lines))
-    result: list[Comment] = []
-    block: list[str] = []
-    previous: tuple[int, int] | None = None
-    for line, column, text, alone in found:
-        if block and previous == (line - 1, column) and alone:
-            block.append(text)
+    blocks: list[list[_LineComment]] = []
+    for comment in _line_comments("\n".join(lines)):
+        previous = blocks[-1][-1] if blocks else None
+        is_below = (
+            previous is not None
+            and previous.line == comment.line - 1
+            and previous.column == comment.column
+        )
+        if is_below and comment.is_alone:
+            blocks[-1].append(comment)
         else:
-            _close(block, previous, result)
-            block = [text]
-        previous = (line, column)
-    _close(block, previous, result)
-    return tuple(result)
+            blocks.append([comment])
+    return tuple(map(_joined, blocks))
 
 
-def _close(block: list[str], previous: tuple[int, int] | None, result: list[Comment]) -> None:
-    if block and previous is not None:
-        last = previous[0]
-        result.append(Comment("\n".join(block), last - len(block) + 1, last))
+def _joined(block: list[_LineComment]) -> Comment:
+    text = "\n".join(comment.text for comment in block)
+    return Comment(text, block[0].line, block[-1].line)
 
 
-def _scan(text: str) -> list[tuple[int, int, str, bool]]:
-    """(line, column, text without marker, whether nothing else is on the line) of each comment."""
-    found: list[tuple[int, int, str, bool]] = []
+def _line_comments(text: str) -> Iterator[_LineComment]:
     line, counted = 1, 0
-    for match in _TOKEN.finditer(text):
-        start = match.start()
-        if text[start] != "#":
+    for match in _COMMENT_OR_STRING.finditer(text):
+        if not match[0].startswith("#"):
             continue
+        start = match.start()
         line += text.count("\n", counted, start)
         counted = start
-        left = text.rfind("\n", 0, start) + 1
-        words = match.group()[1:].strip()
-        found.append((line, start - left, words, not text[left:start].strip()))
-    return found
+        line_start = text.rfind("\n", 0, start) + 1
+        is_alone = not text[line_start:start].strip()
+        yield _LineComment(line, start - line_start, match[0][1:].strip(), is_alone)

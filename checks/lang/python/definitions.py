@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from checks.lang.ir.expr import Binary, Expr, Sequence
 from checks.lang.ir.source_file import Class, Constant, Function, Import, Param, Ranges
 from checks.lang.python.expressions import OPERATORS
-from checks.lang.python.lower import Statements, end
+from checks.lang.python.statements import PythonStatements, docstring, end_line
 
 _ENUMS = frozenset({"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"})
 
@@ -19,7 +19,11 @@ _Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """Where the walk is: the conditions around it, and the qualified name of its function."""
+    """Where the walk is.
+
+    `prefix` goes before a name to make it a qualified one, `owner` is the class and `function` the
+    qualified name of the function around, `guards` are the conditions.
+    """
 
     prefix: str = ""
     owner: str = ""
@@ -28,15 +32,16 @@ class _Scope:
     guards: tuple[str, ...] = ()
 
     def under(self, guard: str) -> _Scope:
-        return _Scope(self.prefix, self.owner, self.function, self.enum, (*self.guards, guard))
+        """The same scope under one more condition."""
+        return replace(self, guards=(*self.guards, guard))
 
 
 @dataclass
-class Definitions:
+class PythonDefinitions:
     """The definitions of one file, in source order. `broken` are the lines that did not parse."""
 
     path: str
-    statements: Statements
+    statements: PythonStatements
     broken: Ranges = ()
     functions: list[Function] = field(default_factory=list)
     classes: list[Class] = field(default_factory=list)
@@ -87,10 +92,9 @@ class Definitions:
         self._block(node.finalbody, scope)
 
     def _function(self, node: _Definition, scope: _Scope) -> None:
-        start = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-        last = end(node)
+        start, last = _start_line(node), end_line(node)
         qualname = f"{scope.prefix}{node.name}"
-        broken = tuple(r for r in self.broken if r[0] <= last and start <= r[1])
+        broken = tuple([lines for lines in self.broken if lines[0] <= last and start <= lines[1]])
         self.functions.append(
             Function(
                 name=node.name,
@@ -99,49 +103,50 @@ class Definitions:
                 params=self._params(node.args),
                 start_line=start,
                 end_line=last,
-                lower=partial(self.statements.function, node),
+                lower=partial(self.statements.lower_function, node),
                 returns=self._text(node.returns),
                 owner=scope.owner,
                 marks=self._marks(node),
-                find_broken=partial(tuple, broken),
-                doc=_doc(node),
+                find_broken=lambda: broken,
+                doc=(docstring(node) or "").strip(),
             )
         )
         inner = _Scope(f"{qualname}.", function=qualname, guards=scope.guards)
         self._block(node.body, inner)
 
     def _marks(self, node: _Definition) -> tuple[str, ...]:
-        marks = tuple([self._text(d) for d in node.decorator_list])
-        return (*marks, "async") if isinstance(node, ast.AsyncFunctionDef) else marks
+        marks = [self._text(decorator) for decorator in node.decorator_list]
+        if isinstance(node, ast.AsyncFunctionDef):
+            marks.append("async")
+        return tuple(marks)
 
     def _params(self, args: ast.arguments) -> tuple[Param, ...]:
-        plain = [*args.posonlyargs, *args.args]
-        missing: list[ast.expr | None] = [None] * (len(plain) - len(args.defaults))
-        result = [
-            self._param(a, d, "positional")
-            for a, d in zip(plain, [*missing, *args.defaults], strict=False)
-        ]
+        params: list[Param] = []
+        positional = [*args.posonlyargs, *args.args]
+        # The defaults are those of the last parameters.
+        without_default = len(positional) - len(args.defaults)
+        defaults: list[ast.expr | None] = [*[None] * without_default, *args.defaults]
+        for arg, default in zip(positional, defaults, strict=True):
+            params.append(self._param(arg, default, "positional"))
         if args.vararg:
-            result.append(self._param(args.vararg, None, "args"))
-        result += [
-            self._param(a, d, "keyword")
-            for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=False)
-        ]
+            params.append(self._param(args.vararg, None, "args"))
+        for arg, default in zip(args.kwonlyargs, args.kw_defaults, strict=True):
+            params.append(self._param(arg, default, "keyword"))
         if args.kwarg:
-            result.append(self._param(args.kwarg, None, "kwargs"))
-        return tuple(result)
+            params.append(self._param(args.kwarg, None, "kwargs"))
+        return tuple(params)
 
     def _param(self, arg: ast.arg, default: ast.expr | None, kind: str) -> Param:
-        value = self.statements.optional(default)
+        value = self.statements.expressions.lower_optional(default)
         return Param(arg.arg, self._text(arg.annotation), value, kind, arg.lineno)
 
     def _class(self, node: ast.ClassDef, scope: _Scope) -> None:
         name = f"{scope.prefix}{node.name}"
-        start = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-        bases = tuple([self._text(b) for b in node.bases])
-        decorators = tuple([self._text(d) for d in node.decorator_list])
-        self.classes.append(Class(name, bases, self.path, start, end(node), decorators))
-        enum = any(b.rsplit(".", 1)[-1] in self._enums for b in bases)
+        bases = tuple([self._text(base) for base in node.bases])
+        decorators = tuple([self._text(decorator) for decorator in node.decorator_list])
+        start, last = _start_line(node), end_line(node)
+        self.classes.append(Class(name, bases, self.path, start, last, decorators))
+        enum = any(base.rsplit(".", 1)[-1] in self._enums for base in bases)
         if enum:
             self._enums.add(node.name)
         self._block(node.body, _Scope(f"{name}.", name, "", enum, scope.guards))
@@ -149,13 +154,14 @@ class Definitions:
     def _assignment(self, node: ast.Assign | ast.AnnAssign | ast.AugAssign, scope: _Scope) -> None:
         if scope.function:
             return
-        kind = ("enum" if scope.enum else "field") if scope.owner else "assign"
-        for target, value, type_ in self._values(node):
+        kind = "assign"
+        if scope.owner:
+            kind = "enum" if scope.enum else "field"
+        for target, value, annotation in self._values(node):
             if isinstance(target, ast.Name):
+                name, line = target.id, target.lineno
                 self.constants.append(
-                    Constant(
-                        target.id, value, self.path, target.lineno, kind, scope.owner, type=type_
-                    )
+                    Constant(name, value, self.path, line, kind, scope.owner, type=annotation)
                 )
 
     def _values(
@@ -164,7 +170,7 @@ class Definitions:
         """(target, value, annotation) of each name that `node` sets."""
         lower = self.statements.expressions.lower
         if isinstance(node, ast.AnnAssign):
-            value = self.statements.optional(node.value)
+            value = self.statements.expressions.lower_optional(node.value)
             return [(node.target, value, self._text(node.annotation))]
         if isinstance(node, ast.AugAssign):
             # `X += 1`: a second definition of X, so that no reader takes the first for its value.
@@ -172,7 +178,10 @@ class Definitions:
             changed = Binary(op, lower(node.target), lower(node.value), line=node.lineno)
             return [(node.target, changed, "")]
         value = lower(node.value)
-        return [pair for target in node.targets for pair in _spread(target, value)]
+        values: list[tuple[ast.expr, Expr | None, str]] = []
+        for target in node.targets:
+            values += [(part, part_value, "") for part, part_value in _unpack(target, value)]
+        return values
 
     def _import(self, node: ast.Import, scope: _Scope) -> None:
         guard = " and ".join(scope.guards)
@@ -193,40 +202,39 @@ class Definitions:
         return "" if node is None else self.statements.source.segment(node)
 
 
-def _spread(target: ast.expr, value: Expr) -> list[tuple[ast.expr, Expr | None, str]]:
+def _unpack(target: ast.expr, value: Expr) -> list[tuple[ast.expr, Expr | None]]:
     """`A, B = 1, 2` taken apart; a value that cannot be taken apart is not known."""
     if not isinstance(target, ast.Tuple | ast.List):
-        return [(target, value, "")]
-    if isinstance(value, Sequence) and len(value.items) == len(target.elts):
-        pairs = zip(target.elts, value.items, strict=True)
-        return [part for t, v in pairs for part in _spread(t, v)]
-    return [(t, None, "") for t in target.elts]
+        return [(target, value)]
+    if not isinstance(value, Sequence) or len(value.items) != len(target.elts):
+        return [(part, None) for part in target.elts]
+    pairs: list[tuple[ast.expr, Expr | None]] = []
+    for part, part_value in zip(target.elts, value.items, strict=True):
+        pairs += _unpack(part, part_value)
+    return pairs
 
 
-def _doc(node: _Definition) -> str:
-    first = node.body[0]
-    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
-        value = first.value.value
-        return value.strip() if isinstance(value, str) else ""
-    return ""
+def _start_line(node: _Definition | ast.ClassDef) -> int:
+    """Where a definition begins: at its first decorator, if it has one."""
+    return min([node.lineno, *[decorator.lineno for decorator in node.decorator_list]])
 
 
 _HANDLERS: dict[type[ast.stmt], Callable[..., None]] = {
-    ast.FunctionDef: Definitions._function,
-    ast.AsyncFunctionDef: Definitions._function,
-    ast.ClassDef: Definitions._class,
-    ast.Import: Definitions._import,
-    ast.ImportFrom: Definitions._import_from,
-    ast.Assign: Definitions._assignment,
-    ast.AnnAssign: Definitions._assignment,
-    ast.AugAssign: Definitions._assignment,
-    ast.If: Definitions._branches,
-    ast.Try: Definitions._try,
-    ast.TryStar: Definitions._try,
-    ast.For: Definitions._loop,
-    ast.AsyncFor: Definitions._loop,
-    ast.While: Definitions._loop,
-    ast.With: Definitions._with,
-    ast.AsyncWith: Definitions._with,
-    ast.Match: Definitions._match,
+    ast.FunctionDef: PythonDefinitions._function,
+    ast.AsyncFunctionDef: PythonDefinitions._function,
+    ast.ClassDef: PythonDefinitions._class,
+    ast.Import: PythonDefinitions._import,
+    ast.ImportFrom: PythonDefinitions._import_from,
+    ast.Assign: PythonDefinitions._assignment,
+    ast.AnnAssign: PythonDefinitions._assignment,
+    ast.AugAssign: PythonDefinitions._assignment,
+    ast.If: PythonDefinitions._branches,
+    ast.Try: PythonDefinitions._try,
+    ast.TryStar: PythonDefinitions._try,
+    ast.For: PythonDefinitions._loop,
+    ast.AsyncFor: PythonDefinitions._loop,
+    ast.While: PythonDefinitions._loop,
+    ast.With: PythonDefinitions._with,
+    ast.AsyncWith: PythonDefinitions._with,
+    ast.Match: PythonDefinitions._match,
 }

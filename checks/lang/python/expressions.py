@@ -27,7 +27,7 @@ from checks.lang.ir.expr import (
     Unknown,
 )
 from checks.lang.ir.stmt import Assign
-from checks.lang.python.text import Source
+from checks.lang.python.text import SourceText
 
 OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "+",
@@ -67,14 +67,18 @@ UNARY: dict[type[ast.unaryop], str] = {
 DEEPEST = 100
 
 
-class Expressions:
+# A clause of a comprehension: its target, what it runs over, its conditions.
+_Clause = tuple[Expr, Expr, tuple[Expr, ...]]
+
+
+class PythonExpressions:
     """Lowers the expressions of one file.
 
     Assignments made inside an expression (`:=`) are left in `hoisted`, for the statement to put
     before itself; one that runs only on a condition gets an unknown value.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: SourceText) -> None:
         self.source = source
         self.hoisted: list[Assign] = []
         self._depth = 0
@@ -92,48 +96,63 @@ class Expressions:
             self._depth -= 1
 
     def unknown(self, node: ast.expr | ast.pattern) -> Unknown:
+        """`node` as text."""
         return Unknown(self.source.segment(node), line=node.lineno)
 
-    def each(self, nodes: list[ast.expr]) -> tuple[Expr, ...]:
+    def lower_each(self, nodes: list[ast.expr]) -> tuple[Expr, ...]:
+        """The expressions at `nodes`, in order."""
         return tuple([self.lower(node) for node in nodes])
 
-    def perhaps(self, node: ast.expr) -> Expr:
-        """Lower what Python evaluates only on a condition."""
+    def lower_optional(self, node: ast.expr | None) -> Expr | None:
+        """The expression at `node`, None where there is none."""
+        return None if node is None else self.lower(node)
+
+    def lower_conditional(self, node: ast.expr) -> Expr:
+        """An expression that Python evaluates only on a condition."""
         self._conditional += 1
         try:
             return self.lower(node)
         finally:
             self._conditional -= 1
 
-    def constant(self, node: ast.Constant) -> Expr:
+    def _constant(self, node: ast.Constant) -> Expr:
         value = node.value
         if value is None or isinstance(value, int | float | str):
             return Const(value, line=node.lineno)
-        return Name("...", line=node.lineno) if value is ... else self.unknown(node)
+        if value is ...:
+            return Name("...", line=node.lineno)
+        return self.unknown(node)
 
-    def name(self, node: ast.Name) -> Expr:
+    def _name(self, node: ast.Name) -> Expr:
         return Name(node.id, line=node.lineno)
 
-    def attribute(self, node: ast.Attribute) -> Expr:
+    def _attribute(self, node: ast.Attribute) -> Expr:
         return Attr(self.lower(node.value), node.attr, line=node.lineno)
 
-    def subscript(self, node: ast.Subscript) -> Expr:
+    def _subscript(self, node: ast.Subscript) -> Expr:
         inner = node.slice
         parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
-        return Index(self.lower(node.value), self.each(parts), line=node.lineno)
+        return Index(self.lower(node.value), self.lower_each(parts), line=node.lineno)
 
-    def slice(self, node: ast.Slice) -> Expr:
-        ends = [None if e is None else self.lower(e) for e in (node.lower, node.upper, node.step)]
-        return Slice(*ends, line=node.lineno)
+    def _slice(self, node: ast.Slice) -> Expr:
+        return Slice(
+            self.lower_optional(node.lower),
+            self.lower_optional(node.upper),
+            self.lower_optional(node.step),
+            line=node.lineno,
+        )
 
-    def call(self, node: ast.Call) -> Expr:
-        words = tuple([(k.arg or "**", self.lower(k.value)) for k in node.keywords])
-        return Call(self.lower(node.func), self.each(node.args), words, line=node.lineno)
+    def _call(self, node: ast.Call) -> Expr:
+        keywords: list[tuple[str, Expr]] = []
+        for keyword in node.keywords:
+            keywords.append((keyword.arg or "**", self.lower(keyword.value)))
+        func, args = self.lower(node.func), self.lower_each(node.args)
+        return Call(func, args, tuple(keywords), line=node.lineno)
 
-    def unary(self, node: ast.UnaryOp) -> Expr:
+    def _unary(self, node: ast.UnaryOp) -> Expr:
         return Unary(UNARY[type(node.op)], self.lower(node.operand), line=node.lineno)
 
-    def binary(self, node: ast.BinOp) -> Expr:
+    def _binary(self, node: ast.BinOp) -> Expr:
         return Binary(
             OPERATORS[type(node.op)],
             self.lower(node.left),
@@ -141,107 +160,110 @@ class Expressions:
             line=node.lineno,
         )
 
-    def logic(self, node: ast.BoolOp) -> Expr:
+    def _logic(self, node: ast.BoolOp) -> Expr:
         if len(node.values) > DEEPEST:
             return self.unknown(node)
         op = "and" if isinstance(node.op, ast.And) else "or"
         result = self.lower(node.values[0])
         for value in node.values[1:]:
-            result = Binary(op, result, self.perhaps(value), line=node.lineno)
+            result = Binary(op, result, self.lower_conditional(value), line=node.lineno)
         return result
 
-    def compare(self, node: ast.Compare) -> Expr:
+    def _compare(self, node: ast.Compare) -> Expr:
         if len(node.ops) > DEEPEST:
             return self.unknown(node)
-        operands = [self.lower(node.left), *self.each(node.comparators)]
+        left = self.lower(node.left)
+        operands = self.lower_each(node.comparators)
         result: Expr | None = None
-        for op, left, right in zip(node.ops, operands, operands[1:], strict=False):
+        for op, right in zip(node.ops, operands, strict=True):
             test = Binary(COMPARISONS[type(op)], left, right, line=node.lineno)
             result = test if result is None else Binary("and", result, test, line=node.lineno)
+            left = right
         return self.unknown(node) if result is None else result
 
-    def ternary(self, node: ast.IfExp) -> Expr:
+    def _ternary(self, node: ast.IfExp) -> Expr:
         return Ternary(
             self.lower(node.test),
-            self.perhaps(node.body),
-            self.perhaps(node.orelse),
+            self.lower_conditional(node.body),
+            self.lower_conditional(node.orelse),
             line=node.lineno,
         )
 
-    def display(self, node: ast.Tuple | ast.List | ast.Set) -> Expr:
-        return Sequence(type(node).__name__.lower(), self.each(node.elts), line=node.lineno)
+    def _display(self, node: ast.Tuple | ast.List | ast.Set) -> Expr:
+        return Sequence(type(node).__name__.lower(), self.lower_each(node.elts), line=node.lineno)
 
-    def mapping(self, node: ast.Dict) -> Expr:
-        pairs = zip(node.keys, node.values, strict=False)
-        items = [(None if k is None else self.lower(k), self.lower(v)) for k, v in pairs]
+    def _mapping(self, node: ast.Dict) -> Expr:
+        items: list[tuple[Expr | None, Expr]] = []
+        for key, value in zip(node.keys, node.values, strict=True):
+            items.append((self.lower_optional(key), self.lower(value)))
         return Mapping(tuple(items), line=node.lineno)
 
-    def comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Expr:
+    def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Expr:
         kind = {ast.ListComp: "list", ast.SetComp: "set"}.get(type(node), "generator")
-        return Comprehension(
-            kind, self.perhaps(node.elt), self._clauses(node.generators), line=node.lineno
-        )
+        element = self.lower_conditional(node.elt)
+        return Comprehension(kind, element, self._clauses(node.generators), line=node.lineno)
 
-    def dict_comprehension(self, node: ast.DictComp) -> Expr:
-        pair = Sequence(
-            "tuple", (self.perhaps(node.key), self.perhaps(node.value)), line=node.lineno
-        )
+    def _dict_comprehension(self, node: ast.DictComp) -> Expr:
+        key, value = self.lower_conditional(node.key), self.lower_conditional(node.value)
+        pair = Sequence("tuple", (key, value), line=node.lineno)
         return Comprehension("dict", pair, self._clauses(node.generators), line=node.lineno)
 
-    def _clauses(
-        self, generators: list[ast.comprehension]
-    ) -> tuple[tuple[Expr, Expr, tuple[Expr, ...]], ...]:
-        return tuple(
-            (self.perhaps(g.target), self.perhaps(g.iter), tuple([self.perhaps(i) for i in g.ifs]))
-            for g in generators
-        )
+    def _clauses(self, generators: list[ast.comprehension]) -> tuple[_Clause, ...]:
+        clauses: list[_Clause] = []
+        for generator in generators:
+            target = self.lower_conditional(generator.target)
+            iterable = self.lower_conditional(generator.iter)
+            conditions = tuple([self.lower_conditional(test) for test in generator.ifs])
+            clauses.append((target, iterable, conditions))
+        return tuple(clauses)
 
-    def starred(self, node: ast.Starred) -> Expr:
+    def _starred(self, node: ast.Starred) -> Expr:
         return Unary("*", self.lower(node.value), line=node.lineno)
 
-    def awaited(self, node: ast.Await) -> Expr:
+    def _await(self, node: ast.Await) -> Expr:
         return self.lower(node.value)
 
-    def assigned(self, node: ast.NamedExpr) -> Expr:
+    def _walrus(self, node: ast.NamedExpr) -> Expr:
+        # `a and (x := f())`: whether x is set is not known.
         value = self.unknown(node.value) if self._conditional else self.lower(node.value)
         target = Name(node.target.id, line=node.lineno)
         end = node.end_lineno or node.lineno
         self.hoisted.append(Assign(target, "=", value, line=node.lineno, end_line=end))
         return target
 
-    def yielded(self, node: ast.Yield | ast.YieldFrom) -> Expr:
+    def _yield(self, node: ast.Yield | ast.YieldFrom) -> Expr:
         args = () if node.value is None else (self.lower(node.value),)
         return Call(Unknown("yield", line=node.lineno), args, line=node.lineno)
 
-    def formatted(self, node: ast.JoinedStr) -> Expr:
-        parts = [v.value for v in node.values if isinstance(v, ast.FormattedValue)]
-        return Call(self.unknown(node), self.each(parts), line=node.lineno)
+    def _f_string(self, node: ast.JoinedStr) -> Expr:
+        parts = [part.value for part in node.values if isinstance(part, ast.FormattedValue)]
+        return Call(self.unknown(node), self.lower_each(parts), line=node.lineno)
 
 
 _HANDLERS: dict[type[ast.expr], Callable[..., Expr]] = {
-    ast.Constant: Expressions.constant,
-    ast.Name: Expressions.name,
-    ast.Attribute: Expressions.attribute,
-    ast.Subscript: Expressions.subscript,
-    ast.Slice: Expressions.slice,
-    ast.Call: Expressions.call,
-    ast.UnaryOp: Expressions.unary,
-    ast.BinOp: Expressions.binary,
-    ast.BoolOp: Expressions.logic,
-    ast.Compare: Expressions.compare,
-    ast.IfExp: Expressions.ternary,
-    ast.Tuple: Expressions.display,
-    ast.List: Expressions.display,
-    ast.Set: Expressions.display,
-    ast.Dict: Expressions.mapping,
-    ast.ListComp: Expressions.comprehension,
-    ast.SetComp: Expressions.comprehension,
-    ast.GeneratorExp: Expressions.comprehension,
-    ast.DictComp: Expressions.dict_comprehension,
-    ast.Starred: Expressions.starred,
-    ast.Await: Expressions.awaited,
-    ast.NamedExpr: Expressions.assigned,
-    ast.Yield: Expressions.yielded,
-    ast.YieldFrom: Expressions.yielded,
-    ast.JoinedStr: Expressions.formatted,
+    ast.Constant: PythonExpressions._constant,
+    ast.Name: PythonExpressions._name,
+    ast.Attribute: PythonExpressions._attribute,
+    ast.Subscript: PythonExpressions._subscript,
+    ast.Slice: PythonExpressions._slice,
+    ast.Call: PythonExpressions._call,
+    ast.UnaryOp: PythonExpressions._unary,
+    ast.BinOp: PythonExpressions._binary,
+    ast.BoolOp: PythonExpressions._logic,
+    ast.Compare: PythonExpressions._compare,
+    ast.IfExp: PythonExpressions._ternary,
+    ast.Tuple: PythonExpressions._display,
+    ast.List: PythonExpressions._display,
+    ast.Set: PythonExpressions._display,
+    ast.Dict: PythonExpressions._mapping,
+    ast.ListComp: PythonExpressions._comprehension,
+    ast.SetComp: PythonExpressions._comprehension,
+    ast.GeneratorExp: PythonExpressions._comprehension,
+    ast.DictComp: PythonExpressions._dict_comprehension,
+    ast.Starred: PythonExpressions._starred,
+    ast.Await: PythonExpressions._await,
+    ast.NamedExpr: PythonExpressions._walrus,
+    ast.Yield: PythonExpressions._yield,
+    ast.YieldFrom: PythonExpressions._yield,
+    ast.JoinedStr: PythonExpressions._f_string,
 }

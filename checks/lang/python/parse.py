@@ -7,10 +7,10 @@ from functools import partial
 
 from checks.lang.ir.source_file import SourceFile
 from checks.lang.python.comments import comments
-from checks.lang.python.definitions import Definitions
-from checks.lang.python.lower import Statements
+from checks.lang.python.definitions import PythonDefinitions
 from checks.lang.python.recover import recover
-from checks.lang.python.text import REFUSED, Source, parse, read
+from checks.lang.python.statements import PythonStatements
+from checks.lang.python.text import REFUSED, SourceText, parse, read
 
 
 def parse_python(path: str, data: bytes) -> SourceFile:
@@ -21,7 +21,7 @@ def parse_python(path: str, data: bytes) -> SourceFile:
     """
     source = read(data)
     module, replaced, broken = _parse(source)
-    definitions = Definitions(path, Statements(source, replaced), broken)
+    definitions = PythonDefinitions(path, PythonStatements(source, replaced), broken)
     definitions.collect(module)
     return SourceFile(
         path=path,
@@ -31,13 +31,13 @@ def parse_python(path: str, data: bytes) -> SourceFile:
         classes=tuple(definitions.classes),
         constants=tuple(definitions.constants),
         imports=tuple(definitions.imports),
-        skipped=broken,
-        top=definitions.statements.block(module.body),
+        unparsed=broken,
+        top=definitions.statements.lower_block(module.body),
         find_comments=partial(comments, source.lines),
     )
 
 
-def _parse(source: Source) -> tuple[ast.Module, dict[int, str], tuple[tuple[int, int], ...]]:
+def _parse(source: SourceText) -> tuple[ast.Module, dict[int, str], tuple[tuple[int, int], ...]]:
     """The tree, the text of what had to be replaced to get it by its first line, and the lines that
     did not parse."""
     broken = {(line, line) for line in source.damaged}

@@ -6,13 +6,13 @@ import ast
 
 from checks.lang.ir.expr import Binary, Const, Expr, Name, Unknown
 from checks.lang.ir.stmt import Assign
-from checks.lang.python.expressions import Expressions
+from checks.lang.python.expressions import PythonExpressions
 
 
-class Cases:
+class MatchCases:
     """Lowers the cases of one `match` over `subject`."""
 
-    def __init__(self, expressions: Expressions, subject: Expr) -> None:
+    def __init__(self, expressions: PythonExpressions, subject: Expr) -> None:
         self.expressions = expressions
         self.subject = subject
 
@@ -20,7 +20,7 @@ class Cases:
         """The condition (None where it always holds) and what the pattern binds."""
         test = self._pattern(case.pattern)
         if case.guard is not None:
-            guard = self.expressions.perhaps(case.guard)
+            guard = self.expressions.lower_conditional(case.guard)
             line = case.pattern.lineno
             test = guard if test is None else Binary("and", test, guard, line=line)
         return test, self._bound(case.pattern)
@@ -54,10 +54,13 @@ class Cases:
         whole = pattern.name if isinstance(pattern, ast.MatchAs) else None
         result: list[Assign] = []
         for node in ast.walk(pattern):
-            name = node.name if isinstance(node, ast.MatchAs | ast.MatchStar) else None
-            name = node.rest if isinstance(node, ast.MatchMapping) else name
-            if name is None or not isinstance(node, ast.pattern):
-                continue
+            match node:
+                case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                    pass
+                case ast.MatchMapping(rest=str(name)):
+                    pass
+                case _:
+                    continue
             line = node.lineno
             value = self.subject if name == whole else Unknown(name, line=line)
             result.append(Assign(Name(name, line=line), "=", value, line=line, end_line=line))

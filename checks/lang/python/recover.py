@@ -12,11 +12,14 @@ import re
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from checks.lang.ir.source_file import Ranges, join_ranges
 from checks.lang.python.syntax import Outline, Syntax, examine
-from checks.lang.python.text import REFUSED, Source, parse
+from checks.lang.python.text import REFUSED, SourceText, parse
 
 # Characters read again and again in search of errors, over the whole file: about half a second.
 _BUDGET = 2_000_000
+# Lines above and below that are looked at for the indentation around a line.
+_NEAR = 50
 _CONFLICT = re.compile(r"<{7} |={7}$|>{7} |\|{7} ")
 _HEADER = re.compile(r"\s*(?:async\s+)?(def|class|if|elif|for|while|with|except|match)\b\s*(\w*)")
 _MARGIN = re.compile(r"(?:async\s+def|def|class|@)\b")
@@ -29,16 +32,16 @@ class Recovered:
 
     module: ast.Module
     broken: dict[int, str] = field(default_factory=dict)
-    ranges: tuple[tuple[int, int], ...] = ()
+    ranges: Ranges = ()
 
 
-def recover(source: Source) -> Recovered:
+def recover(source: SourceText) -> Recovered:
     """Whatever of `source` can be read. Never raises on any text."""
     return _Repair(source).run()
 
 
 class _Repair:
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: SourceText) -> None:
         self.original = source.lines
         self.lines = list(source.lines)
         self.broken: dict[int, int] = {}
@@ -57,57 +60,53 @@ class _Repair:
         for first, last in self.syntax.foreign:
             self._replace(first, last, "pass")
         body: list[ast.stmt] = []
-        starts = [n for n in self.syntax.starts if not self._inside(n)]
+        starts = [line for line in self.syntax.starts if not self._slipped_out(line)]
         edges = sorted({1, *starts, len(self.lines) + 1})
         for first, after in pairwise(edges):
             body += self._piece(first, after - 1)
         ranges = tuple(sorted(self.broken.items()))
         texts = {first: "\n".join(self.original[first - 1 : last]) for first, last in ranges}
-        return Recovered(ast.Module(body, []), texts, _joined(ranges))
+        return Recovered(ast.Module(body, []), texts, join_ranges(ranges))
 
-    def _inside(self, line: int) -> bool:
-        """Whether a statement at the margin stands inside an indented block: one that slipped out of it."""
+    def _slipped_out(self, line: int) -> bool:
+        """Whether the statement at the margin belongs to the indented block around it."""
         if self.syntax.simple.get(line) != (line, line):
             return False
-        before = next(
-            (t for t in reversed(self.lines[max(0, line - 50) : line - 1]) if t.strip()), ""
-        )
-        after = next((t for t in self.lines[line : line + 50] if t.strip()), "")
+        before = _first_text(self.lines[max(0, line - _NEAR) : line - 1][::-1])
+        after = _first_text(self.lines[line : line + _NEAR])
         return _indent(before) > 0 and _indent(after) > 0
 
     def _piece(self, first: int, last: int) -> list[ast.stmt]:
         """The statements of lines `first`..`last`, with what Python refuses replaced."""
         if not any(line.strip() for line in self.lines[first - 1 : last]):
             return []
+        # The piece is parsed behind so many empty lines, each of which Python reads too.
         size = sum(map(len, self.lines[first - 1 : last])) + first
-        free = True
-        while self.budget > 0 or free:
-            free = False
+        while True:
             try:
                 return self._parse(first, last)
             except SyntaxError as error:
-                self.budget -= size
-                if not self._mend(error, first, last):
-                    break
+                mended = self._mend(error, first, last)
             except (ValueError, RecursionError, MemoryError):
-                self.budget -= size
-                if not self._flatten(first, last):
-                    break
-        return self._cut(first, last)
+                mended = self._flatten(first, last)
+            self.budget -= size
+            if not mended or self.budget <= 0:
+                return self._cut(first, last)
 
     def _cut(self, first: int, last: int) -> list[ast.stmt]:
         """Cut a piece again, where the text alone says that a definition starts at the margin."""
-        # Line n stands at index n - 1; a decorator stays with what it decorates.
-        before = zip(range(first + 1, last + 1), self.original[first - 1 :], strict=False)
-        cuts = [
-            n
-            for n, old in before
-            if _MARGIN.match(self.original[n - 1]) and not old.startswith("@")
-        ]
+        cuts: list[int] = []
+        for line in range(first + 1, last + 1):
+            text, above = self.original[line - 1], self.original[line - 2]
+            # A decorator stays with what it decorates.
+            if _MARGIN.match(text) and not above.startswith("@"):
+                cuts.append(line)
         if not cuts:
             return self._outline(first, last)
-        edges = [first, *cuts, last + 1]
-        return [s for start, after in pairwise(edges) for s in self._piece(start, after - 1)]
+        statements: list[ast.stmt] = []
+        for start, after in pairwise([first, *cuts, last + 1]):
+            statements += self._piece(start, after - 1)
+        return statements
 
     def _parse(self, first: int, last: int) -> list[ast.stmt]:
         return parse("\n" * (first - 1) + "\n".join(self.lines[first - 1 : last])).body
@@ -130,18 +129,21 @@ class _Repair:
     def _stray(self, line: int, first: int) -> int:
         """The line above `line` where that one alone is out of its block: the lines on both sides
         of it are indented at least as much as `line`. 0 where it is `line` that is out of place."""
-        above = [
-            n for n in range(line - 1, max(first, line - 50) - 1, -1) if self.lines[n - 1].strip()
-        ]
+        above: list[int] = []
+        for number in range(line - 1, max(first, line - _NEAR) - 1, -1):
+            if self.lines[number - 1].strip():
+                above.append(number)
         if len(above) < 2:
             return 0
-        here, before = _indent(self.lines[line - 1]), _indent(self.lines[above[1] - 1])
-        return above[0] if _indent(self.lines[above[0] - 1]) < here <= before else 0
+        suspect, before = above[0], above[1]
+        indent = _indent(self.lines[line - 1])
+        is_stray = _indent(self.lines[suspect - 1]) < indent <= _indent(self.lines[before - 1])
+        return suspect if is_stray else 0
 
     def _stand_in(self, line: int) -> str:
         """What may stand in place of `line`: a header stays a header of its kind."""
         header = _HEADER.match(self.lines[line - 1])
-        following = next((t for t in self.lines[line : line + 50] if t.strip()), "")
+        following = _first_text(self.lines[line : line + _NEAR])
         if header is None or _indent(following) <= _indent(self.lines[line - 1]):
             return self._block_like(line)
         match header[1]:
@@ -159,11 +161,15 @@ class _Repair:
     def _block_like(self, line: int) -> str:
         """A whole statement for a header without a block, keeping the name that it defines."""
         header = _HEADER.match(self.lines[line - 1])
-        if header is not None and header[2] and header[1] in ("def", "class"):
-            return (
-                f"{header[1]} {header[2]}{'(*args, **kwargs)' if header[1] == 'def' else ''}: pass"
-            )
-        return "pass"
+        if header is None or not header[2]:
+            return "pass"
+        match header[1]:
+            case "def":
+                return f"def {header[2]}(*args, **kwargs): pass"
+            case "class":
+                return f"class {header[2]}: pass"
+            case _:
+                return "pass"
 
     def _replace(self, first: int, last: int, text: str) -> bool:
         """Put `text` in place of lines `first`..`last`; the second time, leave them empty."""
@@ -181,14 +187,13 @@ class _Repair:
 
     def _flatten(self, first: int, last: int) -> bool:
         """Replace the deepest statement of a piece that is nested too deeply for Python."""
-        inside = [
-            (d, n)
-            for n, d in self.syntax.depths.items()
-            if first <= n <= last and n not in self.broken
-        ]
-        if not inside:
+        candidates: list[tuple[int, int]] = []
+        for line, depth in self.syntax.depths.items():
+            if first <= line <= last and line not in self.broken:
+                candidates.append((depth, line))
+        if not candidates:
             return False
-        _, line = max(inside)
+        _, line = max(candidates)
         start, end = self.syntax.simple.get(line, (line, line))
         return self._replace(start, min(end, last), "pass")
 
@@ -217,16 +222,10 @@ def _draw(item: Outline, text: list[str], first: int) -> None:
         text[end] = " " * (item.level + 1) + "pass"
 
 
+def _first_text(lines: list[str]) -> str:
+    """The first line that is not empty, or an empty one."""
+    return next((line for line in lines if line.strip()), "")
+
+
 def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
-
-
-def _joined(ranges: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
-    """Ranges that touch or overlap made one."""
-    result: list[tuple[int, int]] = []
-    for start, end in ranges:
-        if result and start <= result[-1][1] + 1:
-            result[-1] = (result[-1][0], max(end, result[-1][1]))
-        else:
-            result.append((start, end))
-    return tuple(result)

@@ -53,24 +53,16 @@ class Syntax:
 def examine(text: str) -> Syntax:
     """Read `text` with tree-sitter, in one pass over its nodes and without recursion."""
     tree = Parser(Language(tree_sitter_python.language())).parse(text.encode())
-    syntax = Syntax()
+    reader = _Reader()
     cursor = tree.walk()
-    depth, holder, definitions = 0, (0, 0), [0]
+    depth = 0
     while True:
         node = cursor.node
         if node is not None and node.is_named:
-            first = node.start_point[0] + 1
-            if depth == 1 and node.start_point[1] == 0 and node.type not in _CONTINUES:
-                syntax.starts.append(first)
-            if node.type in _SIMPLE or node.type in _PYTHON_2:
-                holder = (first, depth)
-            if holder[0]:
-                deepest = max(syntax.depths.get(holder[0], 0), depth - holder[1])
-                syntax.depths[holder[0]] = deepest
-            _note(node, first, definitions, syntax)
+            reader.read(node, depth)
         step = _advance(cursor)
         if step is None:
-            return syntax
+            return reader.syntax
         depth += step
 
 
@@ -86,23 +78,50 @@ def _advance(cursor: TreeCursor) -> int | None:
     return step
 
 
-def _note(node: Node, first: int, definitions: list[int], syntax: Syntax) -> None:
-    """Enter `node` into `syntax`; `definitions` are the last lines of the definitions around it."""
-    last = node.end_point[0] + (1 if node.end_point[1] else 0)
-    if node.type in _SIMPLE or node.type in _PYTHON_2:
-        for line in range(first, last + 1):
-            syntax.simple[line] = (first, last)
-    if node.type in _PYTHON_2:
-        syntax.foreign.append((first, last))
-    elif node.type == "type_parameter" and node.parent and node.parent.type in _DEFINITIONS:
-        if first == last:
-            syntax.generics.append((first, node.start_point[1], node.end_point[1]))
-    elif node.type in _DEFINITIONS:
+class _Reader:
+    """Enters nodes into a `Syntax`, in source order."""
+
+    def __init__(self) -> None:
+        self.syntax = Syntax()
+        # The last simple statement that began: its first line (0: none yet), and its depth.
+        self._simple_line = 0
+        self._simple_depth = 0
+        # The last lines of the definitions around the current node.
+        self._ends: list[int] = []
+
+    def read(self, node: Node, depth: int) -> None:
+        first = node.start_point[0] + 1
+        # A node that ends in column 0 ends with the line before.
+        last = node.end_point[0] + (1 if node.end_point[1] else 0)
+        if depth == 1 and node.start_point[1] == 0 and node.type not in _CONTINUES:
+            self.syntax.starts.append(first)
+        if node.type in _SIMPLE or node.type in _PYTHON_2:
+            self._simple_line, self._simple_depth = first, depth
+            for line in range(first, last + 1):
+                self.syntax.simple[line] = (first, last)
+        if self._simple_line:
+            known = self.syntax.depths.get(self._simple_line, 0)
+            self.syntax.depths[self._simple_line] = max(known, depth - self._simple_depth)
+        if node.type in _PYTHON_2:
+            self.syntax.foreign.append((first, last))
+        elif node.type == "type_parameter":
+            self._read_generic(node, first, last)
+        elif node.type in _DEFINITIONS:
+            self._read_definition(node, first, last)
+
+    def _read_generic(self, node: Node, first: int, last: int) -> None:
+        """`[T]` of `def f[T](x)`, which Python before 3.12 refuses."""
+        of_definition = node.parent is not None and node.parent.type in _DEFINITIONS
+        if of_definition and first == last:
+            span = (first, node.start_point[1], node.end_point[1])
+            self.syntax.generics.append(span)
+
+    def _read_definition(self, node: Node, first: int, last: int) -> None:
+        while self._ends and self._ends[-1] < first:
+            self._ends.pop()
         name = node.child_by_field_name("name")
-        while len(definitions) > 1 and definitions[-1] < first:
-            definitions.pop()
         if name is not None and name.text is not None:
-            word, level = name.text.decode("utf-8", "replace"), len(definitions) - 1
-            kind = node.type == "class_definition"
-            syntax.outlines.append(Outline(word, kind, first, last, level))
-        definitions.append(last)
+            word = name.text.decode("utf-8", "replace")
+            is_class = node.type == "class_definition"
+            self.syntax.outlines.append(Outline(word, is_class, first, last, len(self._ends)))
+        self._ends.append(last)

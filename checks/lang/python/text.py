@@ -9,11 +9,12 @@ import tokenize
 import warnings
 from dataclasses import dataclass
 
+# What `ast.parse` raises on a file that it cannot read.
 REFUSED = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceText:
     """`lines` are without their ends; `damaged` are those (from 1) whose bytes Python refuses."""
 
     lines: tuple[str, ...]
@@ -24,17 +25,14 @@ class Source:
         first, last = node.lineno, node.end_lineno or node.lineno
         end = node.end_col_offset
         if first == last:
-            return _columns(self.lines[first - 1], node.col_offset, end)
-        parts = [_columns(self.lines[first - 1], node.col_offset, None)]
-        parts += self.lines[first : last - 1]
-        parts.append(_columns(self.lines[last - 1], 0, end))
-        return "\n".join(parts)
+            return _between(self.lines[first - 1], node.col_offset, end)
+        first_part = _between(self.lines[first - 1], node.col_offset, None)
+        last_part = _between(self.lines[last - 1], 0, end)
+        return "\n".join([first_part, *self.lines[first : last - 1], last_part])
 
 
-def _columns(line: str, start: int, end: int | None) -> str:
+def _between(line: str, start: int, end: int | None) -> str:
     """The part of `line` between two of `ast`'s columns, which count UTF-8 bytes."""
-    if line.isascii():
-        return line[start:end]
     return line.encode()[start:end].decode("utf-8", "replace")
 
 
@@ -45,24 +43,19 @@ def parse(text: str) -> ast.Module:
         return ast.parse(text)
 
 
-def read(data: bytes) -> Source:
+def read(data: bytes) -> SourceText:
     """Decode `data` as Python does (BOM, coding cookie), else as UTF-8 with replacement characters.
 
     Lines end at `\\n` alone, as in git: a lone `\\r`, where Python ends a line, becomes a blank.
     """
     text, exact = _decode(data)
-    if "\r" in text:
-        text = text.replace("\r\n", "\n").replace("\r", " ")
-    lines = text.split("\n")
+    lines = text.replace("\r\n", "\n").replace("\r", " ").split("\n")
     if lines[-1] == "":
         lines.pop()
-    damaged: frozenset[int] = frozenset()
-    if not exact or "\0" in text:
-        refused = "\0" if exact else "\0\N{REPLACEMENT CHARACTER}"
-        damaged = frozenset(n for n, line in enumerate(lines, 1) if set(refused) & set(line))
-    if "\0" in text:
-        lines = [line.replace("\0", " ") for line in lines]
-    return Source(tuple(lines), damaged)
+    # Python refuses a file for such a character; the other lines are worth reading.
+    refused = "\0" if exact else "\0\N{REPLACEMENT CHARACTER}"
+    damaged = frozenset(n for n, line in enumerate(lines, 1) if any(c in line for c in refused))
+    return SourceText(tuple([line.replace("\0", " ") for line in lines]), damaged)
 
 
 def _decode(data: bytes) -> tuple[str, bool]:

@@ -55,7 +55,8 @@ def test_owner_is_the_class() -> None:
 
 def test_parameters() -> None:
     source = (
-        "void f(const paddle::Tensor& a, int64_t *b, const int c[2], T* __restrict__ d, int e = 3,\n"
+        "v"
+        "oid f(const paddle::Tensor& a, int64_t *b, const int c[2], T* __restrict__ d, int e = 3,\n"
         "       float, Ts... rest) {}"
     )
     (function,) = parsed(source).functions
@@ -83,7 +84,10 @@ def test_functions_in_conditionals_are_all_there() -> None:
 
 
 def test_a_conditional_that_cuts_a_statement_costs_one_arm() -> None:
-    source = b"void f() {\n  g(a,\n#ifdef A\n    b(c, d),\n#else\n    e,\n#endif\n    h);\n}\nvoid i() {}\n"
+    source = (
+        b"void f() {\n  g(a,\n#ifdef A\n    b(c, d),\n#else\n    e,\n"
+        b"#endif\n    h);\n}\nvoid i() {}\n"
+    )
     unit = parse_cpp("f.cu", source)
     f, i = unit.functions
     assert (f.name, f.broken, i.clean) == ("f", ((6, 6),), True)
@@ -146,7 +150,10 @@ def test_enumerators_count_on() -> None:
 
 
 def test_struct_members() -> None:
-    source = "struct msg {\n  long mtype;\n  int text[K * 2 + 1][3], *p;\n  struct part q;\n  void f();\n};"
+    source = (
+        "struct msg {\n  long mtype;\n  int text[K * 2 + 1][3], *p;\n"
+        "  struct part q;\n  void f();\n};"
+    )
     (struct,) = parsed(source).structs
     size = Binary("+", Binary("*", K, Const(2)), ONE)
     assert struct.members == (
@@ -222,7 +229,8 @@ def test_op() -> None:
 
 def test_ops_behind_a_conditional_and_in_a_macro() -> None:
     unit = parsed(
-        "#ifndef PD_BUILD_STATIC_OP\n#define PD_BUILD_STATIC_OP(n) PD_BUILD_OP(static_op_##n)\n#endif\n"
+        "#ifndef PD_BUILD_STATIC_OP\n"
+        "#define PD_BUILD_STATIC_OP(n) PD_BUILD_OP(static_op_##n)\n#endif\n"
         '#ifdef A\nPD_BUILD_OP(a).SetInplaceMap({{"x", "y"}, {"z", "w"}});\n#endif\n'
     )
     (op,) = unit.ops

@@ -1,4 +1,6 @@
-"""The mask keeps every position and every line, and touches nothing but what the grammar cannot read."""
+"""The mask keeps every position and every line, and touches nothing but what the grammar cannot
+read.
+"""
 
 from __future__ import annotations
 
@@ -105,7 +107,8 @@ def test_a_block_remembers_its_macro() -> None:
 
 def test_comments_merge_when_they_belong_together() -> None:
     source = (
-        b"// one\n// two\n\n// three\nint a;  // trailing\n        // goes on\n/* block\n * more */\n"
+        b"// one\n// two\n\n// three\nint a;  // trailing\n"
+        b"        // goes on\n/* block\n * more */\n"
         b'const char* s = "// none";  // last'
     )
     found = comments(source, scan(source).comments)

@@ -301,7 +301,10 @@ def test_a_return_guards_what_follows() -> None:
 
 
 def test_lines() -> None:
-    source = b"void f(\n    int n) {\n  for (int i = 0;\n       i < n; i++) {\n    a[i] =\n      1;\n  }\n}\n"
+    source = (
+        b"void f(\n    int n) {\n  for (int i = 0;\n"
+        b"       i < n; i++) {\n    a[i] =\n      1;\n  }\n}\n"
+    )
     unit = parse_cpp("f.cu", source)
     (function,) = unit.functions
     assert (function.start_line, function.end_line) == (1, 8)

@@ -182,7 +182,10 @@ def test_small_statements() -> None:
 
 
 def test_bodies_are_read_where_they_stand() -> None:
-    source = "class A:\n\t@(\n\t\tmark\n\t)\n\tdef f(self):\n\t\tx = '''a\nb'''; y = 1\n\t\treturn (\n1)\n"
+    source = (
+        "class A:\n\t@(\n\t\tmark\n\t)\n\tdef f(self):\n"
+        "\t\tx = '''a\nb'''; y = 1\n\t\treturn (\n1)\n"
+    )
     (function,) = parse_python("m.py", source.encode()).functions
     assert function.start_line == 3
     first, second, third = function.body
