@@ -92,7 +92,7 @@ def run_analysis(
 
     Git looks into the past meanwhile. `threads` is what people said, None where nobody was asked.
     """
-    with history_prefetch.asked(git, compared, change) as queries:
+    with history_prefetch.prefetch(git, compared, change) as queries:
         report = review_change()
         past = history(queries, change)
     analysis = analyse(report.review, report.facts, past, threads)

@@ -16,7 +16,7 @@ _SMALL = 1 << 20
 _CHUNK = 1 << 20
 # What `zipfile` and its decompressors raise for bytes that are no such archive; a place in the file that no file has
 # is an OverflowError.
-_BROKEN = (
+_ZIP_ERRORS = (
     zipfile.BadZipFile,
     zlib.error,
     lzma.LZMAError,
@@ -41,7 +41,7 @@ def opened(archive: bytes, most_members: int) -> Iterator[zipfile.ZipFile]:
             if len(made.infolist()) > most_members:
                 raise BadArchive("members")
             yield made
-    except _BROKEN as error:
+    except _ZIP_ERRORS as error:
         raise BadArchive(type(error).__name__) from None
 
 

@@ -19,7 +19,7 @@ _HELD = "held"
 
 
 @contextmanager
-def scratch(data: Path) -> Iterator[None]:
+def private_tempdir(data: Path) -> Iterator[None]:
     """Temporary files of this process, and of those that it starts, go to a new folder under `data`, which is deleted
     in the end. Folders there of services that live no more are deleted first.
 
@@ -28,13 +28,13 @@ def scratch(data: Path) -> Iterator[None]:
     before, parent = os.environ.get("TMPDIR"), data.absolute() / "scratch"
     parent.mkdir(exist_ok=True)
     # One at a time: a new folder is nobody's for a moment.
-    lock = _taken(parent / "lock")
+    lock = _acquire_lock(parent / "lock")
     try:
         for folder in parent.iterdir():
             if folder.is_dir() and not _in_use(folder):
                 shutil.rmtree(folder, ignore_errors=True)
         made = tempfile.mkdtemp(prefix="specbot-", dir=parent)
-        held = _taken(Path(made, _HELD))
+        held = _acquire_lock(Path(made, _HELD))
     finally:
         os.close(lock)
     os.environ["TMPDIR"] = tempfile.tempdir = made
@@ -50,7 +50,7 @@ def scratch(data: Path) -> Iterator[None]:
         os.close(held)
 
 
-def _taken(path: Path) -> int:
+def _acquire_lock(path: Path) -> int:
     lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX)
     return lock

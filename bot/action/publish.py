@@ -12,7 +12,7 @@ from bot.errors import UserError
 from bot.github import Client, GitHubError, RateLimited, urls
 from bot.github.client import Cache
 from bot.github.own_comments import PullPlace
-from bot.github.publish import post_review, tidy
+from bot.github.publish import close_outdated, post_review
 from bot.github.rate_limit import Pace
 
 Json = dict[str, Any]
@@ -50,8 +50,8 @@ def _tidy(
     """Nothing says what a workflow's token may do. Where it may not resolve a conversation, which GraphQL tells with
     status 200, the comment is folded."""
     try:
-        tidy(client, place, payload, findings, client)
+        close_outdated(client, place, payload, findings, client)
     except GitHubError as error:
         if error.status != 200 or isinstance(error, RateLimited):
             raise
-        tidy(client, place, payload, findings, None)
+        close_outdated(client, place, payload, findings, None)

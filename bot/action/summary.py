@@ -12,7 +12,7 @@ _LARGEST_SUMMARY = 1_000_000
 _COMMANDS = {"failure": "error", "warning": "warning", "notice": "notice"}
 
 
-def summarise(name: str, sentence: str, report: str, shorter: str) -> None:
+def write_summary(name: str, sentence: str, report: str, shorter: str) -> None:
     """Add to the summary file `name`: a sentence, and the report, or a `shorter` one where that is too large."""
     text = f"{sentence}\n\n{report}" if sentence else report
     data = text.encode("utf-8", "backslashreplace")
@@ -25,7 +25,7 @@ def summarise(name: str, sentence: str, report: str, shorter: str) -> None:
         raise UserError("unwritable", path=name, reason=error.strerror) from error
 
 
-def commands(notes: Iterable[Mapping[str, Any]]) -> str:
+def workflow_commands(notes: Iterable[Mapping[str, Any]]) -> str:
     """Annotations of the Checks API as workflow commands, one a line."""
     made = []
     for note in notes:

@@ -30,7 +30,7 @@ _LONGEST_NAME = 34
 
 
 @dataclass(frozen=True)
-class Plan:
+class AppPlan:
     """The App to be: where its service will be reached (`https://specbot.example`), whose it is, its name."""
 
     url: str
@@ -60,11 +60,11 @@ class Plan:
 
 
 @dataclass
-class Flow:
+class ManifestFlow:
     """One run of it. The page's address and the `state` are secret: who knows neither cannot hand us an App of
     theirs."""
 
-    plan: Plan
+    plan: AppPlan
     here: str
     words: Catalog
     begin: str = field(default_factory=lambda: f"/begin/{secrets.token_urlsafe(16)}")
@@ -133,7 +133,7 @@ async def _conversion(api: str, code: str) -> dict[str, Any]:
     return made
 
 
-def listening(port: int) -> socket.socket:
+def open_listener(port: int) -> socket.socket:
     """A socket on this machine's own address. Raises `UserError` where `port` cannot be had."""
     try:
         return socket.create_server(("127.0.0.1", port))
@@ -142,7 +142,7 @@ def listening(port: int) -> socket.socket:
         raise UserError("no-port", host="127.0.0.1", port=port, reason=reason) from None
 
 
-def created(listener: socket.socket, flow: Flow) -> dict[str, Any]:
+def wait_for_app(listener: socket.socket, flow: ManifestFlow) -> dict[str, Any]:
     """Serve on `listener` until the App is made; gives GitHub's description of it.
 
     Raises `KeyboardInterrupt` where the person gives up.
@@ -157,7 +157,7 @@ def created(listener: socket.socket, flow: Flow) -> dict[str, Any]:
     return flow.made
 
 
-def credentials(made: dict[str, Any], plan: Plan) -> dict[str, Any]:
+def credentials(made: dict[str, Any], plan: AppPlan) -> dict[str, Any]:
     """The settings of the new App, by the names that `bot.settings` reads."""
     return {
         "github_api_url": plan.api,

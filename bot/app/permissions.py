@@ -22,7 +22,7 @@ def events() -> list[str]:
     return sorted(HANDLERS)
 
 
-def lacking(granted: dict[str, str]) -> list[str]:
+def missing_permissions(granted: dict[str, str]) -> list[str]:
     """Permissions that are wanted and not among those `granted`, as `checks: write`."""
     return [
         f"{name}: {level}"

@@ -22,7 +22,7 @@ _OPEN = re.compile(
 _TICKS = re.compile(r"`+")
 
 
-def own(body: str) -> Iterator[str]:
+def authored_lines(body: str) -> Iterator[str]:
     """The lines that count, in order. Lines end as Markdown's do: U+2028 and a form feed end none."""
     lines = _END.split(body)
     quoted, shut = set(_quoted(lines)), set[int]()

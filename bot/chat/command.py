@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from bot.chat.context import Task
-from bot.chat.permissions import Level
+from bot.chat.permissions import Permission
 
 
 class Command(Protocol):
@@ -16,7 +16,7 @@ class Command(Protocol):
 
     NAME: str
     USAGE: str
-    LEVEL: Level
+    LEVEL: Permission
 
     def run(self, task: Task) -> str:
         """Do it and give the answer, as Markdown. Raises `Refusal`. Effects are in steps alone."""

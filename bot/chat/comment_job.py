@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from bot.chat.parser import Said
+from bot.chat.parser import ParsedCommand
 from bot.db.deliveries import PullKey
 from bot.github.own_comments import PullPlace
-from bot.jobs.requests import Order
+from bot.jobs.requests import JobRequest
 
 QUEUE = "comments"
 
 
 @dataclass(frozen=True)
-class CommentOrder:
+class CommentJob:
     """Who said what where, as the comment was when it was written. Stored as JSON; `said` are names and arguments.
 
     `comment` is 0 where nobody had to say it.
@@ -31,8 +31,8 @@ class CommentOrder:
     said: list[list[str]]
     left_out: int
 
-    def order(self) -> Order:
-        return Order("comment", QUEUE, self.id, (asdict(self),))
+    def order(self) -> JobRequest:
+        return JobRequest("comment", QUEUE, self.id, (asdict(self),))
 
     @property
     def place(self) -> PullPlace:
@@ -43,5 +43,5 @@ class CommentOrder:
         return PullKey(self.repository_id, self.number)
 
     @property
-    def commands(self) -> list[Said]:
-        return [Said(*one) for one in self.said]
+    def commands(self) -> list[ParsedCommand]:
+        return [ParsedCommand(*one) for one in self.said]

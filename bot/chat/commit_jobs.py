@@ -20,7 +20,7 @@ ACTIONS = "github-actions"
 
 
 @dataclass(frozen=True)
-class Ran:
+class CommitJob:
     """A job, check or status on the commit. `run` is the workflow run of a job, as GitHub gives it."""
 
     job: Job
@@ -36,7 +36,9 @@ class Ran:
         return self.job.failed
 
 
-def ran(client: Client, place: PullPlace, branch: str, head: str, app: int) -> list[Ran]:
+def list_jobs(
+    client: Client, place: PullPlace, branch: str, head: str, app: int
+) -> list[CommitJob]:
     """Everything on commit `head` but our own checks, with what a merge into `branch` waits for."""
     found = [
         *_jobs(client, place, head),
@@ -45,35 +47,36 @@ def ran(client: Client, place: PullPlace, branch: str, head: str, app: int) -> l
     ]
     needed = required(client, place, branch, head)
     marked = needed.marked(one.job for one in found)
-    return [Ran(job, one.run) for one, job in zip(found, marked, strict=False)]
+    return [CommitJob(job, one.run) for one, job in zip(found, marked, strict=False)]
 
 
-def _jobs(client: Client, place: PullPlace, head: str) -> Iterator[Ran]:
+def _jobs(client: Client, place: PullPlace, head: str) -> Iterator[CommitJob]:
     runs = f"/repos/{place.repository}/actions/runs"
     for run in client.pages(runs, "workflow_runs", head_sha=head):
         listed = list(client.pages(f"{runs}/{run['id']}/jobs", "jobs", filter="latest"))
         for data in listed:
-            yield Ran(convert.job(convert.Execution(run, data), ()), run)
+            yield CommitJob(convert.job(convert.Execution(run, data), ()), run)
         if not listed:
-            yield Ran(convert.jobless(run), run)
+            yield CommitJob(convert.jobless(run), run)
 
 
-def _checks(client: Client, place: PullPlace, head: str, app: int) -> Iterator[Ran]:
+def _checks(client: Client, place: PullPlace, head: str, app: int) -> Iterator[CommitJob]:
     for data in client.pages(
         f"/repos/{place.repository}/commits/{head}/check-runs", "check_runs", filter="latest"
     ):
         owner = data["app"] or {}
         if owner.get("slug") != ACTIONS and owner.get("id") != app:
-            yield Ran(convert.check_run(data))
+            yield CommitJob(convert.check_run(data))
 
 
-def _statuses(client: Client, place: PullPlace, head: str) -> Iterator[Ran]:
+def _statuses(client: Client, place: PullPlace, head: str) -> Iterator[CommitJob]:
     yield from map(
-        Ran, convert.statuses(client.pages(f"/repos/{place.repository}/commits/{head}/statuses"))
+        CommitJob,
+        convert.statuses(client.pages(f"/repos/{place.repository}/commits/{head}/statuses")),
     )
 
 
-def chosen(found: Iterable[Ran], wanted: str) -> list[Ran]:
+def select_jobs(found: Iterable[CommitJob], wanted: str) -> list[CommitJob]:
     """What `/re-run WANTED` means. Raises `Refusal` where that is nothing, or more than one thing."""
     every = list(found)
     if wanted in ("all-failed", "required-failed"):
@@ -88,7 +91,7 @@ def chosen(found: Iterable[Ran], wanted: str) -> list[Ran]:
     return exact[:1]
 
 
-def _failed(every: list[Ran], only_required: bool) -> list[Ran]:
+def _failed(every: list[CommitJob], only_required: bool) -> list[CommitJob]:
     failed = [one for one in every if one.failed]
     if only_required:
         unknown = [one for one in failed if one.job.requirement is Requirement.UNKNOWN]

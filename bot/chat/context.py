@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from bot.chat.comment_job import CommentOrder
-from bot.chat.parser import Said
-from bot.chat.permissions import METADATA, Level, level
-from bot.context.service_context import Machine
+from bot.chat.comment_job import CommentJob
+from bot.chat.parser import ParsedCommand
+from bot.chat.permissions import METADATA, Permission, permission_of
+from bot.context.service_context import ServiceContext
 from bot.github.app import ANALYSE
 from bot.github.client import Client, Json
 
@@ -36,10 +36,10 @@ class Steps(Protocol):
 class Task:
     """One command of one comment. `number` counts the comment's commands from 0."""
 
-    order: CommentOrder
+    order: CommentJob
     number: int
-    said: Said
-    here: Machine
+    said: ParsedCommand
+    context: ServiceContext
     step: Steps
 
     @property
@@ -49,11 +49,13 @@ class Task:
 
     def client(self, permissions: Mapping[str, str]) -> Client:
         """GitHub with a token for this repository that may do just that."""
-        return self.here.app.client(self.order.installation, self.order.repository_id, permissions)
+        return self.context.app.client(
+            self.order.installation, self.order.repository_id, permissions
+        )
 
     def words(self, key: str, /, **args: Any) -> str:
         """A sentence, as Markdown in which every argument is escaped."""
-        return self.here.words(key, **args)
+        return self.context.words(key, **args)
 
     def pull(self) -> Json:
         """The pull request as it is now. Raises `Refusal` where it is closed."""
@@ -62,13 +64,13 @@ class Task:
             raise Refusal("closed")
         return found
 
-    def level(self) -> Level:
+    def level(self) -> Permission:
         """What the comment's author may do now."""
-        return level(
+        return permission_of(
             self.client(METADATA), self.order.repository, self.order.login, self.order.user
         )
 
-    def needs(self, wanted: Level) -> None:
+    def needs(self, wanted: Permission) -> None:
         """Raises `Refusal` where the author may do less than `wanted`."""
         if self.level() < wanted:
-            raise Refusal("needs-write" if wanted is Level.WRITE else "needs-read")
+            raise Refusal("needs-write" if wanted is Permission.WRITE else "needs-read")

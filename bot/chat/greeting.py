@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot.chat.reply import ours
+from bot.chat.reply import list_own
 from bot.github import App, Client
 from bot.github.own_comments import PullPlace
 from bot.i18n.catalog import Catalog
@@ -18,7 +18,7 @@ _MARK = "<!-- specbot:greeting -->"
 def greet(app: App, client: Client, place: PullPlace, report: Json, words: Catalog) -> None:
     """Greet, once: with what the convention rules of `report` found to be missing."""
     path = f"/repos/{place.repository}/issues/{place.number}/comments"
-    if any((one["body"] or "").startswith(_MARK) for one in ours(app, client, path)):
+    if any((one["body"] or "").startswith(_MARK) for one in list_own(app, client, path)):
         return
     missing = [f for f in report["findings"] if f["severity"] == "convention"]
     items = [f"- {words.style.prose(f['message'][words.language])}" for f in missing]

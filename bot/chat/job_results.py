@@ -5,7 +5,7 @@ from __future__ import annotations
 from io import BytesIO
 from pathlib import Path
 
-from bot.chat.page_tab import Outcome, Tab
+from bot.chat.page_tab import PageTab, RunOutcome
 from bot.errors import UserError
 from bot.i18n.catalog import Catalog
 from bot.logprobs.diff import compare
@@ -19,7 +19,7 @@ from checks.logprobs.compare import Outcome as Comparison
 _MOST = 20
 
 
-def tests(data: bytes, words: Catalog) -> Outcome:
+def judge_tests(data: bytes, words: Catalog) -> RunOutcome:
     """What a JUnit file says. One that cannot be read to its end is no success."""
     found = read(BytesIO(data))
     counts = {
@@ -36,35 +36,35 @@ def tests(data: bytes, words: Catalog) -> Outcome:
         lines.append(words("comments.run-tests-more", left=len(found.failed) - _MOST))
     text = lines[0] + "\n\n" + "\n".join(f"- {line}" for line in lines[1:])
     if found.failed:
-        return Outcome("failure", "run-tests-failed", text)
+        return RunOutcome("failure", "run-tests-failed", text)
     good = bool(found.passed) and found.problem is None
     return (
-        Outcome("success", "run-fine", text)
+        RunOutcome("success", "run-fine", text)
         if good
-        else Outcome("failure", "run-tests-unreadable", text)
+        else RunOutcome("failure", "run-tests-unreadable", text)
     )
 
 
-def logprobs(head: Path, base: Path | None, store: Path, words: Catalog) -> Outcome:
+def judge_logprobs(head: Path, base: Path | None, store: Path, words: Catalog) -> RunOutcome:
     """Head's records against base's, and against the baseline with the same key, where there are any.
 
     Raises `UserError` for records that cannot be read.
     """
-    found = compared(head, base, store)
+    found = compare_logprobs(head, base, store)
     if not found:
-        return Outcome("neutral", "run-no-baseline", words("comments.run-no-baseline"))
+        return RunOutcome("neutral", "run-no-baseline", words("comments.run-no-baseline"))
     worst = min(found.values(), key=lambda one: one.safe)
-    tabs = (Tab("logprobs", str(worst.verdict), tab_html.of_logprobs(found)),)
+    tabs = (PageTab("logprobs", str(worst.verdict), tab_html.logprobs_tab(found)),)
     parts = [
         (words(f"comments.{key}"), logprob_report.render(one, "markdown", words.language))
         for key, one in found.items()
     ]
     text = "\n\n".join(f"## {title}\n\n{said.strip()}" for title, said in parts)
     key = "run-fine" if worst.safe else "run-logprobs"
-    return Outcome("success" if worst.safe else "failure", key, text, tabs)
+    return RunOutcome("success" if worst.safe else "failure", key, text, tabs)
 
 
-def compared(head: Path, base: Path | None, store: Path) -> dict[str, Comparison]:
+def compare_logprobs(head: Path, base: Path | None, store: Path) -> dict[str, Comparison]:
     """The comparisons there can be: `run-against-base` and `run-against-baseline`."""
     sides = {"run-against-base": base, "run-against-baseline": _baseline(head, store)}
     return {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot.chat.comment_job import CommentOrder
-from bot.context.service_context import Machine
+from bot.chat.comment_job import CommentJob
+from bot.context.service_context import ServiceContext
 from bot.db.commands import GpuRun
 from bot.reports.truncate import size
 
@@ -15,21 +15,21 @@ _CHECKS = {"checks": "write"}
 _LARGEST = 60_000
 
 
-def begin(here: Machine, order: CommentOrder, run: GpuRun) -> int:
+def begin(context: ServiceContext, order: CommentJob, run: GpuRun) -> int:
     """The id of the check run for the request; made once, whoever asks again."""
-    client = here.app.client(order.installation, order.repository_id, _CHECKS)
+    client = context.app.client(order.installation, order.repository_id, _CHECKS)
     path = f"/repos/{order.repository}"
     listed = client.pages(
         f"{path}/commits/{run.head}/check-runs",
         "check_runs",
         check_name=NAME,
-        app_id=here.app.id,
+        app_id=context.app.id,
         filter="all",
     )
     for one in listed:
         if one["external_id"] == run.request:
             return int(one["id"])
-    said = here.words("comments.kernels-running")
+    said = context.words("comments.kernels-running")
     body: dict[str, Any] = {
         "name": NAME,
         "head_sha": run.head,
@@ -42,12 +42,12 @@ def begin(here: Machine, order: CommentOrder, run: GpuRun) -> int:
 
 
 def finish(
-    here: Machine, order: CommentOrder, run: GpuRun, conclusion: str, title: str, text: str
+    context: ServiceContext, order: CommentJob, run: GpuRun, conclusion: str, title: str, text: str
 ) -> None:
     """End it with GitHub's word for how it went, a title and the whole report."""
-    client = here.app.client(order.installation, order.repository_id, _CHECKS)
+    client = context.app.client(order.installation, order.repository_id, _CHECKS)
     if size(text) > _LARGEST:
-        text = here.words("comments.cut")
+        text = context.words("comments.cut")
     output = {"title": title, "summary": text}
     path = f"/repos/{order.repository}/check-runs/{begin(here, order, run)}"
     client.patch(path, {"status": "completed", "conclusion": conclusion, "output": output})

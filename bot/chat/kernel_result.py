@@ -11,7 +11,7 @@ from typing import Any
 
 from bot.chat import job_results
 from bot.chat.artifact_archive import members
-from bot.chat.page_tab import Outcome, Tab, together
+from bot.chat.page_tab import PageTab, RunOutcome, combine
 from bot.db.commands import GpuRun
 from bot.errors import UserError
 from bot.github.client import Json
@@ -29,7 +29,7 @@ _MOST_EDITED = 200
 _CONCLUSIONS = {"apart": "neutral", "worse": "failure", "fine": "success"}
 
 
-def matches(run: GpuRun, found: Json) -> bool:
+def is_requested_run(run: GpuRun, found: Json) -> bool:
     """Whether GitHub's `found` is the run that was asked for."""
     path = str(found["path"]).partition("@")[0]
     return (
@@ -38,26 +38,26 @@ def matches(run: GpuRun, found: Json) -> bool:
     )
 
 
-def outcome(run: GpuRun, archive: bytes, words: Catalog, store: Path) -> Outcome:
+def judge_run(run: GpuRun, archive: bytes, words: Catalog, store: Path) -> RunOutcome:
     """The comparison, made here from the outputs of both sides and the baselines of `store`; what the run itself
     concluded is not asked."""
     try:
-        files = taken(run, archive)
-        told = summary(run, files)
+        files = read_expected_files(run, archive)
+        told = read_summary(run, files)
         if told is None:
-            return Outcome("failure", "kernels-other")
-        return together(list(_parts(run, files, told, words, store)))
+            return RunOutcome("failure", "kernels-other")
+        return combine(list(_parts(run, files, told, words, store)))
     except (BadArchive, UserError, ValueError, RecursionError):
-        return Outcome("failure", "kernels-unreadable")
+        return RunOutcome("failure", "kernels-unreadable")
 
 
-def taken(run: GpuRun, archive: bytes) -> dict[str, bytes]:
+def read_expected_files(run: GpuRun, archive: bytes) -> dict[str, bytes]:
     """The files of the archive that the job is known to bring. Raises `BadArchive`."""
     named = [re.escape(name) for name in run.files.values() if name]
     return members(archive, re.compile("|".join([_KERNELS, *named])))
 
 
-def summary(run: GpuRun, files: dict[str, bytes]) -> dict[str, Any] | None:
+def read_summary(run: GpuRun, files: dict[str, bytes]) -> dict[str, Any] | None:
     """What the run says of itself; None where that is about other commits. Raises `ValueError`."""
     told = json.loads(files.get(_SUMMARY, b""))
     if not isinstance(told, dict) or (told.get("base"), told.get("head")) != (run.base, run.head):
@@ -67,23 +67,23 @@ def summary(run: GpuRun, files: dict[str, bytes]) -> dict[str, Any] | None:
 
 def _parts(
     run: GpuRun, files: dict[str, bytes], told: dict[str, Any], words: Catalog, store: Path
-) -> Iterator[Outcome]:
+) -> Iterator[RunOutcome]:
     """One for the kernels, the tests and the logprobs each. What was to come and did not is a failure."""
     lost = [name for name in run.files.values() if name and name not in files]
     if lost:
-        yield Outcome("failure", "kernels-nothing", words("comments.run-lost", names=lost))
+        yield RunOutcome("failure", "kernels-nothing", words("comments.run-lost", names=lost))
         return
     kinds = {kind: files[name] for kind, name in run.files.items() if name}
     if not kinds or "under-base/base/results.json" in files:
         yield _kernels(run, files, told, words.language)
     if "junit" in kinds:
-        yield job_results.tests(kinds["junit"], words)
+        yield job_results.judge_tests(kinds["junit"], words)
     if "logprobs" in kinds:
         with tempfile.TemporaryDirectory(prefix="specbot-logprobs-") as name:
-            yield job_results.logprobs(*written(run, files, Path(name)), store, words)
+            yield job_results.judge_logprobs(*write_records(run, files, Path(name)), store, words)
 
 
-def written(run: GpuRun, files: dict[str, bytes], folder: Path) -> tuple[Path, Path | None]:
+def write_records(run: GpuRun, files: dict[str, bytes], folder: Path) -> tuple[Path, Path | None]:
     """Head's records and base's, where there are some, as files in `folder`."""
     sides = [folder / "head.jsonl", folder / "base.jsonl"]
     for side, kind in zip(sides, ("logprobs", "logprobs_base"), strict=True):
@@ -92,12 +92,14 @@ def written(run: GpuRun, files: dict[str, bytes], folder: Path) -> tuple[Path, P
     return sides[0], sides[1] if sides[1].exists() else None
 
 
-def _kernels(run: GpuRun, files: dict[str, bytes], told: dict[str, Any], language: str) -> Outcome:
+def _kernels(
+    run: GpuRun, files: dict[str, bytes], told: dict[str, Any], language: str
+) -> RunOutcome:
     report = _report(run, files, told)
     text = kernelpairs.render(report, "markdown", language)
     verdict = tab_html.kernels_verdict(report)
-    tabs = (Tab("kernels", verdict, tab_html.of_kernels(report)),)
-    return Outcome(_CONCLUSIONS[verdict], f"kernels-{verdict}", text, tabs)
+    tabs = (PageTab("kernels", verdict, tab_html.kernels_tab(report)),)
+    return RunOutcome(_CONCLUSIONS[verdict], f"kernels-{verdict}", text, tabs)
 
 
 def _report(run: GpuRun, files: dict[str, bytes], told: dict[str, Any]) -> Report:

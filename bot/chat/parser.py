@@ -13,17 +13,17 @@ import unicodedata
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from bot.chat.authored_lines import own
+from bot.chat.authored_lines import authored_lines
 
-MOST = 5
+MOST_COMMANDS = 5
 # Longer than any name of a job.
-LONGEST = 500
+LONGEST_LINE = 500
 _UNSEEN = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
 _LINE = re.compile(r"/([a-z]+(?:-[a-z]+)*)(?:[ \t]+(.*?))?[ \t]*")
 
 
 @dataclass(frozen=True)
-class Said:
+class ParsedCommand:
     """One command: its name, and the rest of its line."""
 
     name: str
@@ -31,29 +31,31 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Comment:
+class ParsedComment:
     """The commands of a comment, each once; `left_out` counts those beyond `MOST`."""
 
-    said: tuple[Said, ...] = ()
+    said: tuple[ParsedCommand, ...] = ()
     left_out: int = 0
 
 
-def read(body: str, names: Collection[str]) -> Comment:
+def parse_comment(body: str, names: Collection[str]) -> ParsedComment:
     """The commands in `body` whose names are in `names`. Every text is a comment; most have no command."""
     if "/" not in body:
-        return Comment()
+        return ParsedComment()
     found = dict.fromkeys(
-        said for line in own(body) if (said := _said(line)) is not None and said.name in names
+        said
+        for line in authored_lines(body)
+        if (said := _said(line)) is not None and said.name in names
     )
     every = tuple(found)
-    return Comment(every[:MOST], len(every[MOST:]))
+    return ParsedComment(every[:MOST_COMMANDS], len(every[MOST_COMMANDS:]))
 
 
-def _said(line: str) -> Said | None:
-    if not line.startswith("/") or len(line) > LONGEST or not _visible(line):
+def _said(line: str) -> ParsedCommand | None:
+    if not line.startswith("/") or len(line) > LONGEST_LINE or not _visible(line):
         return None
     match = _LINE.fullmatch(line)
-    return Said(match[1], match[2] or "") if match else None
+    return ParsedCommand(match[1], match[2] or "") if match else None
 
 
 def _visible(line: str) -> bool:

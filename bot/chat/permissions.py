@@ -11,7 +11,7 @@ from bot.github import Client, GitHubError
 METADATA = {"metadata": "read"}
 
 
-class Level(IntEnum):
+class Permission(IntEnum):
     """`READ` may ask for reports; `WRITE` may start what runs, and decide."""
 
     NONE = 0
@@ -20,10 +20,10 @@ class Level(IntEnum):
 
 
 # GitHub says `write` of the role maintain, and `read` of triage.
-_LEVELS = {"admin": Level.WRITE, "write": Level.WRITE, "read": Level.READ}
+_LEVELS = {"admin": Permission.WRITE, "write": Permission.WRITE, "read": Permission.READ}
 
 
-def level(client: Client, repository: str, login: str, user: int) -> Level:
+def permission_of(client: Client, repository: str, login: str, user: int) -> Permission:
     """The level of the account `user`, now called `login`. Whatever GitHub does not say clearly is `NONE`.
 
     Raises what may pass: a limit, a broken connection.
@@ -32,9 +32,9 @@ def level(client: Client, repository: str, login: str, user: int) -> Level:
         found = client.get(f"/repos/{repository}/collaborators/{quote(login, safe='')}/permission")
     except GitHubError as error:
         if error.status in (401, 403, 404) and type(error) is GitHubError:
-            return Level.NONE
+            return Permission.NONE
         raise
     # A name that was given up may be another's by now.
     if (found.get("user") or {}).get("id") != user:
-        return Level.NONE
-    return _LEVELS.get(found["permission"], Level.NONE)
+        return Permission.NONE
+    return _LEVELS.get(found["permission"], Permission.NONE)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from io import BytesIO
 from typing import BinaryIO
 
-from bot.chat.commit_jobs import Ran
+from bot.chat.commit_jobs import CommitJob
 from bot.chat.context import Task
 from bot.github import GitHubError, RateLimited
 from bot.github.app import READ_CI
@@ -21,7 +21,7 @@ _OLDEST = timedelta(days=30)
 _LARGEST_LOG = 50 << 20
 
 
-def against(task: Task, one: Ran, now: datetime) -> str | None:
+def reason_not_to_rerun(task: Task, one: CommitJob, now: datetime) -> str | None:
     """Why `one` is not run again: a key of the words, None where nothing speaks against it."""
     job = one.job
     if job.conclusion is Conclusion.NONE:
@@ -65,9 +65,9 @@ def _by_log(task: Task, job: Job, attempt: int) -> str | None:
 
 def _log(task: Task, job: int) -> bytes | None:
     order = task.order
-    token = task.here.app.token(order.installation, order.repository_id, READ_CI)
+    token = task.context.app.token(order.installation, order.repository_id, READ_CI)
     try:
-        return job_log(task.here.app.endpoint.api, token, order.repository, job, _LARGEST_LOG)
+        return job_log(task.context.app.endpoint.api, token, order.repository, job, _LARGEST_LOG)
     except RateLimited:
         raise
     except GitHubError:

@@ -16,7 +16,7 @@ from bot.db.deliveries import Store
 _SHORTEST = 0.5
 
 
-class NotYet(Exception):
+class RetryLater(Exception):
     """What a step needs is not there yet; it is worth another look in `wait` seconds."""
 
     def __init__(self, wait: float) -> None:
@@ -24,12 +24,12 @@ class NotYet(Exception):
         self.wait = wait
 
 
-class Left(BaseException):
+class Yielded(BaseException):
     """A workflow on its way out of its place; like `KeyboardInterrupt`, nobody's to handle on the way. What it did is
     written down step by step, and the step that it left is none of them."""
 
 
-class Waiting:
+class Backoff:
     """The workflows of this process that left. Safe to use from several threads."""
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class Waiting:
         """End the present execution of `workflow`, which comes back in so many seconds."""
         with self._lock:
             self._until[workflow] = time.monotonic() + max(seconds, _SHORTEST)
-        raise Left
+        raise Yielded
 
     def bring_back(self, store: Store, worker: str) -> None:
         """Put those whose time has come into their queues again, before what was ordered later; not one that another

@@ -8,15 +8,15 @@ from typing import ParamSpec, TypeVar
 
 from dbos import DBOS, StepOptions
 
-from bot.context.backoff import NotYet
-from bot.context.service_context import machine
+from bot.context.backoff import RetryLater
+from bot.context.service_context import current_context
 from bot.github import GitHubError, RateLimited, UncertainWrite
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def passing(error: BaseException) -> bool:
+def is_transient(error: BaseException) -> bool:
     """Whether the same request may succeed later."""
     if isinstance(error, UncertainWrite | RateLimited):
         return True
@@ -29,23 +29,23 @@ RETRIES: StepOptions = {
     "interval_seconds": 1.0,
     "backoff_rate": 2.0,
     "max_attempts": 8,
-    "should_retry": passing,
+    "should_retry": is_transient,
 }
 
 
 def step(act: Callable[P, R]) -> Callable[P, R]:
     """A step of a workflow."""
-    return DBOS.step(**RETRIES)(patient(act))
+    return DBOS.step(**RETRIES)(yields_when_limited(act))
 
 
-def patient(act: Callable[P, R]) -> Callable[P, R]:
+def yields_when_limited(act: Callable[P, R]) -> Callable[P, R]:
     """What a step does. Where it must wait, the workflow leaves its place, and comes back to this very step."""
 
     @wraps(act)
     def acting(*args: P.args, **named: P.kwargs) -> R:
         try:
             return act(*args, **named)
-        except (RateLimited, NotYet) as error:
-            machine().waiting.leave(str(DBOS.workflow_id), error.wait)
+        except (RateLimited, RetryLater) as error:
+            current_context().waiting.leave(str(DBOS.workflow_id), error.wait)
 
     return acting

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from bot.context.backoff import Waiting
+from bot.context.backoff import Backoff
 from bot.db.commands import Records
 from bot.db.deliveries import Store
-from bot.db.rate_limits import Writes
+from bot.db.rate_limits import WriteLedger
 from bot.github import App
 from bot.github.checkout import Checkouts
 from bot.i18n.catalog import Catalog
@@ -16,18 +16,18 @@ from bot.settings import Settings
 
 
 @dataclass(frozen=True)
-class Machine:
+class ServiceContext:
     settings: Settings
     app: App
     store: Store
     checkouts: Checkouts
     words: Catalog
     records: Records
-    waiting: Waiting = field(default_factory=Waiting)
+    waiting: Backoff = field(default_factory=Backoff)
 
     @classmethod
-    def build(cls, settings: Settings, store: Store) -> Machine:
-        writes = Writes(store.engine, settings.endpoint)
+    def build(cls, settings: Settings, store: Store) -> ServiceContext:
+        writes = WriteLedger(store.engine, settings.endpoint)
         app = App(
             settings.endpoint, settings.app_id, settings.private_key.get_secret_value(), writes.pace
         )
@@ -42,13 +42,13 @@ class Machine:
         )
 
 
-_machines: list[Machine] = []
+_machines: list[ServiceContext] = []
 
 
-def install(machine: Machine) -> None:
+def set_current_context(machine: ServiceContext) -> None:
     """Make `machine` the one that this process's workflows use."""
     _machines[:] = [machine]
 
 
-def machine() -> Machine:
+def current_context() -> ServiceContext:
     return _machines[0]

@@ -99,7 +99,7 @@ class Records:
         self._engine = engine
         create(engine, _TABLES)
 
-    def begin(self, act: str) -> bool:
+    def claim(self, act: str) -> bool:
         """Note that `act` is begun; False where it was before, so that nobody knows whether it had its effect."""
         try:
             with self._engine.begin() as connection:
@@ -108,12 +108,12 @@ class Records:
             return False
         return True
 
-    def not_begun(self, act: str) -> None:
+    def release(self, act: str) -> None:
         """Forget that `act` was begun: it surely had no effect."""
         with self._engine.begin() as connection:
             connection.execute(_ACTS.delete().where(_ACTS.c.id == act))
 
-    def spoken(self, comment: str, repository: int, user: int, commands: int) -> int:
+    def count_commands(self, comment: str, repository: int, user: int, commands: int) -> int:
         """Note that `comment` of the account `user` has so many commands; how many it gave in the repository within the
         last hour, these among them. The same comment again is not counted twice."""
         now, same = (
@@ -188,24 +188,24 @@ class Records:
             connection.execute(_GPU.insert().values(**asdict(wanted)))
         return None
 
-    def give_back(self, request: str) -> None:
+    def cancel_reservation(self, request: str) -> None:
         """Forget a run that was never sent."""
         with self._engine.begin() as connection:
             connection.execute(_GPU.delete().where(_GPU.c.request == request))
 
-    def sent(self, request: str, run: int) -> None:
+    def set_run_id(self, request: str, run: int) -> None:
         """GitHub's id of the run."""
         with self._engine.begin() as connection:
             connection.execute(_GPU.update().where(_GPU.c.request == request).values(run=run))
 
-    def used(self, request: str, minutes: int) -> None:
+    def set_minutes(self, request: str, minutes: int) -> None:
         """What the run took in the end."""
         with self._engine.begin() as connection:
             connection.execute(
                 _GPU.update().where(_GPU.c.request == request).values(minutes=minutes)
             )
 
-    def gpu_run(self, repository: int, run: int, title: str) -> GpuRun | None:
+    def find_gpu_run(self, repository: int, run: int, title: str) -> GpuRun | None:
         """The run that we asked for and that GitHub calls `run`.
 
         It may end before its id was written down, by a worker that died in between: then its `title` has the request.
@@ -225,7 +225,7 @@ class Records:
                 months[month] = (runs + 1, sum_ + minutes)
         return tuple((month, *months[month]) for month in sorted(months, reverse=True))
 
-    def with_logprobs(self, pull: PullKey, head: str) -> GpuRun | None:
+    def last_run_with_logprobs(self, pull: PullKey, head: str) -> GpuRun | None:
         """The last run of the commit `head` that was asked to bring records of logprobs."""
         asked = sa.select(_GPU).where(
             where(_GPU, asdict(pull) | {"head": head}), _GPU.c.run.is_not(None)
@@ -242,7 +242,7 @@ class Records:
             waiting = connection.execute(asked).mappings().all()
         for one in waiting:
             if one["request"] in title:
-                self.sent(one["request"], run)
+                self.set_run_id(one["request"], run)
                 return dict(one) | {"run": run}
         return None
 

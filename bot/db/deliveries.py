@@ -22,7 +22,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from bot.db.engine import begin_to_write, engine_for, lock
 from bot.errors import UserError
-from bot.jobs.requests import Delivery, Order
+from bot.jobs.requests import Delivery, JobRequest
 from bot.redact import redact
 from bot.settings import Settings
 
@@ -133,15 +133,15 @@ class Store:
             )
             return found.first() is not None
 
-    def enqueue(self, order: Order) -> None:
+    def enqueue(self, order: JobRequest) -> None:
         """Enqueue an order that no delivery brought. The same order again changes nothing."""
         with self.engine.begin() as connection:
             self._enqueue(connection, self._timed(order, time.time()))
 
-    def _timed(self, order: Order, now: float) -> Order:
-        return gathered(order, self._gather, now) if order.gathered else order
+    def _timed(self, order: JobRequest, now: float) -> JobRequest:
+        return delay_to_period_end(order, self._gather, now) if order.gathered else order
 
-    def _enqueue(self, connection: sa.Connection, order: Order) -> None:
+    def _enqueue(self, connection: sa.Connection, order: JobRequest) -> None:
         if order.pull is not None:
             self._set_latest(connection, order.pull, order.id)
         options: EnqueueOptions = {
@@ -170,13 +170,13 @@ class Store:
     def has_running(self, pull: PullKey) -> bool:
         """Whether the latest order for the pull request has not ended."""
         order: str | None = self._pull(pull).get("order_id")
-        return order is not None and self.runs(order)
+        return order is not None and self.is_running(order)
 
-    def known(self, order: str) -> bool:
+    def has_workflow(self, order: str) -> bool:
         """Whether the order was given before."""
         return bool(self.client.list_workflows(workflow_ids=[order]))
 
-    def runs(self, order: str) -> bool:
+    def is_running(self, order: str) -> bool:
         """Whether the order waits or is being done."""
         found = self.client.list_workflows(workflow_ids=[order])
         return any(workflow.status in ("ENQUEUED", "DELAYED", "PENDING") for workflow in found)
@@ -195,7 +195,7 @@ class Store:
             row = connection.execute(sa.select(_PULLS).where(_here(pull))).mappings().first()
             return dict(row) if row else {}
 
-    def beat(self, worker: str) -> None:
+    def heartbeat(self, worker: str) -> None:
         """Say that `worker` lives."""
         now = time.time()
         with self.engine.begin() as connection:
@@ -204,7 +204,7 @@ class Store:
             ).rowcount:
                 connection.execute(_WORKERS.insert().values(id=worker, seen_at=now))
 
-    def claim_dead(self, after: float) -> list[str]:
+    def claim_stale_workers(self, after: float) -> list[str]:
         """Workers silent for `after` seconds, each claimed by one caller alone; who claims one and dies loses it
         again after the same time."""
         limit = time.time() - after
@@ -219,11 +219,11 @@ class Store:
                     claimed.append(worker)
         return claimed
 
-    def bury(self, worker: str) -> None:
+    def remove_worker(self, worker: str) -> None:
         with self.engine.begin() as connection:
             connection.execute(_WORKERS.delete().where(_WORKERS.c.id == worker))
 
-    def forget(self) -> None:
+    def delete_old_deliveries(self) -> None:
         """Delete deliveries that cannot come again."""
         with self.engine.begin() as connection:
             connection.execute(
@@ -239,7 +239,7 @@ def open_store(settings: Settings) -> Store:
         raise UserError("database", reason=redact(str(error).splitlines()[0])) from None
 
 
-def gathered(order: Order, period: float, now: float) -> Order:
+def delay_to_period_end(order: JobRequest, period: float, now: float) -> JobRequest:
     """The order that `order` is part of: one for each `period`, which begins when the period of `now` is over.
 
     What comes while that one runs is part of the next, so that nothing that came is overlooked.

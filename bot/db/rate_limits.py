@@ -29,7 +29,7 @@ _WRITES = sa.Table(
 )
 
 
-class Writes:
+class WriteLedger:
     """The table. Safe to use from several threads."""
 
     def __init__(self, engine: sa.Engine, endpoint: Endpoint) -> None:
@@ -39,7 +39,7 @@ class Writes:
 
     def pace(self, installation: int) -> Pace:
         """The pace that all workers keep together for `installation`."""
-        return _Shared(self, installation, self._gap, self._hourly)
+        return _SharedPace(self, installation, self._gap, self._hourly)
 
     def turn(self, installation: int, workflow: str | None, patience: float) -> float:
         """Seconds until the next write. It counts as sent where those are at most `patience`, else its moment is kept
@@ -73,12 +73,12 @@ class Writes:
         return max(now, given[0] + self._gap, free)
 
 
-class _Shared(Pace):
+class _SharedPace(Pace):
     """Waits for a moment that is near, and raises `Limited` where the next one is not."""
 
     patience = 2.0
 
-    def __init__(self, writes: Writes, installation: int, gap: float, hourly: int) -> None:
+    def __init__(self, writes: WriteLedger, installation: int, gap: float, hourly: int) -> None:
         super().__init__(gap, hourly)
         self._writes = writes
         self._installation = installation

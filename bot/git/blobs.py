@@ -11,7 +11,7 @@ from itertools import accumulate
 from typing import IO
 
 from bot.errors import UserError
-from bot.git.command import Git, fail
+from bot.git.command import Git, raise_git_error
 from bot.git.memory import Memory
 from checks.core.tree import contains_word, find_word
 
@@ -76,7 +76,7 @@ class Blobs:
         process.stdin.flush()
         header = process.stdout.readline().split()
         if not header:
-            fail(process.stderr.read())
+            raise_git_error(process.stderr.read())
         if len(header) != 3:
             raise UserError("missing-object", oid=oid)
         return process.stdout.read(int(header[2]) + 1)[:-1]

@@ -27,7 +27,7 @@ _SETTINGS = (
 _KEPT = ("PATH", "HOME", "TMPDIR", "SYSTEMROOT", "LD_LIBRARY_PATH")
 
 
-def environment() -> dict[str, str]:
+def git_environment() -> dict[str, str]:
     """The environment of every git process: no GIT_* variable, no user or system configuration, no prompts."""
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
     return kept | {
@@ -42,7 +42,7 @@ def environment() -> dict[str, str]:
     }
 
 
-class Work:
+class GitJob:
     """A git that writes to a file, so that it is not kept waiting by a full pipe until somebody asks."""
 
     def __init__(self, git: Git, *args: str) -> None:
@@ -82,7 +82,7 @@ class Git:
     def _find(self, directory: Path) -> str:
         command = [*_base(), "-C", str(directory), "rev-parse", "--absolute-git-dir"]
         done = _guard(
-            lambda: subprocess.run(command, capture_output=True, env=environment(), check=False)
+            lambda: subprocess.run(command, capture_output=True, env=git_environment(), check=False)
         )
         if done.returncode:
             raise UserError("not-a-repository", path=str(directory))
@@ -116,20 +116,20 @@ class Git:
         """Feed `data`, wait, and give the output (None where it goes to a file); the failures as for `run`."""
         out, err = process.communicate(data)
         if process.returncode:
-            fail(err)
+            raise_git_error(err)
         return out
 
     def _environment(self) -> dict[str, str]:
         """The git directory stands in for the work tree and the index: both may hold another revision than the ones
         asked for, and their .gitattributes would say which files are binary."""
-        return environment() | {
+        return git_environment() | {
             "GIT_DIR": self._git_dir,
             "GIT_WORK_TREE": self._git_dir,
             "GIT_INDEX_FILE": os.path.join(self._git_dir, "specbot-reads-no-index"),
         }
 
 
-def fail(stderr: bytes) -> None:
+def raise_git_error(stderr: bytes) -> None:
     """Raise the `UserError` that git's error text amounts to."""
     text = stderr.decode("utf-8", "replace").strip()
     if "promisor" in text or "lazy" in text:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bot.git.command import Git, Work
+from bot.git.command import Git, GitJob
 from checks.core.change import FileChange, Hunk
 
 # Plumbing with every choice spelled out. Myers with the indent heuristic is what GitHub shows, and comments are
@@ -58,13 +58,13 @@ class _Section:
     binary: bool
 
 
-def compare(git: Git, base: str, head: str) -> tuple[Work, Work]:
+def compare(git: Git, base: str, head: str) -> tuple[GitJob, GitJob]:
     """Git at work on what `diff` reads."""
-    listing = Work(git, "diff-tree", "--raw", "-z", *_OPTIONS, base, head)
-    return listing, Work(git, "diff-tree", *_PATCH, *_OPTIONS, base, head)
+    listing = GitJob(git, "diff-tree", "--raw", "-z", *_OPTIONS, base, head)
+    return listing, GitJob(git, "diff-tree", *_PATCH, *_OPTIONS, base, head)
 
 
-def diff(listing: Work, patch: Work) -> tuple[FileChange, ...]:
+def diff(listing: GitJob, patch: GitJob) -> tuple[FileChange, ...]:
     """Every path that differs between the two trees that are compared, in git's order (by path)."""
     raws = list(_raws(listing.output()))
     sections = _sections(patch.output())

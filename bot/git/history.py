@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import takewhile
 
-from bot.git.history_prefetch import Past
-from bot.git.references import commit, listed, references
+from bot.git.history_prefetch import HistoryQueries
+from bot.git.references import commit, parse_log, references
 from checks.core.change import ChangeSet, FileChange
 from checks.core.finding import Side
 from checks.summary.model import Commit, Earlier, History
@@ -24,14 +24,14 @@ _MOST_EARLIER = 8
 _LOG = 300
 
 
-def history(past: Past, change: ChangeSet) -> History:
+def history(past: HistoryQueries, change: ChangeSet) -> History:
     """The past of `change`; what a tree without a commit or a shallow clone cannot tell is left empty."""
     message = past.head.text()
     touched = _by_path(past.touched.text()) if past.touched is not None else {}
     commits = {f: touched.get(f.base_path or "", {}) for f in past.files}
     blamed = {f: answer.text() for f, answer in zip(past.files, past.blames, strict=True)}
     subject, said = message.split("\n", 1)[0], past.said.text() or message
-    all_commits = listed(past.commits.text())
+    all_commits = parse_log(past.commits.text())
     return History(
         subject=subject,
         message=message.strip(),

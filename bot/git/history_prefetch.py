@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 
-from bot.git.command import Git, Work
+from bot.git.command import Git, GitJob
 from bot.git.diff import compare, diff
 from bot.git.revisions import Range
 from checks.core.change import ChangeSet, FileChange
@@ -18,7 +18,7 @@ _BY_FILE = ("--no-renames", "--name-only", "-c", "--format=%x00%H %s")
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class HistoryQueries:
     """Questions that git is at work on. `commits`: id, parents and subject of every commit, the newest first; `said`:
     the message of `head` and of each commit since `base`, ended by a NUL; `touched`: who touched `files`; `blames`: who
     wrote the lines that went from each."""
@@ -26,24 +26,24 @@ class Past:
     git: Git
     compared: Range
     files: tuple[FileChange, ...]
-    head: Work
-    said: Work
-    commits: Work
-    touched: Work | None
-    blames: tuple[Work, ...]
+    head: GitJob
+    said: GitJob
+    commits: GitJob
+    touched: GitJob | None
+    blames: tuple[GitJob, ...]
 
 
 @contextmanager
-def asked(git: Git, compared: Range, change: ChangeSet) -> Iterator[Past]:
+def prefetch(git: Git, compared: Range, change: ChangeSet) -> Iterator[HistoryQueries]:
     """Let git look into the past of `change`, as long as this is open."""
     files = _telling(change.files)
     paths = [f.base_path or "" for f in files]
     with ExitStack() as held:
 
-        def ask(*args: str) -> Work:
-            return held.enter_context(closing(Work(git, *args)))
+        def ask(*args: str) -> GitJob:
+            return held.enter_context(closing(GitJob(git, *args)))
 
-        yield Past(
+        yield HistoryQueries(
             git,
             compared,
             files,
@@ -58,7 +58,7 @@ def asked(git: Git, compared: Range, change: ChangeSet) -> Iterator[Past]:
         )
 
 
-def looked_into(git: Git, compared: Range) -> list[str]:
+def files_with_history(git: Git, compared: Range) -> list[str]:
     """The files of base whose past `asked` has git read."""
     return [f.base_path or "" for f in _telling(diff(*compare(git, compared.base, compared.head)))]
 

@@ -19,7 +19,7 @@ _MOST_REFERENCES = 10
 _MOST_ALIKE = 40
 
 
-class Listed(NamedTuple):
+class CommitLine(NamedTuple):
     """A commit of the history; `parents` are the ids of its parents with blanks between them."""
 
     id: str
@@ -33,13 +33,18 @@ def commit(name: str, subject: str) -> Commit:
     return Commit(name, subject, int(own[1]) if own else 0)
 
 
-def listed(log: str) -> tuple[Listed, ...]:
+def parse_log(log: str) -> tuple[CommitLine, ...]:
     """The commits of a log that has an id, parents and a subject a line, with a NUL between them."""
-    return tuple([Listed(*line.split("\0", 2)) for line in log.split("\n") if line])
+    return tuple([CommitLine(*line.split("\0", 2)) for line in log.split("\n") if line])
 
 
 def references(
-    git: Git, compared: Range, pull: PullRequest, said: str, subject: str, commits: Sequence[Listed]
+    git: Git,
+    compared: Range,
+    pull: PullRequest,
+    said: str,
+    subject: str,
+    commits: Sequence[CommitLine],
 ) -> tuple[Reference, ...]:
     """Pull requests and issues that the title, the body and the commits name (`said`), and commits with the same
     patch; `subject` is that of the head, `commits` are all there are, the newest first."""
@@ -67,7 +72,7 @@ def _picked(text: str) -> Iterable[int]:
             yield from (int(n) for n in _NUMBER.findall(line))
 
 
-def _before(base: str, commits: Sequence[Listed]) -> list[Listed]:
+def _before(base: str, commits: Sequence[CommitLine]) -> list[CommitLine]:
     """Base and what led to it. A commit whose date is older than a parent's may be listed after it."""
     parents = {c.id: c.parents for c in commits}
     reached, open_ = set[str](), [base]
@@ -79,7 +84,7 @@ def _before(base: str, commits: Sequence[Listed]) -> list[Listed]:
     return [c for c in commits if c.id in reached]
 
 
-def _by_number(commits: Sequence[Listed], numbers: Sequence[int]) -> dict[int, Commit]:
+def _by_number(commits: Sequence[CommitLine], numbers: Sequence[int]) -> dict[int, Commit]:
     """The commit of each pull request, told from the `(#123)` at the end of its subject, else the last that names it
     so."""
     found: dict[int, Commit] = {}
@@ -92,7 +97,7 @@ def _by_number(commits: Sequence[Listed], numbers: Sequence[int]) -> dict[int, C
 
 
 def _same_patch(
-    git: Git, compared: Range, title: str, commits: Iterable[Listed], known: set[str]
+    git: Git, compared: Range, title: str, commits: Iterable[CommitLine], known: set[str]
 ) -> Iterable[Reference]:
     """Commits of any branch under the same title, whose patch is the very same."""
     core = _core(title)

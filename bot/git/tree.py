@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 
 from bot.git.blobs import Blobs
-from bot.git.command import Git, Work
+from bot.git.command import Git, GitJob
 from checks.core.tree import Match
 from checks.lang.source import LARGEST, language
 
@@ -78,12 +78,12 @@ def trees(git: Git, blobs: Blobs, base: str, head: str) -> tuple[GitTree, GitTre
     return read_trees(blobs, list_trees(git, base, head))
 
 
-def list_trees(git: Git, *revisions: str) -> list[Work]:
+def list_trees(git: Git, *revisions: str) -> list[GitJob]:
     """Git at work on what `read_trees` reads."""
-    return [Work(git, "ls-tree", "-r", "-z", "-l", "--full-tree", tree) for tree in revisions]
+    return [GitJob(git, "ls-tree", "-r", "-z", "-l", "--full-tree", tree) for tree in revisions]
 
 
-def read_trees(blobs: Blobs, listings: list[Work]) -> tuple[GitTree, GitTree]:
+def read_trees(blobs: Blobs, listings: list[GitJob]) -> tuple[GitTree, GitTree]:
     """The two trees whose files git lists."""
     first, second = (set(listing.output().split(b"\0")) for listing in listings)
     # Nearly all of one is in the other, and reading it takes as long as git does.

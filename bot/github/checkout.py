@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bot.git import Git, Range, history_prefetch
-from bot.git.command import environment
+from bot.git.command import git_environment
 from bot.github.client import GitHubError
 from bot.redact import redact
 
@@ -65,7 +65,7 @@ class Checkouts:
             base = _merge_base(clone, f"refs/remotes/origin/{target}", head)
             _complete(clone, token, "--no-walk", base, head)
         compared = Range(base, head)
-        paths = history_prefetch.looked_into(Git(clone), compared) if with_past else []
+        paths = history_prefetch.files_with_history(Git(clone), compared) if with_past else []
         if paths:
             # No review waits for it: it brings no branch, so that git has nothing to lock.
             _complete(clone, token, base, "--", *paths)
@@ -140,7 +140,7 @@ def _run(
         "-c",
         "core.hooksPath=" + os.devnull,
     ]
-    env = environment()
+    env = git_environment()
     if token is not None:
         settings += [
             "-c",

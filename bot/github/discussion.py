@@ -34,7 +34,7 @@ _GHOST = "ghost"
 
 
 @dataclass(frozen=True)
-class Pulled:
+class PullSnapshot:
     """A pull request as GitHub has it, with the commits that it compares."""
 
     pull: PullRequest
@@ -42,12 +42,12 @@ class Pulled:
     head: str
 
 
-def pulled(client: Client, place: PullPlace) -> Pulled:
+def read_pull(client: Client, place: PullPlace) -> PullSnapshot:
     """The pull request itself."""
     data = client.get(place.path)
     labels = tuple(label["name"] for label in data["labels"])
     pull = PullRequest(data["title"], data["body"] or "", labels, data["base"]["ref"], known=True)
-    return Pulled(pull, data["base"]["sha"], data["head"]["sha"])
+    return PullSnapshot(pull, data["base"]["sha"], data["head"]["sha"])
 
 
 def threads(client: Client, place: PullPlace) -> tuple[Thread, ...]:

@@ -28,7 +28,7 @@ def post_review(client: Client, place: PullPlace, payload: Json) -> bool:
     mark = review_in(payload["body"])
     if any(review.mark == mark for review in own_comments.reviews(client, place)):
         return False
-    comments = unsaid(payload["comments"], own_comments.threads(client, place))
+    comments = not_posted_yet(payload["comments"], own_comments.threads(client, place))
     path = f"{place.path}/reviews"
     try:
         client.post(path, payload | {"comments": comments})
@@ -41,7 +41,7 @@ def post_review(client: Client, place: PullPlace, payload: Json) -> bool:
     return True
 
 
-def unsaid(comments: Iterable[Json], said: Iterable[PostedThread]) -> list[Json]:
+def not_posted_yet(comments: Iterable[Json], said: Iterable[PostedThread]) -> list[Json]:
     """Comments on findings without a thread of ours. One that a person resolved is said; one that we resolved, as
     fixed, and that came back is not."""
     left = Counter(thread.fingerprint for thread in said if not thread.withdrawn)
@@ -55,7 +55,7 @@ def unsaid(comments: Iterable[Json], said: Iterable[PostedThread]) -> list[Json]
     return made
 
 
-def tidy(
+def close_outdated(
     client: Client,
     place: PullPlace,
     payload: Json,

@@ -9,7 +9,7 @@ from bot.github.own_comments import PullPlace
 
 
 @dataclass(frozen=True)
-class Order:
+class JobRequest:
     """One durable workflow to run.
 
     `id` is the workflow's own: the same order twice is one. `partition` keeps orders of one pull request behind each
@@ -34,11 +34,11 @@ class Delivery:
 
     id: str
     event: str
-    order: Order | None
+    order: JobRequest | None
 
 
 @dataclass(frozen=True)
-class ReviewOrder:
+class ReviewJob:
     """A pull request to be reviewed, as it is when the review begins. Stored as JSON."""
 
     id: str
@@ -51,15 +51,15 @@ class ReviewOrder:
     def place(self) -> PullPlace:
         return PullPlace(self.repository, self.number)
 
-    def order(self) -> Order:
+    def order(self) -> JobRequest:
         key = (self.repository_id, self.number)
-        return Order(
+        return JobRequest(
             "review", "reviews", self.id, (asdict(self),), f"{self.repository}#{self.number}", key
         )
 
 
 @dataclass(frozen=True)
-class ClosedOrder:
+class ClosedJob:
     """A pull request that is no longer open. Stored as JSON."""
 
     id: str
@@ -67,14 +67,14 @@ class ClosedOrder:
     number: int
     merged: bool
 
-    def order(self) -> Order:
-        return Order(
+    def order(self) -> JobRequest:
+        return JobRequest(
             "closed", "reviews", self.id, (asdict(self),), f"{self.repository}#{self.number}"
         )
 
 
 @dataclass(frozen=True)
-class DiscussionOrder:
+class DiscussionJob:
     """A pull request that people went on discussing. Stored as JSON."""
 
     installation: int
@@ -86,9 +86,9 @@ class DiscussionOrder:
     def place(self) -> PullPlace:
         return PullPlace(self.repository, self.number)
 
-    def order(self) -> Order:
+    def order(self) -> JobRequest:
         id, partition = (
             f"discussion-{self.repository_id}-{self.number}",
             f"{self.repository}#{self.number}",
         )
-        return Order("discussion", "reviews", id, (asdict(self),), partition, gathered=True)
+        return JobRequest("discussion", "reviews", id, (asdict(self),), partition, gathered=True)

@@ -29,15 +29,15 @@ _ASK = 0.5
 _KEPT = ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH")
 
 
-class Failed(Exception):
+class JobFailed(Exception):
     """The child ended without a result: our own mistake, or out of memory."""
 
 
-class Stopped(Exception):
+class JobStopped(Exception):
     """The analysis was no longer wanted."""
 
 
-def analyse(
+def run_review(
     clone: Path, compared: Range, facts: Json, language: str, still_wanted: Callable[[], bool]
 ) -> Json:
     """Review the change in `clone` of a pull request with `title`, `body` and `target`.
@@ -45,22 +45,22 @@ def analyse(
     Gives `payload` and `report`, or `error` with a sentence's key and arguments. Raises `Stopped` when `still_wanted`,
     which is asked twice a second, says no, and `Failed` when the child breaks or takes too long.
     """
-    return in_child("review", _job(clone, compared, facts) | {"language": language}, still_wanted)
+    return run_job("review", _job(clone, compared, facts) | {"language": language}, still_wanted)
 
 
-def pages(
+def render_pages(
     clone: Path, compared: Range, facts: Json, still_wanted: Callable[[], bool]
 ) -> dict[str, dict[str, str]]:
     """The bodies of the pull request's pages, by kind and language; raises as `analyse` does. `facts` has `threads` and
     `pushes` besides, for `bot.sandbox.programs.pages`."""
     told = {name: facts[name] for name in ("threads", "pushes")}
-    return in_child("pages", _job(clone, compared, facts) | told, still_wanted)
+    return run_job("pages", _job(clone, compared, facts) | told, still_wanted)
 
 
-def analysis_page(clone: Path, compared: Range, facts: Json) -> dict[str, str]:
+def render_analysis_page(clone: Path, compared: Range, facts: Json) -> dict[str, str]:
     """The body of the page with the discussion alone, by language. Raises `Failed`. `facts` has `threads` besides."""
     told = {"threads": facts["threads"]}
-    return dict(in_child("analysis", _job(clone, compared, facts) | told)["analysis"])
+    return dict(run_job("analysis", _job(clone, compared, facts) | told)["analysis"])
 
 
 def _job(clone: Path, compared: Range, facts: Json) -> Json:
@@ -68,7 +68,7 @@ def _job(clone: Path, compared: Range, facts: Json) -> Json:
     return {"clone": str(clone), "base": compared.base, "head": compared.head, **told}
 
 
-class _Kin:
+class ForkServerClient:
     """The way to the process that the children are forked from, which is started when it is first needed and again
     when it has died. Safe to use from several threads."""
 
@@ -88,11 +88,11 @@ class _Kin:
         return ours
 
     def _hand(self, theirs: socket.socket) -> None:
-        self._way = self._way or started()
+        self._way = self._way or start_fork_server()
         socket.send_fds(self._way, [b"j"], [theirs.fileno()])
 
 
-def started() -> socket.socket:
+def start_fork_server() -> socket.socket:
     """Start the process, and give the way to it. It ends when that is closed, by whatever end this process comes to."""
     env = {name: os.environ[name] for name in _KEPT if name in os.environ}
     env |= {"PYTHONPATH": str(Path(bot.__file__).parent.parent), "LC_ALL": "C.UTF-8"}
@@ -107,10 +107,10 @@ def started() -> socket.socket:
     return ours
 
 
-_KIN = _Kin()
+_FORK_SERVER = ForkServerClient()
 
 
-def in_child(
+def run_job(
     program: str,
     job: Json,
     still_wanted: Callable[[], bool] = lambda: True,
@@ -118,23 +118,23 @@ def in_child(
 ) -> Json:
     """What the program of `bot.sandbox.forkserver` makes of a job within `longest` seconds. Raises `Failed`, and
     `Stopped` when `still_wanted` says no; the child is killed then."""
-    with _KIN.child() as there:
+    with _FORK_SERVER.child() as there:
         try:
             there.sendall(json.dumps([program, job]).encode())
             there.shutdown(socket.SHUT_WR)
-            said = _said(there, still_wanted, longest)
+            said = _read_reply(there, still_wanted, longest)
         except OSError as error:
-            raise Failed(f"the analysis could not be reached: {error}") from None
+            raise JobFailed(f"the analysis could not be reached: {error}") from None
     out, _, status = said.rpartition(b"\n")
     if status != b"0":
-        raise Failed(
+        raise JobFailed(
             f"the analysis ended with {status[:20].decode('ascii', 'replace') or 'nothing'}"
         )
     made: Json = json.loads(out)
     return made
 
 
-def _said(there: socket.socket, still_wanted: Callable[[], bool], longest: float) -> bytes:
+def _read_reply(there: socket.socket, still_wanted: Callable[[], bool], longest: float) -> bytes:
     """All that comes until the other end closes."""
     end, asked, out = time.monotonic() + longest, time.monotonic(), bytearray()
     there.settimeout(_ASK)
@@ -147,8 +147,8 @@ def _said(there: socket.socket, still_wanted: Callable[[], bool], longest: float
             return bytes(out)
         out += chunk or b""
         if (now := time.monotonic()) > end:
-            raise Failed(f"the analysis took more than {longest:.0f} s")
+            raise JobFailed(f"the analysis took more than {longest:.0f} s")
         if now > asked + _ASK:
             asked = now
             if not still_wanted():
-                raise Stopped
+                raise JobStopped

@@ -14,7 +14,7 @@ _FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.S | re.M)
 _ITEM = re.compile(r"^- ", re.M)
 
 
-def blocks(text: str) -> Iterator[Block]:
+def parse_blocks(text: str) -> Iterator[Block]:
     """Headings, paragraphs, lists and code, fenced or indented, of our own Markdown, in order."""
     at = 0
     for code in _FENCED.finditer(text):

@@ -72,7 +72,7 @@ _SHOWN = sa.select(_PULLS, _CI_VERDICT.label("ci"), _WAITING.label("waiting")).s
 
 
 @dataclass(frozen=True, slots=True)
-class Pull:
+class PullRow:
     """A pull request as last seen. `state`: open, closed, merged. `verdict`: block, discuss, pass, or empty. Times are
     seconds since 1970."""
 
@@ -92,7 +92,7 @@ class Pull:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown(Pull):
+class BoardRow(PullRow):
     """A pull request with what its reports say of its head. `ci`: passed, failed, running, or empty. `waiting` for
     whom: author, reviewer, ci, or nobody (empty) where it is closed."""
 
@@ -101,7 +101,7 @@ class Shown(Pull):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ReportMeta:
     """A report without its body."""
 
     id: int
@@ -115,7 +115,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class PageReport:
     """A report to keep. `bodies`: HTML by language, from `bot.web.tab_html`. `verdict`: that of a review; how CI stands
     (passed, failed, running); whether kernels got worse (worse, fine, apart); or that of a logprob comparison.
     `took`: seconds from what caused the report until it was there."""
@@ -134,7 +134,7 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class BoardQuery:
     """What the board is asked for; empty means any."""
 
     search: str = ""
@@ -149,27 +149,27 @@ class Wanted:
 class Board:
     """Page `page` of `pages`; `total` counts what was asked for."""
 
-    pulls: tuple[Shown, ...]
+    pulls: tuple[BoardRow, ...]
     total: int
     page: int
     pages: int
 
 
-class Archive:
+class PageStore:
     """The tables of the pages, in the service's database."""
 
     def __init__(self, engine: sa.Engine) -> None:
         self.engine = engine
         create(engine, _TABLES)
 
-    def keep_pull(self, pull: Pull) -> None:
+    def keep_pull(self, pull: PullRow) -> None:
         """Store a pull request, or what is new about it."""
         values = asdict(pull)
         key = {name: values.pop(name) for name in ("repository", "number")}
         with self.engine.begin() as connection:
             put(connection, _PULLS, key, values)
 
-    def keep_report(self, report: Report) -> None:
+    def keep_report(self, report: PageReport) -> None:
         """Store a report; the same kind for the same head again takes its place."""
         values = {
             f.name: getattr(report, f.name) for f in fields(report) if f.name != "bodies"
@@ -192,20 +192,20 @@ class Archive:
         with self.engine.begin() as connection:
             connection.execute(_PULLS.update().where(_pull(repository, number)).values(values))
 
-    def pull(self, repository: str, number: int) -> Shown | None:
+    def pull(self, repository: str, number: int) -> BoardRow | None:
         with self.engine.connect() as connection:
             row = connection.execute(_SHOWN.where(_pull(repository, number))).mappings().first()
-        return Shown(**row) if row else None
+        return BoardRow(**row) if row else None
 
-    def entries(self, repository: str, number: int) -> tuple[Entry, ...]:
+    def entries(self, repository: str, number: int) -> tuple[ReportMeta, ...]:
         """Every report on a pull request, the newest first."""
         here = sa.and_(_REPORTS.c.repository == repository, _REPORTS.c.number == number)
-        columns = [_REPORTS.c[f.name] for f in fields(Entry)]
+        columns = [_REPORTS.c[f.name] for f in fields(ReportMeta)]
         with self.engine.connect() as connection:
             rows = connection.execute(
                 sa.select(*columns).where(here).order_by(_REPORTS.c.at.desc(), _REPORTS.c.id.desc())
             )
-            return tuple(Entry(*row) for row in rows)
+            return tuple(ReportMeta(*row) for row in rows)
 
     def body(self, repository: str, number: int, entry: int, language: str) -> str | None:
         """The HTML of one report of this pull request."""
@@ -218,7 +218,7 @@ class Archive:
             ).scalar()
         return found
 
-    def board(self, wanted: Wanted, private: Iterable[str] = ()) -> Board:
+    def board(self, wanted: BoardQuery, private: Iterable[str] = ()) -> Board:
         """A page of the board: of public repositories, and of those in `private`. The last touched first."""
         where = [sa.or_(sa.not_(_PULLS.c.private), _PULLS.c.repository.in_(sorted(private)))]
         for column, value in (
@@ -241,7 +241,7 @@ class Archive:
             rows = connection.execute(
                 _SHOWN.where(*where).order_by(*order).limit(PER_PAGE).offset(PER_PAGE * (page - 1))
             )
-            return Board(tuple(Shown(**row) for row in rows.mappings()), total, page, pages)
+            return Board(tuple(BoardRow(**row) for row in rows.mappings()), total, page, pages)
 
     def times(self) -> dict[str, list[float | None]]:
         """Of every report that was made, by kind: the seconds that it took, where they are known."""

@@ -14,8 +14,8 @@ from bot.reports.html import body, style, words_for
 from bot.web import documentation
 from bot.web.access import COOKIE, Access
 from bot.web.html_response import HEADERS, language, page
-from bot.web.page_store import HISTORY, KINDS, Archive, Entry, Pull, Wanted
-from bot.web.statistics import Numbers
+from bot.web.page_store import HISTORY, KINDS, BoardQuery, PageStore, PullRow, ReportMeta
+from bot.web.statistics import StatisticsReader
 from checks.registry import RULES, rule
 
 _LONGEST = 200
@@ -26,7 +26,7 @@ _CI = ("failed", "running", "passed")
 _WAITING = ("author", "reviewer", "ci")
 
 
-def routes(archive: Archive, access: Access, server: str) -> list[Route]:
+def routes(archive: PageStore, access: Access, server: str) -> list[Route]:
     """Board, pull requests, rules, statistics, signing in, and the style sheet. `server` is where GitHub is."""
     pages = Pages(archive, access, server)
     return [
@@ -43,16 +43,16 @@ def routes(archive: Archive, access: Access, server: str) -> list[Route]:
 
 
 class Pages:
-    def __init__(self, archive: Archive, access: Access, server: str) -> None:
+    def __init__(self, archive: PageStore, access: Access, server: str) -> None:
         self._server = server
         self._archive = archive
         self._access = access
-        self._numbers = Numbers(archive)
+        self._numbers = StatisticsReader(archive)
 
     async def board(self, request: Request) -> Response:
         """Open pull requests, or those that the address asks for."""
         asked = request.query_params
-        wanted = Wanted(
+        wanted = BoardQuery(
             search=asked.get("q", "")[:_LONGEST],
             state=_one_of(asked.get("state", "open"), (*_STATES, "all"), "open").replace("all", ""),
             verdict=_one_of(asked.get("verdict", ""), _VERDICTS),
@@ -101,7 +101,7 @@ class Pages:
             address=f"{self._server}/{repository}/pull/{number}",
         )
 
-    async def _body(self, pull: Pull, entry: Entry, spoken: str) -> str | None:
+    async def _body(self, pull: PullRow, entry: ReportMeta, spoken: str) -> str | None:
         return await run_in_threadpool(
             self._archive.body, pull.repository, pull.number, entry.id, spoken
         )
@@ -115,7 +115,7 @@ class Pages:
         found = rule(request.path_params["id"])
         if found is None:
             return self._missing(request)
-        text = Markup(body(documentation.blocks(inspect.cleandoc(found.__doc__ or ""))))
+        text = Markup(body(documentation.parse_blocks(inspect.cleandoc(found.__doc__ or ""))))
         summary = Markup(words_for(language(request)).summary(found.ID))
         return self._page(request, "rule.html", rule=found.ID, summary=summary, text=text)
 
@@ -163,7 +163,7 @@ class Pages:
         return page(request, template, status, who=who, can_sign_in=can_sign_in, **values)
 
 
-def _newest(entries: tuple[Entry, ...]) -> dict[str, Entry]:
+def _newest(entries: tuple[ReportMeta, ...]) -> dict[str, ReportMeta]:
     """The newest report of each kind."""
     return {e.kind: e for e in reversed(entries)}
 

@@ -25,7 +25,7 @@ _FINDINGS = sa.Table(
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class RuleStats:
     """Findings of one rule: how many, and how many a later commit acted on, a person answered with a reason, or a merge
     left as they were. The rest is open, or was in pull requests that were closed."""
 
@@ -42,7 +42,7 @@ class Kept:
         return self.acted / settled if settled else None
 
 
-class Outcomes:
+class FindingOutcomes:
     """The table, in the service's database."""
 
     def __init__(self, engine: sa.Engine) -> None:
@@ -76,7 +76,7 @@ class Outcomes:
         with self._engine.begin() as connection:
             connection.execute(_FINDINGS.update().where(still).values(outcome=LEFT))
 
-    def by_rule(self) -> tuple[Kept, ...]:
+    def by_rule(self) -> tuple[RuleStats, ...]:
         """Every rule that found something."""
         counts: dict[str, dict[str, int]] = {}
         counted = sa.select(_FINDINGS.c.rule, _FINDINGS.c.outcome, sa.func.count())
@@ -86,7 +86,7 @@ class Outcomes:
             ):
                 counts.setdefault(rule, {})[outcome] = count
         return tuple(
-            Kept(rule, sum(c.values()), *(c.get(name, 0) for name in (ACTED, ANSWERED, LEFT)))
+            RuleStats(rule, sum(c.values()), *(c.get(name, 0) for name in (ACTED, ANSWERED, LEFT)))
             for rule, c in sorted(counts.items())
         )
 

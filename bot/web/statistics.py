@@ -7,12 +7,12 @@ from statistics import median, quantiles
 
 from bot.ci.history import History, Precision
 from bot.db.commands import Records
-from bot.web.page_store import Archive
-from bot.web.rule_stats import Kept, Outcomes
+from bot.web.page_store import PageStore
+from bot.web.rule_stats import FindingOutcomes, RuleStats
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class ReportTiming:
     """Reports of one kind: how many, and the seconds until they were there; None where that is not known."""
 
     kind: str
@@ -25,19 +25,19 @@ class Made:
 class Statistics:
     """`verdicts`: reviews by verdict. `gpu`: (month as 2026-05, runs, minutes), the last month first."""
 
-    made: tuple[Made, ...]
+    made: tuple[ReportTiming, ...]
     verdicts: tuple[tuple[str, int], ...]
-    rules: tuple[Kept, ...]
+    rules: tuple[RuleStats, ...]
     ci: tuple[Precision, ...]
     gpu: tuple[tuple[str, int, int], ...]
 
 
-class Numbers:
+class StatisticsReader:
     """All of them, out of the service's database."""
 
-    def __init__(self, archive: Archive) -> None:
+    def __init__(self, archive: PageStore) -> None:
         self._archive = archive
-        self._outcomes = Outcomes(archive.engine)
+        self._outcomes = FindingOutcomes(archive.engine)
         self._history = History(archive.engine)
         self._records = Records(archive.engine)
 
@@ -45,7 +45,7 @@ class Numbers:
         """As they are now."""
         times = self._archive.times()
         return Statistics(
-            made=tuple(_made(kind, told) for kind, told in times.items()),
+            made=tuple(_timing(kind, told) for kind, told in times.items()),
             verdicts=self._archive.verdicts(),
             rules=self._outcomes.by_rule(),
             ci=self._history.precisions(),
@@ -53,11 +53,11 @@ class Numbers:
         )
 
 
-def _made(kind: str, told: list[float | None]) -> Made:
+def _timing(kind: str, told: list[float | None]) -> ReportTiming:
     known = [t for t in told if t is not None]
     slowest = (
         quantiles(known, n=20, method="inclusive")[-1]
         if len(known) > 1
         else max(known, default=None)
     )
-    return Made(kind, len(told), median(known) if known else None, slowest)
+    return ReportTiming(kind, len(told), median(known) if known else None, slowest)

@@ -21,7 +21,7 @@ from checks.logprobs.compare import Outcome
 Bodies = dict[str, str]
 
 
-def of_ci(view: CIView) -> Bodies:
+def ci_tab(view: CIView) -> Bodies:
     """The tab `ci`, with secrets out."""
     made = _written(
         lambda words: chain(ci.document(view, words), pictures.ci_timeline(view.report.run, words))
@@ -39,7 +39,7 @@ def ci_verdict(report: CIReport) -> str:
     return "passed" if report.run.jobs else ""
 
 
-def of_kernels(report: kernelpairs.Report) -> Bodies:
+def kernels_tab(report: kernelpairs.Report) -> Bodies:
     """The tab `kernels`: base against head."""
     parts = kernelpairs.blocks, pictures.kernel_ratios, roofline
     return _written(lambda words: chain.from_iterable(part(report, words) for part in parts))
@@ -52,7 +52,7 @@ def kernels_verdict(report: kernelpairs.Report) -> str:
     return "worse" if report.worse else "fine"
 
 
-def of_logprobs(found: Mapping[str, Outcome]) -> Bodies:
+def logprobs_tab(found: Mapping[str, Outcome]) -> Bodies:
     """The tab `logprobs`: verdicts of `specbot logprobs diff` by what head was compared with, a key of `comments`."""
 
     def document(words: Catalog) -> Iterator[Block]:

@@ -19,8 +19,8 @@ from starlette.routing import Route
 
 from bot.context import metrics
 from bot.db.deliveries import Store
-from bot.jobs.requests import Delivery, Order
-from bot.webhooks.delivery_batch import Inbox
+from bot.jobs.requests import Delivery, JobRequest
+from bot.webhooks.delivery_batch import DeliveryBatch
 from bot.webhooks.handlers import HANDLERS
 
 _log = structlog.get_logger("specbot.web")
@@ -28,7 +28,7 @@ _log = structlog.get_logger("specbot.web")
 _LONGEST_NAME = 64
 
 
-class Refused(Exception):
+class RefusedRequest(Exception):
     """A request that is answered with an error, and the error."""
 
     def __init__(self, status: int, reason: str) -> None:
@@ -42,14 +42,14 @@ def application(
 ) -> Starlette:
     """The routes, with those of `pages`. A webhook of more than `largest` bytes is refused."""
 
-    inbox = Inbox(store)
+    inbox = DeliveryBatch(store)
 
     async def webhook(request: Request) -> Response:
         try:
             body = await _body(request, largest)
             _verify(body, request.headers.get("x-hub-signature-256", ""), secrets)
             outcome = await _receive(inbox, request, body)
-        except Refused as refusal:
+        except RefusedRequest as refusal:
             metrics.DELIVERIES.labels("refused").inc()
             _log.warning("webhook refused", reason=refusal.reason)
             return JSONResponse({"error": refusal.reason}, refusal.status)
@@ -87,9 +87,9 @@ async def _body(request: Request, largest: int) -> bytes:
         async for chunk in request.stream():
             body += chunk
             if len(body) > largest:
-                raise Refused(413, "too large")
+                raise RefusedRequest(413, "too large")
     except ClientDisconnect:
-        raise Refused(400, "cut off") from None
+        raise RefusedRequest(400, "cut off") from None
     return bytes(body)
 
 
@@ -101,15 +101,15 @@ def _verify(body: bytes, signature: str, secrets: Sequence[SecretStr]) -> None:
         digest = hmac.digest(secret.get_secret_value().encode(), body, "sha256")
         good |= hmac.compare_digest(given, b"sha256=" + digest.hex().encode())
     if not good:
-        raise Refused(401, "wrong signature")
+        raise RefusedRequest(401, "wrong signature")
 
 
-async def _receive(inbox: Inbox, request: Request, body: bytes) -> str:
+async def _receive(inbox: DeliveryBatch, request: Request, body: bytes) -> str:
     delivery, event = (
         request.headers.get(f"x-github-{name}", "") for name in ("delivery", "event")
     )
     if not 0 < len(delivery) <= _LONGEST_NAME or not 0 < len(event) <= _LONGEST_NAME:
-        raise Refused(400, "no delivery id or event")
+        raise RefusedRequest(400, "no delivery id or event")
     order = _order(delivery, event, _parse(body))
     with structlog.contextvars.bound_contextvars(delivery=delivery, github_event=event):
         with metrics.RECEIVE_SECONDS.time():
@@ -123,13 +123,13 @@ def _parse(body: bytes) -> dict[str, Any]:
     try:
         payload = json.loads(body)
     except (ValueError, RecursionError):
-        raise Refused(400, "no JSON") from None
+        raise RefusedRequest(400, "no JSON") from None
     if not isinstance(payload, dict):
-        raise Refused(400, "no object")
+        raise RefusedRequest(400, "no object")
     return payload
 
 
-def _order(delivery: str, event: str, payload: dict[str, Any]) -> Order | None:
+def _order(delivery: str, event: str, payload: dict[str, Any]) -> JobRequest | None:
     handler = HANDLERS.get(event)
     if handler is None:
         return None

@@ -20,7 +20,7 @@ _MOST = 200
 
 
 @dataclass
-class Inbox:
+class DeliveryBatch:
     """Stores deliveries of one event loop in the order they come."""
 
     store: Store

@@ -20,7 +20,7 @@ def conclusion(report: Mapping[str, Any]) -> str:
     return _CONCLUSION[report["verdict"]]
 
 
-def output(report: Mapping[str, Any], words: Catalog) -> Json:
+def verdict_output(report: Mapping[str, Any], words: Catalog) -> Json:
     """The title counts the findings, the summary says where they are."""
     counts = Counter(finding["severity"] for finding in report["findings"])
     said = [
@@ -33,18 +33,18 @@ def output(report: Mapping[str, Any], words: Catalog) -> Json:
     }
 
 
-def running(words: Catalog) -> Json:
+def running_output(words: Catalog) -> Json:
     return {"title": words("service.check-running"), "summary": words("service.check-running")}
 
 
-def superseded(words: Catalog) -> Json:
+def superseded_output(words: Catalog) -> Json:
     return {
         "title": words("service.check-superseded"),
         "summary": words("service.check-superseded"),
     }
 
 
-def refused(error: Mapping[str, Any], words: Catalog) -> Json:
+def refused_output(error: Mapping[str, Any], words: Catalog) -> Json:
     """What a person can put right, such as a mistake in `.specbot.toml`."""
     return {
         "title": words("service.check-refused"),
@@ -52,7 +52,7 @@ def refused(error: Mapping[str, Any], words: Catalog) -> Json:
     }
 
 
-def broken(order: str, words: Catalog) -> Json:
+def broken_output(order: str, words: Catalog) -> Json:
     """Our own failure; `order` finds it in the logs."""
     return {
         "title": words("service.check-broken"),
@@ -60,7 +60,7 @@ def broken(order: str, words: Catalog) -> Json:
     }
 
 
-def notes(findings: Iterable[Mapping[str, Any]], language: str) -> list[Json]:
+def finding_annotations(findings: Iterable[Mapping[str, Any]], language: str) -> list[Json]:
     """One a finding that has a line in the head."""
     made = []
     for finding in findings:

@@ -10,10 +10,10 @@ from dbos import DBOS
 
 from bot.context import metrics
 from bot.context.retries import step
-from bot.context.service_context import machine
-from bot.db.deliveries import gathered
+from bot.context.service_context import current_context
+from bot.db.deliveries import delay_to_period_end
 from bot.github.app import READ_CI
-from bot.jobs.ci import CIPull, CommitOrder
+from bot.jobs.ci import CommitCIJob, PullCIJob
 from bot.workflows.ci_comment import refresh
 
 Json = dict[str, Any]
@@ -23,16 +23,16 @@ _log = structlog.get_logger("specbot.ci")
 @DBOS.workflow(name="ci-commit")
 def look_at_commit(stored: Json) -> int:
     """Order a report on every open pull request of a stored `CommitOrder`'s commit; gives how many there are."""
-    commit = CommitOrder(**stored)
+    commit = CommitCIJob(**stored)
     numbers = pulls_of(commit)
     order_reports(commit, numbers, str(DBOS.workflow_id))
     return len(numbers)
 
 
 @step
-def pulls_of(commit: CommitOrder) -> list[int]:
+def pulls_of(commit: CommitCIJob) -> list[int]:
     """The open pull requests with this head. GitHub does not tell those of a fork by their commit."""
-    client = machine().app.client(commit.installation, commit.repository_id, READ_CI)
+    client = current_context().app.client(commit.installation, commit.repository_id, READ_CI)
     path = f"/repos/{commit.repository}"
     listed = client.get(f"{path}/commits/{commit.head}/pulls")
     if not listed:
@@ -43,17 +43,17 @@ def pulls_of(commit: CommitOrder) -> list[int]:
 
 
 @step
-def order_reports(commit: CommitOrder, numbers: list[int], why: str) -> None:
+def order_reports(commit: CommitCIJob, numbers: list[int], why: str) -> None:
     """Enqueue them; those that are enqueued already stay as they are."""
     for number in numbers:
-        pull = CIPull(commit.installation, commit.repository_id, commit.repository, number)
-        machine().store.enqueue(pull.order(why))
+        pull = PullCIJob(commit.installation, commit.repository_id, commit.repository, number)
+        current_context().store.enqueue(pull.order(why))
 
 
 @DBOS.workflow(name="ci-report")
 def report_ci(stored: Json) -> str:
     """Report on a stored `CIPull`; gives how it ended. While jobs run, the next report is ordered."""
-    pull = CIPull(**stored)
+    pull = PullCIJob(**stored)
     about = {"workflow": DBOS.workflow_id, "pull": f"{pull.repository}#{pull.number}"}
     with structlog.contextvars.bound_contextvars(**about):
         outcome, running = refreshed(pull)
@@ -65,14 +65,16 @@ def report_ci(stored: Json) -> str:
 
 
 @step
-def refreshed(pull: CIPull) -> tuple[str, bool]:
+def refreshed(pull: PullCIJob) -> tuple[str, bool]:
     """How the report ended, and whether jobs still run."""
-    done = refresh(pull, machine())
+    done = refresh(pull, current_context())
     return done.outcome, done.running
 
 
 @step
-def order_again(pull: CIPull) -> None:
+def order_again(pull: PullCIJob) -> None:
     """One report at the end of this half hour, however many are made until then."""
-    here = machine()
-    here.store.enqueue(gathered(pull.order("refresh"), here.settings.ci_refresh_every, time.time()))
+    context = current_context()
+    context.store.enqueue(
+        delay_to_period_end(pull.order("refresh"), context.settings.ci_refresh_every, time.time())
+    )

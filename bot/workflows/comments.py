@@ -10,12 +10,12 @@ from dbos import DBOS, StepOptions
 
 from bot.chat import reply
 from bot.chat.commands import COMMANDS
-from bot.chat.comment_job import CommentOrder
+from bot.chat.comment_job import CommentJob
 from bot.chat.context import Refusal, Task
-from bot.chat.parser import MOST
+from bot.chat.parser import MOST_COMMANDS
 from bot.context import metrics
-from bot.context.retries import RETRIES, patient
-from bot.context.service_context import machine
+from bot.context.retries import RETRIES, yields_when_limited
+from bot.context.service_context import current_context
 from bot.github import GitHubError
 from bot.github.app import COMMENT
 
@@ -27,7 +27,7 @@ _log = structlog.get_logger("specbot.comments")
 @DBOS.workflow(name="comment")
 def answer_comment(stored: Json) -> str:
     """Do and answer the commands of a stored `CommentOrder`, in their order; gives how each ended."""
-    order = CommentOrder(**stored)
+    order = CommentJob(**stored)
     about = {"workflow": order.id, "pull": f"{order.repository}#{order.number}", "by": order.login}
     ended = []
     with structlog.contextvars.bound_contextvars(**about):
@@ -35,25 +35,29 @@ def answer_comment(stored: Json) -> str:
             _said(order, len(order.said), "eyes", lambda: reply.react(_client(order), order))
         spoken = step("spoken", lambda: _spoken(order))
         for number, said in enumerate(order.commands):
-            outcome, text = _done(Task(order, number, said, machine(), step), spoken)
+            outcome, text = _done(Task(order, number, said, current_context(), step), spoken)
             ended.append(outcome if _answer(order, number, text, outcome) else "unanswered")
         if order.left_out:
             _answer(
                 order,
                 len(order.said),
-                machine().words("comments.too-many", most=MOST, left=order.left_out),
+                current_context().words(
+                    "comments.too-many", most=MOST_COMMANDS, left=order.left_out
+                ),
                 "",
             )
     return " ".join(ended)
 
 
-def _spoken(order: CommentOrder) -> int:
-    return machine().records.spoken(order.id, order.repository_id, order.user, len(order.said))
+def _spoken(order: CommentJob) -> int:
+    return current_context().records.count_commands(
+        order.id, order.repository_id, order.user, len(order.said)
+    )
 
 
 def _done(task: Task, spoken: int) -> tuple[str, str]:
     """How the command ended, and what to answer. `spoken` are the commands of its author in the last hour."""
-    command, most = COMMANDS[task.said.name], task.here.settings.commands_per_hour
+    command, most = COMMANDS[task.said.name], task.context.settings.commands_per_hour
     try:
         if spoken > most:
             raise Refusal("too-often", most=most)
@@ -72,12 +76,12 @@ def _done(task: Task, spoken: int) -> tuple[str, str]:
         return "failed", task.words("comments.failed", order=task.id)
 
 
-def _answer(order: CommentOrder, number: int, text: str, outcome: str) -> bool:
-    here = machine()
-    body = reply.body(order, number, text, here.words("comments.cut"))
+def _answer(order: CommentJob, number: int, text: str, outcome: str) -> bool:
+    context = current_context()
+    body = reply.format_answer(order, number, text, context.words("comments.cut"))
 
     def act() -> None:
-        reply.post(here.app, _client(order), order, number, body)
+        reply.post(context.app, _client(order), order, number, body)
         if outcome:
             # Here, and not in the workflow, which is gone through anew whenever it comes back.
             name = order.commands[number].name
@@ -87,7 +91,7 @@ def _answer(order: CommentOrder, number: int, text: str, outcome: str) -> bool:
     return _said(order, number, "answer", act)
 
 
-def _said(order: CommentOrder, number: int, what: str, act: Callable[[], None]) -> bool:
+def _said(order: CommentJob, number: int, what: str, act: Callable[[], None]) -> bool:
     """Say something on GitHub; False where it does not take it, such as on a conversation that is locked."""
     try:
         step(f"{what} {number}", act)
@@ -107,12 +111,12 @@ def step(name: str, act: Callable[[], T]) -> T:
             return {"key": refusal.key, "args": refusal.args_}
 
     options: StepOptions = {**RETRIES, "name": name}
-    made: Json = DBOS.run_step(options, patient(recorded))
+    made: Json = DBOS.run_step(options, yields_when_limited(recorded))
     if "key" in made:
         raise Refusal(made["key"], **made["args"])
     value: T = made["made"]
     return value
 
 
-def _client(order: CommentOrder) -> Any:
-    return machine().app.client(order.installation, order.repository_id, COMMENT)
+def _client(order: CommentJob) -> Any:
+    return current_context().app.client(order.installation, order.repository_id, COMMENT)

@@ -12,16 +12,16 @@ import structlog
 from dbos import DBOS
 
 from bot.chat import kernel_check, kernel_result, reply, run_files
-from bot.chat.comment_job import CommentOrder
-from bot.chat.page_tab import Outcome
-from bot.context.backoff import NotYet
-from bot.context.service_context import Machine, machine
+from bot.chat.comment_job import CommentJob
+from bot.chat.page_tab import RunOutcome
+from bot.context.backoff import RetryLater
+from bot.context.service_context import ServiceContext, current_context
 from bot.db.commands import GpuRun
 from bot.errors import UserError
 from bot.github.app import ANALYSE, COMMENT, READ_CI
-from bot.sandbox.client import Failed
+from bot.sandbox.client import JobFailed
 from bot.sandbox.programs import kernels
-from bot.web.page_store import Archive, Report
+from bot.web.page_store import PageReport, PageStore
 from bot.workflows.comments import step
 
 Json = dict[str, Any]
@@ -31,121 +31,123 @@ _log = structlog.get_logger("specbot.kernels")
 @DBOS.workflow(name="kernels-result")
 def report_kernels(stored: Json) -> str:
     """Report the workflow run of a stored order, where we asked for it; gives how it ended."""
-    here = machine()
-    run = step("asked", lambda: _asked(here, stored))
+    context = current_context()
+    run = step("asked", lambda: _asked(context, stored))
     if run is None:
         return "not-ours"
     ours = GpuRun(**run)
-    order = CommentOrder(**ours.order)
+    order = CommentJob(**ours.order)
     with structlog.contextvars.bound_contextvars(
         pull=f"{order.repository}#{order.number}", request=ours.request
     ):
-        found = Outcome(**step("fetch", lambda: asdict(_fetched(here, order, ours))))
-        _report(here, order, ours, found)
+        found = RunOutcome(**step("fetch", lambda: asdict(_fetched(context, order, ours))))
+        _report(context, order, ours, found)
     return found.key
 
 
 @DBOS.workflow(name="kernels-local")
 def run_kernels(stored: Json) -> str:
     """Run the kernels of a stored `GpuRun` here, and report them as if a workflow had; gives how it ended."""
-    here, ours = machine(), GpuRun(**stored["run"])
-    order = CommentOrder(**ours.order)
+    context, ours = current_context(), GpuRun(**stored["run"])
+    order = CommentJob(**ours.order)
     with structlog.contextvars.bound_contextvars(
         pull=f"{order.repository}#{order.number}", request=ours.request
     ):
-        found = Outcome(**step("run", lambda: asdict(_ran(here, order, ours, stored))))
-        step("heard", lambda: _heard(here, order))
-        _report(here, order, ours, found)
+        found = RunOutcome(**step("run", lambda: asdict(_ran(context, order, ours, stored))))
+        step("heard", lambda: _heard(context, order))
+        _report(context, order, ours, found)
     return found.key
 
 
-def _report(here: Machine, order: CommentOrder, ours: GpuRun, found: Outcome) -> None:
-    title = here.words(f"comments.{found.key}")
+def _report(context: ServiceContext, order: CommentJob, ours: GpuRun, found: RunOutcome) -> None:
+    title = context.words(f"comments.{found.key}")
     text = found.text or title
-    step("check", lambda: kernel_check.finish(here, order, ours, found.conclusion, title, text))
+    step("check", lambda: kernel_check.finish(context, order, ours, found.conclusion, title, text))
     said = f"**{title}**\n\n{found.text}" if found.text else title
-    body = reply.body(order, ours.command, said, here.words("comments.cut"))
-    step("answer", lambda: _answer(here, order, ours.command, body))
+    body = reply.format_answer(order, ours.command, said, context.words("comments.cut"))
+    step("answer", lambda: _answer(context, order, ours.command, body))
     _log.info("kernel run reported", outcome=found.key)
 
 
-def _answer(here: Machine, order: CommentOrder, command: int, body: str) -> None:
-    client = here.app.client(order.installation, order.repository_id, COMMENT)
-    reply.replace(here.app, client, order, command, body)
+def _answer(context: ServiceContext, order: CommentJob, command: int, body: str) -> None:
+    client = context.app.client(order.installation, order.repository_id, COMMENT)
+    reply.replace(context.app, client, order, command, body)
 
 
-def _asked(here: Machine, stored: Json) -> Json | None:
+def _asked(context: ServiceContext, stored: Json) -> Json | None:
     """Our request for the run, None where we did not ask for it."""
-    found = here.records.gpu_run(
+    found = context.records.find_gpu_run(
         int(stored["repository_id"]), int(stored["run"]), str(stored["title"])
     )
     return None if found is None else asdict(found)
 
 
-def _fetched(here: Machine, order: CommentOrder, run: GpuRun) -> Outcome:
-    client = here.app.client(order.installation, order.repository_id, READ_CI)
+def _fetched(context: ServiceContext, order: CommentJob, run: GpuRun) -> RunOutcome:
+    client = context.app.client(order.installation, order.repository_id, READ_CI)
     there = client.get(f"/repos/{order.repository}/actions/runs/{run.run}")
-    here.records.used(run.request, _minutes(there, run.minutes))
-    if not kernel_result.matches(run, there):
-        return Outcome("failure", "kernels-other")
+    context.records.set_minutes(run.request, _minutes(there, run.minutes))
+    if not kernel_result.is_requested_run(run, there):
+        return RunOutcome("failure", "kernels-other")
     if there["conclusion"] == "cancelled":
-        return Outcome("cancelled", "kernels-failed")
+        return RunOutcome("cancelled", "kernels-failed")
     # Tests that failed are results, and may be why the run did.
     if there["conclusion"] != "success" and not run.files.get("junit"):
-        return Outcome("failure", "kernels-failed")
-    archive = run_files.readable(here, order, run)
+        return RunOutcome("failure", "kernels-failed")
+    archive = run_files.download_artifact(context, order, run)
     if archive is None:
-        return Outcome(
+        return RunOutcome(
             "failure", "kernels-nothing" if there["conclusion"] == "success" else "kernels-failed"
         )
-    return _judged(here, order, run, archive)
+    return _judged(context, order, run, archive)
 
 
-def _heard(here: Machine, order: CommentOrder) -> None:
+def _heard(context: ServiceContext, order: CommentJob) -> None:
     """Wait until the command has said that the run was asked for: both would find nothing said, and say two things."""
-    if here.store.runs(order.id):
-        raise NotYet(1.0)
+    if context.store.is_running(order.id):
+        raise RetryLater(1.0)
 
 
-def _ran(here: Machine, order: CommentOrder, run: GpuRun, stored: Json) -> Outcome:
+def _ran(context: ServiceContext, order: CommentJob, run: GpuRun, stored: Json) -> RunOutcome:
     """Whether it may run is asked again: it may have waited long."""
-    pull = here.app.client(order.installation, order.repository_id, ANALYSE).get_new(
+    pull = context.app.client(order.installation, order.repository_id, ANALYSE).get_new(
         order.place.path
     )
     if pull["state"] != "open" or pull["head"]["sha"] != run.head:
-        here.records.give_back(run.request)
-        return Outcome("cancelled", "kernels-overtaken")
-    token = here.app.token(order.installation, order.repository_id, ANALYSE)
-    clone, _ = here.checkouts.fetch(order.repository, token, str(pull["base"]["ref"]), run.head)
+        context.records.cancel_reservation(run.request)
+        return RunOutcome("cancelled", "kernels-overtaken")
+    token = context.app.token(order.installation, order.repository_id, ANALYSE)
+    clone, _ = context.checkouts.fetch(order.repository, token, str(pull["base"]["ref"]), run.head)
     begun = time.monotonic()
     try:
         archive = kernels.archive(
-            clone, run, stored["ops"], here.settings, trusted=stored["trusted"]
+            clone, run, stored["ops"], context.settings, trusted=stored["trusted"]
         )
     except kernels.Refused:
-        here.records.give_back(run.request)
-        return Outcome("failure", "kernels-unconfined")
+        context.records.cancel_reservation(run.request)
+        return RunOutcome("failure", "kernels-unconfined")
     except UserError as error:
-        return Outcome(
-            "failure", "kernels-failed", here.words(f"errors.{error.key}", **error.args_)
+        return RunOutcome(
+            "failure", "kernels-failed", context.words(f"errors.{error.key}", **error.args_)
         )
-    except Failed as error:
+    except JobFailed as error:
         _log.error("kernels could not be run", error=str(error))
-        return Outcome("failure", "kernels-failed")
+        return RunOutcome("failure", "kernels-failed")
     finally:
-        here.records.used(run.request, min(run.minutes, math.ceil((time.monotonic() - begun) / 60)))
-    return _judged(here, order, run, archive)
+        context.records.set_minutes(
+            run.request, min(run.minutes, math.ceil((time.monotonic() - begun) / 60))
+        )
+    return _judged(context, order, run, archive)
 
 
-def _judged(here: Machine, order: CommentOrder, run: GpuRun, archive: bytes) -> Outcome:
-    found = kernel_result.outcome(
-        run, archive, here.words, here.settings.baselines(run.repository_id)
+def _judged(context: ServiceContext, order: CommentJob, run: GpuRun, archive: bytes) -> RunOutcome:
+    found = kernel_result.judge_run(
+        run, archive, context.words, context.settings.baselines(run.repository_id)
     )
     for tab in found.tabs:
-        kept = Report(
+        kept = PageReport(
             order.repository, order.number, tab.kind, run.head, time.time(), tab.bodies, tab.verdict
         )
-        Archive(here.store.engine).keep_report(kept)
+        PageStore(context.store.engine).keep_report(kept)
     return replace(found, tabs=())
 
 

@@ -11,17 +11,17 @@ from typing import Any
 import structlog
 from dbos import DBOS
 
-from bot.context.retries import passing
-from bot.context.service_context import Machine, machine
+from bot.context.retries import is_transient
+from bot.context.service_context import ServiceContext, current_context
 from bot.db.deliveries import PullKey
 from bot.github import GitHubError
 from bot.github.app import ANALYSE, PUBLISH
 from bot.github.client import Client
 from bot.github.discussion import threads
-from bot.jobs.requests import ClosedOrder, DiscussionOrder, ReviewOrder
+from bot.jobs.requests import ClosedJob, DiscussionJob, ReviewJob
 from bot.sandbox import client as analysis
-from bot.web.page_store import Archive, Pull, Report
-from bot.web.rule_stats import Outcomes
+from bot.web.page_store import PageReport, PageStore, PullRow
+from bot.web.rule_stats import FindingOutcomes
 
 Json = dict[str, Any]
 _log = structlog.get_logger("specbot.pages")
@@ -30,80 +30,84 @@ _log = structlog.get_logger("specbot.pages")
 @DBOS.workflow(name="closed")
 def note_closed(stored: Json) -> None:
     """Take the pull request of a stored `ClosedOrder` from the board, and settle its findings. Twice is as once."""
-    order, engine = ClosedOrder(**stored), machine().store.engine
-    Archive(engine).closed(order.repository, order.number, merged=order.merged)
+    order, engine = ClosedJob(**stored), current_context().store.engine
+    PageStore(engine).closed(order.repository, order.number, merged=order.merged)
     if order.merged:
-        Outcomes(engine).merged(order.repository, order.number)
+        FindingOutcomes(engine).merged(order.repository, order.number)
 
 
-def keep(here: Machine, client: Client, order: ReviewOrder, facts: Json, report: Json) -> None:
+def publish_pages(
+    context: ServiceContext, client: Client, order: ReviewJob, facts: Json, report: Json
+) -> None:
     """Write the pages of a published review. One that cannot be written is a page less, and no failed review."""
-    token = here.app.token(order.installation, order.repository_id, ANALYSE)
-    clone, compared = here.checkouts.fetch(
+    token = context.app.token(order.installation, order.repository_id, ANALYSE)
+    clone, compared = context.checkouts.fetch(
         order.repository, token, facts["target"], facts["head"], with_past=True
     )
-    key, archive = PullKey(order.repository_id, order.number), Archive(here.store.engine)
-    Outcomes(here.store.engine).reviewed(order.repository, order.number, report["findings"])
+    key, archive = PullKey(order.repository_id, order.number), PageStore(context.store.engine)
+    FindingOutcomes(context.store.engine).reviewed(
+        order.repository, order.number, report["findings"]
+    )
     pull = _pull(client.get(order.place.path), order, report)
     archive.keep_pull(pull)
     known = {"threads": _threads(client, order), "pushes": _pushes(archive, order, facts["head"])}
     try:
-        bodies = analysis.pages(
-            clone, compared, facts | known, lambda: here.store.is_latest(key, order.id)
+        bodies = analysis.render_pages(
+            clone, compared, facts | known, lambda: context.store.is_latest(key, order.id)
         )
-    except (analysis.Failed, analysis.Stopped) as error:
+    except (analysis.JobFailed, analysis.JobStopped) as error:
         _log.warning("no pages were written", error=str(error))
         return
-    now, took = time.time(), _seconds_since_asked(here, order)
+    now, took = time.time(), _seconds_since_asked(context, order)
     for kind, by_language in bodies.items():
         counts = pull.bugs, pull.suggestions, pull.questions
         where = order.repository, order.number, kind, facts["head"]
-        archive.keep_report(Report(*where, now, by_language, pull.verdict, *counts, took))
+        archive.keep_report(PageReport(*where, now, by_language, pull.verdict, *counts, took))
     try:
-        here.checkouts.index(clone)
+        context.checkouts.index(clone)
     except GitHubError as error:
         _log.warning("the clone's past was not indexed", error=str(error))
 
 
-def renew(here: Machine, order: DiscussionOrder) -> None:
+def renew_analysis(context: ServiceContext, order: DiscussionJob) -> None:
     """Write the analysis anew where one of the present head is kept: more was said on the pull request."""
-    archive = Archive(here.store.engine)
+    archive = PageStore(context.store.engine)
     heads = {
         e.head for e in archive.entries(order.repository, order.number) if e.kind == "analysis"
     }
     if not heads:
         return
-    client = here.app.client(order.installation, order.repository_id, PUBLISH)
+    client = context.app.client(order.installation, order.repository_id, PUBLISH)
     data = client.get(order.place.path)
     head, target = data["head"]["sha"], data["base"]["ref"]
     if head not in heads:
         return
-    token = here.app.token(order.installation, order.repository_id, ANALYSE)
-    clone, compared = here.checkouts.fetch(order.repository, token, target, head, with_past=True)
-    skips = here.records.skips(PullKey(order.repository_id, order.number))
+    token = context.app.token(order.installation, order.repository_id, ANALYSE)
+    clone, compared = context.checkouts.fetch(order.repository, token, target, head, with_past=True)
+    skips = context.records.skips(PullKey(order.repository_id, order.number))
     facts = {"title": data["title"], "body": data["body"] or "", "target": target, "skips": skips}
     try:
-        bodies = analysis.analysis_page(
+        bodies = analysis.render_analysis_page(
             clone, compared, facts | {"threads": _threads(client, order)}
         )
-    except analysis.Failed as error:
+    except analysis.JobFailed as error:
         _log.warning("the page was not renewed", error=str(error))
         return
     archive.renew(order.repository, order.number, "analysis", head, bodies)
 
 
-def _threads(client: Client, order: ReviewOrder | DiscussionOrder) -> list[Json] | None:
+def _threads(client: Client, order: ReviewJob | DiscussionJob) -> list[Json] | None:
     """What people said, None where GitHub refuses to tell."""
     try:
         return [asdict(t) for t in threads(client, order.place)]
     except GitHubError as error:
-        if passing(error):
+        if is_transient(error):
             raise
         _log.warning("the discussion could not be read", error=str(error))
         return None
 
 
-def _pushes(archive: Archive, order: ReviewOrder, head: str) -> list[Json]:
+def _pushes(archive: PageStore, order: ReviewJob, head: str) -> list[Json]:
     """What the reviews of earlier heads found, the first of them first."""
     entries = reversed(archive.entries(order.repository, order.number))
     names = ("head", "bugs", "suggestions", "questions")
@@ -112,19 +116,19 @@ def _pushes(archive: Archive, order: ReviewOrder, head: str) -> list[Json]:
     ]
 
 
-def _seconds_since_asked(here: Machine, order: ReviewOrder) -> float | None:
+def _seconds_since_asked(context: ServiceContext, order: ReviewJob) -> float | None:
     """From the webhook until now."""
     asked = next(
-        (w.created_at for w in here.store.client.list_workflows(workflow_ids=[order.id])), None
+        (w.created_at for w in context.store.client.list_workflows(workflow_ids=[order.id])), None
     )
     return time.time() - asked / 1000 if asked else None
 
 
-def _pull(data: Json, order: ReviewOrder, report: Json) -> Pull:
+def _pull(data: Json, order: ReviewJob, report: Json) -> PullRow:
     open_ones = [f for f in report["findings"] if not f["answered"]]
     counts = Counter(f["severity"] for f in open_ones)
     verdict = report["verdict"]
-    return Pull(
+    return PullRow(
         repository=order.repository,
         number=order.number,
         title=data["title"],

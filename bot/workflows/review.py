@@ -13,13 +13,13 @@ from bot.chat import auto_run
 from bot.chat.greeting import FIRST, greet
 from bot.context import metrics
 from bot.context.retries import step
-from bot.context.service_context import machine
+from bot.context.service_context import current_context
 from bot.db.deliveries import PullKey
 from bot.github import GitHubError, check
 from bot.github.app import ANALYSE, COMMENT, PUBLISH, RESOLVE
 from bot.github.client import Client
-from bot.github.publish import post_review, tidy
-from bot.jobs.requests import ReviewOrder
+from bot.github.publish import close_outdated, post_review
+from bot.jobs.requests import ReviewJob
 from bot.sandbox import client as analysis
 from bot.workflows import check_output, publish_pages
 
@@ -30,7 +30,7 @@ _log = structlog.get_logger("specbot.review")
 @DBOS.workflow(name="review")
 def review_pull(stored: Json) -> str:
     """Review the pull request of a stored `ReviewOrder`; gives how it ended."""
-    order = ReviewOrder(**stored)
+    order = ReviewJob(**stored)
     about = {
         "workflow": order.id,
         "delivery": order.id.removeprefix("review-"),
@@ -44,7 +44,7 @@ def review_pull(stored: Json) -> str:
     return outcome
 
 
-def _review(order: ReviewOrder, facts: Json) -> str:
+def _review(order: ReviewJob, facts: Json) -> str:
     run = begin_check(order, facts["head"])
     try:
         result = analyse(order, facts)
@@ -69,13 +69,13 @@ def _review(order: ReviewOrder, facts: Json) -> str:
 
 
 @step
-def read_pull(order: ReviewOrder) -> Json | None:
+def read_pull(order: ReviewJob) -> Json | None:
     """What the pull request is now; None where there is nothing to review any more."""
     data = _client(order).get_new(order.place.path)
     if (
         data["state"] != "open"
         or data["draft"]
-        or not machine().store.is_latest(_key(order), order.id)
+        or not current_context().store.is_latest(_key(order), order.id)
     ):
         return None
     return {
@@ -83,33 +83,37 @@ def read_pull(order: ReviewOrder) -> Json | None:
         "target": data["base"]["ref"],
         "title": data["title"],
         "body": data["body"] or "",
-        "skips": machine().records.skips(_key(order)),
+        "skips": current_context().records.skips(_key(order)),
         "first": data["author_association"] in FIRST,
     }
 
 
 @step
-def begin_check(order: ReviewOrder, head: str) -> int:
+def begin_check(order: ReviewJob, head: str) -> int:
     """Show that a review runs; gives the check run's id."""
-    output = check_output.running(machine().words)
-    return check.begin(_client(order), machine().app.id, order.repository, head, order.id, output)
+    output = check_output.running_output(current_context().words)
+    return check.begin(
+        _client(order), current_context().app.id, order.repository, head, order.id, output
+    )
 
 
 @step
-def analyse(order: ReviewOrder, facts: Json) -> Json:
+def analyse(order: ReviewJob, facts: Json) -> Json:
     """Fetch the commits and review them: `payload` and `report`, or `error`, or `stopped`."""
-    here, key = machine(), _key(order)
-    token = here.app.token(order.installation, order.repository_id, ANALYSE)
+    context, key = current_context(), _key(order)
+    token = context.app.token(order.installation, order.repository_id, ANALYSE)
     begun = time.monotonic()
-    clone, compared = here.checkouts.fetch(order.repository, token, facts["target"], facts["head"])
+    clone, compared = context.checkouts.fetch(
+        order.repository, token, facts["target"], facts["head"]
+    )
     fetched = time.monotonic()
     try:
-        found = analysis.analyse(
+        found = analysis.run_review(
             clone,
             compared,
             facts,
-            here.settings.language,
-            lambda: here.store.is_latest(key, order.id),
+            context.settings.language,
+            lambda: context.store.is_latest(key, order.id),
         )
         took = {
             "fetch": round(fetched - begun, 3),
@@ -117,22 +121,22 @@ def analyse(order: ReviewOrder, facts: Json) -> Json:
         }
         _log.info("change analysed", seconds=took)
         return found
-    except analysis.Stopped:
+    except analysis.JobStopped:
         return {"stopped": True}
-    except analysis.Failed as error:
+    except analysis.JobFailed as error:
         _log.error("the analysis failed", error=str(error))
         return {"failed": True}
 
 
 @step
-def publish(order: ReviewOrder, head: str, payload: Json) -> bool:
+def publish(order: ReviewJob, head: str, payload: Json) -> bool:
     """Post the review, unless the pull request has gone on in the meantime."""
     client, place = _client(order), order.place
     now = client.get(place.path)
     if (
         now["head"]["sha"] != head
         or now["state"] != "open"
-        or not machine().store.is_latest(_key(order), order.id)
+        or not current_context().store.is_latest(_key(order), order.id)
     ):
         return False
     post_review(client, place, payload)
@@ -140,70 +144,74 @@ def publish(order: ReviewOrder, head: str, payload: Json) -> bool:
 
 
 @step
-def tidy_up(order: ReviewOrder, result: Json) -> None:
+def tidy_up(order: ReviewJob, result: Json) -> None:
     """Fold older reviews and resolve what was fixed."""
-    resolver = machine().app.client_if_granted(order.installation, order.repository_id, RESOLVE)
-    tidy(_client(order), order.place, result["payload"], result["report"]["findings"], resolver)
+    resolver = current_context().app.client_if_granted(
+        order.installation, order.repository_id, RESOLVE
+    )
+    close_outdated(
+        _client(order), order.place, result["payload"], result["report"]["findings"], resolver
+    )
 
 
 @step
-def finish_check(order: ReviewOrder, run: int, result: Json) -> None:
+def finish_check(order: ReviewJob, run: int, result: Json) -> None:
     """End the check run with the verdict and its annotations."""
-    report, here = result["report"], machine()
-    notes = check_output.notes(report["findings"], here.settings.language)
-    output = check_output.output(report, here.words)
+    report, context = result["report"], current_context()
+    notes = check_output.finding_annotations(report["findings"], context.settings.language)
+    output = check_output.verdict_output(report, context.words)
     check.finish(
         _client(order), order.repository, run, check_output.conclusion(report), output, notes
     )
 
 
 @step
-def end_without_verdict(order: ReviewOrder, run: int, head: str, result: Json) -> None:
+def end_without_verdict(order: ReviewJob, run: int, head: str, result: Json) -> None:
     """End the check run of a review that came to nothing; one that would come to nothing again is not ordered again."""
-    words = machine().words
+    words = current_context().words
     if "error" in result:
-        output = check_output.refused(result["error"], words)
+        output = check_output.refused_output(result["error"], words)
     else:
         output = (
-            check_output.superseded(words)
+            check_output.superseded_output(words)
             if "stopped" in result
-            else check_output.broken(order.id, words)
+            else check_output.broken_output(order.id, words)
         )
     check.abandon(_client(order), order.repository, run, order.id, output)
     if "error" in result or "failed" in result:
-        machine().store.set_reported(_key(order), head)
+        current_context().store.set_reported(_key(order), head)
 
 
 @step
-def remember(order: ReviewOrder, head: str, report: Json) -> None:
+def remember(order: ReviewJob, head: str, report: Json) -> None:
     """Note what was reported, for the reconcile loop and for `/explain`."""
-    machine().records.save_report(_key(order), report)
-    machine().store.set_reported(_key(order), head)
+    current_context().records.save_report(_key(order), report)
+    current_context().store.set_reported(_key(order), head)
 
 
 @step
-def start_gpu_jobs(order: ReviewOrder, head: str, jobs: list[str]) -> None:
+def start_gpu_jobs(order: ReviewJob, head: str, jobs: list[str]) -> None:
     """Order the runs that the repository wants for what the pull request touches."""
-    auto_run.begin(machine(), order, head, jobs)
+    auto_run.begin(current_context(), order, head, jobs)
 
 
 @step
-def welcome(order: ReviewOrder, report: Json) -> None:
+def welcome(order: ReviewJob, report: Json) -> None:
     """Greet who contributes for the first time."""
-    here = machine()
-    client = here.app.client(order.installation, order.repository_id, COMMENT)
-    greet(here.app, client, order.place, report, here.words)
+    context = current_context()
+    client = context.app.client(order.installation, order.repository_id, COMMENT)
+    greet(context.app, client, order.place, report, context.words)
 
 
 @step
-def keep_pages(order: ReviewOrder, facts: Json, report: Json) -> None:
+def keep_pages(order: ReviewJob, facts: Json, report: Json) -> None:
     """Write the pages that people look at."""
-    publish_pages.keep(machine(), _client(order), order, facts, report)
+    publish_pages.publish_pages(current_context(), _client(order), order, facts, report)
 
 
-def _client(order: ReviewOrder) -> Client:
-    return machine().app.client(order.installation, order.repository_id, PUBLISH)
+def _client(order: ReviewJob) -> Client:
+    return current_context().app.client(order.installation, order.repository_id, PUBLISH)
 
 
-def _key(order: ReviewOrder) -> PullKey:
+def _key(order: ReviewJob) -> PullKey:
     return PullKey(order.repository_id, order.number)

@@ -11,7 +11,7 @@ from dbos import DBOS, DBOSPortableJSONSerializer
 
 import bot
 from bot.context import metrics
-from bot.context.service_context import Machine, install
+from bot.context.service_context import ServiceContext, set_current_context
 from bot.db.engine import steps_engine
 from bot.github import GitHubError
 from bot.kernels.actions import GPU
@@ -33,8 +33,8 @@ def usual_queues(settings: Settings) -> tuple[str, ...]:
 class Worker:
     """Runs the workflows of some queues until it is stopped. One a process."""
 
-    def __init__(self, machine: Machine, queues: Sequence[str], name: str) -> None:
-        self._machine = machine
+    def __init__(self, context: ServiceContext, queues: Sequence[str], name: str) -> None:
+        self._context = context
         self._queues = queues
         self._name = name
         self._stop = threading.Event()
@@ -42,12 +42,12 @@ class Worker:
 
     def start(self) -> None:
         """Take up work, first of all what this worker left when it last died."""
-        install(self._machine)
+        set_current_context(self._context)
         DBOS(
             config={
                 "name": "specbot",
-                "system_database_url": self._machine.settings.database,
-                "system_database_engine": steps_engine(self._machine.settings.database),
+                "system_database_url": self._context.settings.database,
+                "system_database_engine": steps_engine(self._context.settings.database),
                 "application_version": bot.__version__,
                 "executor_id": self._name,
                 "serializer": DBOSPortableJSONSerializer(),
@@ -60,7 +60,7 @@ class Worker:
         DBOS.register_queue(
             "reviews",
             partition_concurrency=1,
-            worker_concurrency=self._machine.settings.reviews_at_once,
+            worker_concurrency=self._context.settings.reviews_at_once,
             polling_interval_sec=_POLL,
         )
         DBOS.register_queue("comments", worker_concurrency=2, polling_interval_sec=_POLL)
@@ -69,14 +69,14 @@ class Worker:
         DBOS.register_queue(
             "ci", partition_concurrency=1, worker_concurrency=2, polling_interval_sec=_POLL
         )
-        settings = self._machine.settings
+        settings = self._context.settings
         self._every(settings.heartbeat_every, self._watch)
         self._every(
-            _POLL, lambda: self._machine.waiting.bring_back(self._machine.store, self._name)
+            _POLL, lambda: self._context.waiting.bring_back(self._context.store, self._name)
         )
         if "reviews" in self._queues:
-            self._every(settings.redeliver_every, lambda: pulls.redeliver(self._machine))
-            self._every(settings.reconcile_every, lambda: pulls.compare(self._machine))
+            self._every(settings.redeliver_every, lambda: pulls.redeliver(self._context))
+            self._every(settings.reconcile_every, lambda: pulls.enqueue_missed(self._context))
 
     def stop(self) -> None:
         """End without waiting for running workflows: they are taken up again at the next start."""
@@ -103,12 +103,12 @@ class Worker:
 
     def _watch(self) -> None:
         """Say that we live, and take over from those who do not."""
-        store, settings = self._machine.store, self._machine.settings
-        store.beat(self._name)
-        for dead in store.claim_dead(settings.dead_after):
+        store, settings = self._context.store, self._context.settings
+        store.heartbeat(self._name)
+        for dead in store.claim_stale_workers(settings.dead_after):
             left = store.client.list_workflows(executor_id=dead, status="PENDING")
             for workflow in left:
                 store.client.resume_workflow(workflow.workflow_id, queue_name=workflow.queue_name)
             metrics.TAKEOVERS.inc(len(left))
             _log.warning("took over from a dead worker", worker=dead, workflows=len(left))
-            store.bury(dead)
+            store.remove_worker(dead)

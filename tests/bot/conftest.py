@@ -6,12 +6,15 @@ import os
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 import pytest
 
+import bot.configuration
 import bot.i18n.catalog
+import bot.pipeline
+import checks.registry
+import checks.review
 from bot.cli.main import main
 from checks.core.change import ChangeSet
 from checks.core.config import Config
@@ -204,12 +207,29 @@ _WORDS = {
 }
 
 
+# Every module that a review reads the list of rules from. They are imported here: one that was
+# first imported while a test has other rules in the registry would keep those.
+_USERS_OF_RULES = (checks.registry, checks.review, bot.configuration, bot.pipeline)
+
+
 @pytest.fixture
-def marker(monkeypatch: pytest.MonkeyPatch) -> None:
+def only_rule(monkeypatch: pytest.MonkeyPatch) -> Callable[[object], None]:
+    """Makes reviews use one rule alone."""
+
+    def use(rule: object) -> None:
+        for module in _USERS_OF_RULES:
+            monkeypatch.setattr(module, "RULES", (rule,))
+
+    return use
+
+
+@pytest.fixture
+def marker(monkeypatch: pytest.MonkeyPatch, only_rule: Callable[[object], None]) -> None:
     """Reviews use the `Marker` rule alone."""
-    known = bot.i18n.catalog._rule_word
-    monkeypatch.setattr("checks.registry.RULES", (Marker(),))
-    monkeypatch.setattr(
-        "bot.i18n.catalog._rule_word",
-        lambda rule, name: (_WORDS.get if rule == Marker.ID else partial(known, rule))(name),
-    )
+    only_rule(Marker())
+    known = bot.i18n.catalog._rule_sentence
+
+    def rule_sentence(rule: str, name: str) -> object:
+        return _WORDS.get(name) if rule == Marker.ID else known(rule, name)
+
+    monkeypatch.setattr("bot.i18n.catalog._rule_sentence", rule_sentence)

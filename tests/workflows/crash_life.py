@@ -104,7 +104,7 @@ def _near() -> None:
         forkserver.serve(theirs)
         os._exit(0)
     theirs.close()
-    client.started = lambda: ours
+    client.start_fork_server = lambda: ours
 
 
 def _live(parent: int, life: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from bot.db.engine import engine_for
-from bot.db.rate_limits import Writes
+from bot.db.rate_limits import WriteLedger
 from bot.github import App, Endpoint, RateLimited
 from bot.github.app import ANALYSE
 from tests.fake_github import FakeGitHub, people
@@ -119,12 +119,14 @@ def test_no_request_before_a_pause_is_over(fake, repo, other):
 
 
 @pytest.fixture
-def writes(tmp_path: Path) -> Writes:
+def writes(tmp_path: Path) -> WriteLedger:
     return made(tmp_path, gap=0.0, hourly=3)
 
 
-def made(folder: Path, gap: float, hourly: int) -> Writes:
-    return Writes(engine_for(f"sqlite:///{folder}/writes.sqlite"), Endpoint(gap=gap, hourly=hourly))
+def made(folder: Path, gap: float, hourly: int) -> WriteLedger:
+    return WriteLedger(
+        engine_for(f"sqlite:///{folder}/writes.sqlite"), Endpoint(gap=gap, hourly=hourly)
+    )
 
 
 def test_a_moment_is_kept_for_who_waits(writes):

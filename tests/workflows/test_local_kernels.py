@@ -20,7 +20,7 @@ from bot.chat import artifact_archive
 from bot.db.commands import GpuRun
 from bot.kernels import confine
 from bot.sandbox import client
-from bot.sandbox.client import Failed, Stopped, in_child
+from bot.sandbox.client import JobFailed, JobStopped, run_job
 from bot.sandbox.programs import kernels as localrun
 from tests.fake_github import FakeGitHub, people
 from tests.fake_github.state import CheckRun, Pull, Repository
@@ -291,8 +291,8 @@ def test_a_run_that_is_ended_leaves_nothing(engine, tmp_path, monkeypatch):
             b"\0forever\0" in commandline(process) for process in Path("/proc").glob("[0-9]*")
         )
 
-    with pytest.raises(Stopped):
-        in_child("kernels", job, lambda: not runs())
+    with pytest.raises(JobStopped):
+        run_job("kernels", job, lambda: not runs())
     until(lambda: not runs())
 
     class Clock:
@@ -305,7 +305,7 @@ def test_a_run_that_is_ended_leaves_nothing(engine, tmp_path, monkeypatch):
     monkeypatch.setattr(client, "time", Clock)
     told = GpuRun("r", 1, 1, head, head, "local", 59, 0.0, None, {}, 0)
     settings = SimpleNamespace(local_kernels="cpu", language="en", hidden=())
-    with pytest.raises(Failed, match="took more than 3540 s"):
+    with pytest.raises(JobFailed, match="took more than 3540 s"):
         localrun.archive(engine.git.directory, told, ["forever"], settings, trusted=True)
     monkeypatch.undo()
     until(lambda: not runs())

@@ -10,8 +10,8 @@ from typing import Any
 
 from bot.chat import kernel_result, run_files
 from bot.chat.context import Refusal, Task
-from bot.chat.job_results import compared
-from bot.chat.permissions import Level
+from bot.chat.job_results import compare_logprobs
+from bot.chat.permissions import Permission
 from bot.db.commands import GpuRun
 from bot.errors import UserError
 from bot.logprobs.accept import move
@@ -24,7 +24,7 @@ from checks.logprobs.record import Key
 Json = dict[str, Any]
 NAME = "baseline"
 USAGE = "accept <why>"
-LEVEL = Level.WRITE
+LEVEL = Permission.WRITE
 _SHORTEST = 4
 
 
@@ -43,7 +43,7 @@ def run(task: Task) -> str:
         f"comments.{key}", **args, verdict=(moved["verdict"] or {}).get("verdict", "")
     )
     command = f"specbot logprobs accept {shlex.quote(moved['file'])} --store DIR --who {shlex.quote(moved['who'])}"
-    code = task.here.words.style.code(f"{command} --why {shlex.quote(moved['why'])}")
+    code = task.context.words.style.code(f"{command} --why {shlex.quote(moved['why'])}")
     return f"{said}\n\n{task.words('comments.baseline-elsewhere', artifact=moved['artifact'])}\n\n{code}"
 
 
@@ -54,29 +54,31 @@ def _accept(task: Task, action: str, why: str) -> Json:
         raise Refusal("baseline-why")
     head = str(task.pull()["head"]["sha"])
     task.needs(LEVEL)
-    found = task.here.records.with_logprobs(task.order.key, head)
+    found = task.context.records.last_run_with_logprobs(task.order.key, head)
     if found is None:
         raise Refusal("baseline-nothing", head=head[:12])
-    archive = run_files.readable(task.here, task.order, found)
+    archive = run_files.download_artifact(task.context, task.order, found)
     if archive is None:
         raise Refusal("baseline-nothing", head=head[:12])
     said = {"accepted": task.order.created, "who": task.order.login, "why": why, "order": task.id}
     try:
-        moved = _moved(found, archive, task.here.settings.baselines(task.order.repository_id), said)
+        moved = _moved(
+            found, archive, task.context.settings.baselines(task.order.repository_id), said
+        )
     except (BadArchive, UserError, ValueError, RecursionError):
         raise Refusal("baseline-unreadable") from None
-    return moved | {"artifact": run_files.name(found), "file": found.files["logprobs"]}
+    return moved | {"artifact": run_files.artifact_name(found), "file": found.files["logprobs"]}
 
 
 def _moved(found: GpuRun, archive: bytes, store: Path, said: Json) -> Json:
     """Raises `BadArchive`, `UserError` and `ValueError` for results that cannot be used."""
-    files = kernel_result.taken(found, archive)
-    if kernel_result.summary(found, files) is None:
+    files = kernel_result.read_expected_files(found, archive)
+    if kernel_result.read_summary(found, files) is None:
         raise BadArchive("commits")
     with tempfile.TemporaryDirectory(prefix="specbot-baseline-") as name:
-        head, base = kernel_result.written(found, files, Path(name))
+        head, base = kernel_result.write_records(found, files, Path(name))
         # The baseline's verdict, where there was one, else the base's.
-        comparisons = list(compared(head, base, store).values())
+        comparisons = list(compare_logprobs(head, base, store).values())
         return move(
             store, str(head), said | {"verdict": _verdict(comparisons[-1]) if comparisons else None}
         )

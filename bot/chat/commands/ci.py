@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 
 from bot.chat.context import Refusal, Task
-from bot.chat.permissions import Level
-from bot.context.backoff import NotYet
-from bot.jobs.ci import CIPull
+from bot.chat.permissions import Permission
+from bot.context.backoff import RetryLater
+from bot.jobs.ci import PullCIJob
 
 NAME = "ci"
 USAGE = ""
-LEVEL = Level.READ
+LEVEL = Permission.READ
 # Seconds that a report takes; one that waits ten minutes has many others before it.
 _USUAL = 2.0
 _PATIENCE = 600.0
@@ -32,19 +32,19 @@ def _wanted(task: Task) -> None:
 
 def _reported(task: Task) -> None:
     """One report after another, those that events bring included: two at a time could both write the comment."""
-    asked, store = task.order, task.here.store
-    order = CIPull(asked.installation, asked.repository_id, asked.repository, asked.number).order(
-        task.id
-    )
+    asked, store = task.order, task.context.store
+    order = PullCIJob(
+        asked.installation, asked.repository_id, asked.repository, asked.number
+    ).order(task.id)
     store.enqueue(order)
     end = time.monotonic() + _USUAL
-    while store.runs(order.id) and time.monotonic() < end:
+    while store.is_running(order.id) and time.monotonic() < end:
         time.sleep(0.25)
-    runs = store.runs(order.id)
+    runs = store.is_running(order.id)
     (found,) = store.client.list_workflows(workflow_ids=[order.id])
     if runs and time.time() - (found.created_at or 0) / 1000 > _PATIENCE:
         raise Refusal("ci-waits")
     if runs:
-        raise NotYet(_USUAL)
+        raise RetryLater(_USUAL)
     if found.status != "SUCCESS":
         raise Refusal("failed", order=order.id)

@@ -6,12 +6,12 @@ from typing import Any
 
 from bot.chat.context import Refusal, Task
 from bot.chat.nearest import nearest
-from bot.chat.permissions import Level
+from bot.chat.permissions import Permission
 
 Json = dict[str, Any]
 NAME = "explain"
 USAGE = "<finding|test>"
-LEVEL = Level.READ
+LEVEL = Permission.READ
 _MOST = 3
 
 
@@ -24,7 +24,7 @@ def _explained(task: Task) -> str:
     wanted = task.said.text.strip("`")
     if not wanted:
         raise Refusal("explain-what")
-    report = task.here.records.report(task.order.key)
+    report = task.context.records.report(task.order.key)
     if report is None:
         raise Refusal("no-report")
     found = [f for f in report["findings"] if wanted in _names(f)]
@@ -51,8 +51,8 @@ def _names(finding: Json) -> set[str]:
 
 
 def _one(task: Task, finding: Json) -> str:
-    here, place = task.here, finding["location"]
-    style, language = here.words.style, here.settings.language
+    context, place = task.context, finding["location"]
+    style, language = context.words.style, context.settings.language
     where = style.code(
         f"{place['path']}:{place['start_line']}" if place["start_line"] else place["path"]
     )
@@ -79,7 +79,7 @@ def _failure(task: Task, evidence: Json) -> str:
 
 def _rich(task: Task, text: str) -> str:
     """A plain sentence with its code in backticks, as Markdown; every part is escaped anew."""
-    style = task.here.words.style
+    style = task.context.words.style
     parts = text.split("`")
     if len(parts) % 2 == 0:
         return style.prose(text)
@@ -87,7 +87,7 @@ def _rich(task: Task, text: str) -> str:
 
 
 def _written(task: Task, part: str, code: bool) -> str:
-    style = task.here.words.style
+    style = task.context.words.style
     if code:
         return style.code(part)
     kept = part.strip()

@@ -9,11 +9,11 @@ from typing import Any
 
 import httpx
 
-from bot.chat.commit_jobs import Ran, chosen, ran
+from bot.chat.commit_jobs import CommitJob, list_jobs, select_jobs
 from bot.chat.context import Refusal, Task
-from bot.chat.permissions import Level
-from bot.chat.rerun_policy import against
-from bot.context.retries import passing
+from bot.chat.permissions import Permission
+from bot.chat.rerun_policy import reason_not_to_rerun
+from bot.context.retries import is_transient
 from bot.github import GitHubError, RateLimited, UncertainWrite
 from bot.github.app import READ_CI, RUN
 from checks.ci.model import Kind
@@ -21,7 +21,7 @@ from checks.ci.model import Kind
 Json = dict[str, Any]
 NAME = "re-run"
 USAGE = "<job|all-failed|required-failed>"
-LEVEL = Level.WRITE
+LEVEL = Permission.WRITE
 _MOST = 30
 _CHECKS = {"checks": "write"}
 
@@ -45,15 +45,15 @@ def _plan(task: Task) -> Json:
         raise Refusal("rerun-what")
     pull = task.pull()
     head, branch = str(pull["head"]["sha"]), str(pull["base"]["ref"])
-    found = ran(task.client(READ_CI), task.order.place, branch, head, task.here.app.id)
+    found = list_jobs(task.client(READ_CI), task.order.place, branch, head, task.context.app.id)
     wanted = task.said.text
     if len(wanted) > 2 and wanted[0] == wanted[-1] == "`":
         wanted = wanted[1:-1].strip()
     if not found:
         raise Refusal("nothing-ran", head=head[:12])
-    meant = chosen(found, wanted)
+    meant = select_jobs(found, wanted)
     now = datetime.now(UTC)
-    reasons = [(one, against(task, one, now)) for one in meant[:_MOST]]
+    reasons = [(one, reason_not_to_rerun(task, one, now)) for one in meant[:_MOST]]
     refused: list[Json] = [{"key": why, "args": {"job": one.full}} for one, why in reasons if why]
     if len(meant) > _MOST:
         refused.append({"key": "rerun-more", "args": {"left": len(meant) - _MOST}})
@@ -61,11 +61,11 @@ def _plan(task: Task) -> Json:
     held = {one.job.id for one, why in reasons if why}
     # What nobody named, and what a run of all failed jobs would take along.
     others = [one for one in _beside(good, found) if one not in meant]
-    held |= {one.job.id for one in others if against(task, one, now)}
+    held |= {one.job.id for one in others if reason_not_to_rerun(task, one, now)}
     return {"head": head, "acts": list(_acts(good, found, held)), "not": refused}
 
 
-def _beside(good: list[Ran], found: list[Ran]) -> Iterator[Ran]:
+def _beside(good: list[CommitJob], found: list[CommitJob]) -> Iterator[CommitJob]:
     """The failed jobs of runs of which more than one job is wanted."""
     runs = [int(one.run["id"]) for one in good if one.run is not None]
     for one in found:
@@ -73,9 +73,9 @@ def _beside(good: list[Ran], found: list[Ran]) -> Iterator[Ran]:
             yield one
 
 
-def _acts(good: list[Ran], found: list[Ran], held: set[str]) -> Iterator[Json]:
+def _acts(good: list[CommitJob], found: list[CommitJob], held: set[str]) -> Iterator[Json]:
     """One request a run: GitHub takes no second one for a run that has begun again."""
-    by_run: dict[int, list[Ran]] = {}
+    by_run: dict[int, list[CommitJob]] = {}
     for one in good:
         if one.run is not None:
             by_run.setdefault(int(one.run["id"]), []).append(one)
@@ -89,7 +89,9 @@ def _acts(good: list[Ran], found: list[Ran], held: set[str]) -> Iterator[Json]:
         yield from _of_run(run, wanted, failed, held)
 
 
-def _of_run(run: int, wanted: list[Ran], failed: list[Ran], held: set[str]) -> Iterator[Json]:
+def _of_run(
+    run: int, wanted: list[CommitJob], failed: list[CommitJob], held: set[str]
+) -> Iterator[Json]:
     first = wanted[0]
     known = {"run": run, "attempt": int((first.run or {})["run_attempt"])}
     if len(wanted) == 1 and len(failed) > 1:
@@ -103,7 +105,7 @@ def _of_run(run: int, wanted: list[Ran], failed: list[Ran], held: set[str]) -> I
         yield known | {"kind": "failed", "job": _names(wanted), "others": len(failed) - len(wanted)}
 
 
-def _names(wanted: Iterable[Ran]) -> str:
+def _names(wanted: Iterable[CommitJob]) -> str:
     return ", ".join(one.full for one in wanted)
 
 
@@ -118,7 +120,7 @@ def _act(task: Task, act: Json, head: str) -> Json:
     try:
         return _sent(task, act, args, head)
     except GitHubError as error:
-        if passing(error):
+        if is_transient(error):
             raise
         return {"key": "rerun-refused", "args": args | {"reason": str(error)}}
 
@@ -138,7 +140,7 @@ def _sent(task: Task, act: Json, args: Json, head: str) -> Json:
         key = "rerun-others" if act.get("others") else "rerun-done"
         return {"key": key, "args": args | {"attempt": act["attempt"] + 1}}
     # Of these nothing shows whether they had their effect, so they are sent once and never again.
-    if not task.here.records.begin(f"{task.id}-{act['id']}"):
+    if not task.context.records.claim(f"{task.id}-{act['id']}"):
         return {"key": "rerun-unsure", "args": args}
     try:
         if act["kind"] == "status":
@@ -147,7 +149,7 @@ def _sent(task: Task, act: Json, args: Json, head: str) -> Json:
             f"/repos/{task.order.repository}/check-runs/{act['id']}/rerequest", {}
         )
     except RateLimited:
-        task.here.records.not_begun(f"{task.id}-{act['id']}")
+        task.context.records.release(f"{task.id}-{act['id']}")
         raise
     except UncertainWrite:
         return {"key": "rerun-unsure", "args": args}
@@ -156,7 +158,7 @@ def _sent(task: Task, act: Json, args: Json, head: str) -> Json:
 
 def _hook(task: Task, act: Json, args: Json, head: str) -> Json:
     """A status is no job of GitHub's: who made it is asked, where the settings say how."""
-    hook = task.here.settings.status_hooks.get(act["name"])
+    hook = task.context.settings.status_hooks.get(act["name"])
     if hook is None:
         return {"key": "rerun-no-hook", "args": args}
     order = task.order

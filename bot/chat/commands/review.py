@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from bot.chat.context import Refusal, Task
-from bot.chat.permissions import Level
-from bot.jobs.requests import ReviewOrder
+from bot.chat.permissions import Permission
+from bot.jobs.requests import ReviewJob
 
 NAME = "review"
 USAGE = ""
-LEVEL = Level.READ
+LEVEL = Permission.READ
 
 
 def run(task: Task) -> str:
     """Order the review; its check run and the review itself say what came of it."""
     head = task.step(f"head {task.number}", lambda: _head(task))
     order = task.order
-    wanted = ReviewOrder(
+    wanted = ReviewJob(
         f"review-{task.id}", order.installation, order.repository_id, order.repository, order.number
     )
-    task.step(f"order {task.number}", lambda: task.here.store.enqueue(wanted.order()))
+    task.step(f"order {task.number}", lambda: task.context.store.enqueue(wanted.order()))
     return task.words("comments.reviewing", head=head[:12])
 
 

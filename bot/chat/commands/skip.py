@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from bot.chat.context import Refusal, Task
 from bot.chat.nearest import nearest
-from bot.chat.permissions import Level
+from bot.chat.permissions import Permission
 from checks.core.rule_ids import ids_meant
 from checks.registry import RULES
 
 NAME = "skip"
 USAGE = "<rule> <reason>"
-LEVEL = Level.WRITE
+LEVEL = Permission.WRITE
 _SHORTEST = 4
 
 
@@ -30,4 +30,4 @@ def _skip(task: Task, rule: str, reason: str) -> None:
         raise Refusal("skip-why", rule=rule)
     task.pull()
     task.needs(LEVEL)
-    task.here.records.skip(task.order.key, rule, task.order.login, reason)
+    task.context.records.skip(task.order.key, rule, task.order.login, reason)

@@ -37,7 +37,7 @@ def result(job: dict[str, Any]) -> dict[str, Any]:
         "comment": comment(view, language),
         "report": json.loads(render(CIView(report), "json", language)),
         "digest": _digest(report, language),
-        "bodies": tab_html.of_ci(view),
+        "bodies": tab_html.ci_tab(view),
         "verdict": tab_html.ci_verdict(report),
     }
 

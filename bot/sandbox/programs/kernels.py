@@ -16,7 +16,7 @@ from bot.errors import UserError
 from bot.git import Git, Range
 from bot.kernels import actions, confine, runs
 from bot.kernels.package import Package
-from bot.sandbox.client import in_child
+from bot.sandbox.client import run_job
 from bot.settings import Settings
 
 Json = dict[str, Any]
@@ -47,7 +47,7 @@ def archive(
         }
         job |= {"device": settings.local_kernels, "language": settings.language, "trusted": trusted}
         job |= {"hidden": [str(path) for path in settings.hidden]}
-        made = in_child("kernels", job, longest=60.0 * run.minutes)
+        made = run_job("kernels", job, longest=60.0 * run.minutes)
         if "refused" in made:
             raise Refused
         if "error" in made:

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from bot.chat.commands import COMMANDS
-from bot.chat.comment_job import CommentOrder
-from bot.chat.parser import read
-from bot.jobs.requests import Order
+from bot.chat.comment_job import CommentJob
+from bot.chat.parser import parse_comment
+from bot.jobs.requests import JobRequest
 from bot.webhooks.handlers import discussion
 
 
-def order(delivery: str, payload: Mapping[str, Any]) -> Order | None:
+def job_request(delivery: str, payload: Mapping[str, Any]) -> JobRequest | None:
     """What a comment orders; one without commands is a part of the discussion, whatever became of it."""
     found = _commands(payload)
-    return discussion.order(delivery, payload) if found is None and _talk(payload) else found
+    return discussion.job_request(delivery, payload) if found is None and _talk(payload) else found
 
 
 def _talk(payload: Mapping[str, Any]) -> bool:
@@ -27,7 +27,7 @@ def _talk(payload: Mapping[str, Any]) -> bool:
     return told and said != "" and not said.startswith("/")
 
 
-def _commands(payload: Mapping[str, Any]) -> Order | None:
+def _commands(payload: Mapping[str, Any]) -> JobRequest | None:
     """The order is known by the comment, not by the delivery: its id is not signed, so that anybody who saw a delivery
     could send it again under another.
 
@@ -39,22 +39,22 @@ def _commands(payload: Mapping[str, Any]) -> Order | None:
         return None
     if person and payload["sender"]["id"] != person["id"]:
         return None
-    return said(
+    return commands_request(
         comment, payload["repository"], int(issue["number"]), int(payload["installation"]["id"])
     )
 
 
-def said(
+def commands_request(
     comment: Mapping[str, Any], repository: Mapping[str, Any], number: int, installation: int
-) -> Order | None:
+) -> JobRequest | None:
     """The commands of GitHub's `comment` on pull request `number`; None where a person gave none."""
     person = comment["user"]
     if not person or person["type"] != "User" or comment.get("performed_via_github_app"):
         return None
-    found = read(str(comment["body"] or ""), COMMANDS)
+    found = parse_comment(str(comment["body"] or ""), COMMANDS)
     if not found.said:
         return None
-    return CommentOrder(
+    return CommentJob(
         id=f"comment-{int(repository['id'])}-{int(comment['id'])}",
         installation=installation,
         repository_id=int(repository["id"]),

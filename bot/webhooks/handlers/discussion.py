@@ -6,16 +6,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bot.jobs.requests import DiscussionOrder, Order
+from bot.jobs.requests import DiscussionJob, JobRequest
 
 
-def order(delivery: str, payload: Mapping[str, Any]) -> Order | None:
+def job_request(delivery: str, payload: Mapping[str, Any]) -> JobRequest | None:
     """The page's discussion anew. What people do shortly after each other is gathered; an App, this one too,
     discusses nothing."""
     pull, repository = payload.get("pull_request") or payload["issue"], payload["repository"]
     if payload["sender"]["type"] == "Bot" or pull["state"] != "open":
         return None
-    return DiscussionOrder(
+    return DiscussionJob(
         installation=int(payload["installation"]["id"]),
         repository_id=int(repository["id"]),
         repository=str(repository["full_name"]),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bot.jobs.requests import Order
+from bot.jobs.requests import JobRequest
 
 
-def order(delivery: str, payload: Mapping[str, Any]) -> Order | None:
+def job_request(delivery: str, payload: Mapping[str, Any]) -> JobRequest | None:
     """The worker finds out whether it is ours. The same end of the same attempt is one order."""
     run, repository = payload["workflow_run"], payload["repository"]
     if payload["action"] != "completed" or run["event"] != "workflow_dispatch":
@@ -19,4 +19,4 @@ def order(delivery: str, payload: Mapping[str, Any]) -> Order | None:
         "title": str(run["display_title"]),
     }
     number = f"{stored['repository_id']}-{stored['run']}-{int(run['run_attempt'])}"
-    return Order("kernels-result", "comments", f"kernels-{number}", (stored,))
+    return JobRequest("kernels-result", "comments", f"kernels-{number}", (stored,))

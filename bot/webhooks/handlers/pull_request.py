@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bot.jobs.requests import ClosedOrder, Order, ReviewOrder
+from bot.jobs.requests import ClosedJob, JobRequest, ReviewJob
 
 _NEW = {"opened", "synchronize", "reopened", "ready_for_review"}
 
 
-def order(delivery: str, payload: Mapping[str, Any]) -> Order | None:
+def job_request(delivery: str, payload: Mapping[str, Any]) -> JobRequest | None:
     """A review of an open pull request that is no draft, when its commits, title or text changed; a note where it was
     closed."""
     action, pull = payload["action"], payload["pull_request"]
     if action == "closed":
         repository, merged = str(payload["repository"]["full_name"]), pull["merged_at"] is not None
-        return ClosedOrder(f"closed-{delivery}", repository, int(pull["number"]), merged).order()
+        return ClosedJob(f"closed-{delivery}", repository, int(pull["number"]), merged).order()
     changed = payload.get("changes", {}) if action == "edited" else {}
     if action not in _NEW and not {"title", "body", "base"} & set(changed):
         return None
     if pull["draft"] or pull["state"] != "open":
         return None
     repository = payload["repository"]
-    return ReviewOrder(
+    return ReviewJob(
         id=f"review-{delivery}",
         installation=int(payload["installation"]["id"]),
         repository_id=int(repository["id"]),

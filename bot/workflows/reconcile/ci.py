@@ -10,12 +10,12 @@ from typing import Any
 import structlog
 
 from bot.ci.history import History
-from bot.context.service_context import Machine
+from bot.context.service_context import ServiceContext
 from bot.github import GitHubError
 from bot.github.app import READ_CI
 from bot.github.client import Client
-from bot.jobs.ci import CIPull
-from bot.webhooks.handlers.ci import OURS
+from bot.jobs.ci import PullCIJob
+from bot.webhooks.handlers.ci import OWN_CHECKS
 
 Json = dict[str, Any]
 _log = structlog.get_logger("specbot.reconcile")
@@ -36,17 +36,17 @@ _BEHIND = 60.0
 _SILENT = 300.0
 
 
-def compare(machine: Machine, installation: int, repository: Json) -> None:
+def enqueue_missed(context: ServiceContext, installation: int, repository: Json) -> None:
     """Order a report on every open pull request of the repository that has news."""
-    history = History(machine.store.engine)
+    history = History(context.store.engine)
     here = installation, int(repository["id"]), str(repository["full_name"])
     try:
-        for node in _open(machine.app.client(*here[:2], READ_CI), here[2], machine.store.since):
-            pull = CIPull(*here, int(node["number"]))
+        for node in _open(context.app.client(*here[:2], READ_CI), here[2], context.store.since):
+            pull = PullCIJob(*here, int(node["number"]))
             news = _news(node, *history.looked(pull.repository, pull.number))
             if news:
                 # What fails is tried again an hour later, and not at every look.
-                machine.store.enqueue(pull.order(f"missed-{news}-{int(time.time() // 3600)}"))
+                context.store.enqueue(pull.order(f"missed-{news}-{int(time.time() // 3600)}"))
                 _log.info(
                     "ordered a CI report that no event brought",
                     pull=f"{pull.repository}#{pull.number}",
@@ -86,7 +86,7 @@ def _ended(node: Json) -> Iterator[float]:
         rollup = one["commit"]["statusCheckRollup"]
         for context in rollup["contexts"]["nodes"] if rollup else ():
             if context["__typename"] == "CheckRun":
-                if context["completedAt"] and not context["name"].startswith(OURS):
+                if context["completedAt"] and not context["name"].startswith(OWN_CHECKS):
                     yield _moment(context["completedAt"])
             elif context["state"] not in ("PENDING", "EXPECTED"):
                 yield _moment(context["createdAt"])

@@ -9,7 +9,7 @@ from typing import Any
 
 import structlog
 
-from bot.context.service_context import Machine
+from bot.context.service_context import ServiceContext
 from bot.webhooks.handlers import comments
 
 Json = dict[str, Any]
@@ -22,14 +22,14 @@ _YOUNG = 30.0
 _PULL = re.compile(r"/pull/(\d+)#")
 
 
-def compare(machine: Machine, installation: int, repository: Json) -> None:
+def enqueue_missed(context: ServiceContext, installation: int, repository: Json) -> None:
     """Order the commands of comments that no webhook brought.
 
     One that was ordered before is known by its id, and changes nothing; one that was edited is not read.
     """
     now = time.time()
-    since = max(machine.store.since, now - _WINDOW)
-    client = machine.app.client(installation, int(repository["id"]), _READ)
+    since = max(context.store.since, now - _WINDOW)
+    client = context.app.client(installation, int(repository["id"]), _READ)
     asked = datetime.fromtimestamp(since, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     for comment in client.pages(f"/repos/{repository['full_name']}/issues/comments", since=asked):
         place = _PULL.search(comment["html_url"])
@@ -37,7 +37,7 @@ def compare(machine: Machine, installation: int, repository: Json) -> None:
             continue
         if not since <= datetime.fromisoformat(comment["created_at"]).timestamp() < now - _YOUNG:
             continue
-        order = comments.said(comment, repository, int(place[1]), installation)
-        if order is not None and not machine.store.known(order.id):
-            machine.store.enqueue(order)
+        order = comments.commands_request(comment, repository, int(place[1]), installation)
+        if order is not None and not context.store.has_workflow(order.id):
+            context.store.enqueue(order)
             _log.info("ordered commands that no webhook brought", workflow=order.id)
