@@ -49,5 +49,5 @@ def finish(
     if size(text) > _LARGEST:
         text = context.words("comments.cut")
     output = {"title": title, "summary": text}
-    path = f"/repos/{order.repository}/check-runs/{begin(here, order, run)}"
+    path = f"/repos/{order.repository}/check-runs/{begin(context, order, run)}"
     client.patch(path, {"status": "completed", "conclusion": conclusion, "output": output})
