@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from bot.chat.comment_job import CommentJob
+from bot.comment_text import size
 from bot.context.service_context import ServiceContext
 from bot.db.commands import GpuRun
-from bot.reports.truncate import size
 
 NAME = "specbot/kernels"
 _CHECKS = {"checks": "write"}

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 
 from bot.chat.comment_job import CommentJob
+from bot.comment_text import size
 from bot.github import App, Client
 from bot.github.client import Json
 from bot.i18n.escape import Markdown
-from bot.reports.truncate import size
 
 _MARK = re.compile(r"<!-- specbot:answer (\d+) (\d+) -->")
 # GitHub takes 65,536 UTF-16 units.

@@ -23,7 +23,7 @@ from bot.errors import UserError
 from bot.github import GitHubError, RateLimited
 from bot.github.check import NAME
 from bot.github.client import Json
-from checks.ci.analyse import Guard
+from checks.ci.analyse import CrashGuard
 from checks.ci.folder import RUN, dump
 from checks.ci.message_keys import Problem
 from checks.ci.model import CIRun, Job, Past, Revisions, Status
@@ -173,7 +173,7 @@ def _revisions(asking: Asking, data: Json, told: Told, head: str) -> Revisions:
 
 
 def _history(asking: Asking, asked: Asked) -> tuple[Past, ...]:
-    guard = Guard()
+    guard = CrashGuard()
     past: tuple[Past, ...] = asking.optional(
         Problem.HISTORY, Elsewhere(asking.source, asked, guard).all, ()
     )

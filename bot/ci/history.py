@@ -6,7 +6,6 @@ Tables of ours in the service's database, or in an SQLite file for the command l
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from bot.db.engine import create, put
 from bot.errors import UserError
 from checks.ci.folder import dump, load
 from checks.ci.model import CIRun, Conclusion, Job, Status
+from checks.ci.precision import Precision
 from checks.ci.report import Cause
 
 Json = dict[str, Any]
@@ -68,33 +68,6 @@ _RUNS = sa.Table(
     sa.Column("at", sa.Float, nullable=False),
     sa.Column("run", sa.Text, nullable=False),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Precision:
-    """Verdicts of one category and cause: how many, and of those whose outcome tells, how many were right."""
-
-    category: str
-    cause: str
-    verdicts: int
-    right: int
-    wrong: int
-
-    @property
-    def precision(self) -> float | None:
-        """The share that was right; None where nothing is known yet."""
-        known = self.right + self.wrong
-        return self.right / known if known else None
-
-    def __add__(self, other: Precision) -> Precision:
-        """Both together, of what they have in common."""
-        return Precision(
-            category=self.category if self.category == other.category else "",
-            cause=self.cause if self.cause == other.cause else "",
-            verdicts=self.verdicts + other.verdicts,
-            right=self.right + other.right,
-            wrong=self.wrong + other.wrong,
-        )
 
 
 class History:

@@ -12,7 +12,7 @@ from bot.ci import convert
 from bot.ci.convert import Execution
 from bot.ci.tolerant_fetch import Asking
 from bot.github import GitHubError, RateLimited
-from checks.ci.analyse import Guard, signatures
+from checks.ci.analyse import CrashGuard, signatures
 from checks.ci.message_keys import Problem
 from checks.ci.model import Attempt, Job, LogState
 
@@ -82,7 +82,7 @@ def _with_log(asking: Asking, into: Path, job: Job, told: Told) -> Job:
 
 def _attempt(asking: Asking, attempt: Attempt, execution: Execution) -> Attempt:
     log = asking.optional(Problem.LOGS, lambda: asking.source.log(int(execution.job["id"])), b"")
-    found = Guard().run("attempt", lambda: signatures(BytesIO(log)), tuple[str, ...])
+    found = CrashGuard().run("attempt", lambda: signatures(BytesIO(log)), tuple[str, ...])
     return replace(attempt, signatures=found)
 
 

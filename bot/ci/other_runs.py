@@ -15,11 +15,11 @@ from bot.ci.convert import Execution, job, time_of
 from bot.ci.source import Source, day
 from bot.github import GitHubError, RateLimited
 from bot.github.client import Json
-from checks.ci.analyse import Guard
+from checks.ci.analyse import CrashGuard
 from checks.ci.earlier_runs import WINDOW
-from checks.ci.log_failures import failures
+from checks.ci.log_failures import failures_in_log
 from checks.ci.model import Past, Where
-from checks.ci.observed_failures import Seen
+from checks.ci.observed_failures import ObservedFailure
 
 MOST_BASE_RUNS = 10
 MOST_OTHER_RUNS = 12
@@ -46,7 +46,7 @@ class Asked:
 class Elsewhere:
     """Collects `Past` results, and counts what it asks for."""
 
-    def __init__(self, source: Source, asked: Asked, guard: Guard) -> None:
+    def __init__(self, source: Source, asked: Asked, guard: CrashGuard) -> None:
         self._source = source
         self._asked = asked
         self._guard = guard
@@ -132,7 +132,7 @@ class Elsewhere:
                 url=made.url,
             )
 
-    def _failures(self, data: Json) -> tuple[Seen, ...]:
+    def _failures(self, data: Json) -> tuple[ObservedFailure, ...]:
         if self._logs >= MOST_LOGS:
             return ()
         self._logs += 1
@@ -143,7 +143,9 @@ class Elsewhere:
         except GitHubError:
             return ()
         return self._guard.run(
-            "history", lambda: failures(BytesIO(log))[0][:MOST_FAILURES], tuple[Seen, ...]
+            "history",
+            lambda: failures_in_log(BytesIO(log))[0][:MOST_FAILURES],
+            tuple[ObservedFailure, ...],
         )
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from bot.comment_text import fingerprint_in
 from bot.github.client import Client, Json
 from bot.github.own_comments import PullPlace, pages
-from bot.reports.comment_markers import fingerprint_in
 from checks.core.change import PullRequest
 from checks.summary.discussion import Comment, Thread
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from bot.comment_text import ReviewMark, fingerprint_in, review_in
 from bot.github.client import Client, Json
-from bot.reports.comment_markers import ReviewMark, fingerprint_in, review_in
 
 _REVIEWS = """
 query ($owner: String!, $name: String!, $number: Int!, $after: String) {

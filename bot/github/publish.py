@@ -10,11 +10,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from bot.comment_text import fingerprint_in, review_in, size
 from bot.github import own_comments
 from bot.github.client import Client, GitHubError, Json
 from bot.github.own_comments import PostedThread, PullPlace
-from bot.reports.comment_markers import fingerprint_in, review_in
-from bot.reports.truncate import size
 
 # GitHub takes 65,536 UTF-16 units.
 _LARGEST = 65_000

@@ -16,7 +16,7 @@ from pathlib import Path
 from bot.kernels import confine
 from bot.kernels.package import Package, write
 from checks.kernelrun.events import LONGEST, Journal, parse
-from checks.kernelrun.judge import Ending, Law, Process, Tensors
+from checks.kernelrun.judge import HarnessProcess, ProcessEnd, Standard, Tensors
 from checks.kernelrun.tensors import TensorError, read
 
 _STARTING = 180.0
@@ -46,8 +46,8 @@ class Job:
 class Finished:
     """What came of it; `law` only where the reference was asked for."""
 
-    process: Process
-    law: Law | None
+    process: HarnessProcess
+    law: Standard | None
 
 
 def run(job: Job, package: Package, tick: Callable[[], None]) -> Finished:
@@ -90,7 +90,7 @@ def _start(job: Job, folder: Path) -> subprocess.Popen[bytes]:
 
 def _watch(
     process: subprocess.Popen[bytes], job: Job, folder: Path, tick: Callable[[], None]
-) -> Ending:
+) -> ProcessEnd:
     """Wait for the end, or bring it about: every case has `limit` seconds from the journal line that began it, and all
     files in the folder together may be as large as one."""
     journal = folder / "out/events.jsonl"
@@ -109,11 +109,11 @@ def _watch(
                 or now - started > _STARTING + _MOST_LIMITS * job.limit
                 or seen > _MOST_LINES
             ):
-                return Ending(limit=allowed)
+                return ProcessEnd(limit=allowed)
             if now - weighed > _WEIGHED:
                 weighed = now
                 if _written(folder) > confine.LARGEST_FILE:
-                    return Ending(signal=int(signal.SIGXFSZ))
+                    return ProcessEnd(signal=int(signal.SIGXFSZ))
     finally:
         _kill(process)
     return _ending(process.returncode)
@@ -145,20 +145,22 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _ending(code: int) -> Ending:
+def _ending(code: int) -> ProcessEnd:
     if code < 0:
-        return Ending(signal=-code)
-    return Ending(signal=code - _SHELL_SIGNAL) if code > _SHELL_SIGNAL else Ending(code=code)
+        return ProcessEnd(signal=-code)
+    return (
+        ProcessEnd(signal=code - _SHELL_SIGNAL) if code > _SHELL_SIGNAL else ProcessEnd(code=code)
+    )
 
 
-def _finished(job: Job, ending: Ending, out: Path) -> Finished:
+def _finished(job: Job, ending: ProcessEnd, out: Path) -> Finished:
     journal = _journal(out)
     outputs = _tensors(out / "outputs", journal.attempts)
     law = None
     if job.reference:
         expected = _tensors(out / "reference", journal.cases)
-        law = Law(journal.cases, expected, journal.lawless, journal.sizes, journal.bandwidth)
-    return Finished(Process(journal, ending, outputs), law)
+        law = Standard(journal.cases, expected, journal.lawless, journal.sizes, journal.bandwidth)
+    return Finished(HarnessProcess(journal, ending, outputs), law)
 
 
 def _last_line(folder: Path) -> str:

@@ -11,7 +11,7 @@ from bot.kernels import confine
 from bot.kernels.package import Package
 from bot.kernels.process import Finished, Job, run
 from checks.kernelrun import trusted_files
-from checks.kernelrun.judge import Law, Process, Tensors, judge, together
+from checks.kernelrun.judge import HarnessProcess, Standard, Tensors, judge, merge_processes
 from checks.kernelrun.model import Case, Run
 
 Progress = Callable[[str, str, int, int], None]
@@ -49,9 +49,9 @@ class _Side:
         self.versions = self.versions or finished.process.journal.versions
         self.device = self.device or finished.process.journal.device
 
-    def add(self, op: str, law_: Law, processes: Sequence[Process]) -> None:
+    def add(self, op: str, law_: Standard, processes: Sequence[HarnessProcess]) -> None:
         """The op's cases, from one or more processes of this side."""
-        self.cases += together([judge(op, law_, p) for p in processes])
+        self.cases += merge_processes([judge(op, law_, p) for p in processes])
         self.bandwidths += [] if law_.bandwidth is None else [law_.bandwidth]
         for process in reversed(processes):
             self.outputs |= {f"{op}/{case}": tensors for case, tensors in process.outputs.items()}
@@ -85,7 +85,7 @@ def alone(package: Package, plan: Plan, progress: Progress) -> Run:
             Job(op, plan.device, plan.limit, True), package, "", progress, n, len(plan.ops)
         )
         side.note(finished)
-        side.add(op, finished.law or Law({}, {}), [finished.process])
+        side.add(op, finished.law or Standard({}, {}), [finished.process])
     return side.run(plan)
 
 
@@ -94,14 +94,17 @@ def against(
 ) -> tuple[Run, Run]:
     """Both sides under one harness, `judge_`'s (which is `base` or `head`); the reference comes from that side too,
     in a process that never loads the other's code."""
-    packages = {BASE: trusted_files.under(judge_, base), HEAD: trusted_files.under(judge_, head)}
+    packages = {
+        BASE: trusted_files.with_harness_of(judge_, base),
+        HEAD: trusted_files.with_harness_of(judge_, head),
+    }
     judging = HEAD if judge_ is head else BASE
     digest = trusted_files.digest(packages[judging])
     sides = {BASE: _Side(digest), HEAD: _Side(digest)}
     order = TIMED if plan.device == "cuda" else UNTIMED
     for n, op in enumerate(plan.ops):
-        done: dict[str, list[Process]] = {BASE: [], HEAD: []}
-        laws = Law({}, {})
+        done: dict[str, list[HarnessProcess]] = {BASE: [], HEAD: []}
+        laws = Standard({}, {})
         for i, name in enumerate(order):
             first = name == judging and not done[name]
             job = Job(op, plan.device, plan.limit, first)

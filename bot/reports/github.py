@@ -10,11 +10,11 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from bot.comment_text import finding_mark, review_mark
 from bot.i18n.catalog import Catalog
 from bot.i18n.escape import Markdown, fence, visible
 from bot.reports import Report
 from bot.reports.blocks import Block, Heading
-from bot.reports.comment_markers import finding_mark, review_mark
 from bot.reports.diff_anchors import Anchor, Anchors
 from bot.reports.document import (
     closing_blocks,

@@ -1,4 +1,4 @@
-"""Base against head, for people and for machines."""
+"""The report of a kernel comparison, base against head, for people and for machines."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.i18n.catalog import Catalog
-from bot.kernels.results import reason_data
 from bot.reports.blocks import Block, Heading, Items, Table, Text
-from bot.reports.kernelrun import as_text, device, facts, name, reason, words_for
-from checks.kernelrun.comparison import Comparison, Pair
+from bot.reports.kernelrun import as_text, device, facts, name, reason, reason_data, words_for
+from checks.kernelrun.comparison import Change, Comparison, Pair
 from checks.kernelrun.model import Case
 from checks.kernelrun.speed import MARGIN, Ratio
 
@@ -20,7 +19,7 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A comparison and whose harness made it: `base`, `head`, or nothing where two stored runs are compared."""
+    """A comparison, and whose harness judged it: `base`, `head`, or empty where two stored runs are compared."""
 
     by: str
     comparison: Comparison
@@ -28,7 +27,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Base against head. `edited`: files that head changed and is judged by."""
+    """Base against head. `edited` are files that head changed although it is judged by them."""
 
     base: str
     head: str
@@ -37,8 +36,8 @@ class Report:
 
     @property
     def worse(self) -> bool:
-        """Whether a case of head got worse under any harness: its own cannot clear it, but can convict it."""
-        return any(j.comparison.worse for j in self.judged)
+        """Whether a case of head got worse under any harness: head's own can convict head, but not clear it."""
+        return any(judged.comparison.worse for judged in self.judged)
 
 
 def render(report: Report, form: str, language: str) -> str:
@@ -49,107 +48,124 @@ def render(report: Report, form: str, language: str) -> str:
 
 
 def blocks(report: Report, words: Catalog) -> Iterator[Block]:
-    """What a person reads of it."""
-    sides = {"base": report.base, "head": report.head}
-    short = {
-        side: text[:12] if len(text) >= 40 and text.isalnum() else text
-        for side, text in sides.items()
-    }
-    yield Heading(2, words("kernelrun.compare-title", **short))
+    """The report for people."""
+    base, head = _short_revision(report.base), _short_revision(report.head)
+    yield Heading(2, words("kernelrun.compare-title", base=base, head=head))
     if report.edited:
         key = "kernelrun.edited" if len(report.judged) > 1 else "kernelrun.edited-not-run"
         yield Text(words(key, files=report.edited))
     first = report.judged[0]
     if first.comparison.apart:
-        yield Text(_apart(first.comparison, words))
+        yield Text(_not_comparable(first.comparison, words))
         return
-    yield Items((*facts(first.comparison.head, words), *_order(first, words)))
+    lines = [*facts(first.comparison.head, words)]
+    if first.by:
+        lines.append(_order_of_processes(first.comparison, words))
+    yield Items(tuple(lines))
+    level = 4 if report.edited else 3
     for judged in report.judged:
         if report.edited:
             yield Heading(3, words(f"kernelrun.under-{judged.by}"))
-        yield from _judged(judged.comparison, 4 if report.edited else 3, words)
-    timed = first.comparison.timed
-    margin = {"margin": f"{MARGIN:.0%}"} if timed else {}
-    yield Text(words("kernelrun.speed-rule" if timed else "kernelrun.no-speed", **margin))
+        yield from _comparison(judged.comparison, level, words)
+    if first.comparison.timed:
+        yield Text(words("kernelrun.speed-rule", margin=f"{MARGIN:.0%}"))
+    else:
+        yield Text(words("kernelrun.no-speed"))
 
 
-def _apart(comparison: Comparison, words: Catalog) -> str:
+def _short_revision(name: str) -> str:
+    """The first twelve digits of a commit id; a folder's name as it is."""
+    is_commit = len(name) >= 40 and name.isalnum()
+    return name[:12] if is_commit else name
+
+
+def _not_comparable(comparison: Comparison, words: Catalog) -> str:
     base, head = device(comparison.base), device(comparison.head)
     return words("kernelrun.not-comparable", parts=comparison.apart, base=base, head=head)
 
 
-def _judged(comparison: Comparison, level: int, words: Catalog) -> Iterator[Block]:
+def _order_of_processes(comparison: Comparison, words: Catalog) -> str:
+    key = "kernelrun.order-timed" if comparison.timed else "kernelrun.order-untimed"
+    return words(key)
+
+
+def _comparison(comparison: Comparison, level: int, words: Catalog) -> Iterator[Block]:
     yield Text(_verdict(comparison, words))
     if not comparison.same_harness:
         yield Text(words("kernelrun.other-harness"))
     columns = ("case", "base", "head", "bits", "speed", "verdict")
     header = tuple(words(f"kernelrun.column-{c}") for c in columns)
-    yield Table(header, tuple(_row(p, words) for p in comparison.pairs))
-    told = tuple(line for pair in comparison.pairs for line in _details(pair, words))
-    if told:
+    yield Table(header, tuple(_row(pair, words) for pair in comparison.pairs))
+    details: list[str] = []
+    for pair in comparison.pairs:
+        details += _details(pair, words)
+    if details:
         yield Heading(level, words("kernelrun.details"))
-        yield Items(told)
+        yield Items(tuple(details))
 
 
 def _verdict(comparison: Comparison, words: Catalog) -> str:
     total = len(comparison.pairs)
-    if not comparison.worse:
+    names = [name(pair) for pair in comparison.worse]
+    if not names:
         return words("kernelrun.none-worse", total=total)
-    names = [name(p) for p in comparison.worse]
     return words("kernelrun.some-worse", worse=len(names), total=total, cases=names)
 
 
-def _order(judged: Judged, words: Catalog) -> tuple[str, ...]:
-    if not judged.by:
-        return ()
-    return (
-        words("kernelrun.order-timed" if judged.comparison.timed else "kernelrun.order-untimed"),
-    )
-
-
 def _row(pair: Pair, words: Catalog) -> tuple[str, ...]:
-    bits = (
-        ""
-        if pair.bit_equal is None
-        else words("kernelrun.yes" if pair.bit_equal else "kernelrun.no")
+    return (
+        words.style.code(name(pair)),
+        _status(pair.base, words),
+        _status(pair.head, words),
+        _bits(pair.bit_equal, words),
+        _speed(pair.ratio, words),
+        words("kernelrun.worse") if pair.worse else "",
     )
-    verdict = words("kernelrun.worse") if pair.worse else ""
-    sides = tuple(_status(case, words) for case in (pair.base, pair.head))
-    return (words.style.code(name(pair)), *sides, bits, _speed(pair.ratio, words), verdict)
 
 
 def _status(case: Case | None, words: Catalog) -> str:
-    return words("kernelrun.absent") if case is None else words(f"kernelrun.status-{case.status}")
+    if case is None:
+        return words("kernelrun.absent")
+    return words(f"kernelrun.status-{case.status}")
+
+
+def _bits(equal: bool | None, words: Catalog) -> str:
+    if equal is None:
+        return ""
+    return words("kernelrun.yes" if equal else "kernelrun.no")
 
 
 def _speed(ratio: Ratio | None, words: Catalog) -> str:
     if ratio is None:
         return ""
-    return f"{ratio.value:.3f} [{ratio.low:.3f}, {ratio.high:.3f}] " + words(
-        f"kernelrun.pace-{ratio.pace}"
-    )
+    pace = words(f"kernelrun.pace-{ratio.pace}")
+    return f"{ratio.value:.3f} [{ratio.low:.3f}, {ratio.high:.3f}] {pace}"
 
 
 def _details(pair: Pair, words: Catalog) -> Iterator[str]:
     for side, case in (("base", pair.base), ("head", pair.head)):
-        if case is not None and case.reason is not None:
-            yield words(
-                "kernelrun.detail-side", case=name(pair), side=side, reason=reason(case, words)
-            )
-        if case is not None and not case.repeatable:
-            yield words("kernelrun.unrepeatable", case=name(pair), side=side)
+        if case is None:
+            continue
+        where = {"case": name(pair), "side": side}
+        if case.reason is not None:
+            yield words("kernelrun.detail-side", **where, reason=reason(case, words))
+        if not case.repeatable:
+            yield words("kernelrun.unrepeatable", **where)
     for change in pair.changes:
-        args = {"case": name(pair), "output": change.output}
-        if change.differing is None:
-            yield words("kernelrun.changed-form", **args)
-        else:
-            largest = "" if change.largest is None else f"{change.largest:.3g}"
-            counts = {
-                "differing": change.differing,
-                "elements": change.elements,
-                "largest": largest,
-            }
-            yield words("kernelrun.changed", **args, **counts)
+        yield _change(pair, change, words)
+
+
+def _change(pair: Pair, change: Change, words: Catalog) -> str:
+    if change.differing is None:
+        return words("kernelrun.changed-form", case=name(pair), output=change.output)
+    return words(
+        "kernelrun.changed",
+        case=name(pair),
+        output=change.output,
+        differing=change.differing,
+        elements=change.elements,
+        largest="" if change.largest is None else f"{change.largest:.3g}",
+    )
 
 
 def _data(report: Report) -> dict[str, Any]:
@@ -159,44 +175,33 @@ def _data(report: Report) -> dict[str, Any]:
         "head": report.head,
         "worse": report.worse,
         "edited": list(report.edited),
-        "judged": [_judged_data(j) for j in report.judged],
+        "judged": [_judged_data(judged) for judged in report.judged],
     }
 
 
 def _judged_data(judged: Judged) -> dict[str, Any]:
     comparison = judged.comparison
-    held = comparison.head.confinement
+    confinement = comparison.head.confinement
     return {
         "harness_of": judged.by or None,
         "same_harness": comparison.same_harness,
         "device": {"base": dict(comparison.base.device), "head": dict(comparison.head.device)},
         "not_comparable": list(comparison.apart),
-        "confinement": {"tool": held.tool, "files": held.files},
+        "confinement": {"tool": confinement.tool, "files": confinement.files},
         "timed": comparison.timed,
-        "cases": [_pair_data(p) for p in comparison.pairs],
+        "cases": [_pair_data(pair) for pair in comparison.pairs],
     }
 
 
 def _pair_data(pair: Pair) -> dict[str, Any]:
-    ratio = pair.ratio
     return {
         "op": pair.op,
         "case": pair.name,
         "base": _side_data(pair.base),
         "head": _side_data(pair.head),
         "bit_equal": pair.bit_equal,
-        "changes": [
-            {
-                "output": c.output,
-                "differing": c.differing,
-                "elements": c.elements,
-                "largest": c.largest,
-            }
-            for c in pair.changes
-        ],
-        "speed": None
-        if ratio is None
-        else {"ratio": ratio.value, "low": ratio.low, "high": ratio.high, "pace": str(ratio.pace)},
+        "changes": [_change_data(change) for change in pair.changes],
+        "speed": _speed_data(pair.ratio),
         "worse": pair.worse,
     }
 
@@ -210,3 +215,18 @@ def _side_data(case: Case | None) -> dict[str, Any] | None:
         "max_error": case.max_error,
         "repeatable": case.repeatable,
     }
+
+
+def _change_data(change: Change) -> dict[str, Any]:
+    return {
+        "output": change.output,
+        "differing": change.differing,
+        "elements": change.elements,
+        "largest": change.largest,
+    }
+
+
+def _speed_data(ratio: Ratio | None) -> dict[str, Any] | None:
+    if ratio is None:
+        return None
+    return {"ratio": ratio.value, "low": ratio.low, "high": ratio.high, "pace": str(ratio.pace)}

@@ -1,90 +1,111 @@
-"""One kernel run, for people and for machines."""
+"""The report of one kernel run, for people and for machines."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
+from typing import Any
 
-from bot.i18n.catalog import Catalog
+from bot.i18n.catalog import LANGUAGES, Catalog
 from bot.i18n.escape import Markdown, Plain
 from bot.i18n.templates import Escaped
-from bot.kernels.results import say, text_of
 from bot.reports.blocks import Block, Heading, Items, Table, Text
 from bot.reports.markdown import join, write
 from bot.reports.terminal import written
 from checks.kernelrun.comparison import Pair
-from checks.kernelrun.model import Case, Run, Status, Times
+from checks.kernelrun.files import to_json
+from checks.kernelrun.model import Case, Reason, Run, Status, Times
 from checks.kernelrun.speed import MEASURES
 
 WIDTH = 100
+"""Columns of the plain text: wider than a report's, because of the tables."""
 
 
 def render(run: Run, form: str, language: str) -> str:
-    """The run as `terminal`, `markdown` or `json`; the last is what `results.json` holds."""
+    """The run as `terminal`, `markdown` or `json`. The last is the content of `results.json`."""
     if form == "json":
-        return text_of(run)
+        return results_json(run)
     return as_text(blocks(run, words_for(form, language)), form)
+
+
+def results_json(run: Run) -> str:
+    """The content of `results.json`, which `checks.kernelrun.files.from_json` reads again."""
+    return json.dumps(to_json(run, reason_data), indent=1, ensure_ascii=False) + "\n"
+
+
+def reason_data(reason: Reason | None) -> dict[str, Any] | None:
+    """A reason in JSON: its key, its arguments, and its sentence in every language."""
+    if reason is None:
+        return None
+    sentences = {language: reason_text(reason, Catalog(language)) for language in LANGUAGES}
+    return {"key": reason.key, "args": dict(reason.args), **sentences}
+
+
+def reason_text(reason: Reason, words: Catalog) -> str:
+    """A reason as a sentence. A file of another version may have a key that has no sentence here: then the key."""
+    try:
+        return words(f"kernelrun.reason-{reason.key}", **reason.args)
+    except KeyError:
+        return words("kernelrun.unknown-reason", key=reason.key)
 
 
 def words_for(form: str, language: str) -> Catalog:
     """The words for a form of output."""
-    return Catalog(language, Markdown() if form == "markdown" else Plain())
+    if form == "markdown":
+        return Catalog(language, Markdown())
+    return Catalog(language, Plain())
 
 
 def as_text(parts: Iterable[Block], form: str) -> str:
     """Blocks as Markdown, or as plain text."""
-    return join(write(b) for b in parts) if form == "markdown" else written(parts, WIDTH)
+    if form == "markdown":
+        return join(write(block) for block in parts)
+    return written(parts, WIDTH)
 
 
 def blocks(run: Run, words: Catalog) -> Iterator[Block]:
-    """What a person reads of one run."""
+    """The report of one run for people."""
     yield Heading(2, words("kernelrun.run-title"))
     yield Items(facts(run, words))
     header = tuple(words(f"kernelrun.column-{c}") for c in ("case", "status", "error", "time"))
     yield Table(header, tuple(_row(case, words) for case in run.cases))
-    told = tuple(
-        words("kernelrun.detail", case=name(c), reason=reason(c, words))
-        for c in run.cases
-        if c.reason
-    )
-    if told:
+    details = tuple(_detail(case, words) for case in run.cases if case.reason)
+    if details:
         yield Heading(3, words("kernelrun.details"))
-        yield Items(told)
+        yield Items(details)
     if run.device.get("interpreter"):
         yield Text(words("kernelrun.no-speed"))
-    good, skipped = (sum(c.status is s for c in run.cases) for s in (Status.OK, Status.UNSUPPORTED))
-    total = len(run.cases)
-    yield Text(
-        words(
-            "kernelrun.run-total",
-            total=total,
-            good=good,
-            skipped=skipped,
-            bad=total - good - skipped,
-        )
-    )
+    yield Text(_total(run, words))
 
 
 def facts(run: Run, words: Catalog) -> tuple[str, ...]:
-    """Where it ran, with what, and how it was held."""
-    held = run.confinement
-    network = "kernelrun.network-on" if held.tool == "none" else "kernelrun.network-off"
-    files = "kernelrun.files-off" if held.files else "kernelrun.files-on"
+    """Where the cases ran, with which versions, and how the code was confined."""
+    confinement = run.confinement
+    tool = {"tool": confinement.tool}
     versions = ", ".join(f"{name} {version}" for name, version in sorted(run.versions.items()))
-    said = {"tool": held.tool}
+    if confinement.tool == "none":
+        network = words("kernelrun.network-on")
+    else:
+        network = words("kernelrun.network-off", **tool)
+    if confinement.files:
+        files = words("kernelrun.files-off", **tool)
+    else:
+        files = words("kernelrun.files-on")
     return (
         words("kernelrun.on-device", device=device(run)),
         words("kernelrun.with-versions", versions=versions),
-        words(network, **said if held.tool != "none" else {}),
-        words(files, **said if held.files else {}),
+        network,
+        files,
     )
 
 
 def device(run: Run) -> str:
-    """The device key on one line, without what the versions say already."""
-    shown = [
-        f"{k} {v}" for k, v in run.device.items() if k not in run.versions and k != "interpreter"
-    ]
-    return ", ".join(shown) or "-"
+    """The device on one line, without the parts that the versions already say."""
+    parts = []
+    for key, value in run.device.items():
+        if key not in run.versions and key != "interpreter":
+            parts.append(f"{key} {value}")
+    return ", ".join(parts) or "-"
 
 
 def name(case: Case | Pair) -> str:
@@ -93,18 +114,36 @@ def name(case: Case | Pair) -> str:
 
 
 def reason(case: Case, words: Catalog) -> Escaped:
-    """Why a case is not ok, as finished text."""
-    return Escaped(say(case.reason, words)) if case.reason is not None else Escaped("")
+    """Why a case is not ok, as finished text; empty for a case that is."""
+    if case.reason is None:
+        return Escaped("")
+    return Escaped(reason_text(case.reason, words))
+
+
+def _detail(case: Case, words: Catalog) -> str:
+    return words("kernelrun.detail", case=name(case), reason=reason(case, words))
+
+
+def _total(run: Run, words: Catalog) -> str:
+    statuses = [case.status for case in run.cases]
+    good = statuses.count(Status.OK)
+    skipped = statuses.count(Status.UNSUPPORTED)
+    total = len(statuses)
+    bad = total - good - skipped
+    return words("kernelrun.run-total", total=total, good=good, skipped=skipped, bad=bad)
 
 
 def _row(case: Case, words: Catalog) -> tuple[str, ...]:
-    error = "" if case.max_error is None or not case.outputs else f"{case.max_error:.2g}"
-    time = _time(case.times) if case.status is Status.OK else ""
+    error = time = ""
+    if case.max_error is not None and case.outputs:
+        error = f"{case.max_error:.2g}"
+    if case.status is Status.OK:
+        time = _microseconds(case.times)
     return (words.style.code(name(case)), words(f"kernelrun.status-{case.status}"), error, time)
 
 
-def _time(times: Times | None) -> str:
-    """Microseconds, of a real measurement alone."""
+def _microseconds(times: Times | None) -> str:
+    """Median and interquartile range in microseconds; empty where nothing real was measured (interpreter)."""
     if times is None or times.how not in MEASURES:
         return ""
     return f"{times.median * 1e6:.2f} us ({times.iqr * 1e6:.2f})"

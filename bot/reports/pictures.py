@@ -14,7 +14,7 @@ from bot.reports.ci.phrasing import duration, name, state
 from bot.reports.kernelpairs import Report
 from bot.reports.kernelrun import name as case_name
 from checks.ci.model import CIRun, Job
-from checks.kernelrun.speed import MARGIN, Pace, Ratio
+from checks.kernelrun.speed import MARGIN, Ratio, Speedup
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +22,12 @@ if TYPE_CHECKING:
 _MOST_ROWS = 40
 _LONGEST_LABEL = 48
 _WAITED, _FINE, _BAD, _OTHER = "#8c959f", COLOURS[2], COLOURS[5], COLOURS[4]
-_PACE = {Pace.SLOWER: _BAD, Pace.FASTER: _FINE, Pace.SAME: _WAITED, Pace.OPEN: COLOURS[1]}
+_PACE = {
+    Speedup.SLOWER: _BAD,
+    Speedup.FASTER: _FINE,
+    Speedup.SAME: _WAITED,
+    Speedup.OPEN: COLOURS[1],
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,39 +1,47 @@
-"""A report cut to a size, between its parts: never inside a character, a fence, a table row or a list item."""
+"""A report cut to a size. It is cut only between its parts: never inside a character, a code fence, a table row or
+a list item."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from bot.comment_text import size
 from bot.i18n.catalog import Catalog
 from bot.reports.blocks import Block, Code, Folded, Items, Table
 from bot.reports.markdown import write
 
+# Blank lines around the note and the tail.
+_SPARE = 8
+# A long block is tried at about this many lengths, so that cutting it stays linear in its size.
+_MOST_STEPS = 64
+
 
 def fit(blocks: Iterable[Block], limit: int, words: Catalog, *, tail: str = "") -> str:
-    """The blocks as Markdown of at most `limit` UTF-16 units, ending in `tail`; a note says where it was cut."""
+    """The blocks as Markdown of at most `limit` UTF-16 units, ending in `tail`.
+
+    Where something had to be left out, a note says so in its place.
+    """
     note = words("report.truncated")
-    room = limit - size(note) - size(tail) - 8
+    room = limit - size(note) - size(tail) - _SPARE
     parts: list[str] = []
     for block in blocks:
         text = write(block)
-        if size(text) + 2 <= room:
-            parts.append(text)
-            room -= size(text) + 2
-            continue
-        part = _shorter(block, room)
-        parts += [part, note] if part else [note]
-        break
-    return "\n\n".join([*parts, tail] if tail else parts) + "\n"
+        if size(text) + 2 > room:
+            shortened = _longest_prefix(block, room)
+            if shortened:
+                parts.append(shortened)
+            parts.append(note)
+            break
+        parts.append(text)
+        room -= size(text) + 2
+    if tail:
+        parts.append(tail)
+    return "\n\n".join(parts) + "\n"
 
 
-def size(text: str) -> int:
-    """UTF-16 units, as GitHub counts them."""
-    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
-
-
-def _shorter(block: Block, room: int) -> str:
-    """As much of a list, a table or a code block as fits, empty where nothing does."""
+def _longest_prefix(block: Block, room: int) -> str:
+    """As much of a list, a table or a code block as fits, or an empty text where nothing does."""
     best = ""
     for smaller in _prefixes(block):
         text = write(smaller)
@@ -44,17 +52,21 @@ def _shorter(block: Block, room: int) -> str:
 
 
 def _prefixes(block: Block) -> Iterator[Block]:
-    """The block with one row, item or line, with two, and so on, in steps that keep the work linear."""
+    """The block with its first row, item or line alone, then with more and more of them."""
     match block:
         case Items(items, _):
-            yield from (replace(block, items=items[:n]) for n in _steps(len(items)))
+            for count in _lengths(len(items)):
+                yield replace(block, items=items[:count])
         case Table(_, rows):
-            yield from (replace(block, rows=rows[:n]) for n in _steps(len(rows)))
+            for count in _lengths(len(rows)):
+                yield replace(block, rows=rows[:count])
         case Folded(_, (inner,)):
-            yield from (replace(block, blocks=(smaller,)) for smaller in _prefixes(inner))
+            for smaller in _prefixes(inner):
+                yield replace(block, blocks=(smaller,))
         case Code(lines, _):
-            yield from (replace(block, lines=lines[:n]) for n in _steps(len(lines)))
+            for count in _lengths(len(lines)):
+                yield replace(block, lines=lines[:count])
 
 
-def _steps(count: int) -> range:
-    return range(1, count, max(1, count // 64))
+def _lengths(count: int) -> range:
+    return range(1, count, max(1, count // _MOST_STEPS))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from statistics import median, quantiles
 
-from bot.ci.history import History, Precision
+from bot.ci.history import History
 from bot.db.commands import Records
 from bot.web.page_store import PageStore
 from bot.web.rule_stats import FindingOutcomes, RuleStats
+from checks.ci.precision import Precision
 
 
 @dataclass(frozen=True, slots=True)

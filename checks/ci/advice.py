@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from checks.ci.attribution import Case, Verdict
+from checks.ci.attribution import AttributionInput, Attribution
 from checks.ci.message_keys import Advice, Reason, Root
 from checks.ci.model import Job
-from checks.ci.observed_failures import Seen
-from checks.ci.predictions import confirming
+from checks.ci.observed_failures import ObservedFailure
+from checks.ci.predictions import confirmed_by
 from checks.ci.report import Category, Cause, Rerun, Suggestion
 from checks.core.finding import Location, Message
 
@@ -25,7 +25,7 @@ _IN_CHANGE = frozenset(
 )
 
 
-def rerun(seen: Seen, cause: Cause, job: Job) -> Rerun:
+def rerun(seen: ObservedFailure, cause: Cause, job: Job) -> Rerun:
     """Infrastructure is run again once; a number that was off only gets more samples, whatever its cause."""
     if seen.category is Category.NUMERICAL:
         return Rerun.SAMPLES
@@ -42,7 +42,7 @@ def rerun(seen: Seen, cause: Cause, job: Job) -> Rerun:
             return Rerun.ASK
 
 
-def suggestions(case: Case, verdict: Verdict) -> tuple[Suggestion, ...]:
+def suggestions(case: AttributionInput, verdict: Attribution) -> tuple[Suggestion, ...]:
     """At most `MOST`, the surest first, each place once."""
     found: dict[tuple[str, Location | None], Suggestion] = {}
     for item in (
@@ -55,8 +55,8 @@ def suggestions(case: Case, verdict: Verdict) -> tuple[Suggestion, ...]:
     return chosen or (Suggestion(Message(Advice.READ_LOG)),)
 
 
-def _by_evidence(case: Case, verdict: Verdict) -> Iterator[Suggestion]:
-    for item in confirming(case.seen, case.foretold.failures):
+def _by_evidence(case: AttributionInput, verdict: Attribution) -> Iterator[Suggestion]:
+    for item in confirmed_by(case.seen, case.foretold.failures):
         message = Message(Advice.UPDATE_FIXTURE, {"expression": item.failure.expression})
         yield Suggestion(message, item.failure.fixture)
         for other in item.finding.related:
@@ -71,7 +71,7 @@ def _by_evidence(case: Case, verdict: Verdict) -> Iterator[Suggestion]:
             yield Suggestion(Message(Advice.LOOK_AT_FILE), evidence.location)
 
 
-def _by_category(case: Case, verdict: Verdict) -> Iterator[Suggestion]:
+def _by_category(case: AttributionInput, verdict: Attribution) -> Iterator[Suggestion]:
     seen = case.seen
     last = case.frames[-1] if case.frames else None
     at = Location(last.path, last.line) if last is not None and last.known else None
@@ -96,7 +96,7 @@ def _by_category(case: Case, verdict: Verdict) -> Iterator[Suggestion]:
             yield Suggestion(Message(Advice.CHECK_RUNNER, {"runner": case.job.runner}))
 
 
-def _by_cause(case: Case, verdict: Verdict) -> Iterator[Suggestion]:
+def _by_cause(case: AttributionInput, verdict: Attribution) -> Iterator[Suggestion]:
     match verdict.cause:
         case Cause.CONSEQUENCE:
             first = verdict.root.args.get("first") or verdict.root.args.get("needs", "")
@@ -107,10 +107,10 @@ def _by_cause(case: Case, verdict: Verdict) -> Iterator[Suggestion]:
             yield Suggestion(Message(Advice.RERUN_ONCE))
 
 
-def related(case: Case, verdict: Verdict) -> tuple[Location, ...]:
+def related(case: AttributionInput, verdict: Attribution) -> tuple[Location, ...]:
     """Places of the change that the cause names: the prediction's way, and what the links point at."""
     found: list[Location] = []
-    for item in confirming(case.seen, case.foretold.failures):
+    for item in confirmed_by(case.seen, case.foretold.failures):
         found += [item.failure.raised_at, item.finding.location]
     found += [
         e.location

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from typing import BinaryIO, TypeVar
 
 from checks.ci import coverage, progress
-from checks.ci.change_links import Linker
-from checks.ci.job_reading import Read, read_job
-from checks.ci.log_failures import failures
+from checks.ci.change_links import ChangeLinker
+from checks.ci.job_reading import JobReading, read_job
+from checks.ci.log_failures import failures_in_log
 from checks.ci.message_keys import Note
 from checks.ci.model import CIRun, Conclusion, Files, Job, Requirement, Status
-from checks.ci.predictions import Foretold, Predicted, foretold, outcomes
+from checks.ci.predictions import Predictions, PredictedTest, collect_predictions, outcomes
 from checks.ci.report import CIReport, FailedJob, PatchCoverage, Prediction
 from checks.ci.verdicts import failed_job, not_analysed
 from checks.core.change import ChangeSet
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 @dataclass
-class Guard:
+class CrashGuard:
     """Runs a part of the analysis whose input is a stranger's; a crash there gives `otherwise` and a note.
 
     The one broad `except` of the analysis: a classifier that panicked once labelled real failures as flaky
@@ -55,12 +55,14 @@ def analyse(
     `findings` are the review's: its predicted failures are confirmed or refuted. Reads each log a few times
     at most, a block at a time, and keeps no more of it than failures' own lines.
     """
-    guard = Guard()
-    linker = Linker(change, config or Config()) if change is not None else None
-    told = foretold(findings)
+    guard = CrashGuard()
+    linker = ChangeLinker(change, config or Config()) if change is not None else None
+    told = collect_predictions(findings)
     bad = [j for j in run.jobs if j.failed or _skipped_by_need(run, j)]
     tested = [j for j in run.jobs if j.status is Status.COMPLETED and j not in bad and j.junit]
-    reads = {j.id: guard.run(j.name, lambda j=j: read_job(j, files), Read) for j in [*bad, *tested]}  # type: ignore[misc]
+    reads = {
+        j.id: guard.run(j.name, lambda j=j: read_job(j, files), JobReading) for j in [*bad, *tested]
+    }  # type: ignore[misc]
     jobs = [_explain(run, j, reads[j.id], linker, told, guard) for j in bad]
     order = {Requirement.REQUIRED: 0, Requirement.UNKNOWN: 1, Requirement.OPTIONAL: 2}
     return CIReport(
@@ -77,19 +79,24 @@ def analyse(
 
 def signatures(log: BinaryIO) -> tuple[str, ...]:
     """The signatures of the failures that a raw log shows, sorted; for `Past.signature` and `Attempt.signatures`."""
-    found, _ = failures(log)
+    found, _ = failures_in_log(log)
     return tuple(sorted({s.signature for s in found} - {""}))
 
 
 def _explain(
-    run: CIRun, job: Job, read: Read, linker: Linker | None, told: Foretold, guard: Guard
+    run: CIRun,
+    job: Job,
+    read: JobReading,
+    linker: ChangeLinker | None,
+    told: Predictions,
+    guard: CrashGuard,
 ) -> FailedJob:
     return guard.run(
         job.name,
         lambda: failed_job(run, job, read, linker, told),
         lambda: guard.run(
             job.name,
-            lambda: failed_job(run, job, read, None, Foretold()),
+            lambda: failed_job(run, job, read, None, Predictions()),
             lambda: not_analysed(job),
         ),
     )
@@ -102,14 +109,16 @@ def _skipped_by_need(run: CIRun, job: Job) -> bool:
     return any(n is not None and n.failed for n in needed)
 
 
-def _outcomes(known: tuple[Predicted, ...], reads: dict[str, Read]) -> tuple[Prediction, ...]:
+def _outcomes(
+    known: tuple[PredictedTest, ...], reads: dict[str, JobReading]
+) -> tuple[Prediction, ...]:
     failed = {id: tuple(s for s in read.seen if s.test) for id, read in reads.items()}
     passed = frozenset(test for read in reads.values() for test in read.passed)
     return tuple(outcomes(known, failed, passed))
 
 
 def _coverage(
-    run: CIRun, files: Files, linker: Linker | None, guard: Guard
+    run: CIRun, files: Files, linker: ChangeLinker | None, guard: CrashGuard
 ) -> PatchCoverage | None:
     if linker is None or not run.coverage:
         return None
@@ -119,7 +128,7 @@ def _coverage(
     )
 
 
-def _notes(run: CIRun, linker: Linker | None) -> tuple[Message, ...]:
+def _notes(run: CIRun, linker: ChangeLinker | None) -> tuple[Message, ...]:
     notes = [] if run.required_known else [Message(Note.REQUIRED_UNKNOWN)]
     if linker is None:
         notes.append(Message(Note.NO_CHANGE))

@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from checks.ci import earlier_runs
-from checks.ci.change_links import ENOUGH, STRONG, Linker
+from checks.ci.change_links import ENOUGH, STRONG, ChangeLinker
 from checks.ci.classify import Origin
 from checks.ci.message_keys import Reason, Root
 from checks.ci.model import CIRun, Conclusion, Job
-from checks.ci.observed_failures import Seen, crash
-from checks.ci.predictions import Foretold, confirming, reached
+from checks.ci.observed_failures import ObservedFailure, crash_in_output
+from checks.ci.predictions import Predictions, confirmed_by, baseline_evidence
 from checks.ci.report import Category, Cause, Evidence, Frame
-from checks.ci.setup_steps import is_setup, touched
+from checks.ci.setup_steps import is_setup, changes_to_setup
 from checks.core.finding import Confidence, Location, Message
 
 _DEAD = frozenset(
@@ -36,7 +36,7 @@ _OF_DIFF = re.compile(r"(?i)\b(?:diff|patch)\b|is below")
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Attribution:
     cause: Cause
     confidence: Confidence
     root: Message
@@ -44,17 +44,17 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Case:
+class AttributionInput:
     """A failure among what else is known: the job's other failures, and the line in which a server was seen to die."""
 
     run: CIRun
     job: Job
-    seen: Seen
-    others: tuple[Seen, ...] = ()
+    seen: ObservedFailure
+    others: tuple[ObservedFailure, ...] = ()
     died: Evidence | None = None
     tests_ran: bool = False
-    linker: Linker | None = None
-    foretold: Foretold = field(default_factory=Foretold)
+    linker: ChangeLinker | None = None
+    foretold: Predictions = field(default_factory=Predictions)
 
     @property
     def error(self) -> dict[str, str]:
@@ -71,7 +71,7 @@ class Case:
         return self.linker.place(self.seen) if self.linker is not None else self.seen.frames
 
 
-def decide(case: Case) -> Verdict:
+def attribute(case: AttributionInput) -> Attribution:
     """The cause. `CONSEQUENCE` of another failure's cause is settled last, by `follow`."""
     for step in (
         _person,
@@ -89,16 +89,16 @@ def decide(case: Case) -> Verdict:
     return _unknown(case, ())
 
 
-def _person(case: Case) -> Verdict | None:
+def _person(case: AttributionInput) -> Attribution | None:
     if case.seen.category is Category.APPROVAL:
         said = case.seen.error if case.seen.origin is Origin.PERSON else ""
-        return Verdict(
+        return Attribution(
             Cause.PERSON,
             Confidence.HIGH,
             Message(Root.APPROVAL, {"name": case.job.name, "said": said}),
         )
     if case.seen.category is Category.PR_TEMPLATE or case.seen.origin is Origin.PERSON:
-        return Verdict(
+        return Attribution(
             Cause.PERSON,
             Confidence.HIGH,
             Message(Root.PERSON, {"error": case.seen.error or case.job.name}),
@@ -106,7 +106,7 @@ def _person(case: Case) -> Verdict | None:
     return None
 
 
-def _needs(case: Case) -> Verdict | None:
+def _needs(case: AttributionInput) -> Attribution | None:
     """A job that waited for a failed one, or that was stopped when another failed."""
     failed = [j for id in case.job.needs if (j := case.run.job(id)) is not None and j.failed]
     if failed and case.seen.category in (
@@ -116,16 +116,16 @@ def _needs(case: Case) -> Verdict | None:
     ):
         reasons = tuple(Evidence(Message(Reason.NEED_FAILED, {"name": j.name})) for j in failed)
         names = ", ".join(j.name for j in failed)
-        return Verdict(
+        return Attribution(
             Cause.CONSEQUENCE, Confidence.HIGH, Message(Root.NEED, {"needs": names}), reasons
         )
     if case.seen.category is Category.CANCELLED:
-        return Verdict(Cause.UNKNOWN, Confidence.LOW, Message(Root.CANCELLED))
+        return Attribution(Cause.UNKNOWN, Confidence.LOW, Message(Root.CANCELLED))
     return None
 
 
-def _predicted(case: Case) -> Verdict | None:
-    found = confirming(case.seen, case.foretold.failures)
+def _predicted(case: AttributionInput) -> Attribution | None:
+    found = confirmed_by(case.seen, case.foretold.failures)
     if not found:
         return None
     first = found[0].failure
@@ -136,13 +136,15 @@ def _predicted(case: Case) -> Verdict | None:
         {**args, "exception": case.seen.error, "path": at.path, "line": at.start_line},
     )
     kept = tuple(e for e in case.links if e.weight > 0)
-    return Verdict(Cause.THIS_PR, Confidence.HIGH, root, (*(p.evidence() for p in found), *kept))
+    return Attribution(
+        Cause.THIS_PR, Confidence.HIGH, root, (*(p.evidence() for p in found), *kept)
+    )
 
 
-def _baseline(case: Case) -> Verdict | None:
+def _baseline(case: AttributionInput) -> Attribution | None:
     """A number that differs from a stored one which the change was shown to reach: meant or not, it comes from here."""
     found = (
-        reached(case.seen, case.foretold.baselines)
+        baseline_evidence(case.seen, case.foretold.baselines)
         if case.seen.category is Category.NUMERICAL
         else None
     )
@@ -157,17 +159,19 @@ def _baseline(case: Case) -> Verdict | None:
         "line": at.start_line,
     }
     if diff is None:
-        return Verdict(Cause.THIS_PR, Confidence.MEDIUM, Message(Root.BASELINE, args), (reason,))
+        return Attribution(
+            Cause.THIS_PR, Confidence.MEDIUM, Message(Root.BASELINE, args), (reason,)
+        )
     compared = Evidence(Message(Reason.RECORDS, {"verdict": diff.verdict}))
     root = Message(
         Root.BASELINE_SAFE if diff.safe else Root.BASELINE_COMPARED,
         {**args, "verdict": diff.verdict},
     )
     sure = Confidence.MEDIUM if diff.open else Confidence.HIGH
-    return Verdict(Cause.THIS_PR, sure, root, (reason, compared))
+    return Attribution(Cause.THIS_PR, sure, root, (reason, compared))
 
 
-def _by_history(case: Case) -> Verdict | None:
+def _by_history(case: AttributionInput) -> Attribution | None:
     """The base branch or flakiness, unless the failure stands in what the change altered: then both are shown, and
     neither is claimed."""
     strong = tuple(e for e in case.links if e.weight >= ENOUGH)
@@ -181,7 +185,7 @@ def _by_history(case: Case) -> Verdict | None:
         return _unknown(case, (*strong, *base, *here, *others, *again))
     if base:
         commit = base[0].past.commit if base[0].past else ""
-        return Verdict(
+        return Attribution(
             Cause.BASE,
             Confidence.HIGH,
             Message(Root.BASE, {**case.error, "commit": commit}),
@@ -189,12 +193,12 @@ def _by_history(case: Case) -> Verdict | None:
         )
     if here:
         root = Message(Root.FLAKY_RERUN, {**case.error, "attempts": len(here)})
-        return Verdict(Cause.FLAKY, Confidence.HIGH, root, (*here, *others))
+        return Attribution(Cause.FLAKY, Confidence.HIGH, root, (*here, *others))
     root = Message(Root.FLAKY_OTHERS, {**case.error, "count": len(others)})
-    return Verdict(Cause.FLAKY, Confidence.MEDIUM, root, (*others, *again))
+    return Attribution(Cause.FLAKY, Confidence.MEDIUM, root, (*others, *again))
 
 
-def _linked(case: Case) -> Verdict | None:
+def _linked(case: AttributionInput) -> Attribution | None:
     links = case.links
     best = max((e.weight for e in links), default=0)
     total = sum(e.weight for e in links)
@@ -208,10 +212,10 @@ def _linked(case: Case) -> Verdict | None:
         else Confidence.MEDIUM
     )
     sure = sure if best >= ENOUGH else Confidence.LOW
-    return Verdict(Cause.THIS_PR, sure, _link_root(first, case), links)
+    return Attribution(Cause.THIS_PR, sure, _link_root(first, case), links)
 
 
-def _link_root(first: Evidence, case: Case) -> Message:
+def _link_root(first: Evidence, case: AttributionInput) -> Message:
     at = first.location or Location("", 0)
     args = {**case.error, "path": at.path, "line": at.start_line, **first.message.args}
     roots = {
@@ -225,18 +229,18 @@ def _link_root(first: Evidence, case: Case) -> Message:
     return Message(roots.get(Reason(first.message.key), Root.LINKED), args)
 
 
-def _infrastructure(case: Case) -> Verdict | None:
+def _infrastructure(case: AttributionInput) -> Attribution | None:
     seen = case.seen
     if seen.origin is Origin.INFRASTRUCTURE:
         root = Message(Root.INFRASTRUCTURE, {**case.error, "category": str(seen.category)})
-        return Verdict(
+        return Attribution(
             Cause.INFRASTRUCTURE, Confidence.HIGH, root, earlier_runs.repeated(case.job, seen)
         )
     if seen.origin is not Origin.SETUP or case.tests_ran:
         return None
     step = next((s for s in case.job.steps if s.conclusion.failed), None)
     setup = step is not None and is_setup(step.name)
-    own = touched(case.linker, seen.text)
+    own = changes_to_setup(case.linker, seen.text)
     if own:
         return _unknown(case, own)
     if step is None or not (setup or case.linker is not None):
@@ -244,27 +248,33 @@ def _infrastructure(case: Case) -> Verdict | None:
     evidence = (Evidence(Message(Reason.NO_STEP_RAN, {"step": step.name})),)
     root = Message(Root.INFRASTRUCTURE, {**case.error, "category": str(seen.category)})
     sure = Confidence.HIGH if setup and case.linker is not None else Confidence.MEDIUM
-    return Verdict(Cause.INFRASTRUCTURE, sure, root, evidence)
+    return Attribution(Cause.INFRASTRUCTURE, sure, root, evidence)
 
 
-def _change_by_kind(case: Case) -> Verdict | None:
+def _change_by_kind(case: AttributionInput) -> Attribution | None:
     """Gates that look at the diff alone."""
     if case.seen.category is Category.COVERAGE_GATE and _OF_DIFF.search(case.seen.text):
-        return Verdict(Cause.THIS_PR, Confidence.MEDIUM, Message(Root.UNKNOWN, case.error))
+        return Attribution(Cause.THIS_PR, Confidence.MEDIUM, Message(Root.UNKNOWN, case.error))
     return None
 
 
-def _unknown(case: Case, evidence: tuple[Evidence, ...]) -> Verdict:
+def _unknown(case: AttributionInput, evidence: tuple[Evidence, ...]) -> Attribution:
     key = Root.NUMERICAL if case.seen.category is Category.NUMERICAL else Root.UNKNOWN
-    return Verdict(Cause.UNKNOWN, Confidence.LOW, Message(key, case.error), evidence or case.links)
+    return Attribution(
+        Cause.UNKNOWN, Confidence.LOW, Message(key, case.error), evidence or case.links
+    )
 
 
-def follow(case: Case, verdict: Verdict, decided: Iterable[tuple[Seen, Verdict]]) -> Verdict:
+def attribute_consequence(
+    case: AttributionInput,
+    verdict: Attribution,
+    decided: Iterable[tuple[ObservedFailure, Attribution]],
+) -> Attribution:
     """`CONSEQUENCE` for a lost connection whose other side was seen to raise or die, or whose job has a failure of this
     change that came first; else `verdict`."""
     if case.seen.origin is not Origin.FOLLOWS or verdict.cause is not Cause.UNKNOWN:
         return verdict
-    server = crash(case.seen.captured)
+    server = crash_in_output(case.seen.captured)
     if server is not None:
         links = case.linker.reasons(server) if case.linker else ()
         sure = Confidence.HIGH if any(e.weight >= STRONG for e in links) else Confidence.MEDIUM
@@ -272,13 +282,15 @@ def follow(case: Case, verdict: Verdict, decided: Iterable[tuple[Seen, Verdict]]
         known = [f for f in (case.linker.place(server) if case.linker else ()) if f.known]
         at = Location(known[-1].path, known[-1].line) if known else None
         reason = Evidence(Message(Reason.FIRST, {"first": server.error}), at)
-        return Verdict(Cause.CONSEQUENCE, sure, root, (reason, *(e for e in links if e.weight > 0)))
+        return Attribution(
+            Cause.CONSEQUENCE, sure, root, (reason, *(e for e in links if e.weight > 0))
+        )
     dead = next((s for s in case.others if s.category in _DEAD), None)
     first = dead.error if dead else case.died.line.text if case.died and case.died.line else ""
     if first:
         reason = case.died or Evidence(Message(Reason.FIRST, {"first": first}))
         root = Message(Root.CONSEQUENCE, {**case.error, "first": first})
-        return Verdict(Cause.CONSEQUENCE, Confidence.MEDIUM, root, (reason, *verdict.evidence))
+        return Attribution(Cause.CONSEQUENCE, Confidence.MEDIUM, root, (reason, *verdict.evidence))
     mine = (s for s, v in decided if v.cause is Cause.THIS_PR and s.test)
     own = next(
         (s for s in mine if s.category is not Category.NUMERICAL), None
@@ -287,14 +299,14 @@ def follow(case: Case, verdict: Verdict, decided: Iterable[tuple[Seen, Verdict]]
         return verdict
     root = Message(Root.CONSEQUENCE, {**case.error, "first": own.test})
     reason = Evidence(Message(Reason.FIRST, {"first": own.test}))
-    return Verdict(Cause.CONSEQUENCE, Confidence.LOW, root, (reason, *verdict.evidence))
+    return Attribution(Cause.CONSEQUENCE, Confidence.LOW, root, (reason, *verdict.evidence))
 
 
-def without_log(case: Case) -> Verdict:
+def attribute_without_log(case: AttributionInput) -> Attribution:
     """A failed job of which nothing could be read. "No log" is never a reason to call it flaky."""
     job = case.job
     if job.conclusion is Conclusion.ACTION_REQUIRED:
-        return Verdict(
+        return Attribution(
             Cause.PERSON, Confidence.HIGH, Message(Root.APPROVAL, {"name": job.name, "said": ""})
         )
     settled = _person(case) or _needs(case)
@@ -303,15 +315,20 @@ def without_log(case: Case) -> Verdict:
     ran = [s for s in job.steps if s.conclusion is not Conclusion.SKIPPED]
     own = [s for s in ran if not is_setup(s.name)]
     broken = next((s for s in ran if s.conclusion.failed), None)
-    if job.runner and broken is not None and not own and not touched(case.linker, case.seen.text):
+    if (
+        job.runner
+        and broken is not None
+        and not own
+        and not changes_to_setup(case.linker, case.seen.text)
+    ):
         never = (Evidence(Message(Reason.NO_STEP_RAN, {"step": broken.name})),)
-        return Verdict(
+        return Attribution(
             Cause.INFRASTRUCTURE,
             Confidence.MEDIUM,
             Message(Root.NEVER_STARTED, {"step": broken.name}),
             never,
         )
     reasons = () if job.runner else (Evidence(Message(Reason.NO_RUNNER)),)
-    return Verdict(
+    return Attribution(
         Cause.UNKNOWN, Confidence.LOW, Message(Root.NO_LOG, {"state": str(job.log_state)}), reasons
     )

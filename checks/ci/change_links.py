@@ -16,7 +16,7 @@ from functools import cached_property
 
 from checks.ci.frames import in_repository
 from checks.ci.message_keys import Reason
-from checks.ci.observed_failures import Seen
+from checks.ci.observed_failures import ObservedFailure
 from checks.ci.report import Category, Evidence, Frame
 from checks.core.change import ChangeSet
 from checks.core.config import Config
@@ -36,7 +36,7 @@ _AT_PLACE = frozenset({Category.BUILD_ERROR, Category.LINT, Category.COLLECTION_
 
 
 @dataclass
-class Linker:
+class ChangeLinker:
     """Links failures to one change; what is derived of the change is made once."""
 
     change: ChangeSet
@@ -51,11 +51,11 @@ class Linker:
     def changed(self) -> frozenset[str]:
         return frozenset(f.path for f in self.change.files)
 
-    def place(self, seen: Seen) -> tuple[Frame, ...]:
+    def place(self, seen: ObservedFailure) -> tuple[Frame, ...]:
         """The failure's frames, with the repository's paths."""
         return in_repository(seen.frames, self.paths)
 
-    def reasons(self, seen: Seen) -> tuple[Evidence, ...]:
+    def reasons(self, seen: ObservedFailure) -> tuple[Evidence, ...]:
         """Every reason for or against, the heaviest first."""
         found = [
             *self._of_frames(seen),
@@ -65,7 +65,7 @@ class Linker:
         ]
         return tuple(sorted(found, key=lambda e: -abs(e.weight)))
 
-    def _of_frames(self, seen: Seen) -> Iterator[Evidence]:
+    def _of_frames(self, seen: ObservedFailure) -> Iterator[Evidence]:
         at_place = seen.category in _AT_PLACE
         given: set[tuple[str, str]] = set()
         for frame in reversed(self.place(seen)):
@@ -100,7 +100,7 @@ class Linker:
             (h.path, h.qualname): h for _, h in self.change.changed_functions() if h is not None
         }
 
-    def _of_test(self, seen: Seen) -> Iterator[Evidence]:
+    def _of_test(self, seen: ObservedFailure) -> Iterator[Evidence]:
         path = seen.test.split("::")[0]
         if path not in self.paths:
             return
@@ -158,7 +158,7 @@ class Linker:
                 yield from known.module(unit.path, f"{item.module}{dot}{item.name}")
             yield from known.module(unit.path, item.module)
 
-    def _of_ops(self, seen: Seen) -> Iterator[Evidence]:
+    def _of_ops(self, seen: ObservedFailure) -> Iterator[Evidence]:
         words = set(_WORD.findall(seen.text))
         for name, function in self._ops.items():
             if name in words:
@@ -184,7 +184,7 @@ class Linker:
             found.setdefault(function.name, function)
         return found
 
-    def _of_words(self, seen: Seen) -> Iterator[Evidence]:
+    def _of_words(self, seen: ObservedFailure) -> Iterator[Evidence]:
         shared = sorted(set(_WORD.findall(seen.error)) & self._words)
         rare = [w for w in shared[:20] if self._is_rare(w)]
         if rare:

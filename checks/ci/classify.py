@@ -19,8 +19,8 @@ from typing import BinaryIO
 
 import numpy as np
 
-from checks.ci.literal_prefilter import Grams, Hits, Ints
-from checks.ci.log_blocks import blocks, clean, stamp
+from checks.ci.literal_prefilter import LiteralTable, Hits, Ints
+from checks.ci.log_blocks import blocks, clean_line, time_stamp
 from checks.ci.report import Category, LogLine
 
 
@@ -104,7 +104,7 @@ def _rule(raw: dict[str, object]) -> Rule:
 
 
 @cache
-def _grams() -> tuple[Grams, tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]]:
+def _grams() -> tuple[LiteralTable, tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]]:
     """The table of all literals, and for each rule the numbers of those in its `need` and its `also`."""
     literals = {
         literal: n
@@ -113,7 +113,7 @@ def _grams() -> tuple[Grams, tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
     numbers = (
         (tuple(literals[x] for x in r.need), tuple(literals[x] for x in r.also)) for r in rules()
     )
-    return Grams(literals), tuple(numbers)
+    return LiteralTable(literals), tuple(numbers)
 
 
 def scan(stream: BinaryIO, within: tuple[datetime, datetime] | None = None) -> Scan:
@@ -155,11 +155,11 @@ def _in_block(
         raw = data[starts[index] : starts[index + 1]]
         if (
             within is not None
-            and (time := stamp(raw)) is not None
+            and (time := time_stamp(raw)) is not None
             and not within[0] <= time <= within[1]
         ):
             continue
-        line = clean(raw, position - starts[index])
+        line = clean_line(raw, position - starts[index])
         for place in wanted:
             if rules()[place].match(line) is not None:
                 found[place] = LogLine(first + index, line)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from checks.ci.message_keys import Reason
 from checks.ci.model import CIRun, Conclusion, Job, Past, Where
-from checks.ci.observed_failures import Seen
+from checks.ci.observed_failures import ObservedFailure
 from checks.ci.report import Evidence
 from checks.core.finding import Message
 
@@ -15,7 +15,7 @@ WINDOW = timedelta(days=7)
 OTHERS = 2
 
 
-def on_base(run: CIRun, job: Job, seen: Seen) -> tuple[Evidence, ...]:
+def on_base(run: CIRun, job: Job, seen: ObservedFailure) -> tuple[Evidence, ...]:
     """The same failure of the same job on the merge base, or on the base branch and not passed there since."""
     base = (Where.BASE, Where.MERGE_BASE)
     passed = [
@@ -31,7 +31,7 @@ def on_base(run: CIRun, job: Job, seen: Seen) -> tuple[Evidence, ...]:
     return tuple(Evidence(Message(Reason.ON_BASE, args), past=p) for p in _newest(same))
 
 
-def on_others(run: CIRun, job: Job, seen: Seen) -> tuple[Evidence, ...]:
+def on_others(run: CIRun, job: Job, seen: ObservedFailure) -> tuple[Evidence, ...]:
     """The same failure on at least two other pull requests of other authors, within the seven days before."""
     same = {
         p.pull: p
@@ -47,7 +47,7 @@ def on_others(run: CIRun, job: Job, seen: Seen) -> tuple[Evidence, ...]:
     return tuple(Evidence(message, past=p) for p in _newest([*same.values()]))
 
 
-def passed_here(run: CIRun, job: Job, seen: Seen) -> tuple[Evidence, ...]:
+def passed_here(run: CIRun, job: Job, seen: ObservedFailure) -> tuple[Evidence, ...]:
     """The same job, or test, passed on this very commit: an earlier attempt, or another run of this pull request.
 
     A run of the branch alone does not count: it has the head, but not what it was merged with.
@@ -67,13 +67,13 @@ def passed_here(run: CIRun, job: Job, seen: Seen) -> tuple[Evidence, ...]:
     return tuple(found)
 
 
-def repeated(job: Job, seen: Seen) -> tuple[Evidence, ...]:
+def repeated(job: Job, seen: ObservedFailure) -> tuple[Evidence, ...]:
     """Earlier attempts on this commit that failed the same way."""
     same = [a for a in job.attempts if seen.signature and seen.signature in a.signatures]
     return (Evidence(Message(Reason.REPEATED, {"count": len(same)})),) if same else ()
 
 
-def _same(run: CIRun, job: Job, seen: Seen) -> list[Past]:
+def _same(run: CIRun, job: Job, seen: ObservedFailure) -> list[Past]:
     if not seen.signature:
         return []
     return [

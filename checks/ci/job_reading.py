@@ -12,7 +12,7 @@ from checks.ci import junit, log_failures
 from checks.ci.classify import Scan, scan_text
 from checks.ci.message_keys import JUnitProblem, Note
 from checks.ci.model import Conclusion, Files, Job
-from checks.ci.observed_failures import Seen, of_test
+from checks.ci.observed_failures import ObservedFailure, test_failure
 from checks.ci.report import Category, LogLine
 from checks.core.finding import Message
 
@@ -32,18 +32,18 @@ _BY_CONCLUSION = {
 
 
 @dataclass(frozen=True)
-class Read:
+class JobReading:
     """`seen`: failures, the whole job's first; `marks`: facts of the log by name; `logged`: whether any text was
     there."""
 
-    seen: tuple[Seen, ...] = ()
+    seen: tuple[ObservedFailure, ...] = ()
     passed: frozenset[str] = frozenset()
     marks: Mapping[str, LogLine] = field(default_factory=dict)
     logged: bool = False
     notes: tuple[Message, ...] = ()
 
 
-def read_job(job: Job, files: Files) -> Read:
+def read_job(job: Job, files: Files) -> JobReading:
     """What failed in `job`: structured results first, then the log, then GitHub's own words."""
     results, notes = _results(job, files)
     found, scan = _log(job, files)
@@ -58,7 +58,7 @@ def read_job(job: Job, files: Files) -> Read:
     if scan is not None and scan.size == 0:
         notes = (*notes, Message(Note.LOG_EMPTY))
     marks = scan.marks if scan is not None else {}
-    return Read(
+    return JobReading(
         seen,
         passed,
         marks,
@@ -67,26 +67,26 @@ def read_job(job: Job, files: Files) -> Read:
     )
 
 
-def _of_case(case: junit.Case) -> Seen:
+def _of_case(case: junit.FailedCase) -> ObservedFailure:
     """A structured result, with what the file has of other processes' words (pytest's `junit_logging`)."""
-    seen = of_test(case.test, case.message, case.text, structured=True)
+    seen = test_failure(case.test, case.message, case.text, structured=True)
     return (
         replace(seen, captured=(*seen.captured, *case.errors.split("\n"))) if case.errors else seen
     )
 
 
-def _with_log(test: Seen, logged: Seen) -> Seen:
+def _with_log(test: ObservedFailure, logged: ObservedFailure) -> ObservedFailure:
     """A structured result with the log's line numbers and what other processes printed."""
     return replace(test, lines=logged.lines, captured=logged.captured or test.captured)
 
 
-def _of_job(seen: Seen) -> bool:
+def _of_job(seen: ObservedFailure) -> bool:
     """Whether the job died of it, whatever its tests said."""
     return seen.whole_job and seen.category is not Category.UNKNOWN
 
 
-def _results(job: Job, files: Files) -> tuple[list[junit.Results], tuple[Message, ...]]:
-    results: list[junit.Results] = []
+def _results(job: Job, files: Files) -> tuple[list[junit.JUnitResults], tuple[Message, ...]]:
+    results: list[junit.JUnitResults] = []
     notes: list[Message] = []
     for path in job.junit:
         stream = files.open(path)
@@ -100,7 +100,7 @@ def _results(job: Job, files: Files) -> tuple[list[junit.Results], tuple[Message
     return results, tuple(notes)
 
 
-def _log(job: Job, files: Files) -> tuple[tuple[Seen, ...], Scan | None]:
+def _log(job: Job, files: Files) -> tuple[tuple[ObservedFailure, ...], Scan | None]:
     stream = files.open(job.log) if job.log else None
     if stream is None:
         return (), None
@@ -108,16 +108,16 @@ def _log(job: Job, files: Files) -> tuple[tuple[Seen, ...], Scan | None]:
         return _of_step(stream, job)
 
 
-def _of_step(stream: BinaryIO, job: Job) -> tuple[tuple[Seen, ...], Scan]:
+def _of_step(stream: BinaryIO, job: Job) -> tuple[tuple[ObservedFailure, ...], Scan]:
     """The failed step's part of the log where it tells anything, else all of it: servers' logs are often printed
     by a later step."""
     within = _times(job)
     if within is not None:
-        found, scan = log_failures.failures(stream, within)
+        found, scan = log_failures.failures_in_log(stream, within)
         if scan.top is not None and any(s.category is not Category.UNKNOWN for s in found):
             return found, scan
         stream.seek(0)
-    return log_failures.failures(stream)
+    return log_failures.failures_in_log(stream)
 
 
 def _times(job: Job) -> tuple[datetime, datetime] | None:
@@ -127,7 +127,7 @@ def _times(job: Job) -> tuple[datetime, datetime] | None:
     return step.started, step.completed
 
 
-def _said(job: Job, seen: tuple[Seen, ...]) -> Iterator[Seen]:
+def _said(job: Job, seen: tuple[ObservedFailure, ...]) -> Iterator[ObservedFailure]:
     """What the check says of itself: its output, its annotations, its name, its conclusion."""
     texts = [
         job.summary,
@@ -137,7 +137,7 @@ def _said(job: Job, seen: tuple[Seen, ...]) -> Iterator[Seen]:
     top = scan_text(text).top if text else None
     named = next((category for category, name in _BY_NAME if name.search(job.name)), None)
     if top is not None and top.rule.category is not Category.UNKNOWN:
-        yield Seen(
+        yield ObservedFailure(
             top.rule.category,
             top.line.text,
             "",
@@ -148,7 +148,7 @@ def _said(job: Job, seen: tuple[Seen, ...]) -> Iterator[Seen]:
         )
     elif named is not None or job.conclusion in _BY_CONCLUSION:
         category = named or _BY_CONCLUSION[job.conclusion]
-        first = seen[0] if seen else Seen(category, "")
+        first = seen[0] if seen else ObservedFailure(category, "")
         yield replace(first, category=category)
     else:
         yield from seen

@@ -21,7 +21,7 @@ LONGEST = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class FailedCase:
     """A test that failed. `test` is pytest's node id, or `suite.name`; `text` is its traceback, `message` the tool's
     summary, `errors` what was written to standard error."""
 
@@ -32,18 +32,18 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Results:
+class JUnitResults:
     """The failed cases in the file's order, and ids of those that passed and were skipped."""
 
-    failed: tuple[Case, ...]
+    failed: tuple[FailedCase, ...]
     passed: frozenset[str]
     skipped: frozenset[str]
     problem: JUnitProblem | None = None
 
 
-def read(stream: BinaryIO) -> Results:
+def read(stream: BinaryIO) -> JUnitResults:
     """The results in a JUnit file; never raises for what is in it."""
-    failed: list[Case] = []
+    failed: list[FailedCase] = []
     names: dict[bool, set[str]] = {True: set(), False: set()}
     problem, seen, root = None, False, None
     open_suites: list[Element] = []
@@ -71,10 +71,10 @@ def read(stream: BinaryIO) -> Results:
         problem = JUnitProblem.INVALID
     elif problem is None and not seen:
         problem = JUnitProblem.EMPTY
-    return Results(tuple(failed), frozenset(names[True]), frozenset(names[False]), problem)
+    return JUnitResults(tuple(failed), frozenset(names[True]), frozenset(names[False]), problem)
 
 
-def _sort(element: Element, failed: list[Case], names: dict[bool, set[str]]) -> None:
+def _sort(element: Element, failed: list[FailedCase], names: dict[bool, set[str]]) -> None:
     case = TestCase.fromelem(element)  # type: ignore[no-untyped-call]
     test = node_id(case.classname or "", case.name or "", element.get("file", ""))
     bad = next((r for r in case.result if isinstance(r, Failure | Error)), None)
@@ -87,7 +87,7 @@ def _sort(element: Element, failed: list[Case], names: dict[bool, set[str]]) -> 
         return
     text = (bad.text or "")[-LONGEST:]
     errors = (case.system_err or "")[-LONGEST:]
-    failed.append(Case(test, (bad.message or "")[:LONGEST], text, errors))
+    failed.append(FailedCase(test, (bad.message or "")[:LONGEST], text, errors))
 
 
 def node_id(classname: str, name: str, file: str = "") -> str:

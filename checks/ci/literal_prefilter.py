@@ -48,7 +48,7 @@ class Hits:
     starts: Ints
 
 
-class Grams:
+class LiteralTable:
     """A table for `literals`, which are lower case and at least four bytes long; a literal's number is its place.
 
     Raises ValueError for a literal that is too short or too long.

@@ -86,7 +86,7 @@ def text(raw: bytes) -> str:
     return raw.decode("latin-1")
 
 
-def clean(raw: bytes, at: int = 0) -> str:
+def clean_line(raw: bytes, at: int = 0) -> str:
     """One line without time stamp, colours, group markers, control characters and overwritten progress bars.
 
     `at` is the byte around which a line longer than `LONGEST` is cut.
@@ -118,7 +118,7 @@ def strip_stamps(line: str) -> str:
     return line
 
 
-def stamp(raw: bytes) -> datetime | None:
+def time_stamp(raw: bytes) -> datetime | None:
     """The CI system's time of a line, whole seconds, UTC; None where there is none."""
     found = _ISO.match(raw)
     if found is None:

@@ -9,8 +9,8 @@ from typing import BinaryIO
 
 from checks.ci.classify import Scan, scan
 from checks.ci.frames import frames
-from checks.ci.log_blocks import blocks, clean
-from checks.ci.observed_failures import MOST_LINES, Seen, of_test
+from checks.ci.log_blocks import blocks, clean_line
+from checks.ci.observed_failures import MOST_LINES, ObservedFailure, test_failure
 from checks.ci.report import LogLine
 
 BEFORE, AFTER = 40, 12
@@ -31,12 +31,12 @@ def lines_between(stream: BinaryIO, first: int, last: int) -> Iterator[LogLine]:
             continue
         for number, raw in enumerate(block.data.split(b"\n"), block.first):
             if first <= number <= last and (raw or number < end):
-                yield LogLine(number, clean(raw))
+                yield LogLine(number, clean_line(raw))
 
 
-def failures(
+def failures_in_log(
     stream: BinaryIO, within: tuple[datetime, datetime] | None = None
-) -> tuple[tuple[Seen, ...], Scan]:
+) -> tuple[tuple[ObservedFailure, ...], Scan]:
     """What failed by the log alone, and the scan behind it. `within`: the times of the failed step."""
     found = scan(stream, within)
     tests = tuple(_tests(stream, found))
@@ -46,7 +46,7 @@ def failures(
     stream.seek(0)
     number = top.line.number
     around = tuple(lines_between(stream, max(1, number - BEFORE), number + AFTER))
-    whole = Seen(
+    whole = ObservedFailure(
         category=top.rule.category,
         error=top.line.text.removeprefix("E  ").strip(),
         rule=top.rule.name,
@@ -75,7 +75,7 @@ def _telling(around: tuple[LogLine, ...], found: Scan, key: LogLine) -> tuple[Lo
     return tuple(picked[n] for n in sorted(picked))
 
 
-def _tests(stream: BinaryIO, found: Scan) -> Iterator[Seen]:
+def _tests(stream: BinaryIO, found: Scan) -> Iterator[ObservedFailure]:
     """pytest's own failures: headings under FAILURES, with the node ids of the summary."""
     mark = found.marks.get("pytest-failures")
     if mark is None:
@@ -94,9 +94,11 @@ def _tests(stream: BinaryIO, found: Scan) -> Iterator[Seen]:
         if name and body:
             node = ids.get("::".join(name.split(".")), ids.get(name, name))
             text = "\n".join(part.text for part in body)
-            yield of_test(node, left.pop(node, ""), text, tuple(body), structured=False)
+            yield test_failure(node, left.pop(node, ""), text, tuple(body), structured=False)
         if ended:
             break
         name, body = (heading[1] if heading is not None else ""), []
     for node, message in left.items():
-        yield of_test(node, message, "", (LogLine(0, f"{node} - {message}"),), structured=False)
+        yield test_failure(
+            node, message, "", (LogLine(0, f"{node} - {message}"),), structured=False
+        )

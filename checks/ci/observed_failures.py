@@ -25,7 +25,7 @@ _MASKS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ObservedFailure:
     """A failed test, or the job itself (`test` empty). `text` is its traceback or the lines around the key line;
     `captured` is what other processes printed during the test: a server's own traceback."""
 
@@ -46,20 +46,20 @@ class Seen:
         """16 hex digits, the same for the same failure elsewhere; empty where the error says too little."""
         if not self.error or (not self.test and (self.rule in _VAGUE or not self.rule)):
             return ""
-        text = "\0".join((self.test or self.rule, masked(self.error)))
+        text = "\0".join((self.test or self.rule, mask_variable_parts(self.error)))
         return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
-def masked(error: str) -> str:
+def mask_variable_parts(error: str) -> str:
     """`error` without what differs from run to run: numbers, addresses, folders."""
     for mask, name in _MASKS:
         error = mask.sub(name, error[:1000])
     return error.strip().lower()
 
 
-def of_test(
+def test_failure(
     test: str, message: str, text: str, lines: tuple[LogLine, ...] = (), *, structured: bool
-) -> Seen:
+) -> ObservedFailure:
     """A failed test, classified by its own text; `message` is the tool's summary of it."""
     printed = text.split("\n")
     cut = next((n for n, line in enumerate(printed) if _CAPTURED.match(line)), len(printed))
@@ -72,7 +72,7 @@ def of_test(
     if category is Category.UNKNOWN:
         category = Category.TEST_FAILURE
     own = lines[:cut] or tuple(LogLine(0, line) for line in whole.split("\n"))
-    return Seen(
+    return ObservedFailure(
         category=category,
         error=error,
         test=test,
@@ -80,7 +80,7 @@ def of_test(
         origin=rule.origin if rule is not None else Origin.OPEN,
         structured=structured,
         frames=frames(line.text for line in own),
-        lines=key_lines(own),
+        lines=telling_lines(own),
         text=whole,
         captured=captured,
     )
@@ -99,7 +99,7 @@ _TELLING = re.compile(
 )
 
 
-def crash(captured: tuple[str, ...]) -> Seen | None:
+def crash_in_output(captured: tuple[str, ...]) -> ObservedFailure | None:
     """The error of the last traceback that another process printed during the test, with its frames; else None."""
     if not any("Traceback (most recent call last)" in line for line in captured):
         return None
@@ -113,7 +113,9 @@ def crash(captured: tuple[str, ...]) -> Seen | None:
     )
     if error is None:
         return None
-    return Seen(Category.TEST_FAILURE, error, frames=frames(captured), text="\n".join(captured))
+    return ObservedFailure(
+        Category.TEST_FAILURE, error, frames=frames(captured), text="\n".join(captured)
+    )
 
 
 def _error(message: str, text: str, line: str) -> str:
@@ -127,7 +129,7 @@ def _error(message: str, text: str, line: str) -> str:
     return (line.removeprefix("E").strip() or first)[:1000]
 
 
-def key_lines(lines: tuple[LogLine, ...]) -> tuple[LogLine, ...]:
+def telling_lines(lines: tuple[LogLine, ...]) -> tuple[LogLine, ...]:
     """The lines that tell, in their order: errors first where there are too many."""
     telling = [line for line in lines if _TELLING.match(line.text)]
     ranked = sorted(

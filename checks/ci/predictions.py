@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from checks.ci.message_keys import Reason
-from checks.ci.observed_failures import Seen
+from checks.ci.observed_failures import ObservedFailure
 from checks.ci.report import Evidence, Outcome, Prediction
 from checks.core.finding import Finding, Location, Message, PredictedFailure, RecordDiff, Severity
 
@@ -14,7 +14,7 @@ BASELINE_RULE = "logprobs.baseline-affected"
 
 
 @dataclass(frozen=True, slots=True)
-class Predicted:
+class PredictedTest:
     """One prediction and the finding that made it."""
 
     finding: Finding
@@ -33,23 +33,23 @@ class Predicted:
 
 
 @dataclass(frozen=True, slots=True)
-class Foretold:
+class Predictions:
     """What the review said beforehand: tests that will fail, and stored baselines that the change reaches."""
 
-    failures: tuple[Predicted, ...] = ()
+    failures: tuple[PredictedTest, ...] = ()
     baselines: tuple[Finding, ...] = ()
 
 
-def foretold(findings: Iterable[Finding]) -> Foretold:
+def collect_predictions(findings: Iterable[Finding]) -> Predictions:
     """Everything among the review's findings that a run can bear out."""
     kept = tuple(findings)
     pairs = ((f, e) for f in kept for e in f.evidence)
-    failures = tuple(Predicted(f, e) for f, e in pairs if isinstance(e, PredictedFailure))
-    return Foretold(failures, tuple(f for f in kept if f.rule == BASELINE_RULE))
+    failures = tuple(PredictedTest(f, e) for f, e in pairs if isinstance(e, PredictedFailure))
+    return Predictions(failures, tuple(f for f in kept if f.rule == BASELINE_RULE))
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class RecordComparison:
     """Records of before and after the change: the comparator's `verdict`, and whether it is `safe` to record the
     baseline anew. `open`: neither that nor that values are wrong."""
 
@@ -58,7 +58,9 @@ class Compared:
     open: bool
 
 
-def reached(seen: Seen, baselines: Iterable[Finding]) -> tuple[Evidence, Compared | None] | None:
+def baseline_evidence(
+    seen: ObservedFailure, baselines: Iterable[Finding]
+) -> tuple[Evidence, RecordComparison | None] | None:
     """The change reaches the baseline that this test compares with, as the review showed; and what records say."""
     path = seen.test.split("::")[0]
     for finding in baselines if path else ():
@@ -71,11 +73,13 @@ def reached(seen: Seen, baselines: Iterable[Finding]) -> tuple[Evidence, Compare
     return None
 
 
-def _compared(finding: Finding) -> Compared | None:
+def _compared(finding: Finding) -> RecordComparison | None:
     diff = next((e for e in finding.evidence if isinstance(e, RecordDiff)), None)
     if diff is None:
         return None
-    return Compared(diff.verdict, diff.safe, not diff.safe and finding.severity is not Severity.BUG)
+    return RecordComparison(
+        diff.verdict, diff.safe, not diff.safe and finding.severity is not Severity.BUG
+    )
 
 
 def same_test(one: str, other: str) -> bool:
@@ -89,7 +93,7 @@ def same_test(one: str, other: str) -> bool:
     )
 
 
-def confirming(seen: Seen, all_: Iterable[Predicted]) -> tuple[Predicted, ...]:
+def confirmed_by(seen: ObservedFailure, all_: Iterable[PredictedTest]) -> tuple[PredictedTest, ...]:
     """Predictions of this test that name the error which was seen."""
     return tuple(
         p
@@ -105,7 +109,9 @@ def _same_error(wanted: str, error: str) -> bool:
 
 
 def outcomes(
-    all_: Iterable[Predicted], failed: Mapping[str, tuple[Seen, ...]], passed: frozenset[str]
+    all_: Iterable[PredictedTest],
+    failed: Mapping[str, tuple[ObservedFailure, ...]],
+    passed: frozenset[str],
 ) -> Iterator[Prediction]:
     """What the run said of each prediction; `failed` holds the failed tests of each job id.
 
@@ -115,7 +121,7 @@ def outcomes(
         test, exception = item.failure.test, item.failure.exception
         made = Prediction(item.finding.fingerprint, test, exception, Outcome.NOT_RUN)
         for job, tests in failed.items():
-            hit = next((s for s in tests if confirming(s, (item,))), None)
+            hit = next((s for s in tests if confirmed_by(s, (item,))), None)
             if hit is not None:
                 made = Prediction(made.finding, test, exception, Outcome.CONFIRMED, job, hit.error)
                 break

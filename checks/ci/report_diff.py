@@ -8,7 +8,7 @@ from checks.ci.model import CIRun, Job, Status
 
 
 @dataclass(frozen=True, slots=True)
-class Since:
+class ReportDiff:
     """Names of tasks by what became of them. `head` is the commit of the last report where it was another one."""
 
     head: str = ""
@@ -18,11 +18,11 @@ class Since:
     started: tuple[str, ...] = ()
 
 
-def since(before: CIRun, now: CIRun) -> Since:
+def since(before: CIRun, now: CIRun) -> ReportDiff:
     """`failed`: fails now and did not; `passed`: failed before; `finished`: passed and was not over; `started`."""
     old = {_key(j): j for j in before.jobs}
     pairs = [(j, old.get(_key(j))) for j in now.jobs]
-    return Since(
+    return ReportDiff(
         head=before.revisions.head if before.revisions.head != now.revisions.head else "",
         failed=tuple(j.name for j, was in pairs if j.failed and not (was and was.failed)),
         passed=tuple(j.name for j, was in pairs if j.passed and was is not None and was.failed),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from checks.ci.change_links import Linker
+from checks.ci.change_links import ChangeLinker
 from checks.ci.message_keys import Reason
 from checks.ci.report import Evidence
 from checks.core.finding import Message
@@ -30,7 +30,7 @@ def is_setup(step: str) -> bool:
     return _STEP.match(step) is not None
 
 
-def touched(linker: Linker | None, text: str) -> tuple[Evidence, ...]:
+def changes_to_setup(linker: ChangeLinker | None, text: str) -> tuple[Evidence, ...]:
     """What in the change may be why the preparation failed: its scripts, its dependencies, a host that `text` (the
     log's) names. Empty also where the change is not known."""
     if linker is None:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from checks.ci import advice
-from checks.ci.attribution import Case, Verdict, decide, follow, without_log
-from checks.ci.change_links import Linker
-from checks.ci.job_reading import Read
+from checks.ci.attribution import (
+    AttributionInput,
+    Attribution,
+    attribute,
+    attribute_consequence,
+    attribute_without_log,
+)
+from checks.ci.change_links import ChangeLinker
+from checks.ci.job_reading import JobReading
 from checks.ci.message_keys import Note, Reason, Root
 from checks.ci.model import CIRun, Job
-from checks.ci.observed_failures import MOST_LINES, Seen
-from checks.ci.predictions import Foretold
+from checks.ci.observed_failures import MOST_LINES, ObservedFailure
+from checks.ci.predictions import Predictions
 from checks.ci.report import Category, Cause, Evidence, FailedJob, Failure, LogLine, Rerun
 from checks.core.finding import Confidence, Message
 
@@ -27,14 +33,17 @@ _SPEAKS = (
 
 
 def failed_job(
-    run: CIRun, job: Job, read: Read, linker: Linker | None, told: Foretold
+    run: CIRun, job: Job, read: JobReading, linker: ChangeLinker | None, told: Predictions
 ) -> FailedJob:
     """The job's failures with their causes. `linker` is None where the repository is not known."""
-    seen = read.seen or (Seen(Category.UNKNOWN, ""),)
+    seen = read.seen or (ObservedFailure(Category.UNKNOWN, ""),)
     cases = [_case(run, job, s, read, linker, told) for s in seen[:MOST_FAILURES]]
-    first = [(c, decide(c) if read.logged or c.seen.error else without_log(c)) for c in cases]
+    first = [
+        (c, attribute(c) if read.logged or c.seen.error else attribute_without_log(c))
+        for c in cases
+    ]
     decided = [(c.seen, v) for c, v in first]
-    failures = tuple(_failure(c, follow(c, v, decided)) for c, v in first)
+    failures = tuple(_failure(c, attribute_consequence(c, v, decided)) for c, v in first)
     sure = list(Confidence)
     main = min(
         failures,
@@ -46,8 +55,13 @@ def failed_job(
 
 
 def _case(
-    run: CIRun, job: Job, seen: Seen, read: Read, linker: Linker | None, told: Foretold
-) -> Case:
+    run: CIRun,
+    job: Job,
+    seen: ObservedFailure,
+    read: JobReading,
+    linker: ChangeLinker | None,
+    told: Predictions,
+) -> AttributionInput:
     died = read.marks.get("server-died")
     first = (
         Evidence(Message(Reason.FIRST, {"first": died.text}), line=died)
@@ -55,10 +69,12 @@ def _case(
         else None
     )
     others = tuple(s for s in read.seen if s is not seen)
-    return Case(run, job, seen, others, first, "tests-started" in read.marks, linker, told)
+    return AttributionInput(
+        run, job, seen, others, first, "tests-started" in read.marks, linker, told
+    )
 
 
-def _failure(case: Case, verdict: Verdict) -> Failure:
+def _failure(case: AttributionInput, verdict: Attribution) -> Failure:
     seen = case.seen
     rule = Evidence(
         Message(Reason.JUNIT, {"test": seen.test})
@@ -84,7 +100,7 @@ def _failure(case: Case, verdict: Verdict) -> Failure:
     )
 
 
-def _whole(failure: Failure, seen: tuple[Seen, ...]) -> bool:
+def _whole(failure: Failure, seen: tuple[ObservedFailure, ...]) -> bool:
     """Whether the job itself died of this and the cause is known, so that its tests' results are not the point."""
     return failure.cause is not Cause.UNKNOWN and any(
         s.whole_job and not failure.test and s.rule == failure.rule for s in seen
@@ -100,7 +116,7 @@ def _lines(main: Failure, failures: tuple[Failure, ...]) -> tuple[LogLine, ...]:
     return tuple(sorted(list(found.values())[:MOST_LINES], key=lambda line: line.number))
 
 
-def _telling(failure: Failure | Seen) -> LogLine:
+def _telling(failure: Failure | ObservedFailure) -> LogLine:
     """The line that has the error, else the last."""
     errors = [line for line in failure.lines if failure.error and failure.error in line.text]
     return (errors or failure.lines)[-1]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from checks.kernelrun.model import WHOLE_OP, Case, Run, Status
-from checks.kernelrun.speed import Pace, Ratio, ratio
+from checks.kernelrun.speed import Speedup, Ratio, ratio
 from checks.kernelrun.tensors import TensorError, difference
 
 
@@ -39,7 +39,7 @@ class Pair:
         if self.head is None:
             return self.base is not None
         before = self.base.status if self.base is not None else Status.OK
-        slower = self.ratio is not None and self.ratio.pace is Pace.SLOWER
+        slower = self.ratio is not None and self.ratio.pace is Speedup.SLOWER
         return self.head.status.worse_than(before) or slower
 
 

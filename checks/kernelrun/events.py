@@ -18,7 +18,7 @@ _ENDS = ("done", "unsupported", "error", "lost", "reference-failed")
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class CaseProgress:
     """How far a case came: `begun`, or one of the endings. `error` is what was raised."""
 
     stage: str
@@ -36,7 +36,7 @@ class Journal:
     cases: dict[str, dict[str, float]] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)  # bytes of a case's inputs and outputs
     bandwidth: float | None = None  # bytes per second of a large copy
-    attempts: dict[str, Attempt] = field(default_factory=dict)
+    attempts: dict[str, CaseProgress] = field(default_factory=dict)
     lawless: dict[str, str] = field(default_factory=dict)  # case to why the reference failed
     import_error: str | None = None
     no_device: bool = False
@@ -80,13 +80,13 @@ def _take(journal: Journal, event: Mapping[str, Any]) -> None:
         for number in _positive([event.get("bytes")], LARGEST):
             journal.sizes[case] = int(number)
     elif kind == "begin":
-        journal.attempts[case] = Attempt("begun")
+        journal.attempts[case] = CaseProgress("begun")
     elif kind == "reference-failed":
         journal.lawless[case] = _error(event)
     elif kind in _ENDS:
         how = event.get("how")
         seconds = _positive(event.get("seconds"), 1e6)
-        journal.attempts[case] = Attempt(
+        journal.attempts[case] = CaseProgress(
             kind, _error(event), how if isinstance(how, str) else "", seconds
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from checks.kernelrun.events import Attempt, Journal
+from checks.kernelrun.events import CaseProgress, Journal
 from checks.kernelrun.model import WHOLE_OP, Case, Output, Reason, Status, Times
 from checks.kernelrun.tensors import Array, Tensor, TensorError, difference
 
@@ -14,7 +14,7 @@ Tensors = Mapping[str, Tensor]
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class ProcessEnd:
     """How a process ended: by a signal, at the time limit (seconds), or with an exit code. `said` is the last line
     that it wrote to its standard error."""
 
@@ -25,7 +25,7 @@ class Ending:
 
 
 @dataclass(frozen=True, slots=True)
-class Law:
+class Standard:
     """What an op's cases ask for: tolerances, reference outputs and sizes by case, and the bytes per second of a large
     copy where it was measured. From a trusted process."""
 
@@ -39,15 +39,15 @@ class Law:
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
+class HarnessProcess:
     """What one harness process left behind. A case whose output file could not be read is not in `outputs`."""
 
     journal: Journal
-    ending: Ending
+    ending: ProcessEnd
     outputs: Mapping[str, Tensors]
 
 
-def judge(op: str, law: Law, process: Process) -> tuple[Case, ...]:
+def judge(op: str, law: Standard, process: HarnessProcess) -> tuple[Case, ...]:
     """Every case of the law, in its order; cases that the process made up are not looked at."""
     failed = process.journal.import_error
     if failed is not None:
@@ -60,7 +60,7 @@ def judge(op: str, law: Law, process: Process) -> tuple[Case, ...]:
     return tuple(_case(op, name, law, process) for name in law.cases)
 
 
-def _case(op: str, name: str, law: Law, process: Process) -> Case:
+def _case(op: str, name: str, law: Standard, process: HarnessProcess) -> Case:
     attempt = process.journal.attempts.get(name)
     if name in law.failed:
         return Case(op, name, Status.ERROR, Reason("reference", {"error": law.failed[name]}))
@@ -82,7 +82,9 @@ def _case(op: str, name: str, law: Law, process: Process) -> Case:
     )
 
 
-def _stopped(name: str, attempt: Attempt | None, process: Process) -> tuple[Status, Reason]:
+def _stopped(
+    name: str, attempt: CaseProgress | None, process: HarnessProcess
+) -> tuple[Status, Reason]:
     """A case that did not come to its end, because its process did first."""
     status, reason = _ended(process.ending)
     if attempt is not None:
@@ -95,7 +97,7 @@ def _stopped(name: str, attempt: Attempt | None, process: Process) -> tuple[Stat
     return status, reason
 
 
-def _ended(ending: Ending) -> tuple[Status, Reason]:
+def _ended(ending: ProcessEnd) -> tuple[Status, Reason]:
     if ending.limit:
         return Status.TIMEOUT, Reason("timeout", {"seconds": f"{ending.limit:g}"})
     if ending.signal:
@@ -104,7 +106,12 @@ def _ended(ending: Ending) -> tuple[Status, Reason]:
 
 
 def _judged(
-    op: str, name: str, got: Tensors, want: Tensors, tolerance: Mapping[str, float], done: Attempt
+    op: str,
+    name: str,
+    got: Tensors,
+    want: Tensors,
+    tolerance: Mapping[str, float],
+    done: CaseProgress,
 ) -> Case:
     sure = want[SURE].array().astype(bool) if SURE in want else None
     found = tuple(
@@ -155,7 +162,7 @@ def _form(tensor: Tensor) -> str:
     return f"{tensor.dtype}{list(tensor.shape)}"
 
 
-def together(runs: Sequence[tuple[Case, ...]]) -> Iterator[Case]:
+def merge_processes(runs: Sequence[tuple[Case, ...]]) -> Iterator[Case]:
     """The cases of several processes of the same code as one: the worst status, all times, the first outputs, and
     whether their bytes agree. All were judged by one law, so that each has the same cases."""
     for same in zip(*runs, strict=True):

@@ -20,7 +20,7 @@ FEWEST = 5
 MEASURES = ("graph", "eager")
 
 
-class Pace(StrEnum):
+class Speedup(StrEnum):
     """What the interval says."""
 
     SLOWER = "slower"
@@ -38,13 +38,13 @@ class Ratio:
     high: float
 
     @property
-    def pace(self) -> Pace:
+    def pace(self) -> Speedup:
         """The verdict: only an interval wholly beyond 1 and the margin is a change."""
         if self.low > 1 + MARGIN:
-            return Pace.SLOWER
+            return Speedup.SLOWER
         if self.high < 1 - MARGIN:
-            return Pace.FASTER
-        return Pace.SAME if self.low >= 1 - MARGIN and self.high <= 1 + MARGIN else Pace.OPEN
+            return Speedup.FASTER
+        return Speedup.SAME if self.low >= 1 - MARGIN and self.high <= 1 + MARGIN else Speedup.OPEN
 
 
 def ratio(base: Times | None, head: Times | None) -> Ratio | None:

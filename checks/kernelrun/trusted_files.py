@@ -14,7 +14,7 @@ HARNESS = (f"{PACKAGE}/cases/", f"{PACKAGE}/run/", f"{PACKAGE}/bench/")
 Files = Mapping[str, bytes]
 
 
-def law(files: Files) -> dict[str, bytes]:
+def trusted_files(files: Files) -> dict[str, bytes]:
     """The files that judge: the harness, each op's `reference.py`, and what a reference imports of the package."""
     found = {path for path in files if path.startswith(HARNESS)}
     left = [path for path in files if PurePosixPath(path).name == "reference.py"]
@@ -28,11 +28,11 @@ def law(files: Files) -> dict[str, bytes]:
 
 def edited(base: Files, head: Files) -> tuple[str, ...]:
     """The files that judge and that head changed, added or removed."""
-    before, after = law(base), law(head)
+    before, after = trusted_files(base), trusted_files(head)
     return tuple(path for path in sorted({*before, *after}) if base.get(path) != head.get(path))
 
 
-def under(judge: Files, judged: Files) -> dict[str, bytes]:
+def with_harness_of(judge: Files, judged: Files) -> dict[str, bytes]:
     """`judged`'s package with the harness of `judge` in it."""
     own = {path: data for path, data in judged.items() if not path.startswith(HARNESS)}
     return own | {path: data for path, data in judge.items() if path.startswith(HARNESS)}
@@ -54,7 +54,7 @@ def ops(files: Files) -> tuple[str, ...]:
 def digest(files: Files) -> str:
     """sha256 over the names and contents of the files that judge."""
     total = hashlib.sha256()
-    for path, data in law(files).items():
+    for path, data in trusted_files(files).items():
         total.update(f"{path}\0{len(data)}\0".encode("utf-8", "surrogateescape"))
         total.update(data)
     return total.hexdigest()

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bot.comment_text import size
 from bot.i18n.catalog import Catalog
 from bot.i18n.escape import Markdown
 from bot.reports.ci import LARGEST, CIView, comment
 from bot.reports.ci.phrasing import advice
-from bot.reports.truncate import size
 from checks.ci.folder import RUN, dump
 from checks.ci.message_keys import Advice
 from checks.ci.model import (

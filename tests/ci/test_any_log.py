@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checks.ci.analyse import analyse
-from checks.ci.log_failures import failures, lines_between
+from checks.ci.log_failures import failures_in_log, lines_between
 from checks.ci.message_keys import Note
 from checks.ci.report import Cause
 from tests.ci.runs import Files, change, job, run
@@ -57,7 +57,7 @@ def test_an_empty_log_is_said_and_unknown():
     report = check("")
     assert [n.key for n in report.failed[0].notes] == [Note.LOG_EMPTY]
     assert report.failed[0].main.cause is Cause.UNKNOWN
-    assert failures(Files(log="").open("log"))[0] == ()
+    assert failures_in_log(Files(log="").open("log"))[0] == ()
 
 
 def test_hundreds_of_failures_are_counted():

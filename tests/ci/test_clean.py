@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checks.ci.classify import scan
-from checks.ci.log_blocks import LONGEST, blocks, clean
+from checks.ci.log_blocks import LONGEST, blocks, clean_line
 
 
 @pytest.mark.parametrize(
@@ -26,19 +26,19 @@ from checks.ci.log_blocks import LONGEST, blocks, clean
     ],
 )
 def test_what_stands_around_a_line_goes(raw):
-    assert clean(raw.encode()).strip() == "E   ValueError: x"
+    assert clean_line(raw.encode()).strip() == "E   ValueError: x"
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=400).map(lambda b: b.replace(b"\n", b"")))
 def test_any_bytes_become_a_line(raw):
-    line = clean(raw)
+    line = clean_line(raw)
     assert "\n" not in line and "\x1b" not in line and "\x00" not in line
 
 
 def test_gbk_and_latin_1_logs_are_read():
-    assert clean("断言失败: logprobs 不一致".encode("gb18030")) == "断言失败: logprobs 不一致"
-    assert clean(b"\xff\xfe\xfa caf\xe9!").endswith("!")
+    assert clean_line("断言失败: logprobs 不一致".encode("gb18030")) == "断言失败: logprobs 不一致"
+    assert clean_line(b"\xff\xfe\xfa caf\xe9!").endswith("!")
 
 
 @settings(max_examples=100, deadline=None)

@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from checks.ci.log_failures import failures
+from checks.ci.log_failures import failures_in_log
 from tests.ci_logs.measure import noise
 from tests.ci_logs.windows import load
 
@@ -40,7 +40,7 @@ def _write(path: Path, size: int) -> None:
 def _read(path: Path) -> None:
     with path.open("rb") as stream:
         begun, spent = time.perf_counter(), time.process_time()
-        found, scan = failures(stream)
+        found, scan = failures_in_log(stream)
         wall, cpu = time.perf_counter() - begun, time.process_time() - spent
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
     print(

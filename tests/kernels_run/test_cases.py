@@ -7,7 +7,7 @@ import pytest
 from bot.kernels import package
 from checks.kernelrun import trusted_files
 from checks.kernelrun.events import parse
-from checks.kernelrun.judge import Ending, Law, Process, judge
+from checks.kernelrun.judge import HarnessProcess, ProcessEnd, Standard, judge
 from checks.kernelrun.model import Status
 from checks.kernelrun.tensors import read
 from kernels import OPS
@@ -31,7 +31,9 @@ def test_an_op_is_right_by_its_reference(op, tmp_path):
         for side in ("reference", "outputs")
     )
     cases = judge(
-        op, Law(journal.cases, expected, journal.lawless), Process(journal, Ending(), outputs)
+        op,
+        Standard(journal.cases, expected, journal.lawless),
+        HarnessProcess(journal, ProcessEnd(), outputs),
     )
     assert len(cases) >= 2
     assert {c.reason for c in cases if c.status not in (Status.OK, Status.UNSUPPORTED)} == set()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checks.kernelrun.events import MOST_SAMPLES, parse
-from checks.kernelrun.judge import Ending, Law, Process, judge, together
+from checks.kernelrun.judge import HarnessProcess, ProcessEnd, Standard, judge, merge_processes
 from checks.kernelrun.model import WHOLE_OP, Status
 from checks.kernelrun.tensors import Tensor
 
@@ -62,11 +62,11 @@ def floats(*values):
     return Tensor("F32", (len(values),), struct.pack(f"<{len(values)}f", *values))
 
 
-LAW = Law(
+LAW = Standard(
     {"a": {}, "b": {"p": 0.5}},
     {"a": {"n": ints(1, 2)}, "b": {"p": floats(1, 2), "sure": Tensor("BOOL", (2,), b"\1\0")}},
 )
-FINE = Ending()
+FINE = ProcessEnd()
 RIGHT = {"a": {"n": ints(1, 2)}, "b": {"p": floats(1.25, 99)}}
 FULL = (
     '{"event": "begin", "case": "a"}\n{"event": "done", "case": "a", "how": "graph", "seconds": [1e-5]}\n'
@@ -75,7 +75,7 @@ FULL = (
 
 
 def judged(text, ending=FINE, outputs=RIGHT, law=LAW):
-    return {c.name: c for c in judge("op", law, Process(parse(text), ending, outputs))}
+    return {c.name: c for c in judge("op", law, HarnessProcess(parse(text), ending, outputs))}
 
 
 def said(case):
@@ -105,9 +105,9 @@ def test_each_way_of_being_wrong():
 def test_a_process_that_ended_early():
     begun = FULL.splitlines(keepends=True)[:3]
     for ending, status, key in (
-        (Ending(signal=11), Status.CRASHED, "signal"),
-        (Ending(limit=60), Status.TIMEOUT, "timeout"),
-        (Ending(code=0), Status.CRASHED, "exit"),
+        (ProcessEnd(signal=11), Status.CRASHED, "signal"),
+        (ProcessEnd(limit=60), Status.TIMEOUT, "timeout"),
+        (ProcessEnd(code=0), Status.CRASHED, "exit"),
     ):
         cases = judged("".join(begun), ending)
         assert said(cases["a"]) == (Status.OK, None)
@@ -115,14 +115,14 @@ def test_a_process_that_ended_early():
         first = judged(begun[0], ending)
         assert said(first["a"]) == (status, key)
         assert said(first["b"]) == (status, "not-reached")
-        nothing = judge("op", Law({}, {}), Process(parse(""), ending, {}))
+        nothing = judge("op", Standard({}, {}), HarnessProcess(parse(""), ending, {}))
         assert [(c.name, said(c)) for c in nothing] == [(WHOLE_OP, (status, key))]
 
 
 def test_a_lost_device_ends_the_rest():
     cases = judged(
         '{"event": "begin", "case": "a"}\n{"event": "lost", "case": "a", "error": "illegal"}\n',
-        Ending(code=4),
+        ProcessEnd(code=4),
     )
     assert said(cases["a"]) == (Status.CRASHED, "lost")
     assert said(cases["b"]) == (Status.CRASHED, "not-reached")
@@ -133,7 +133,7 @@ def test_broken_imports_and_errors():
     assert [said(c) for c in cases.values()] == [(Status.ERROR, "import")] * 2
     raised = '{"event": "error", "case": "a", "error": "TypeError: no"}'
     assert judged(raised)["a"].reason.args == {"error": "TypeError: no"}
-    failed = Law(LAW.cases, LAW.expected, {"a": "ValueError: x"})
+    failed = Standard(LAW.cases, LAW.expected, {"a": "ValueError: x"})
     assert said(judged(FULL, law=failed)["a"]) == (Status.ERROR, "reference")
 
 
@@ -154,7 +154,7 @@ def test_no_journal_breaks_the_judge(lines):
     journal = parse("\n".join(lines))
     assert all(isinstance(v, str) for v in journal.versions.values())
     assert all(0 < s < 1e6 for a in journal.attempts.values() for s in a.seconds)
-    cases = judge("op", LAW, Process(journal, Ending(), RIGHT))
+    cases = judge("op", LAW, HarnessProcess(journal, ProcessEnd(), RIGHT))
     assert all(isinstance(c.status, Status) for c in cases)
 
 
@@ -182,9 +182,11 @@ def test_samples_are_bounded():
 
 
 def test_two_processes_are_one_result():
-    good = judge("op", LAW, Process(parse(FULL), Ending(), RIGHT))
-    bad = judge("op", LAW, Process(parse(FULL), Ending(), RIGHT | {"a": {"n": ints(1, 3)}}))
-    a, b = together([good, bad])
+    good = judge("op", LAW, HarnessProcess(parse(FULL), ProcessEnd(), RIGHT))
+    bad = judge(
+        "op", LAW, HarnessProcess(parse(FULL), ProcessEnd(), RIGHT | {"a": {"n": ints(1, 3)}})
+    )
+    a, b = merge_processes([good, bad])
     assert said(a) == (Status.MISMATCH, "values")
     assert not a.repeatable
     assert a.times.processes == ((1e-5,), (1e-5,))
@@ -197,8 +199,8 @@ def test_bytes_and_bandwidth_come_from_the_law_alone_and_nonsense_is_left_out():
         '{"event": "size", "case": "b", "bytes": -1}\n{"event": "size", "case": "c", "bytes": true}\n'
     )
     assert (told.bandwidth, told.sizes) == (3e12, {"a": 40})
-    law = Law(LAW.cases, LAW.expected, sizes=told.sizes)
+    law = Standard(LAW.cases, LAW.expected, sizes=told.sizes)
     cases = judged(FULL + '{"event": "size", "case": "b", "bytes": 9}', law=law)
     assert (cases["a"].bytes, cases["b"].bytes) == (40, None)
-    assert next(together([(cases["a"],), (cases["a"],)])).bytes == 40
+    assert next(merge_processes([(cases["a"],), (cases["a"],)])).bytes == 40
     assert parse('{"event": "roof", "bytes_per_second": "fast"}').bandwidth is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from checks.kernelrun.trusted_files import digest, edited, law, ops, under
+from checks.kernelrun.trusted_files import digest, edited, ops, trusted_files, with_harness_of
 
 FILES = {
     "kernels/__init__.py": b"OPS = ()",
@@ -29,7 +29,7 @@ def test_what_judges():
         "kernels/a/__init__.py",
         "kernels/a/triton.py",
     }
-    assert set(law(FILES)) == FILES.keys() - judged
+    assert set(trusted_files(FILES)) == FILES.keys() - judged
     assert ops(FILES) == ("a",)
 
 
@@ -53,7 +53,7 @@ def test_the_harness_of_one_over_the_ops_of_the_other():
         "kernels/cases/extra.py": b"head",
         "kernels/a/new.py": b"head",
     }
-    made = under(FILES, head)
+    made = with_harness_of(FILES, head)
     assert made["kernels/a/triton.py"] == made["kernels/a/new.py"] == b"head"
     assert made["kernels/cases/a.py"] == FILES["kernels/cases/a.py"]
     assert made["kernels/bench/measure.py"] == FILES["kernels/bench/measure.py"]
@@ -67,6 +67,6 @@ def test_the_digest_follows_the_law_alone():
 
 
 def test_a_reference_that_does_not_parse_still_judges():
-    assert "kernels/a/reference.py" in law(FILES | {"kernels/a/reference.py": b"def ("})
+    assert "kernels/a/reference.py" in trusted_files(FILES | {"kernels/a/reference.py": b"def ("})
     for source in (b"\0", b"(" * 100_000, b"-" * 100_000 + b"1", b"a" + b".b" * 100_000):
-        assert "kernels/a/reference.py" in law(FILES | {"kernels/a/reference.py": source})
+        assert "kernels/a/reference.py" in trusted_files(FILES | {"kernels/a/reference.py": source})

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from checks.kernelrun.model import Times
-from checks.kernelrun.speed import Pace, interval, ratio
+from checks.kernelrun.speed import Speedup, interval, ratio
 
 
 def noisy(random, scale=1.0, processes=2, samples=30, drift=0.01):
@@ -21,10 +21,10 @@ def noisy(random, scale=1.0, processes=2, samples=30, drift=0.01):
 def test_the_same_code_raises_no_alarm():
     random = np.random.default_rng(1)
     paces = [ratio(noisy(random), noisy(random)).pace for _ in range(150)]
-    assert not {Pace.SLOWER, Pace.FASTER} & set(paces)
+    assert not {Speedup.SLOWER, Speedup.FASTER} & set(paces)
 
 
-@pytest.mark.parametrize(("scale", "pace"), [(1.25, Pace.SLOWER), (0.75, Pace.FASTER)])
+@pytest.mark.parametrize(("scale", "pace"), [(1.25, Speedup.SLOWER), (0.75, Speedup.FASTER)])
 def test_a_quarter_is_found(scale, pace):
     random = np.random.default_rng(2)
     found = [ratio(noisy(random), noisy(random, scale)).pace for _ in range(50)]
@@ -48,14 +48,14 @@ def test_what_one_pair_alone_shows_is_not_shown():
         Times("graph", (steady, steady)), Times("graph", (steady, tuple(1.5 * s for s in steady)))
     )
     assert (found.low, found.high) == pytest.approx((1.0, 1.5))
-    assert found.pace is Pace.OPEN
+    assert found.pace is Speedup.OPEN
 
 
 def test_inside_the_margin_is_the_same():
     steady = (1e-5,) * 10
     assert (
         ratio(Times("graph", (steady,)), Times("graph", (tuple(1.08 * s for s in steady),))).pace
-        is Pace.SAME
+        is Speedup.SAME
     )
 
 

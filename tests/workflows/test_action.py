@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from bot.action.publish import post
 from bot.action.summary import workflow_commands, write_summary
+from bot.comment_text import finding_mark, review_mark
 from bot.errors import UserError
 from bot.github.own_comments import PullPlace
-from bot.reports.comment_markers import finding_mark, review_mark
 from tests.fake_github import Answer, people, shapes
 from tests.fake_github.state import Pull, Repository, Token
 from tests.workflows.conftest import ROOT, SMALL_HEAD

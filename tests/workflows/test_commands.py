@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.kernels.results import RESULTS, text_of
+from bot.kernels.results import RESULTS
+from bot.reports.kernelrun import results_json as text_of
 from checks.kernelrun.model import Case, Confinement, Run, Status
 from tests.fake_github import Answer, FakeGitHub, people, serving, shapes
 from tests.fake_github.state import (

@@ -18,7 +18,7 @@ from bot.chat.artifact_archive import BadArchive, members
 from bot.db.commands import GpuRun
 from bot.i18n.catalog import Catalog
 from bot.i18n.escape import Markdown
-from bot.kernels.results import text_of
+from bot.reports.kernelrun import results_json as text_of
 from checks.kernelrun.model import Case, Confinement, Run, Status
 
 WORDS = Catalog("en", Markdown())

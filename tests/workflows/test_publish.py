@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from bot.reports.comment_markers import finding_mark, review_mark
 
+from bot.comment_text import finding_mark, review_mark
 from bot.github import App, Endpoint, GitHubError, UncertainWrite, check
 from bot.github.app import PUBLISH, RESOLVE
 from bot.github.client import Client
 from bot.github.own_comments import PullPlace
 from bot.github.publish import close_outdated, post_review
-from bot.reports.comment_markers import finding_mark, review_mark
 from tests.fake_github import Answer, people
 from tests.fake_github.state import Pull
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
+from bot.comment_text import size
 from bot.i18n.catalog import Catalog
 from bot.i18n.escape import Markdown, Plain
 from bot.redact import redact
@@ -17,9 +18,9 @@ from bot.reports.ci.extras import coverage, notes, past, predictions, since
 from bot.reports.ci.overview import opening, overview
 from bot.reports.ci.phrasing import LEVELS, Level
 from bot.reports.ci.tasks import tasks
-from bot.reports.truncate import fit, size
+from bot.reports.truncate import fit
 from checks.ci.report import CIReport
-from checks.ci.report_diff import Since
+from checks.ci.report_diff import ReportDiff
 
 # What GitHub takes in a comment is 65,536 characters; some room is left for the marks of ours.
 LARGEST = 65_000
@@ -30,7 +31,7 @@ class CIView:
     """A report, and what changed since the last one where that is known."""
 
     report: CIReport
-    since: Since | None = None
+    since: ReportDiff | None = None
 
 
 def render(view: CIView, output: str, language: str) -> str:

@@ -11,7 +11,7 @@ from bot.reports.ci.details import where
 from bot.reports.ci.phrasing import message, name, state
 from checks.ci.model import Job, Past
 from checks.ci.report import CIReport, CoverageState, FileCoverage, FlagCoverage, PatchCoverage
-from checks.ci.report_diff import Since
+from checks.ci.report_diff import ReportDiff
 
 _MOST_PAST = 12
 _MOST_RANGES = 12
@@ -35,7 +35,7 @@ def predictions(report: CIReport, words: Catalog) -> Iterator[Block]:
     yield Items(tuple(dict.fromkeys(lines)))
 
 
-def since(changed: Since, words: Catalog) -> Iterator[Block]:
+def since(changed: ReportDiff, words: Catalog) -> Iterator[Block]:
     lines = [words("ci.since-commit", old=changed.head[:12])] if changed.head else []
     kinds = (("failed", changed.failed), ("passed", changed.passed), ("finished", changed.finished))
     for kind, names in (*kinds, ("started", changed.started)):

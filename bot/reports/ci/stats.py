@@ -1,49 +1,58 @@
-"""How often verdicts on CI were right, by cause and category."""
+"""How often verdicts on CI were right, by cause and by category."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from functools import reduce
-from itertools import groupby
-from operator import add, attrgetter
 
-from bot.ci.history import Precision
 from bot.i18n.catalog import Catalog
 from bot.i18n.escape import Markdown, Plain
 from bot.reports import json_v1, markdown, terminal
 from bot.reports.blocks import Block, Heading, Table, Text
+from checks.ci.precision import Precision
 
 _KINDS = ("cause", "category")
 _COUNTS = ("verdicts", "right", "wrong", "precision")
 
 
-def render(found: Sequence[Precision], output: str, language: str) -> str:
-    """The table as `terminal`, `markdown` or `json`."""
+def render(precisions: Sequence[Precision], output: str, language: str) -> str:
+    """The tables as `terminal`, `markdown` or `json`."""
     if output == "json":
-        rows = [{**json_v1.plain(p), "precision": p.precision} for p in found]
+        rows = [{**json_v1.plain(p), "precision": p.precision} for p in precisions]
         return json.dumps({"version": 1, "verdicts": rows}, indent=2) + "\n"
-    words = Catalog(language, Markdown() if output == "markdown" else Plain())
-    blocks = [
-        Heading(1 if output == "markdown" else 2, words("ci.stats-title")),
-        *_blocks(found, words),
-    ]
-    return markdown.written(blocks) if output == "markdown" else terminal.shown(blocks)
+    if output == "markdown":
+        words = Catalog(language, Markdown())
+        heading = Heading(1, words("ci.stats-title"))
+        return markdown.written([heading, *_blocks(precisions, words)])
+    words = Catalog(language, Plain())
+    heading = Heading(2, words("ci.stats-title"))
+    return terminal.shown([heading, *_blocks(precisions, words)])
 
 
-def _blocks(found: Sequence[Precision], words: Catalog) -> Iterator[Block]:
-    if not found:
+def _blocks(precisions: Sequence[Precision], words: Catalog) -> Iterator[Block]:
+    if not precisions:
         yield Text(words("ci.stats-none"))
         return
     for kind in _KINDS:
-        sort = attrgetter(kind)
-        groups = (reduce(add, group) for _, group in groupby(sorted(found, key=sort), key=sort))
         header = tuple(words(f"ci.stats-{key}") for key in (kind, *_COUNTS))
-        yield Table(header, tuple(_row(kind, group, words) for group in groups))
+        totals = _totals(precisions, kind)
+        yield Table(header, tuple(_row(kind, name, totals[name], words) for name in sorted(totals)))
     yield Text(words("ci.stats-how"))
 
 
-def _row(kind: str, one: Precision, words: Catalog) -> tuple[str, ...]:
-    share = words("ci.stats-not-known") if one.precision is None else f"{one.precision:.1%}"
-    counts = (str(one.verdicts), str(one.right), str(one.wrong))
-    return (words(f"ci.{kind}-{getattr(one, kind)}"), *counts, share)
+def _totals(precisions: Sequence[Precision], kind: str) -> dict[str, Precision]:
+    """The sum over all that have the same cause, or the same category."""
+    totals: dict[str, Precision] = {}
+    for precision in precisions:
+        name = getattr(precision, kind)
+        totals[name] = totals[name] + precision if name in totals else precision
+    return totals
+
+
+def _row(kind: str, name: str, total: Precision, words: Catalog) -> tuple[str, ...]:
+    if total.precision is None:
+        share = words("ci.stats-not-known")
+    else:
+        share = f"{total.precision:.1%}"
+    counts = (str(total.verdicts), str(total.right), str(total.wrong))
+    return (words(f"ci.{kind}-{name}"), *counts, share)
