@@ -55,10 +55,13 @@ def _result(key: str, good: bool | None, **args: Any) -> CheckResult:
 
 def _files(settings: Settings) -> Iterator[CheckResult]:
     """Files with secrets that other people on the machine can read."""
-    named = (os.environ.get("SPECBOT_CONFIG_FILE"), settings.private_key_file)
-    for path in (Path(name) for name in named if name):
-        if path.exists() and stat.S_IMODE(path.stat().st_mode) & 0o077:
+    for path in (settings.config_file, settings.private_key_file):
+        if path is not None and path.exists() and _others_may_read(path):
             yield _result("app.file-open", False, path=str(path))
+
+
+def _others_may_read(path: Path) -> bool:
+    return stat.S_IMODE(path.stat().st_mode) & 0o077 != 0
 
 
 def _secrets(settings: Settings) -> Iterator[CheckResult]:

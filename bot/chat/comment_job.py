@@ -14,9 +14,10 @@ QUEUE = "comments"
 
 @dataclass(frozen=True)
 class CommentJob:
-    """Who said what where, as the comment was when it was written. Stored as JSON; `said` are names and arguments.
+    """Who said what where, as the comment was when it was written. Stored as JSON.
 
-    `comment` is 0 where nobody had to say it.
+    `said` are the names and arguments of the commands. `comment` is GitHub's id of the comment, 0
+    where nobody had to write one.
     """
 
     id: str
@@ -31,7 +32,8 @@ class CommentJob:
     said: list[list[str]]
     left_out: int
 
-    def order(self) -> JobRequest:
+    def request(self) -> JobRequest:
+        """The answer to the commands. The same comment again is the same request."""
         return JobRequest("comment", QUEUE, self.id, (asdict(self),))
 
     @property
@@ -44,4 +46,4 @@ class CommentJob:
 
     @property
     def commands(self) -> list[ParsedCommand]:
-        return [ParsedCommand(*one) for one in self.said]
+        return [ParsedCommand(name, text) for name, text in self.said]

@@ -10,7 +10,10 @@ _WORST_FIRST = ("failure", "neutral", "success")
 
 @dataclass(frozen=True)
 class PageTab:
-    """What the pull request's page shows of it. `kind`: kernels or logprobs; `bodies`: HTML by language."""
+    """What the pull request's page shows of it.
+
+    `kind`: kernels or logprobs; `bodies`: HTML by language.
+    """
 
     kind: str
     verdict: str
@@ -19,7 +22,10 @@ class PageTab:
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """GitHub's conclusion, a key of the words for the title, the report, and what goes onto the page."""
+    """How a run ended. Stored as JSON, without its tabs.
+
+    `conclusion` is GitHub's word, `key` that of the title in `templates/words/comments.toml`.
+    """
 
     conclusion: str
     key: str
@@ -30,7 +36,6 @@ class RunOutcome:
 def combine(parts: Sequence[RunOutcome]) -> RunOutcome:
     """The worst of the parts, with what all of them say. There is at least one."""
     worst = min(parts, key=lambda part: _WORST_FIRST.index(part.conclusion))
-    text = "\n\n".join(part.text.strip() for part in parts if part.text)
-    return RunOutcome(
-        worst.conclusion, worst.key, text, tuple(tab for part in parts for tab in part.tabs)
-    )
+    texts = [part.text.strip() for part in parts if part.text]
+    tabs = [tab for part in parts for tab in part.tabs]
+    return RunOutcome(worst.conclusion, worst.key, "\n\n".join(texts), tuple(tabs))

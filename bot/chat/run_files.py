@@ -18,24 +18,26 @@ def artifact_name(run: GpuRun) -> str:
     return f"kernels-{run.request}"
 
 
-def _download(context: ServiceContext, order: CommentJob, run: GpuRun) -> bytes | None:
-    token = context.app.token(order.installation, order.repository_id, READ_CI)
-    client = context.app.client(order.installation, order.repository_id, READ_CI)
-    path = f"/repos/{order.repository}/actions/runs/{run.run}/artifacts"
-    for one in client.pages(path, "artifacts"):
-        if one["name"] == artifact_name(run) and not one["expired"]:
-            return artifact(
-                context.app.endpoint.api, token, order.repository, int(one["id"]), _LARGEST
-            )
-    return None
+def download_artifact(context: ServiceContext, job: CommentJob, run: GpuRun) -> bytes | None:
+    """The zip file; None where the run left none, or none any more.
 
-
-def download_artifact(context: ServiceContext, order: CommentJob, run: GpuRun) -> bytes | None:
-    """The zip file, None where the run left none, or none any more; empty, which is no zip file, where GitHub does not
-    give it and is not going to. Raises `GitHubError` where it may yet."""
+    Empty, which is no zip file, where GitHub does not give it and is not going to. Raises
+    `GitHubError` where it may yet.
+    """
     try:
-        return _download(context, order, run)
+        return _download(context, job, run)
     except GitHubError as error:
         if is_transient(error):
             raise
         return b""
+
+
+def _download(context: ServiceContext, job: CommentJob, run: GpuRun) -> bytes | None:
+    token = context.app.token(job.installation, job.repository_id, READ_CI)
+    client = context.app.client(job.installation, job.repository_id, READ_CI)
+    path = f"/repos/{job.repository}/actions/runs/{run.run}/artifacts"
+    for listed in client.pages(path, "artifacts"):
+        if listed["name"] == artifact_name(run) and not listed["expired"]:
+            api = context.app.endpoint.api
+            return artifact(api, token, job.repository, int(listed["id"]), _LARGEST)
+    return None

@@ -17,38 +17,39 @@ from bot.settings import Settings
 
 @dataclass(frozen=True)
 class ServiceContext:
+    """The settings, and what is made from them once for the whole process."""
+
     settings: Settings
     app: App
     store: Store
     checkouts: Checkouts
     words: Catalog
     records: Records
-    waiting: Backoff = field(default_factory=Backoff)
+    backoff: Backoff = field(default_factory=Backoff)
 
     @classmethod
     def build(cls, settings: Settings, store: Store) -> ServiceContext:
-        writes = WriteLedger(store.engine, settings.endpoint)
-        app = App(
-            settings.endpoint, settings.app_id, settings.private_key.get_secret_value(), writes.pace
-        )
-        checkouts = Checkouts(settings.data_dir / "clones", settings.github_server_url)
+        """The context of a service with these settings, whose database is `store`."""
+        ledger = WriteLedger(store.engine, settings.endpoint)
+        private_key = settings.private_key.get_secret_value()
         return cls(
             settings,
-            app,
+            App(settings.endpoint, settings.app_id, private_key, ledger.pace),
             store,
-            checkouts,
+            Checkouts(settings.data_dir / "clones", settings.github_server_url),
             Catalog(settings.language, Markdown()),
             Records(store.engine),
         )
 
 
-_machines: list[ServiceContext] = []
+_contexts: list[ServiceContext] = []
 
 
-def set_current_context(machine: ServiceContext) -> None:
-    """Make `machine` the one that this process's workflows use."""
-    _machines[:] = [machine]
+def set_current_context(context: ServiceContext) -> None:
+    """Make `context` the one that this process's workflows use."""
+    _contexts[:] = [context]
 
 
 def current_context() -> ServiceContext:
-    return _machines[0]
+    """The context that was set last."""
+    return _contexts[0]

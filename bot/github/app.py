@@ -13,6 +13,7 @@ from typing import Any
 import jwt
 from cryptography.hazmat.primitives import serialization
 from github import Auth
+from pydantic import SecretStr
 
 from bot.github.client import Cache, Client, GitHubError
 from bot.github.rate_limit import Pace
@@ -46,6 +47,16 @@ class Endpoint:
     server: str = SERVER
     gap: float = 1.0
     hourly: int = 400
+
+
+@dataclass(frozen=True, slots=True)
+class OAuth:
+    """The App's OAuth client, by which people sign in, and where GitHub is."""
+
+    client_id: str
+    client_secret: SecretStr
+    server_url: str
+    api_url: str
 
 
 @dataclass

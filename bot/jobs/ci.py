@@ -19,9 +19,16 @@ class CommitCIJob:
     repository: str
     head: str
 
-    def order(self) -> JobRequest:
-        id, partition = f"ci-{self.repository_id}-{self.head}", f"{self.repository}@{self.head}"
-        return JobRequest("ci-commit", QUEUE, id, (asdict(self),), partition, gathered=True)
+    def request(self) -> JobRequest:
+        """A look at the commit's pull requests; the events of one commit are batched."""
+        return JobRequest(
+            workflow="ci-commit",
+            queue=QUEUE,
+            id=f"ci-{self.repository_id}-{self.head}",
+            arguments=(asdict(self),),
+            partition=f"{self.repository}@{self.head}",
+            batched=True,
+        )
 
 
 @dataclass(frozen=True)
@@ -37,9 +44,12 @@ class PullCIJob:
     def place(self) -> PullPlace:
         return PullPlace(self.repository, self.number)
 
-    def order(self, why: str) -> JobRequest:
-        """The report; `why` tells it from others on the same pull request, which wait for each other."""
-        id = f"ci-{why}-{self.repository_id}-{self.number}"
+    def request(self, why: str) -> JobRequest:
+        """The report. `why` tells it from others on the same pull request, which wait for each other."""
         return JobRequest(
-            "ci-report", QUEUE, id, (asdict(self),), f"{self.repository}#{self.number}"
+            workflow="ci-report",
+            queue=QUEUE,
+            id=f"ci-{why}-{self.repository_id}-{self.number}",
+            arguments=(asdict(self),),
+            partition=f"{self.repository}#{self.number}",
         )

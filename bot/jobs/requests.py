@@ -7,15 +7,18 @@ from typing import Any
 
 from bot.github.own_comments import PullPlace
 
+_REVIEWS = "reviews"
+
 
 @dataclass(frozen=True)
 class JobRequest:
     """One durable workflow to run.
 
-    `id` is the workflow's own: the same order twice is one. `partition` keeps orders of one pull request behind each
-    other, and `pull` (repository id, number) makes this the latest order there, which supersedes those before.
-    `gathered`: those of one `id` that come within the store's time of gathering are one, which begins when it is over.
-    `delay`: seconds until it may begin.
+    `id` is the workflow's own: the same request twice is one. `partition` keeps requests for one
+    pull request behind each other. `pull` (repository id, number) makes this the latest request
+    there, which supersedes those before. `batched`: those of one `id` that come within the store's
+    batching period are one, which begins when the period is over. `delay`: seconds until it may
+    begin.
     """
 
     workflow: str
@@ -24,7 +27,7 @@ class JobRequest:
     arguments: tuple[Any, ...]
     partition: str = ""
     pull: tuple[int, int] | None = None
-    gathered: bool = False
+    batched: bool = False
     delay: float = 0.0
 
 
@@ -34,7 +37,7 @@ class Delivery:
 
     id: str
     event: str
-    order: JobRequest | None
+    request: JobRequest | None
 
 
 @dataclass(frozen=True)
@@ -51,10 +54,15 @@ class ReviewJob:
     def place(self) -> PullPlace:
         return PullPlace(self.repository, self.number)
 
-    def order(self) -> JobRequest:
-        key = (self.repository_id, self.number)
+    def request(self) -> JobRequest:
+        """The review; a later one of the same pull request supersedes it."""
         return JobRequest(
-            "review", "reviews", self.id, (asdict(self),), f"{self.repository}#{self.number}", key
+            workflow="review",
+            queue=_REVIEWS,
+            id=self.id,
+            arguments=(asdict(self),),
+            partition=f"{self.repository}#{self.number}",
+            pull=(self.repository_id, self.number),
         )
 
 
@@ -67,9 +75,14 @@ class ClosedJob:
     number: int
     merged: bool
 
-    def order(self) -> JobRequest:
+    def request(self) -> JobRequest:
+        """A note of it, behind what still runs for the pull request."""
         return JobRequest(
-            "closed", "reviews", self.id, (asdict(self),), f"{self.repository}#{self.number}"
+            workflow="closed",
+            queue=_REVIEWS,
+            id=self.id,
+            arguments=(asdict(self),),
+            partition=f"{self.repository}#{self.number}",
         )
 
 
@@ -86,9 +99,13 @@ class DiscussionJob:
     def place(self) -> PullPlace:
         return PullPlace(self.repository, self.number)
 
-    def order(self) -> JobRequest:
-        id, partition = (
-            f"discussion-{self.repository_id}-{self.number}",
-            f"{self.repository}#{self.number}",
+    def request(self) -> JobRequest:
+        """The page's discussion anew; what people do shortly after each other is batched."""
+        return JobRequest(
+            workflow="discussion",
+            queue=_REVIEWS,
+            id=f"discussion-{self.repository_id}-{self.number}",
+            arguments=(asdict(self),),
+            partition=f"{self.repository}#{self.number}",
+            batched=True,
         )
-        return JobRequest("discussion", "reviews", id, (asdict(self),), partition, gathered=True)

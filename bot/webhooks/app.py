@@ -41,14 +41,13 @@ def application(
     store: Store, secrets: Sequence[SecretStr], largest: int, pages: Sequence[Route] = ()
 ) -> Starlette:
     """The routes, with those of `pages`. A webhook of more than `largest` bytes is refused."""
-
-    inbox = DeliveryBatch(store)
+    batch = DeliveryBatch(store)
 
     async def webhook(request: Request) -> Response:
         try:
             body = await _body(request, largest)
             _verify(body, request.headers.get("x-hub-signature-256", ""), secrets)
-            outcome = await _receive(inbox, request, body)
+            outcome = await _receive(batch, request, body)
         except RefusedRequest as refusal:
             metrics.DELIVERIES.labels("refused").inc()
             _log.warning("webhook refused", reason=refusal.reason)
@@ -66,7 +65,7 @@ def application(
     async def healthy(_: Request) -> Response:
         return JSONResponse({"alive": True})
 
-    async def numbers(_: Request) -> Response:
+    async def prometheus_metrics(_: Request) -> Response:
         return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
 
     return Starlette(
@@ -74,7 +73,7 @@ def application(
             Route("/webhook", webhook, methods=["POST"]),
             Route("/healthz", healthy),
             Route("/readyz", ready),
-            Route("/metrics", numbers),
+            Route("/metrics", prometheus_metrics),
             *pages,
         ]
     )
@@ -94,29 +93,40 @@ async def _body(request: Request, largest: int) -> bytes:
 
 
 def _verify(body: bytes, signature: str, secrets: Sequence[SecretStr]) -> None:
-    """Whoever wrote `body` knows one of the secrets. All are tried, in constant time each."""
+    """Refuse `body` unless who wrote it knows one of the secrets.
+
+    All are tried, in constant time each, so that the time does not tell which one is right.
+    """
     given = signature.encode("utf-8", "replace")
-    good = False
+    matches = False
     for secret in secrets:
         digest = hmac.digest(secret.get_secret_value().encode(), body, "sha256")
-        good |= hmac.compare_digest(given, b"sha256=" + digest.hex().encode())
-    if not good:
+        expected = b"sha256=" + digest.hex().encode()
+        matches |= hmac.compare_digest(given, expected)
+    if not matches:
         raise RefusedRequest(401, "wrong signature")
 
 
-async def _receive(inbox: DeliveryBatch, request: Request, body: bytes) -> str:
-    delivery, event = (
-        request.headers.get(f"x-github-{name}", "") for name in ("delivery", "event")
-    )
-    if not 0 < len(delivery) <= _LONGEST_NAME or not 0 < len(event) <= _LONGEST_NAME:
+async def _receive(batch: DeliveryBatch, request: Request, body: bytes) -> str:
+    delivery = request.headers.get("x-github-delivery", "")
+    event = request.headers.get("x-github-event", "")
+    if not _is_name(delivery) or not _is_name(event):
         raise RefusedRequest(400, "no delivery id or event")
-    order = _order(delivery, event, _parse(body))
+    job = _job_request(delivery, event, _parse(body))
     with structlog.contextvars.bound_contextvars(delivery=delivery, github_event=event):
         with metrics.RECEIVE_SECONDS.time():
-            new = await inbox.receive(Delivery(delivery, event, order))
-        outcome = "duplicate" if not new else "ignored" if order is None else "accepted"
-        _log.info("webhook received", outcome=outcome, workflow=order.id if order else None)
+            is_new = await batch.receive(Delivery(delivery, event, job))
+        outcome = "accepted"
+        if not is_new:
+            outcome = "duplicate"
+        elif job is None:
+            outcome = "ignored"
+        _log.info("webhook received", outcome=outcome, workflow=job.id if job else None)
     return outcome
+
+
+def _is_name(text: str) -> bool:
+    return 0 < len(text) <= _LONGEST_NAME
 
 
 def _parse(body: bytes) -> dict[str, Any]:
@@ -129,7 +139,7 @@ def _parse(body: bytes) -> dict[str, Any]:
     return payload
 
 
-def _order(delivery: str, event: str, payload: dict[str, Any]) -> JobRequest | None:
+def _job_request(delivery: str, event: str, payload: dict[str, Any]) -> JobRequest | None:
     handler = HANDLERS.get(event)
     if handler is None:
         return None

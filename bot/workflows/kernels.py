@@ -20,9 +20,9 @@ from bot.db.commands import GpuRun
 from bot.errors import UserError
 from bot.github.app import ANALYSE, COMMENT, READ_CI
 from bot.sandbox.client import JobFailed
-from bot.sandbox.programs import kernels
 from bot.web.page_store import PageReport, PageStore
 from bot.workflows.comments import step
+from bot.workflows.local_kernels import Unconfined, run_and_archive
 
 Json = dict[str, Any]
 _log = structlog.get_logger("specbot.kernels")
@@ -30,131 +30,144 @@ _log = structlog.get_logger("specbot.kernels")
 
 @DBOS.workflow(name="kernels-result")
 def report_kernels(stored: Json) -> str:
-    """Report the workflow run of a stored order, where we asked for it; gives how it ended."""
+    """Report the workflow run of a stored request, where we asked for it; gives how it ended."""
     context = current_context()
-    run = step("asked", lambda: _asked(context, stored))
-    if run is None:
+    stored_run = step("asked", lambda: _requested_run(context, stored))
+    if stored_run is None:
         return "not-ours"
-    ours = GpuRun(**run)
-    order = CommentJob(**ours.order)
-    with structlog.contextvars.bound_contextvars(
-        pull=f"{order.repository}#{order.number}", request=ours.request
-    ):
-        found = RunOutcome(**step("fetch", lambda: asdict(_fetched(context, order, ours))))
-        _report(context, order, ours, found)
-    return found.key
+    run = GpuRun(**stored_run)
+    job = CommentJob(**run.order)
+    with structlog.contextvars.bound_contextvars(**_about(job, run)):
+        outcome = RunOutcome(**step("fetch", lambda: asdict(_fetch(context, job, run))))
+        _report(context, job, run, outcome)
+    return outcome.key
 
 
 @DBOS.workflow(name="kernels-local")
 def run_kernels(stored: Json) -> str:
-    """Run the kernels of a stored `GpuRun` here, and report them as if a workflow had; gives how it ended."""
-    context, ours = current_context(), GpuRun(**stored["run"])
-    order = CommentJob(**ours.order)
-    with structlog.contextvars.bound_contextvars(
-        pull=f"{order.repository}#{order.number}", request=ours.request
-    ):
-        found = RunOutcome(**step("run", lambda: asdict(_ran(context, order, ours, stored))))
-        step("heard", lambda: _heard(context, order))
-        _report(context, order, ours, found)
-    return found.key
+    """Run the kernels of a stored `GpuRun` here, and report them as if a workflow had; gives how it
+    ended."""
+    context = current_context()
+    run = GpuRun(**stored["run"])
+    job = CommentJob(**run.order)
+    with structlog.contextvars.bound_contextvars(**_about(job, run)):
+        outcome = RunOutcome(**step("run", lambda: asdict(_run_here(context, job, run, stored))))
+        step("heard", lambda: _wait_for_answer(context, job))
+        _report(context, job, run, outcome)
+    return outcome.key
 
 
-def _report(context: ServiceContext, order: CommentJob, ours: GpuRun, found: RunOutcome) -> None:
-    title = context.words(f"comments.{found.key}")
-    text = found.text or title
-    step("check", lambda: kernel_check.finish(context, order, ours, found.conclusion, title, text))
-    said = f"**{title}**\n\n{found.text}" if found.text else title
-    body = reply.format_answer(order, ours.command, said, context.words("comments.cut"))
-    step("answer", lambda: _answer(context, order, ours.command, body))
-    _log.info("kernel run reported", outcome=found.key)
+def _about(job: CommentJob, run: GpuRun) -> dict[str, str]:
+    return {"pull": f"{job.repository}#{job.number}", "request": run.request}
 
 
-def _answer(context: ServiceContext, order: CommentJob, command: int, body: str) -> None:
-    client = context.app.client(order.installation, order.repository_id, COMMENT)
-    reply.replace(context.app, client, order, command, body)
+def _report(context: ServiceContext, job: CommentJob, run: GpuRun, outcome: RunOutcome) -> None:
+    """End the check run, and replace the command's answer by the report."""
+    title = context.words(f"comments.{outcome.key}")
+    summary = outcome.text or title
+    step(
+        "check",
+        lambda: kernel_check.finish(context, job, run, outcome.conclusion, title, summary),
+    )
+    text = f"**{title}**\n\n{outcome.text}" if outcome.text else title
+    body = reply.format_answer(job, run.command, text, context.words("comments.cut"))
+    step("answer", lambda: _answer(context, job, run.command, body))
+    _log.info("kernel run reported", outcome=outcome.key)
 
 
-def _asked(context: ServiceContext, stored: Json) -> Json | None:
+def _answer(context: ServiceContext, job: CommentJob, command: int, body: str) -> None:
+    client = context.app.client(job.installation, job.repository_id, COMMENT)
+    reply.replace(context.app, client, job, command, body)
+
+
+def _requested_run(context: ServiceContext, stored: Json) -> Json | None:
     """Our request for the run, None where we did not ask for it."""
-    found = context.records.find_gpu_run(
+    run = context.records.find_gpu_run(
         int(stored["repository_id"]), int(stored["run"]), str(stored["title"])
     )
-    return None if found is None else asdict(found)
+    return None if run is None else asdict(run)
 
 
-def _fetched(context: ServiceContext, order: CommentJob, run: GpuRun) -> RunOutcome:
-    client = context.app.client(order.installation, order.repository_id, READ_CI)
-    there = client.get(f"/repos/{order.repository}/actions/runs/{run.run}")
-    context.records.set_minutes(run.request, _minutes(there, run.minutes))
-    if not kernel_result.is_requested_run(run, there):
+def _fetch(context: ServiceContext, job: CommentJob, run: GpuRun) -> RunOutcome:
+    """The outcome of a workflow run that has ended, from its artifact."""
+    client = context.app.client(job.installation, job.repository_id, READ_CI)
+    ended = client.get(f"/repos/{job.repository}/actions/runs/{run.run}")
+    context.records.set_minutes(run.request, _minutes(ended, run.minutes))
+    if not kernel_result.is_requested_run(run, ended):
         return RunOutcome("failure", "kernels-other")
-    if there["conclusion"] == "cancelled":
+    if ended["conclusion"] == "cancelled":
         return RunOutcome("cancelled", "kernels-failed")
+    succeeded = ended["conclusion"] == "success"
     # Tests that failed are results, and may be why the run did.
-    if there["conclusion"] != "success" and not run.files.get("junit"):
+    if not succeeded and not run.files.get("junit"):
         return RunOutcome("failure", "kernels-failed")
-    archive = run_files.download_artifact(context, order, run)
+    archive = run_files.download_artifact(context, job, run)
     if archive is None:
-        return RunOutcome(
-            "failure", "kernels-nothing" if there["conclusion"] == "success" else "kernels-failed"
-        )
-    return _judged(context, order, run, archive)
+        return RunOutcome("failure", "kernels-nothing" if succeeded else "kernels-failed")
+    return _judge(context, job, run, archive)
 
 
-def _heard(context: ServiceContext, order: CommentJob) -> None:
-    """Wait until the command has said that the run was asked for: both would find nothing said, and say two things."""
-    if context.store.is_running(order.id):
+def _wait_for_answer(context: ServiceContext, job: CommentJob) -> None:
+    """Wait until the command has said that the run was asked for.
+
+    Both would find that nothing was said yet, and say two things.
+    """
+    if context.store.is_running(job.id):
         raise RetryLater(1.0)
 
 
-def _ran(context: ServiceContext, order: CommentJob, run: GpuRun, stored: Json) -> RunOutcome:
+def _run_here(context: ServiceContext, job: CommentJob, run: GpuRun, stored: Json) -> RunOutcome:
     """Whether it may run is asked again: it may have waited long."""
-    pull = context.app.client(order.installation, order.repository_id, ANALYSE).get_new(
-        order.place.path
-    )
+    client = context.app.client(job.installation, job.repository_id, ANALYSE)
+    pull = client.get_new(job.place.path)
     if pull["state"] != "open" or pull["head"]["sha"] != run.head:
         context.records.cancel_reservation(run.request)
         return RunOutcome("cancelled", "kernels-overtaken")
-    token = context.app.token(order.installation, order.repository_id, ANALYSE)
-    clone, _ = context.checkouts.fetch(order.repository, token, str(pull["base"]["ref"]), run.head)
+    token = context.app.token(job.installation, job.repository_id, ANALYSE)
+    clone, _ = context.checkouts.fetch(job.repository, token, str(pull["base"]["ref"]), run.head)
     begun = time.monotonic()
     try:
-        archive = kernels.archive(
+        archive = run_and_archive(
             clone, run, stored["ops"], context.settings, trusted=stored["trusted"]
         )
-    except kernels.Refused:
+    except Unconfined:
         context.records.cancel_reservation(run.request)
         return RunOutcome("failure", "kernels-unconfined")
     except UserError as error:
-        return RunOutcome(
-            "failure", "kernels-failed", context.words(f"errors.{error.key}", **error.args_)
-        )
+        sentence = context.words(f"errors.{error.key}", **error.args_)
+        return RunOutcome("failure", "kernels-failed", sentence)
     except JobFailed as error:
         _log.error("kernels could not be run", error=str(error))
         return RunOutcome("failure", "kernels-failed")
     finally:
-        context.records.set_minutes(
-            run.request, min(run.minutes, math.ceil((time.monotonic() - begun) / 60))
-        )
-    return _judged(context, order, run, archive)
+        minutes = math.ceil((time.monotonic() - begun) / 60)
+        context.records.set_minutes(run.request, min(run.minutes, minutes))
+    return _judge(context, job, run, archive)
 
 
-def _judged(context: ServiceContext, order: CommentJob, run: GpuRun, archive: bytes) -> RunOutcome:
-    found = kernel_result.judge_run(
-        run, archive, context.words, context.settings.baselines(run.repository_id)
-    )
-    for tab in found.tabs:
-        kept = PageReport(
-            order.repository, order.number, tab.kind, run.head, time.time(), tab.bodies, tab.verdict
+def _judge(context: ServiceContext, job: CommentJob, run: GpuRun, archive: bytes) -> RunOutcome:
+    """The outcome, whose tabs go onto the page of the pull request."""
+    baselines = context.settings.baselines(run.repository_id)
+    outcome = kernel_result.judge_run(run, archive, context.words, baselines)
+    pages = PageStore(context.store.engine)
+    for tab in outcome.tabs:
+        page = PageReport(
+            job.repository,
+            job.number,
+            tab.kind,
+            run.head,
+            at=time.time(),
+            bodies=tab.bodies,
+            verdict=tab.verdict,
         )
-        PageStore(context.store.engine).keep_report(kept)
-    return replace(found, tabs=())
+        pages.keep_report(page)
+    # The rest is written down as the result of a step.
+    return replace(outcome, tabs=())
 
 
 def _minutes(run: Json, reserved: int) -> int:
     """What the run took, rounded up; never more than was reserved for it."""
-    begun = run.get("run_started_at") or run["created_at"]
-    seconds = (
-        datetime.fromisoformat(run["updated_at"]) - datetime.fromisoformat(begun)
-    ).total_seconds()
-    return min(reserved, max(1, math.ceil(seconds / 60)))
+    begun = datetime.fromisoformat(run.get("run_started_at") or run["created_at"])
+    ended = datetime.fromisoformat(run["updated_at"])
+    minutes = math.ceil((ended - begun).total_seconds() / 60)
+    return min(reserved, max(1, minutes))

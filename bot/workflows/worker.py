@@ -24,10 +24,9 @@ _log = structlog.get_logger("specbot.worker")
 
 
 def usual_queues(settings: Settings) -> tuple[str, ...]:
-    """Those of a worker that was told none: a host without a GPU leaves what runs on one to another."""
-    return tuple(
-        name for name in QUEUES if name != "gpu" or settings.local_kernels == "cpu" or GPU.exists()
-    )
+    """The queues of a worker that was told none: a host without a GPU leaves that queue to another."""
+    runs_kernels = settings.local_kernels == "cpu" or GPU.exists()
+    return tuple(name for name in QUEUES if name != "gpu" or runs_kernels)
 
 
 class Worker:
@@ -43,11 +42,12 @@ class Worker:
     def start(self) -> None:
         """Take up work, first of all what this worker left when it last died."""
         set_current_context(self._context)
+        settings = self._context.settings
         DBOS(
             config={
                 "name": "specbot",
-                "system_database_url": self._context.settings.database,
-                "system_database_engine": steps_engine(self._context.settings.database),
+                "system_database_url": settings.database,
+                "system_database_engine": steps_engine(settings.database),
                 "application_version": bot.__version__,
                 "executor_id": self._name,
                 "serializer": DBOSPortableJSONSerializer(),
@@ -57,6 +57,11 @@ class Worker:
         )
         DBOS.listen_queues(self._queues)
         DBOS.launch()
+        self._register_queues()
+        self._start_loops()
+
+    def _register_queues(self) -> None:
+        """Reviews and CI reports of one pull request are done one after the other."""
         DBOS.register_queue(
             "reviews",
             partition_concurrency=1,
@@ -69,14 +74,15 @@ class Worker:
         DBOS.register_queue(
             "ci", partition_concurrency=1, worker_concurrency=2, polling_interval_sec=_POLL
         )
-        settings = self._context.settings
+
+    def _start_loops(self) -> None:
+        context = self._context
+        settings = context.settings
         self._every(settings.heartbeat_every, self._watch)
-        self._every(
-            _POLL, lambda: self._context.waiting.bring_back(self._context.store, self._name)
-        )
+        self._every(_POLL, lambda: context.backoff.bring_back(context.store, self._name))
         if "reviews" in self._queues:
-            self._every(settings.redeliver_every, lambda: pulls.redeliver(self._context))
-            self._every(settings.reconcile_every, lambda: pulls.enqueue_missed(self._context))
+            self._every(settings.redeliver_every, lambda: pulls.redeliver(context))
+            self._every(settings.reconcile_every, lambda: pulls.enqueue_missed(context))
 
     def stop(self) -> None:
         """End without waiting for running workflows: they are taken up again at the next start."""
@@ -86,16 +92,17 @@ class Worker:
         DBOS.destroy(workflow_completion_timeout_sec=0)
 
     def _every(self, seconds: float, task: Callable[[], None]) -> None:
-        """Run `task` now and then in a thread of its own. GitHub or the database being away is no reason to end."""
+        """Run `task` every so many seconds in a thread of its own. GitHub or the database being away
+        is no reason to end."""
 
         def loop() -> None:
-            while True:
+            stopped = False
+            while not stopped:
                 try:
                     task()
                 except (GitHubError, sa.exc.SQLAlchemyError) as error:
                     _log.warning("a periodic task failed", error=str(error))
-                if self._stop.wait(seconds):
-                    return
+                stopped = self._stop.wait(seconds)
 
         thread = threading.Thread(target=loop, daemon=True)
         thread.start()
@@ -105,10 +112,10 @@ class Worker:
         """Say that we live, and take over from those who do not."""
         store, settings = self._context.store, self._context.settings
         store.heartbeat(self._name)
-        for dead in store.claim_stale_workers(settings.dead_after):
-            left = store.client.list_workflows(executor_id=dead, status="PENDING")
+        for worker in store.claim_stale_workers(settings.dead_after):
+            left = store.client.list_workflows(executor_id=worker, status="PENDING")
             for workflow in left:
                 store.client.resume_workflow(workflow.workflow_id, queue_name=workflow.queue_name)
             metrics.TAKEOVERS.inc(len(left))
-            _log.warning("took over from a dead worker", worker=dead, workflows=len(left))
-            store.remove_worker(dead)
+            _log.warning("took over from a dead worker", worker=worker, workflows=len(left))
+            store.remove_worker(worker)

@@ -151,13 +151,13 @@ def test_no_command(what):
 
 def test_several_commands_in_order_each_once_and_not_without_end():
     body = "/review\n/re-run b\n/review\n/re-run a\n"
-    assert parse_comment(body, NAMES).said == (
+    assert parse_comment(body, NAMES).commands == (
         ParsedCommand("review"),
         ParsedCommand("re-run", "b"),
         ParsedCommand("re-run", "a"),
     )
     many = parse_comment("\n".join(f"/re-run job{n}" for n in range(MOST_COMMANDS + 3)), NAMES)
-    assert [s.text for s in many.said] == [f"job{n}" for n in range(MOST_COMMANDS)]
+    assert [s.text for s in many.commands] == [f"job{n}" for n in range(MOST_COMMANDS)]
     assert many.left_out == 3
 
 
@@ -187,8 +187,8 @@ FENCES = st.sampled_from(["```", "````", "~~~", "~~~~~"])
 @given(BODIES)
 def test_every_text_is_read(body):
     found = parse_comment(body, NAMES)
-    assert len(found.said) <= MOST_COMMANDS
-    for said in found.said:
+    assert len(found.commands) <= MOST_COMMANDS
+    for said in found.commands:
         assert any(line.split(" ")[0] == f"/{said.name}" for line in authored_lines(body))
 
 
@@ -214,11 +214,11 @@ def test_nothing_in_an_html_comment_is_a_command(body):
     st.sampled_from(NAMES),
 )
 def test_a_command_after_plain_words_is_one(before, name):
-    assert parse_comment("\n".join([*before, f"/{name}"]), NAMES).said == (ParsedCommand(name),)
+    assert parse_comment("\n".join([*before, f"/{name}"]), NAMES).commands == (ParsedCommand(name),)
 
 
 @given(BODIES)
 def test_words_below_change_nothing(body):
     """Words under a blank line hide nothing above them, and show nothing."""
-    before = parse_comment(body, NAMES).said
-    assert parse_comment(f"{body}\n\nThanks", NAMES).said == before
+    before = parse_comment(body, NAMES).commands
+    assert parse_comment(f"{body}\n\nThanks", NAMES).commands == before

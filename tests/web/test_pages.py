@@ -16,7 +16,8 @@ from pydantic import SecretStr
 from bot.ci.history import History
 from bot.db.commands import GpuRun, Records
 from bot.db.engine import engine_for
-from bot.web.access import Access, OAuth
+from bot.github import OAuth
+from bot.web.access import Access
 from bot.web.page_store import PageReport, PageStore
 from bot.web.rule_stats import FindingOutcomes
 from checks.registry import RULES

@@ -18,7 +18,7 @@ from bot.github import GitHubError, RateLimited, UncertainWrite
 from bot.i18n.catalog import LANGUAGES, Catalog
 from bot.i18n.escape import Markdown
 from bot.redact import redact
-from bot.webhooks.app import _order
+from bot.webhooks.app import _job_request
 from bot.webhooks.handlers import HANDLERS
 
 ADA = {"login": "ada", "id": 7, "type": "User"}
@@ -148,7 +148,7 @@ ODD: list[Any] = [
 def test_payloads_that_are_not_githubs(event, key, value):
     """No crash: they are logged as not understood, or there is nothing to do."""
     action = {"workflow_run": "completed", "pull_request": "opened"}.get(event, "created")
-    _order("guid", event, payload() | {"action": action, key: value})
+    _job_request("guid", event, payload() | {"action": action, key: value})
 
 
 HOSTILE = [

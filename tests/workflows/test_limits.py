@@ -130,17 +130,17 @@ def made(folder: Path, gap: float, hourly: int) -> WriteLedger:
 
 
 def test_a_moment_is_kept_for_who_waits(writes):
-    assert [writes.turn(1, name, 2.0) <= 0.0 for name in ("a", None, "b")] == [True] * 3
-    first = time.time() + writes.turn(1, "c", 2.0)
+    assert [writes.reserve(1, name, 2.0) <= 0.0 for name in ("a", None, "b")] == [True] * 3
+    first = time.time() + writes.reserve(1, "c", 2.0)
     assert first - time.time() == pytest.approx(HOUR, abs=60.0)
-    assert writes.turn(2, "z", 2.0) <= 0.0
-    second, third = (time.time() + writes.turn(1, name, 2.0) for name in ("d", "e"))
+    assert writes.reserve(2, "z", 2.0) <= 0.0
+    second, third = (time.time() + writes.reserve(1, name, 2.0) for name in ("d", "e"))
     assert first <= second <= third
-    assert abs(time.time() + writes.turn(1, "c", 2.0) - first) < 1.0
+    assert abs(time.time() + writes.reserve(1, "c", 2.0) - first) < 1.0
     # The fourth of those that wait is in the hour after.
-    assert writes.turn(1, "f", 2.0) > 2 * HOUR - 60.0
+    assert writes.reserve(1, "f", 2.0) > 2 * HOUR - 60.0
     # Who cannot come back keeps no moment from others.
-    assert writes.turn(1, None, 2.0) == pytest.approx(writes.turn(1, "g", 2.0), abs=60.0)
+    assert writes.reserve(1, None, 2.0) == pytest.approx(writes.turn(1, "g", 2.0), abs=60.0)
 
 
 def test_all_workers_count_together(writes, tmp_path):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from bot.reports.comment_markers import finding_mark, review_mark
 
 from bot.comment_text import finding_mark, review_mark
 from bot.github import App, Endpoint, GitHubError, UncertainWrite, check

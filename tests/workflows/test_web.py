@@ -298,7 +298,7 @@ def test_a_commits_hundred_events_are_one_order(store, monkeypatch):
 
     monkeypatch.setattr(store.client, "enqueue_in_transaction", counted)
     monkeypatch.setattr(time, "time", lambda: 1_000_000.0)
-    order = CommitCIJob(1, 2, "octo/engine", "a" * 40).order()
+    order = CommitCIJob(1, 2, "octo/engine", "a" * 40).request()
     for burst in range(3):
         assert all(
             store.receive([Delivery(f"{burst}-{n}", "workflow_job", order) for n in range(40)])

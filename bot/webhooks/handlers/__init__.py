@@ -1,7 +1,7 @@
 """What each webhook asks for: one module an event, a pure function of the payload.
 
-A module has `order(delivery, payload)`, which gives the work or None where there is none. It may raise `KeyError` or
-`TypeError` on a payload that is not GitHub's.
+A module has `job_request(delivery, payload)`, which gives the work or None where there is none. It
+may raise `KeyError` or `TypeError` on a payload that is not GitHub's.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ Handler = Callable[[str, Mapping[str, Any]], JobRequest | None]
 
 
 def _workflow_run(delivery: str, payload: Mapping[str, Any]) -> JobRequest | None:
-    return kernel_runs.job_request(delivery, payload) or ci.job_request(delivery, payload)
+    """The end of a run may be of one that we asked for, else it is a part of CI."""
+    kernel_run = kernel_runs.job_request(delivery, payload)
+    return kernel_run or ci.job_request(delivery, payload)
 
 
 HANDLERS: Mapping[str, Handler] = {
