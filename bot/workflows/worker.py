@@ -16,9 +16,22 @@ from bot.db.engine import steps_engine
 from bot.github import GitHubError
 from bot.kernels.actions import GPU
 from bot.settings import Settings
+from bot.workflows import ci, comments, discussion, kernels, publish_pages, review
 from bot.workflows.reconcile import pulls
 
 QUEUES = ("reviews", "comments", "ci", "gpu")
+# Every durable workflow. DBOS finds them by name, so that their modules must be imported before it is
+# launched.
+WORKFLOWS = (
+    review.review_pull,
+    publish_pages.note_closed,
+    discussion.note_discussion,
+    comments.answer_comment,
+    ci.look_at_commit,
+    ci.report_ci,
+    kernels.report_kernels,
+    kernels.run_kernels,
+)
 _POLL = 0.25
 _log = structlog.get_logger("specbot.worker")
 
