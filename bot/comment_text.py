@@ -1,7 +1,9 @@
-"""What a comment on GitHub carries besides its words: hidden marks, and its length as GitHub counts it.
+"""What a comment on GitHub carries besides its words: hidden marks, and its length as GitHub counts
+it.
 
-By a mark the bot finds its own comments again: an HTML comment on the first line of what it posts. A mark alone
-proves nothing, because anybody can copy it. Code that reads a mark must also check the author.
+By a mark the bot finds its own comments again: an HTML comment on the first line of what it posts.
+A mark alone proves nothing, because anybody can copy it. Code that reads a mark must also check the
+author.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ _REVIEW = re.compile(r"<!-- specbot:review ([0-9a-f]{40,64}) ([0-9a-f]{16}) -->"
 
 
 class ReviewMark(NamedTuple):
-    """`head` is the commit that was reviewed; `digest` identifies everything the review said about it."""
+    """`head` is the commit that was reviewed; `digest` identifies everything the review said about
+    it."""
 
     head: str
     digest: str
@@ -29,7 +32,8 @@ def finding_mark(fingerprint: str) -> str:
 
 
 def review_mark(payload: Mapping[str, Any]) -> str:
-    """The first line of the body of a review. `payload` is the review before this line is added to it."""
+    """The first line of the body of a review. `payload` is the review before this line is added to
+    it."""
     text = json.dumps(payload, ensure_ascii=True, sort_keys=True)
     digest = hashlib.sha256(text.encode("ascii")).hexdigest()[:16]
     return f"<!-- specbot:review {payload['commit_id']} {digest} -->\n\n"

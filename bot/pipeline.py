@@ -1,4 +1,5 @@
-"""From a repository and two revisions to a reviewed change: what every command and the service do alike."""
+"""From a repository and two revisions to a reviewed change: what every command and the service do
+alike."""
 
 from __future__ import annotations
 
@@ -100,7 +101,8 @@ def run_analysis(
 
 
 def progress_on_terminal(words: Catalog) -> Callable[[str], None]:
-    """Shows which rule runs, on standard error and only where that is a terminal; an empty name clears the line."""
+    """Shows which rule runs, on standard error and only where that is a terminal; an empty name
+    clears the line."""
     if not sys.stderr.isatty():
         return lambda _: None
 

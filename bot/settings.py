@@ -122,8 +122,8 @@ class Settings(BaseSettings):
 
     @property
     def oauth(self) -> OAuth | None:
-        """The App's OAuth client, by which people sign in to see pages of private repositories; None
-        without one."""
+        """The App's OAuth client, by which people sign in to see pages of private repositories;
+        None without one."""
         if self.client_id is None or self.client_secret is None:
             return None
         return OAuth(

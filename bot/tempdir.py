@@ -1,7 +1,8 @@
-"""Where a service's temporary files are: a folder of its own, so that those of one that was killed can be told.
+"""Where a service's temporary files are: a folder of its own, so that those of one that was killed
+can be told.
 
-The service ends, at a signal too, without waiting for what it is doing; and nobody can tell which of the system's
-temporary files were whose.
+The service ends, at a signal too, without waiting for what it is doing; and nobody can tell which
+of the system's temporary files were whose.
 """
 
 from __future__ import annotations
@@ -14,14 +15,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-# Held by each service in its own folder as long as it lives; the system lets go of it, whatever its end.
+# Held by each service in its own folder as long as it lives; the system lets go of it, whatever its
+# end.
 _HELD = "held"
 
 
 @contextmanager
 def private_tempdir(data: Path) -> Iterator[None]:
-    """Temporary files of this process, and of those that it starts, go to a new folder under `data`, which is deleted
-    in the end. Folders there of services that live no more are deleted first.
+    """Temporary files of this process, and of those that it starts, go to a new folder under
+    `data`, which is deleted in the end. Folders there of services that live no more are deleted
+    first.
 
     Raises `OSError` where `data` cannot be written.
     """

@@ -22,7 +22,8 @@ _GRACE = 5.0
 
 @pytest.fixture(autouse=True)
 def leaves_nothing_behind() -> Iterator[None]:
-    """Fail the test that leaves a changed environment or folder, or a thread or a process that lives.
+    """Fail the test that leaves a changed environment or folder, or a thread or a process that
+    lives.
 
     What fixtures of a larger scope have started is there before, and stays.
     """

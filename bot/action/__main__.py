@@ -1,7 +1,7 @@
 """Review the pull request of the event, post it, and end as `--fail-on` says.
 
-The history comes from the checkout in `GITHUB_WORKSPACE`, the rest from the event's file: no text of a pull request
-passes through a shell.
+The history comes from the checkout in `GITHUB_WORKSPACE`, the rest from the event's file: no text
+of a pull request passes through a shell.
 """
 
 from __future__ import annotations

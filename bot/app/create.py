@@ -1,5 +1,5 @@
-"""The App-manifest flow: a page here sends the person to GitHub, and GitHub sends them back with a code for the
-credentials of the App that they made."""
+"""The App-manifest flow: a page here sends the person to GitHub, and GitHub sends them back with a
+code for the credentials of the App that they made."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ _LONGEST_NAME = 34
 
 @dataclass(frozen=True)
 class AppPlan:
-    """The App to be: where its service will be reached (`https://specbot.example`), whose it is, its name."""
+    """The App to be: where its service will be reached (`https://specbot.example`), whose it is,
+    its name."""
 
     url: str
     organization: str
@@ -61,8 +62,8 @@ class AppPlan:
 
 @dataclass
 class ManifestFlow:
-    """One run of it. The page's address and the `state` are secret: who knows neither cannot hand us an App of
-    theirs."""
+    """One run of it. The page's address and the `state` are secret: who knows neither cannot hand
+    us an App of theirs."""
 
     plan: AppPlan
     here: str

@@ -33,8 +33,8 @@ class CredentialsFile:
 
 @contextmanager
 def reserve_file(path: Path) -> Iterator[CredentialsFile]:
-    """The new file `path`, made before GitHub makes the App: its secrets are told once. Gone again where nothing was
-    written. Raises `UserError` where the file exists or cannot be made.
+    """The new file `path`, made before GitHub makes the App: its secrets are told once. Gone again
+    where nothing was written. Raises `UserError` where the file exists or cannot be made.
     """
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -31,7 +31,8 @@ _WINDOW = 3 * 24 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """`key` of `templates/words/app.toml` with its arguments; `good` is None for what is only worth knowing."""
+    """`key` of `templates/words/app.toml` with its arguments; `good` is None for what is only worth
+    knowing."""
 
     key: str
     good: bool | None
@@ -70,7 +71,8 @@ def _secrets(settings: Settings) -> Iterator[CheckResult]:
 
 
 def _database(settings: Settings) -> CheckResult:
-    """Whether the database answers; one in a file that is not there yet is made at the first start."""
+    """Whether the database answers; one in a file that is not there yet is made at the first
+    start."""
     try:
         url = make_url(settings.database)
         if url.get_backend_name() == "sqlite" and url.database and not Path(url.database).exists():
@@ -111,7 +113,8 @@ def _github(settings: Settings) -> Iterator[CheckResult]:
 
 
 def _clock(api: str) -> CheckResult:
-    """The API's answer has GitHub's time. `GET /rate_limit` needs no token and counts against no limit."""
+    """The API's answer has GitHub's time. `GET /rate_limit` needs no token and counts against no
+    limit."""
     try:
         told = httpx.get(f"{api.rstrip('/')}/rate_limit", timeout=_TIMEOUT).headers.get("date", "")
         skew = time.time() - parsedate_to_datetime(told).timestamp()

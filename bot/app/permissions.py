@@ -1,4 +1,5 @@
-"""What the App asks for when it is made, and what it must have: both follow from what the service does."""
+"""What the App asks for when it is made, and what it must have: both follow from what the service
+does."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ _LEVELS = ("", "read", "write", "admin")
 
 
 def permissions() -> dict[str, str]:
-    """The largest level of each permission that a task needs; not `RESOLVE`, which the service can do without."""
+    """The largest level of each permission that a task needs; not `RESOLVE`, which the service can
+    do without."""
     made = {"metadata": "read"}
     for task in (ANALYSE, PUBLISH, READ_CI, COMMENT, RUN):
         for name, level in task.items():

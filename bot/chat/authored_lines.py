@@ -1,7 +1,8 @@
 """Which lines of a comment are its author's own words: not quoted, not code, not hidden.
 
-Two readings are taken, and a line counts only where both agree: Markdown's own, and a wider one that also sees fences
-behind list marks, quote marks and any indentation. What a reader might take for code or a quotation is no command.
+Two readings are taken, and a line counts only where both agree: Markdown's own, and a wider one
+that also sees fences behind list marks, quote marks and any indentation. What a reader might take
+for code or a quotation is no command.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ _TICKS = re.compile(r"`+")
 
 
 def authored_lines(body: str) -> list[str]:
-    """The lines that count, in order. Lines end as Markdown's do: U+2028 and a form feed end none."""
+    """The lines that count, in order. Lines end as Markdown's do: U+2028 and a form feed end
+    none."""
     lines = _END.split(body)
     quoted = set(_quoted(lines))
     excluded: set[int] = set()
@@ -95,7 +97,8 @@ def _covered(lines: list[str], excluded: set[int]) -> Iterator[int]:
 
 
 def _still_open(line: str, until: str) -> str:
-    """What ends the comment or the element that is open at the end of the line, empty where none is.
+    """What ends the comment or the element that is open at the end of the line, empty where none
+    is.
 
     `until` is the same for the end of the line before.
     """
@@ -116,7 +119,8 @@ def _still_open(line: str, until: str) -> str:
 
 
 def _spans(lines: list[str], paragraph: list[int]) -> Iterator[int]:
-    """The paragraph's lines that begin within a code span: between two runs of as many backticks."""
+    """The paragraph's lines that begin within a code span: between two runs of as many
+    backticks."""
     runs = [
         (number, len(match[0])) for number in paragraph for match in _TICKS.finditer(lines[number])
     ]

@@ -1,5 +1,5 @@
-"""GPU runs that nobody had to ask for: of jobs whose `paths` are touched by a pull request of people
-who may write to the repository."""
+"""GPU runs that nobody had to ask for: of jobs whose `paths` are touched by a pull request of
+people who may write to the repository."""
 
 from __future__ import annotations
 

@@ -21,7 +21,8 @@ ACTIONS = "github-actions"
 
 @dataclass(frozen=True)
 class CommitJob:
-    """A job, check or status on the commit. `run` is the workflow run of a job, as GitHub gives it."""
+    """A job, check or status on the commit. `run` is the workflow run of a job, as GitHub gives
+    it."""
 
     job: Job
     run: Json | None = None

@@ -33,8 +33,8 @@ class Steps(Protocol):
     """
 
     def __call__(self, name: str, act: Callable[[], T]) -> T:
-        """What failed because of GitHub or the network is tried again, so that doing `act` twice must
-        have its effect once."""
+        """What failed because of GitHub or the network is tried again, so that doing `act` twice
+        must have its effect once."""
 
 
 @dataclass(frozen=True)

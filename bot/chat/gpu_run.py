@@ -1,4 +1,5 @@
-"""A run on a GPU: whose code may run there, for how many minutes, and what is asked of the workflow."""
+"""A run on a GPU: whose code may run there, for how many minutes, and what is asked of the
+workflow."""
 
 from __future__ import annotations
 
@@ -82,8 +83,8 @@ def require_trusted_head(task: Task, pull: Json, sha: str) -> None:
 
 
 def is_head_trusted(client: Client, repository: str, repository_id: int, pull: Json) -> bool:
-    """Whether only people who may write to the repository could have pushed the head, and its author
-    is one."""
+    """Whether only people who may write to the repository could have pushed the head, and its
+    author is one."""
     author, source = pull["user"], pull["head"]["repo"]
     if not author or not source or int(source["id"]) != repository_id:
         return False

@@ -1,4 +1,5 @@
-"""Results of a job of the repository's own: its tests, and its logprobs against the base's and the baseline's."""
+"""Results of a job of the repository's own: its tests, and its logprobs against the base's and the
+baseline's."""
 
 from __future__ import annotations
 
@@ -44,7 +45,8 @@ def judge_tests(data: bytes, words: Catalog) -> RunOutcome:
 
 
 def judge_logprobs(head: Path, base: Path | None, store: Path, words: Catalog) -> RunOutcome:
-    """Head's records against base's, and against the baseline with the same key, where there are any.
+    """Head's records against base's, and against the baseline with the same key, where there are
+    any.
 
     Raises `UserError` for records that cannot be read.
     """

@@ -1,5 +1,5 @@
-"""What a GPU run brought: believed only where it is the run that we asked for, of the commits that we
-named."""
+"""What a GPU run brought: believed only where it is the run that we asked for, of the commits that
+we named."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """What a person may do in a repository.
 
-GitHub is asked each time. `author_association` is not used: it calls a private member a contributor.
+GitHub is asked each time. `author_association` is not used: it calls a private member a
+contributor.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ _BY_NAME = {"admin": Permission.WRITE, "write": Permission.WRITE, "read": Permis
 
 
 def permission_of(client: Client, repository: str, login: str, user: int) -> Permission:
-    """The permission of the account `user`, now called `login`. Whatever GitHub does not say clearly
-    is `NONE`.
+    """The permission of the account `user`, now called `login`. Whatever GitHub does not say
+    clearly is `NONE`.
 
     Raises what may pass: a limit, a broken connection.
     """

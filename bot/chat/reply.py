@@ -1,5 +1,5 @@
-"""The one answer to a command: found again by its mark and by our own name, so that no crash makes it
-two."""
+"""The one answer to a command: found again by its mark and by our own name, so that no crash makes
+it two."""
 
 from __future__ import annotations
 

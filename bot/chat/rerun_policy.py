@@ -1,4 +1,5 @@
-"""Whether running a job again can help: what `checks.ci` says of its log, and what GitHub allows."""
+"""Whether running a job again can help: what `checks.ci` says of its log, and what GitHub
+allows."""
 
 from __future__ import annotations
 

@@ -22,7 +22,8 @@ _MARKS = {True: "✓", False: "✗", None: "–"}
 
 
 def run(args: argparse.Namespace) -> int:
-    """Do what was asked. `create`: 0 once the App is made; `doctor`: 0 fine, 1 something is missing."""
+    """Do what was asked. `create`: 0 once the App is made; `doctor`: 0 fine, 1 something is
+    missing."""
     if args.action == "create":
         return _create(args)
     return _doctor(args)

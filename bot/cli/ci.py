@@ -69,7 +69,8 @@ def _report(args: argparse.Namespace) -> int:
 
 
 def _previous_run(args: argparse.Namespace, saved: CIRun) -> CIRun | None:
-    """The run of the last report: the one that is named, else the database's where that is older."""
+    """The run of the last report: the one that is named, else the database's where that is
+    older."""
     if args.since:
         return read(Path(args.since))
     if not args.db:

@@ -49,7 +49,8 @@ class _Job:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Review every change, print the score, and write it where `-o` says. 0 unless a review crashed (3)."""
+    """Review every change, print the score, and write it where `-o` says. 0 unless a review crashed
+    (3)."""
     cases = _cases(args)
     jobs = [*_labelled_jobs(cases, args), *_history_jobs(args)]
     if not jobs:
@@ -104,7 +105,8 @@ def _job(args: argparse.Namespace, base: str, head: str, from_base: tuple[str, .
 
 
 def _outcomes(jobs: list[_Job], args: argparse.Namespace) -> Iterator[tuple[Key, Outcome]]:
-    """The outcome of each job: from the resume file where it has one, else computed and noted there."""
+    """The outcome of each job: from the resume file where it has one, else computed and noted
+    there."""
     known = dict(_read_notes(args.resume))
     left = []
     for job in jobs:

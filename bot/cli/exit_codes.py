@@ -20,8 +20,8 @@ _PACKAGES = ("jinja2", "tree-sitter", "tree-sitter-cuda", "tree-sitter-python", 
 
 
 def run_with_exit_code(run: Callable[[], int], arguments: Sequence[str], language: str) -> int:
-    """`run`'s exit code; 2 with one sentence for a `UserError`, 130 for ^C, 3 with a report file for
-    the rest."""
+    """`run`'s exit code; 2 with one sentence for a `UserError`, 130 for ^C, 3 with a report file
+    for the rest."""
     words = Catalog(language)
     try:
         code = run()
@@ -35,7 +35,8 @@ def run_with_exit_code(run: Callable[[], int], arguments: Sequence[str], languag
         _say(words("errors.interrupted"))
         return 130
     except BrokenPipeError:
-        # Nobody reads any more (`specbot ... | head`). Keep Python from failing again when it flushes at exit.
+        # Nobody reads any more (`specbot ... | head`). Keep Python from failing again when it
+        # flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:  # the one broad handler of the process

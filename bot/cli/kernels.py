@@ -1,4 +1,5 @@
-"""`specbot kernels`: the bundled kernels run, compared and timed, always in processes of their own."""
+"""`specbot kernels`: the bundled kernels run, compared and timed, always in processes of their
+own."""
 
 from __future__ import annotations
 

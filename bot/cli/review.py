@@ -41,7 +41,8 @@ def run(args: argparse.Namespace) -> int:
 def open_named_change(
     args: argparse.Namespace, known: PullRequest | None = None
 ) -> Iterator[tuple[Git, Range, ChangeSet]]:
-    """The repository, the range and the change that the arguments name, readable while this is open.
+    """The repository, the range and the change that the arguments name, readable while this is
+    open.
 
     `known` is the pull request as GitHub has it; the arguments win over it.
     """

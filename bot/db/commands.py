@@ -173,7 +173,8 @@ class Records:
         return None if row is None else dict(row["data"])
 
     def reserve(self, run: GpuRun, per_pull: int, per_day: int) -> str | None:
-        """Note a run on a GPU, within the minutes that its pull request and its repository's day have.
+        """Note a run on a GPU, within the minutes that its pull request and its repository's day
+        have.
 
         None where it is noted (also where it was before), else which of the two is used up: `pull`
         or `day`.

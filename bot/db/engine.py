@@ -61,7 +61,8 @@ if sqlite3.sqlite_version_info < (3, 42):
 
 
 def lock(connection: sa.Connection, number: int) -> None:
-    """Go on alone until the transaction ends: of those that ask for `number`, or, on SQLite, of all."""
+    """Go on alone until the transaction ends: of those that ask for `number`, or, on SQLite, of
+    all."""
     if connection.dialect.name == "postgresql":
         connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({number})"))
     else:

@@ -1,8 +1,8 @@
 """How quickly all workers together may write to GitHub for one installation, kept in the database.
 
-GitHub counts the writes of an installation, whichever worker they come from and however often it was started. Each
-write has a moment of its own. A workflow whose moment is far away leaves its place until then, and
-finds the moment kept.
+GitHub counts the writes of an installation, whichever worker they come from and however often it
+was started. Each write has a moment of its own. A workflow whose moment is far away leaves its
+place until then, and finds the moment kept.
 """
 
 from __future__ import annotations

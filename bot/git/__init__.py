@@ -14,8 +14,8 @@ __all__ = ["Blobs", "Git", "GitTree", "Range", "change_set", "head_tree", "objec
 
 
 def change_set(git: Git, blobs: Blobs, compared: Range, pull: PullRequest) -> ChangeSet:
-    """The change from `compared.base` to `compared.head`; the trees read through `blobs` while it is
-    open."""
+    """The change from `compared.base` to `compared.head`; the trees read through `blobs` while it
+    is open."""
     # All four gits begin before anything waits for one of them.
     listings = list_trees(git, compared.base, compared.head)
     listing, patch = start_diff(git, compared.base, compared.head)

@@ -1,4 +1,5 @@
-"""The contents of a repository's files, read through `git cat-file --batch` and searched in memory."""
+"""The contents of a repository's files, read through `git cat-file --batch` and searched in
+memory."""
 
 from __future__ import annotations
 
@@ -111,7 +112,8 @@ class Blobs:
 
 
 class _Prefetch:
-    """A git that reads many blobs. It writes to a file, so that neither side waits for the other."""
+    """A git that reads many blobs. It writes to a file, so that neither side waits for the
+    other."""
 
     def __init__(self, git: Git, oids: list[str]) -> None:
         self._oids = oids
@@ -143,7 +145,8 @@ class _Prefetch:
 
 
 def _size_in(header: bytes, oid: str) -> int:
-    """The size that the header `<oid> blob <size>` gives; of a missing object it is `<oid> missing`."""
+    """The size that the header `<oid> blob <size>` gives; of a missing object it is `<oid>
+    missing`."""
     fields = header.split()
     if len(fields) != 3:
         raise UserError("missing-object", oid=oid)

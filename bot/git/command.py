@@ -71,7 +71,8 @@ class GitJob:
 
 
 class Git:
-    """One repository. Every method raises `UserError` where git is missing or the repository is not usable."""
+    """One repository. Every method raises `UserError` where git is missing or the repository is not
+    usable."""
 
     def __init__(self, directory: Path) -> None:
         if not directory.is_dir():
@@ -117,8 +118,8 @@ class Git:
 
     @staticmethod
     def finish(process: Process, data: bytes | None = None) -> bytes:
-        """Feed `data`, wait, and give the output (None where it goes to a file); the failures as for
-        `run`."""
+        """Feed `data`, wait, and give the output (None where it goes to a file); the failures as
+        for `run`."""
         out, err = process.communicate(data)
         if process.returncode:
             raise_git_error(err)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from bot.git.command import Git, GitJob
 from checks.core.change import FileChange, Hunk
 
-# Plumbing with every choice spelled out. Myers with the indent heuristic is what GitHub shows, and comments are
-# placed on its lines.
+# Plumbing with every choice spelled out. Myers with the indent heuristic is what GitHub shows, and
+# comments are placed on its lines.
 _OPTIONS = (
     "-r",
     "-M50%",
@@ -49,7 +49,8 @@ class _Raw:
 
     @property
     def sections(self) -> int:
-        """How many `diff --git` headers git prints for it: a change of type is a removal and an addition."""
+        """How many `diff --git` headers git prints for it: a change of type is a removal and an
+        addition."""
         return 2 if self.status == "T" else 1
 
 
@@ -102,7 +103,8 @@ def _change(raw: _Raw, sections: list[_Section]) -> FileChange:
 
 
 def _sections(patch: bytes) -> Iterator[_Section]:
-    """The hunks of each file in turn. File names are not read here: the raw form has them without quoting."""
+    """The hunks of each file in turn. File names are not read here: the raw form has them without
+    quoting."""
     at, end = 0, len(patch)
     while at < end:
         at = _line_end(patch, at)
@@ -121,7 +123,8 @@ def _sections(patch: bytes) -> Iterator[_Section]:
 
 
 def _hunk(match: re.Match[bytes]) -> Hunk:
-    """Git names the line *before* an empty side; here a side always starts where its lines would stand."""
+    """Git names the line *before* an empty side; here a side always starts where its lines would
+    stand."""
     # A length that is left out is one.
     base, base_len, head, head_len = (int(group or 1) for group in match.groups())
     base_start = base if base_len else base + 1

@@ -1,5 +1,5 @@
-"""What git knows of a change's past: who wrote the lines that it replaces, and which pull requests it
-names."""
+"""What git knows of a change's past: who wrote the lines that it replaces, and which pull requests
+it names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What git knows of a change's past, asked for before it is needed: git reads while the change is reviewed."""
+"""What git knows of a change's past, asked for before it is needed: git reads while the change is
+reviewed."""
 
 from __future__ import annotations
 
@@ -21,8 +22,8 @@ _BY_FILE = ("--no-renames", "--name-only", "-c", "--format=%x00%H %s")
 class HistoryQueries:
     """Questions that git is at work on.
 
-    `commits`: id, parents and subject of every commit, the newest first. `messages`: the messages of
-    all commits from `base` to `head`, and `head_message` that of `head`. `touched`: who touched
+    `commits`: id, parents and subject of every commit, the newest first. `messages`: the messages
+    of all commits from `base` to `head`, and `head_message` that of `head`. `touched`: who touched
     `files`. `blames`: who wrote the lines that went from each of them.
     """
 

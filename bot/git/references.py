@@ -34,7 +34,8 @@ def commit(name: str, subject: str) -> Commit:
 
 
 def parse_log(log: str) -> tuple[CommitLine, ...]:
-    """The commits of a log that has an id, parents and a subject a line, with a NUL between them."""
+    """The commits of a log that has an id, parents and a subject a line, with a NUL between
+    them."""
     return tuple(CommitLine(*line.split("\0", 2)) for line in log.split("\n") if line)
 
 
@@ -84,7 +85,8 @@ def _picked_numbers(text: str) -> set[int]:
 
 
 def _ancestors(base: str, commits: Sequence[CommitLine]) -> list[CommitLine]:
-    """Base and what led to it. A commit whose date is older than a parent's may be listed after it."""
+    """Base and what led to it. A commit whose date is older than a parent's may be listed after
+    it."""
     parents = {line.id: line.parents for line in commits}
     reached: set[str] = set()
     pending = [base]

@@ -26,7 +26,8 @@ class Range:
 
 
 def resolve(git: Git, base: str | None, head: str | None, *, merge_base: bool) -> Range:
-    """The compared objects. With `merge_base`, as on GitHub, the base is where the head's history left it."""
+    """The compared objects. With `merge_base`, as on GitHub, the base is where the head's history
+    left it."""
     head_id = _commit(git, head or "HEAD")
     target = ""
     if base is None:
@@ -84,7 +85,8 @@ def _refs(git: Git) -> list[str]:
 
 
 def _default_branch(git: Git) -> tuple[str, str]:
-    """(revision, branch name) of the default branch: what the remote says, else a branch with a usual name."""
+    """(revision, branch name) of the default branch: what the remote says, else a branch with a
+    usual name."""
     remote = git.attempt("symbolic-ref", "--short", "refs/remotes/origin/HEAD")
     if remote is not None:
         name = os.fsdecode(remote.strip())

@@ -1,4 +1,5 @@
-"""The GitHub App: its own key, and tokens of its installations that can do no more than the task at hand."""
+"""The GitHub App: its own key, and tokens of its installations that can do no more than the task at
+hand."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ from bot.github.client import Cache, Client, GitHubError
 from bot.github.rate_limit import Pace
 from bot.github.urls import API, SERVER
 
-# What each task needs. GitHub refuses the rest, whatever a bug of ours or a clever comment would make us ask for.
+# What each task needs. GitHub refuses the rest, whatever a bug of ours or a clever comment would
+# make us ask for.
 ANALYSE: Mapping[str, str] = {"contents": "read", "pull_requests": "read"}
 PUBLISH: Mapping[str, str] = {"pull_requests": "write", "checks": "write"}
 READ_CI: Mapping[str, str] = {

@@ -46,7 +46,8 @@ _NETWORK_SETTINGS = (
 
 
 class Checkouts:
-    """Bare partial clones under `directory`, one a repository, kept from pull request to pull request."""
+    """Bare partial clones under `directory`, one a repository, kept from pull request to pull
+    request."""
 
     def __init__(self, directory: Path, server: str) -> None:
         self.directory = directory
@@ -87,8 +88,8 @@ class Checkouts:
     def index(self, clone: Path) -> None:
         """Note for git which commits touched what, as far as that is new.
 
-        Git looks into the past in half of the time then. It is done when nobody waits; a review that
-        begins meanwhile does not wait either. Raises `GitHubError` where git fails.
+        Git looks into the past in half of the time then. It is done when nobody waits; a review
+        that begins meanwhile does not wait either. Raises `GitHubError` where git fails.
         """
         graphs = clone / "objects" / "info" / "commit-graphs"
         options = ("--reachable", "--changed-paths", "--split")

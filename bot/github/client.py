@@ -1,11 +1,12 @@
 """Requests to GitHub's API, through PyGithub, with the waiting that GitHub asks for.
 
-What is repeated, and when: an answer that says "not now" (403 or 429 with a limit's headers) for every
-request, since it had no effect; a broken connection or a 5xx only where a second time does no harm. A
-request that adds something and may have had its effect raises `UncertainWrite`: who sent it looks
-whether it did.
+What is repeated, and when: an answer that says "not now" (403 or 429 with a limit's headers) for
+every request, since it had no effect; a broken connection or a 5xx only where a second time does no
+harm. A request that adds something and may have had its effect raises `UncertainWrite`: who sent it
+looks whether it did.
 
-What was read is kept with its ETag: GitHub does not count a question whose answer is still the same.
+What was read is kept with its ETag: GitHub does not count a question whose answer is still the
+same.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ class RateLimited(GitHubError):
 
 
 class Cache:
-    """Answers with their ETags, the least recently used given up first. Safe to use from several threads."""
+    """Answers with their ETags, the least recently used given up first. Safe to use from several
+    threads."""
 
     def __init__(self, most: int = 2000) -> None:
         self._most = most

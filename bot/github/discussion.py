@@ -1,4 +1,5 @@
-"""What people said on a pull request: its text, the threads of its reviews, and its conversation."""
+"""What people said on a pull request: its text, the threads of its reviews, and its
+conversation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Logs and artifacts: GitHub answers with the address of another host, which must not get our token."""
+"""Logs and artifacts: GitHub answers with the address of another host, which must not get our
+token."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ class TooLarge(GitHubError):
 def job_log(api: str, token: str, repository: str, job: int, limit: int) -> bytes:
     """The log of a job, at most `limit` bytes.
 
-    Raises `GitHubError`, with status 410 where GitHub has deleted it, and `RateLimited` where GitHub
-    wants a pause.
+    Raises `GitHubError`, with status 410 where GitHub has deleted it, and `RateLimited` where
+    GitHub wants a pause.
     """
     return _download(api, token, f"/repos/{repository}/actions/jobs/{job}/logs", limit)
 

@@ -1,7 +1,8 @@
 """One review of one commit onto GitHub, once.
 
-Every step first looks at what is there already, under our name and with our mark. So a worker that died after GitHub
-did something and before it was written down changes nothing when the step runs again.
+Every step first looks at what is there already, under our name and with our mark. So a worker that
+died after GitHub did something and before it was written down changes nothing when the step runs
+again.
 """
 
 from __future__ import annotations

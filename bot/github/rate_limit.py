@@ -1,4 +1,5 @@
-"""How quickly we may write: GitHub wants writes one after another, a second apart, and counts them by the hour."""
+"""How quickly we may write: GitHub wants writes one after another, a second apart, and counts them
+by the hour."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ HOUR = 3600.0
 
 
 class Pace:
-    """The writes of one installation from this process: `gap` seconds apart, at most `hourly` in an hour.
+    """The writes of one installation from this process: `gap` seconds apart, at most `hourly` in an
+    hour.
 
     GitHub's own limit is 500 an hour; 400 leaves room for what else the App's account does.
     """

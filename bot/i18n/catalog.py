@@ -30,7 +30,8 @@ class Catalog:
         self.renderer = _renderer(type(self.style), language)
 
     def __call__(self, key: str, /, **args: Any) -> str:
-        """The general word `<file>.<name>` of `templates/words/`. Raises KeyError where there is none."""
+        """The general word `<file>.<name>` of `templates/words/`. Raises KeyError where there is
+        none."""
         file, name = key.split(".", 1)
         sentence = _sentences(TEMPLATES / "words" / f"{file}.toml").get(name)
         if sentence is None:
@@ -38,7 +39,8 @@ class Catalog:
         return self.renderer.render(sentence[self.language], args)
 
     def prepare(self, files: str) -> None:
-        """Compile the words of these `files` of `templates/`, a pattern, before somebody waits for it."""
+        """Compile the words of these `files` of `templates/`, a pattern, before somebody waits for
+        it."""
         for path in sorted(TEMPLATES.glob(files)):
             for sentence in _sentences(path).values():
                 self.renderer.compile(sentence[self.language])
@@ -73,7 +75,8 @@ class Catalog:
             return self._bare(rule, message)
 
     def _bare(self, rule: str, message: Message) -> str:
-        """A missing word must not lose the finding: its key and arguments still say what was seen."""
+        """A missing word must not lose the finding: its key and arguments still say what was
+        seen."""
         shown = ", ".join(f"{name}={value}" for name, value in message.args.items())
         name = f"{rule}/{message.key}"
         return self.style.code(f"{name}: {shown}" if shown else name)
@@ -88,7 +91,8 @@ class Catalog:
 
 @cache
 def _renderer(style: type[Style], language: str) -> TemplateRenderer:
-    """One for all catalogs of a style and a language, so that a template is compiled once a process."""
+    """One for all catalogs of a style and a language, so that a template is compiled once a
+    process."""
     return TemplateRenderer(style(), _COMMA[language])
 
 
@@ -104,7 +108,8 @@ def _rule_sentence(rule: str, name: str) -> Sentence | None:
 
 @cache
 def _sentences(path: Path) -> dict[str, Sentence]:
-    """Every sentence of a file by its dotted name, such as `message.lost`; none where there is no file."""
+    """Every sentence of a file by its dotted name, such as `message.lost`; none where there is no
+    file."""
     if not path.is_file():
         return {}
     data = tomllib.loads(path.read_text("utf-8"))

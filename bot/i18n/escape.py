@@ -1,6 +1,7 @@
 """How a piece of foreign text is written in each kind of output, so that it stays text.
 
-Everything from a repository or a pull request passes through here: names, paths, code, titles, bodies.
+Everything from a repository or a pull request passes through here: names, paths, code, titles,
+bodies.
 """
 
 from __future__ import annotations
@@ -67,7 +68,8 @@ def _escape_sequence(code: int) -> str:
 
 
 def one_line(text: str) -> str:
-    """`text` with line ends and runs of blanks made single spaces, and what is invisible made visible."""
+    """`text` with line ends and runs of blanks made single spaces, and what is invisible made
+    visible."""
     return visible(" ".join(text.split()))
 
 
@@ -86,16 +88,19 @@ class Plain:
 
 
 class Markdown:
-    """GitHub's Markdown: nothing foreign can open a tag, a link, a mention, a reference or a table cell."""
+    """GitHub's Markdown: nothing foreign can open a tag, a link, a mention, a reference or a table
+    cell."""
 
     def prose(self, text: str) -> str:
         escaped = _MARKDOWN.sub(_escape, one_line(text))
         escaped = _LEADING.sub(r"\1\\\2", escaped)
-        # GitHub links these after it has rendered the Markdown, so that a backslash does not stop it.
+        # GitHub links these after it has rendered the Markdown, so that a backslash does not stop
+        # it.
         return _LIVE.sub("\\g<0>\u200b", escaped)
 
     def code(self, text: str) -> str:
-        """A code span, in which mentions and references are dead; `cell` makes it fit for a table."""
+        """A code span, in which mentions and references are dead; `cell` makes it fit for a
+        table."""
         shown = one_line(text) or "\\x20"
         ticks = "`" * (_longest_tick_run(shown) + 1)
         touches_ticks = shown.startswith("`") or shown.endswith("`")
@@ -108,7 +113,8 @@ class Markdown:
 
 
 class Html:
-    """HTML text: nothing foreign can open a tag or an entity, nor a code span of ours (a backtick)."""
+    """HTML text: nothing foreign can open a tag or an entity, nor a code span of ours (a
+    backtick)."""
 
     def prose(self, text: str) -> str:
         return _html(one_line(text))
@@ -124,7 +130,8 @@ class Html:
 
 
 def _address(url: str) -> str:
-    """`url` as it may stand in a link: without a blank or a bracket. Empty for anything but http and https."""
+    """`url` as it may stand in a link: without a blank or a bracket. Empty for anything but http
+    and https."""
     if not url.startswith(("https://", "http://")):
         return ""
     return quote(url, safe="/:?#@!$&*+,;=%~")

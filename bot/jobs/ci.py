@@ -45,7 +45,8 @@ class PullCIJob:
         return PullPlace(self.repository, self.number)
 
     def request(self, why: str) -> JobRequest:
-        """The report. `why` tells it from others on the same pull request, which wait for each other."""
+        """The report. `why` tells it from others on the same pull request, which wait for each
+        other."""
         return JobRequest(
             workflow="ci-report",
             queue=QUEUE,

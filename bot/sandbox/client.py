@@ -42,7 +42,8 @@ class JobStopped(Exception):
 def run_review(
     clone: Path, compared: Range, facts: Json, language: str, still_wanted: Callable[[], bool]
 ) -> Json:
-    """Review the change in `clone` of a pull request with the `title`, `body` and `target` of `facts`.
+    """Review the change in `clone` of a pull request with the `title`, `body` and `target` of
+    `facts`.
 
     Gives `payload` and `report`, or `error` with a sentence's key and arguments. Raises as
     `run_job` does.

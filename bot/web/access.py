@@ -1,8 +1,9 @@
 """Who may see a page: everybody sees what is public, and a private repository is seen by those whom
 GitHub lets read it.
 
-People sign in with the App's OAuth. A session lives in this process alone and is never written down: the cookie holds
-a random name for it, and GitHub is asked with the person's own token, again after five minutes.
+People sign in with the App's OAuth. A session lives in this process alone and is never written
+down: the cookie holds a random name for it, and GitHub is asked with the person's own token, again
+after five minutes.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ class _Session:
 
 
 class Access:
-    """Sessions, and what each may read. Without `oauth` nobody can sign in, and private pages are nobody's."""
+    """Sessions, and what each may read. Without `oauth` nobody can sign in, and private pages are
+    nobody's."""
 
     def __init__(self, oauth: OAuth | None) -> None:
         self.oauth = oauth
@@ -56,7 +58,8 @@ class Access:
         return f"{self.oauth.server_url}/login/oauth/authorize?{query}"
 
     async def finish(self, state: str, code: str) -> tuple[str, str] | None:
-        """The new session's name and where to go, None where the answer is none that we asked for."""
+        """The new session's name and where to go, None where the answer is none that we asked
+        for."""
         begun = self._begun.pop(state, None)
         if self.oauth is None or begun is None or not code:
             return None

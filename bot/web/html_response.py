@@ -1,4 +1,5 @@
-"""How pages are written: their language, their templates, and the headers that keep them harmless."""
+"""How pages are written: their language, their templates, and the headers that keep them
+harmless."""
 
 from __future__ import annotations
 
@@ -58,7 +59,8 @@ def _weight(text: str) -> float:
 
 
 def page(request: Request, template: str, status: int = 200, **values: Any) -> Response:
-    """The page of a template, in the reader's language. Values are escaped unless they are `Markup`."""
+    """The page of a template, in the reader's language. Values are escaped unless they are
+    `Markup`."""
     chosen = language(request)
     words = words_for(chosen)
 

@@ -1,4 +1,5 @@
-"""What the pages show: pull requests as last seen, and every report that was made, as HTML in each language.
+"""What the pages show: pull requests as last seen, and every report that was made, as HTML in each
+language.
 
 Bodies are written by `bot.reports.html`, which escapes all that is foreign. They are stored as they
 will be shown, so that a page comes out of the database and not out of an analysis.
@@ -80,8 +81,8 @@ _SHOWN = sa.select(_PULLS, _CI_VERDICT.label("ci"), _WAITING.label("waiting")).s
 class PullRow:
     """A pull request as last seen.
 
-    `state`: open, closed, merged. `verdict`: block, discuss, pass, or empty. Times are seconds since
-    1970.
+    `state`: open, closed, merged. `verdict`: block, discuss, pass, or empty. Times are seconds
+    since 1970.
     """
 
     repository: str
@@ -205,7 +206,8 @@ class PageStore:
     def renew(
         self, repository: str, number: int, kind: str, head: str, bodies: Mapping[str, str]
     ) -> None:
-        """Put other bodies in the place of those of a report that is kept; the rest stays as it was."""
+        """Put other bodies in the place of those of a report that is kept; the rest stays as it
+        was."""
         key = {"repository": repository, "number": number, "kind": kind, "head": head}
         with self.engine.begin() as connection:
             connection.execute(_REPORTS.update().where(where(_REPORTS, key)).values(dict(bodies)))
@@ -254,7 +256,8 @@ class PageStore:
             return Board(tuple(BoardRow(**row) for row in rows), total, page, pages)
 
     def times(self) -> dict[str, list[float | None]]:
-        """Of every report that was made, by kind: the seconds that it took, where they are known."""
+        """Of every report that was made, by kind: the seconds that it took, where they are
+        known."""
         times: dict[str, list[float | None]] = {kind: [] for kind in KINDS}
         query = sa.select(_REPORTS.c.kind, _REPORTS.c.took).where(_REPORTS.c.kind.in_(KINDS))
         with self.engine.connect() as connection:

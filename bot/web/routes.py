@@ -30,8 +30,8 @@ _WAITING = ("author", "reviewer", "ci")
 
 
 def routes(store: PageStore, access: Access, server: str) -> list[Route]:
-    """Board, pull requests, rules, statistics, signing in, and the style sheet. `server` is GitHub's
-    address."""
+    """Board, pull requests, rules, statistics, signing in, and the style sheet. `server` is
+    GitHub's address."""
     pages = Pages(store, access, server)
     return [
         Route("/", pages.board),
@@ -72,7 +72,8 @@ class Pages:
         return self._page(request, "board.html", board=board, wanted=query, choices=choices)
 
     async def pull(self, request: Request) -> Response:
-        """One pull request: the tab that the address names, of the newest report or of the one named."""
+        """One pull request: the tab that the address names, of the newest report or of the one
+        named."""
         path, params = request.path_params, request.query_params
         repository = f"{path['owner']}/{path['repo']}"
         pull = await self._visible_pull(request, repository, path["number"])

@@ -28,8 +28,8 @@ _FINDINGS = sa.Table(
 
 @dataclass(frozen=True, slots=True)
 class RuleStats:
-    """Findings of one rule: how many, and how many a later commit acted on, a person answered with a
-    reason, or a merge left as they were.
+    """Findings of one rule: how many, and how many a later commit acted on, a person answered with
+    a reason, or a merge left as they were.
 
     The rest is open, or was in pull requests that were closed.
     """

@@ -15,7 +15,8 @@ from checks.ci.precision import Precision
 
 @dataclass(frozen=True, slots=True)
 class ReportTiming:
-    """Reports of one kind: how many, and the seconds until they were there; None where that is not known."""
+    """Reports of one kind: how many, and the seconds until they were there; None where that is not
+    known."""
 
     kind: str
     count: int
@@ -25,7 +26,8 @@ class ReportTiming:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """`verdicts`: reviews by verdict. `gpu`: (month as 2026-05, runs, minutes), the last month first."""
+    """`verdicts`: reviews by verdict. `gpu`: (month as 2026-05, runs, minutes), the last month
+    first."""
 
     made: tuple[ReportTiming, ...]
     verdicts: tuple[tuple[str, int], ...]

@@ -61,8 +61,8 @@ def kernels_verdict(report: kernelpairs.Report) -> str:
 
 
 def logprobs_tab(found: Mapping[str, Outcome]) -> Bodies:
-    """The tab `logprobs`: verdicts of `specbot logprobs diff` by what head was compared with, a key of
-    `comments`."""
+    """The tab `logprobs`: verdicts of `specbot logprobs diff` by what head was compared with, a key
+    of `comments`."""
 
     def document(words: Catalog) -> Iterator[Block]:
         for key, outcome in found.items():

@@ -29,7 +29,8 @@ class DeliveryBatch:
     _task: asyncio.Task[None] | None = None
 
     async def receive(self, delivery: Delivery) -> bool:
-        """Whether the delivery was new; it is stored when this returns. Raises the database's error."""
+        """Whether the delivery was new; it is stored when this returns. Raises the database's
+        error."""
         answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._waiting.append((delivery, answer))
         if self._task is None or self._task.done():

@@ -57,7 +57,8 @@ def order_reports(commit: CommitCIJob, numbers: list[int], why: str) -> None:
 
 @DBOS.workflow(name="ci-report")
 def report_ci(stored: Json) -> str:
-    """Report on a stored `PullCIJob`; gives how it ended. While jobs run, the next report is ordered."""
+    """Report on a stored `PullCIJob`; gives how it ended. While jobs run, the next report is
+    ordered."""
     pull = PullCIJob(**stored)
     about = {"workflow": DBOS.workflow_id, "pull": f"{pull.repository}#{pull.number}"}
     with structlog.contextvars.bound_contextvars(**about):

@@ -55,7 +55,8 @@ def _count_commands(job: CommentJob) -> int:
 
 
 def _run_command(task: Task, recent: int) -> tuple[str, str]:
-    """How the command ended, and what to answer. `recent` are the author's commands of the last hour."""
+    """How the command ended, and what to answer. `recent` are the author's commands of the last
+    hour."""
     command = COMMANDS[task.command.name]
     most = task.context.settings.commands_per_hour
     try:

@@ -1,4 +1,5 @@
-"""The durable renewal of a page: people went on discussing a pull request whose analysis is kept."""
+"""The durable renewal of a page: people went on discussing a pull request whose analysis is
+kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The durable end of a GPU run: its results fetched, compared and reported where it was asked for."""
+"""The durable end of a GPU run: its results fetched, compared and reported where it was asked
+for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What the pages show of a pull request: its reports, its line on the board, and what became of its findings."""
+"""What the pages show of a pull request: its reports, its line on the board, and what became of its
+findings."""
 
 from __future__ import annotations
 
@@ -87,7 +88,8 @@ def publish_pages(
 
 
 def renew_analysis(context: ServiceContext, job: DiscussionJob) -> None:
-    """Write the analysis anew where one of the present head is kept: more was said on the pull request."""
+    """Write the analysis anew where one of the present head is kept: more was said on the pull
+    request."""
     store = PageStore(context.store.engine)
     analysed_heads = [
         entry.head

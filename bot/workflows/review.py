@@ -1,4 +1,5 @@
-"""The durable review of a pull request. Each step is recorded; what a step does twice has its effect once."""
+"""The durable review of a pull request. Each step is recorded; what a step does twice has its
+effect once."""
 
 from __future__ import annotations
 
@@ -99,7 +100,8 @@ def begin_check(job: ReviewJob, head: str) -> int:
 
 @step
 def analyse(job: ReviewJob, facts: Json) -> Json:
-    """Fetch the commits and review them: `payload` and `report`, or `error`, `stopped` or `failed`."""
+    """Fetch the commits and review them: `payload` and `report`, or `error`, `stopped` or
+    `failed`."""
     context, key = current_context(), _key(job)
     token = context.app.token(job.installation, job.repository_id, ANALYSE)
     begun = time.monotonic()

@@ -20,8 +20,8 @@ from bot.workflows import ci, comments, discussion, kernels, publish_pages, revi
 from bot.workflows.reconcile import pulls
 
 QUEUES = ("reviews", "comments", "ci", "gpu")
-# Every durable workflow. DBOS finds them by name, so that their modules must be imported before it is
-# launched.
+# Every durable workflow. DBOS finds them by name, so that their modules must be imported before it
+# is launched.
 WORKFLOWS = (
     review.review_pull,
     publish_pages.note_closed,
@@ -37,7 +37,8 @@ _log = structlog.get_logger("specbot.worker")
 
 
 def usual_queues(settings: Settings) -> tuple[str, ...]:
-    """The queues of a worker that was told none: a host without a GPU leaves that queue to another."""
+    """The queues of a worker that was told none: a host without a GPU leaves that queue to
+    another."""
     runs_kernels = settings.local_kernels == "cpu" or GPU.exists()
     return tuple(name for name in QUEUES if name != "gpu" or runs_kernels)
 
@@ -105,8 +106,8 @@ class Worker:
         DBOS.destroy(workflow_completion_timeout_sec=0)
 
     def _every(self, seconds: float, task: Callable[[], None]) -> None:
-        """Run `task` every so many seconds in a thread of its own. GitHub or the database being away
-        is no reason to end."""
+        """Run `task` every so many seconds in a thread of its own. GitHub or the database being
+        away is no reason to end."""
 
         def loop() -> None:
             stopped = False

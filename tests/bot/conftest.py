@@ -122,8 +122,9 @@ def specbot(capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.Monke
 
 
 class Marker:
-    """A rule for tests: every head line of a source or test file that holds `UNMASKED` is a bug with every kind of
-    evidence and a fix, `QUERY` a question, `ANSWER` an answered one, and `NOTE` in a title a convention."""
+    """A rule for tests: every head line of a source or test file that holds `UNMASKED` is a bug
+    with every kind of evidence and a fix, `QUERY` a question, `ANSWER` an answered one, and `NOTE`
+    in a title a convention."""
 
     ID = "marker.line"
     SUMMARY = "a marked line"

@@ -1,4 +1,5 @@
-"""`/explain <finding|test>`: one finding of the last review in full, or why a test is predicted to fail."""
+"""`/explain <finding|test>`: one finding of the last review in full, or why a test is predicted to
+fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`/kernels [job] [commit] [ops]`: the head's kernels against the base's on a GPU runner of the repository."""
+"""`/kernels [job] [commit] [ops]`: the head's kernels against the base's on a GPU runner of the
+repository."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""`/re-run <job|all-failed|required-failed>`: what failed on the head, again, each kind by the way that
-GitHub has."""
+"""`/re-run <job|all-failed|required-failed>`: what failed on the head, again, each kind by the way
+that GitHub has."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ _CHECKS = {"checks": "write"}
 
 
 def run(task: Task) -> str:
-    """Look at what ran, decide for each, then ask GitHub for one after the other; a line for each."""
+    """Look at what ran, decide for each, then ask GitHub for one after the other; a line for
+    each."""
     plan = task.step(f"plan {task.number}", lambda: _plan(task))
     lines = []
     for number, act in enumerate(plan["acts"]):
@@ -144,7 +145,8 @@ def _act(task: Task, act: Json, head: str) -> Json:
 
 
 def _rerun_jobs(task: Task, act: Json, args: Json) -> Json:
-    """Run jobs of Actions again. A request whose answer was lost is seen by the attempt that it made."""
+    """Run jobs of Actions again. A request whose answer was lost is seen by the attempt that it
+    made."""
     actions = f"/repos/{task.job.repository}/actions"
     client = task.client(RUN)
     run = client.get(f"{actions}/runs/{act['run']}")
@@ -158,8 +160,8 @@ def _rerun_jobs(task: Task, act: Json, args: Json) -> Json:
 
 
 def _request_once(task: Task, act: Json, args: Json, head: str) -> Json:
-    """Ask for a check or a status. Nothing shows whether that had its effect, so it is sent once and
-    never again."""
+    """Ask for a check or a status. Nothing shows whether that had its effect, so it is sent once
+    and never again."""
     records, request = task.context.records, f"{task.id}-{act['id']}"
     if not records.claim(request):
         return {"key": "rerun-unsure", "args": args}

@@ -1,5 +1,5 @@
-"""`check_run`, `check_suite`, `workflow_run`, `workflow_job` and `status`: something of a commit's CI
-has ended."""
+"""`check_run`, `check_suite`, `workflow_run`, `workflow_job` and `status`: something of a commit's
+CI has ended."""
 
 from __future__ import annotations
 

@@ -16,7 +16,8 @@ _ACTIONS = ("created", "edited", "deleted")
 
 
 def job_request(delivery: str, payload: Mapping[str, Any]) -> JobRequest | None:
-    """What a comment asks for; one without commands is a part of the discussion, whatever became of it."""
+    """What a comment asks for; one without commands is a part of the discussion, whatever became of
+    it."""
     commands = _commands_in(payload)
     if commands is None and _is_discussion(payload):
         return discussion.job_request(delivery, payload)
