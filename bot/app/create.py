@@ -104,10 +104,13 @@ class ManifestFlow:
 
     def _page(self, sentence: str, more: str = "", status: int = 200) -> Response:
         text = (
-            f'<!doctype html><html lang="{self.words.language}"><meta charset="utf-8"><title>SpecBot</title>'
-            f"<p>{html.escape(sentence)}</p>{more}</html>"
+            f'<!doctype html><html lang="{self.words.language}"><meta charset="utf-8">'
+            f"<title>SpecBot</title><p>{html.escape(sentence)}</p>{more}</html>"
         )
-        policy = f"default-src 'none'; form-action {self.plan.server}; frame-ancestors 'none'; base-uri 'none'"
+        policy = (
+            f"default-src 'none'; form-action {self.plan.server}; frame-ancestors 'none'; "
+            "base-uri 'none'"
+        )
         headers = {
             "content-security-policy": policy,
             "cache-control": "no-store",
