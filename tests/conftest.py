@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -93,7 +93,7 @@ def _command_line(process: int) -> str:
     return data.replace(b"\0", b" ").decode("utf-8", "replace").strip()
 
 
-def _wait_until_none(left) -> None:
+def _wait_until_none(left: Callable[[], object]) -> None:
     end = time.monotonic() + _GRACE
     while left() and time.monotonic() < end:
         time.sleep(0.02)
