@@ -140,16 +140,16 @@ def test_a_moment_is_kept_for_who_waits(writes):
     # The fourth of those that wait is in the hour after.
     assert writes.reserve(1, "f", 2.0) > 2 * HOUR - 60.0
     # Who cannot come back keeps no moment from others.
-    assert writes.reserve(1, None, 2.0) == pytest.approx(writes.turn(1, "g", 2.0), abs=60.0)
+    assert writes.reserve(1, None, 2.0) == pytest.approx(writes.reserve(1, "g", 2.0), abs=60.0)
 
 
 def test_all_workers_count_together(writes, tmp_path):
     again = made(tmp_path, gap=0.0, hourly=3)
-    assert [one.turn(1, None, 2.0) <= 0.0 for one in (writes, again, writes)] == [True] * 3
-    assert again.turn(1, None, 2.0) > HOUR - 60.0
+    assert [one.reserve(1, None, 2.0) <= 0.0 for one in (writes, again, writes)] == [True] * 3
+    assert again.reserve(1, None, 2.0) > HOUR - 60.0
 
 
 def test_moments_are_a_gap_apart(tmp_path):
     apart = made(tmp_path, gap=100.0, hourly=400)
-    given = [time.time() + apart.turn(1, f"w{n}", 2.0) for n in range(5)]
+    given = [time.time() + apart.reserve(1, f"w{n}", 2.0) for n in range(5)]
     assert all(b - a == pytest.approx(100.0, abs=50.0) for a, b in itertools.pairwise(given))
